@@ -1,0 +1,63 @@
+"""Priorities: integers from 0 to 255, higher is more urgent, in four classes that have reserves.
+
+A *class* is a quarter of the range. Wherever room is limited, a part of it is kept free for the
+classes above, so that a flood of routine messages never takes the place of an urgent one.
+"""
+
+from priocast.core.errors import PriorityOutOfRange
+
+LOWEST = 0
+BACKGROUND = 32
+ROUTINE = 96
+ELEVATED = 160
+URGENT = 224
+HIGHEST = 255
+
+NAMED_LEVELS = {
+    "lowest": LOWEST,
+    "background": BACKGROUND,
+    "routine": ROUTINE,
+    "elevated": ELEVATED,
+    "urgent": URGENT,
+    "highest": HIGHEST,
+}
+CLASS_COUNT = 4
+_CLASS_SHIFT = 6
+_RESERVE_DIVISOR = 16
+
+
+def check_priority(priority: int) -> int:
+    """Return the priority, or raise if it is not one."""
+    if type(priority) is not int or not LOWEST <= priority <= HIGHEST:
+        raise PriorityOutOfRange(
+            f"priority {priority!r} is not an integer from {LOWEST} to {HIGHEST} "
+            f"(named levels: {', '.join(f'{name}={level}' for name, level in NAMED_LEVELS.items())})"
+        )
+    return priority
+
+
+def parse_priority(text: str) -> int:
+    """Read a priority that a person typed: a number or a named level."""
+    named = NAMED_LEVELS.get(text.strip().lower())
+    if named is not None:
+        return named
+    try:
+        return check_priority(int(text))
+    except ValueError:
+        raise PriorityOutOfRange(
+            f"{text!r} is neither a number from {LOWEST} to {HIGHEST} nor one of {', '.join(NAMED_LEVELS)}"
+        ) from None
+
+
+def class_of(priority: int) -> int:
+    """The class of a priority: 0 (lowest quarter) to 3 (the most urgent quarter)."""
+    return priority >> _CLASS_SHIFT
+
+
+def limits_by_class(limit: int) -> tuple[int, ...]:
+    """How much of a limit each class may fill: each leaves a sixteenth free for every class above it.
+
+    The most urgent class may fill all of it. A limit below 16 is too small to have a reserve.
+    """
+    reserve = limit // _RESERVE_DIVISOR
+    return tuple(limit - (CLASS_COUNT - 1 - rank) * reserve for rank in range(CLASS_COUNT))

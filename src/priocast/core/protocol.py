@@ -1,0 +1,226 @@
+"""What an ordering protocol is: inputs in, outputs out, and nothing else.
+
+A protocol is a deterministic state machine. It has one way in, `step(input, now)`, and one way out, the
+list of outputs that `step` returns. It has no clock, no socket and no dice, so the asyncio runtime and
+the simulator drive the very same object.
+
+    inputs    Broadcast   the application hands over a batch
+              Received    a packet came from a member (from oneself, too)
+              Turn        all inputs that were ready have been handed over: act on them
+              Consume     the application took messages from the head of the queue
+              LinkBlocked, LinkCleared    a link to a member is full, has room again
+              TimerFired  a timer that was set is due
+    outputs   Send        a packet for one member; one's own packets come back like any other
+              SendAll     a packet for every member of the view, oneself included
+              SetTimer, CancelTimer
+              MoreToDo    the turn was cut short; give another one when the links have taken this one
+
+Acting in turns is how batches form: never by waiting, only by what is ready.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import msgspec
+
+from priocast.core.errors import InvalidOption
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Stretch
+from priocast.core.priority_queue import PriorityQueue
+from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
+from priocast.core.view import View
+
+NAME_OF_PACKET: Callable[[type], str] = lambda kind: kind.__struct_config__.tag  # type: ignore[attr-defined]
+
+
+class Packet(msgspec.Struct, frozen=True, array_like=True):
+    """The base of everything that protocols send; a subclass has a tag and is its own wire format.
+
+    A packet that carries messages has them in `batches`; one that gives them a place in the order has
+    the place of the first in `position`.
+    """
+
+
+class Broadcast(msgspec.Struct, frozen=True, gc=False):
+    batch: Batch
+
+
+class Received(msgspec.Struct, frozen=True, gc=False):
+    sender: ProcessId
+    packet: Packet
+
+
+class Turn(msgspec.Struct, frozen=True, gc=False):
+    pass
+
+
+class Consume(msgspec.Struct, frozen=True, gc=False):
+    count: int
+
+
+class LinkBlocked(msgspec.Struct, frozen=True, gc=False):
+    peer: ProcessId
+
+
+class LinkCleared(msgspec.Struct, frozen=True, gc=False):
+    peer: ProcessId
+
+
+class TimerFired(msgspec.Struct, frozen=True, gc=False):
+    name: str
+
+
+Input = Broadcast | Received | Turn | Consume | LinkBlocked | LinkCleared | TimerFired
+
+
+class Send(msgspec.Struct, frozen=True, gc=False):
+    to: ProcessId
+    packet: Packet
+
+
+class SendAll(msgspec.Struct, frozen=True, gc=False):
+    packet: Packet
+
+
+class SetTimer(msgspec.Struct, frozen=True, gc=False):
+    name: str
+    at: int
+
+
+class CancelTimer(msgspec.Struct, frozen=True, gc=False):
+    name: str
+
+
+class MoreToDo(msgspec.Struct, frozen=True, gc=False):
+    pass
+
+
+Output = Send | SendAll | SetTimer | CancelTimer | MoreToDo
+
+
+class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What a user may choose about the order.
+
+    `window` is how many messages may be ordered but not yet consumed by the slowest member; None lets
+    each member grant as many as its application takes in `window_ms`. The smaller it is, the more of the
+    backlog is where priorities act; the larger, the more of a round trip it hides.
+    """
+
+    prioritised: bool = True
+    starvation: Starvation = Strict()
+    window: int | None = None
+    window_ms: float = 5.0
+    queue_max: int = 8192
+    submit_max: int = 8192
+
+    def __post_init__(self) -> None:
+        if self.window is not None and self.window < 1:
+            raise InvalidOption(f"window is {self.window}: it must be at least 1 message, or None")
+        if self.window_ms <= 0:
+            raise InvalidOption(f"window_ms is {self.window_ms}: it must be above 0")
+        if self.queue_max < 1 or self.submit_max < 1:
+            raise InvalidOption("queue_max and submit_max must be at least 1 message")
+
+    @property
+    def policy(self) -> Starvation:
+        """How queues order: the plain twin is first in, first out."""
+        return self.starvation if self.prioritised else FirstInFirstOut()
+
+
+class Protocol(ABC):
+    """The frame of every ordering protocol; a subclass reads like the paper's figure.
+
+    It owns two queues: `outgoing`, what the application broadcast and the protocol has not sent yet, and
+    the ordered stretches that wait for the application.
+    """
+
+    NAME: ClassVar[str]
+    PACKETS: ClassVar[tuple[type[Packet], ...]]
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions) -> None:
+        assert me in view.members
+        self.me = me
+        self.view = view
+        self.options = options
+        self.outgoing = PriorityQueue(options.policy, options.queue_max)
+        self.blocked: dict[ProcessId, bool] = {}
+        self._stretches: deque[Stretch] = deque()
+        self._outputs: list[Output] = []
+        self._handlers: dict[type, Callable[[Any, int], None]] = {
+            Broadcast: self.on_broadcast,
+            Received: self.on_received,
+            Turn: self.on_turn,
+            Consume: self._on_consume,
+            LinkBlocked: self._on_link_blocked,
+            LinkCleared: self._on_link_cleared,
+            TimerFired: self.on_timer,
+        }
+
+    def step(self, event: Input, now: int) -> list[Output]:
+        """Take one input at time `now` (nanoseconds) and return what follows from it."""
+        self._handlers[type(event)](event, now)
+        outputs, self._outputs = self._outputs, []
+        return outputs
+
+    @classmethod
+    @abstractmethod
+    def orderer(cls, view: View) -> str:
+        """The name of the member whose queue decides the order, or '' where there is no such member."""
+
+    @property
+    def backlog(self) -> int:
+        """How many messages wait at this member for a place in the order."""
+        return self.outgoing.count
+
+    def head(self) -> Stretch | None:
+        """What the application may consume next; valid until the next step."""
+        return self._stretches[0] if self._stretches else None
+
+    # What a protocol says.
+
+    def send(self, to: ProcessId, packet: Packet) -> None:
+        self._outputs.append(Send(to, packet))
+
+    def send_all(self, packet: Packet) -> None:
+        self._outputs.append(SendAll(packet))
+
+    def more_to_do(self) -> None:
+        self._outputs.append(MoreToDo())
+
+    def queue_ordered(self, position: int, batch: Batch) -> None:
+        """The batch has its place; it waits here until the application consumes it."""
+        self._stretches.append(Stretch(position, batch))
+
+    # What a protocol hears.
+
+    def on_broadcast(self, event: Broadcast, now: int) -> None:
+        self.outgoing.put(event.batch, now)
+
+    @abstractmethod
+    def on_received(self, event: Received, now: int) -> None: ...
+
+    @abstractmethod
+    def on_turn(self, event: Turn, now: int) -> None: ...
+
+    @abstractmethod
+    def on_consumed(self, count: int, now: int) -> None:
+        """The application consumed `count` messages, which have left the queue."""
+
+    def on_timer(self, event: TimerFired, now: int) -> None:
+        raise AssertionError(f"{self.NAME} set no timer {event.name!r}")
+
+    def _on_consume(self, event: Consume, now: int) -> None:
+        stretch = self._stretches[0]
+        stretch.taken += event.count
+        assert event.count > 0 and stretch.taken <= stretch.batch.count
+        if stretch.taken == stretch.batch.count:
+            self._stretches.popleft()
+        self.on_consumed(event.count, now)
+
+    def _on_link_blocked(self, event: LinkBlocked, now: int) -> None:
+        self.blocked[event.peer] = True
+
+    def _on_link_cleared(self, event: LinkCleared, now: int) -> None:
+        self.blocked.pop(event.peer, None)

@@ -1,0 +1,74 @@
+"""What a trace holds: the rows, and the manifest of a run.
+
+One schema serves real and simulated runs. A row describes a batch (messages `first` to `first + count - 1`
+of one sender and level), so that tracing costs the same for one message as for a thousand; the pipeline
+explodes it. Rows of one member carry `step`, the order in which things happened there: no check needs
+the clocks of two members to agree.
+
+| event | when | position |
+|---|---|---|
+| broadcast | the application handed the messages over | -1 |
+| sent      | the protocol gave them to the links in a packet (`peer` is empty when it is for all) | as in the packet |
+| received  | a packet with them came from `peer` (from itself, too) | as in the packet |
+| delivered | the application consumed them | of the first message |
+| view      | the member installed `view` (`peer` lists the members) | of the next message |
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+SCHEMA_VERSION = 1
+FORMAT = "priocast-run"
+NO_POSITION = -1
+
+BROADCAST = "broadcast"
+SENT = "sent"
+RECEIVED = "received"
+DELIVERED = "delivered"
+VIEW = "view"
+
+
+class Row(NamedTuple):
+    """One thing that happened to one batch at one member."""
+
+    member: str
+    incarnation: int
+    view: int
+    step: int
+    time_ns: int
+    event: str
+    packet: str
+    peer: str
+    sender: str
+    sender_incarnation: int
+    level: int
+    first: int
+    count: int
+    priorities: bytes
+    position: int
+    bytes: int
+    backlog: int
+
+
+class Manifest(msgspec.Struct, kw_only=True, frozen=True):
+    """What a run was: enough to read its trace and, for a simulated one, to repeat it.
+
+    `clock` says whose times can be compared: `virtual` and `shared` ones between members, `local` ones
+    only within a member.
+    """
+
+    run: str
+    group: str
+    order: str
+    prioritised: bool
+    starvation: str
+    orderer: str
+    members: list[str]
+    clock: str
+    options: dict[str, int | float | str | bool | None] = {}
+    labels: dict[str, str] = {}
+    seed: int | None = None
+    versions: dict[str, str] = {}
+    format: str = FORMAT
+    schema_version: int = SCHEMA_VERSION
