@@ -66,9 +66,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return f"{self.sender}/{self.level}/{self.first}+{self.count}"
 
 
-def pack(
-    sender: ProcessId, level: int, first: int, payloads: list[bytes], priorities: bytes = b""
-) -> Batch:
+def pack(sender: ProcessId, level: int, first: int, payloads: list[bytes], priorities: bytes = b"") -> Batch:
     """Close payloads into a batch."""
     return Batch(sender, level, first, len(payloads), _encode(payloads), priorities)
 

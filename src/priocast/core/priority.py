@@ -54,10 +54,11 @@ def class_of(priority: int) -> int:
     return priority >> _CLASS_SHIFT
 
 
-def limits_by_class(limit: int) -> tuple[int, ...]:
+def limits_by_class(limit: int, reserved: bool = True) -> tuple[int, ...]:
     """How much of a limit each class may fill: each leaves a sixteenth free for every class above it.
 
-    The most urgent class may fill all of it. A limit below 16 is too small to have a reserve.
+    The most urgent class may fill all of it. A limit below 16 is too small to have a reserve, and a
+    plain group reserves nothing.
     """
-    reserve = limit // _RESERVE_DIVISOR
+    reserve = limit // _RESERVE_DIVISOR if reserved else 0
     return tuple(limit - (CLASS_COUNT - 1 - rank) * reserve for rank in range(CLASS_COUNT))

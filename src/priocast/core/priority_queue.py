@@ -9,7 +9,7 @@ from heapq import heappop, heappush
 
 from priocast.core.message import Batch
 from priocast.core.priority import class_of, limits_by_class
-from priocast.core.starvation import Starvation
+from priocast.core.starvation import FirstInFirstOut, Starvation
 
 
 class _Waiting:
@@ -34,26 +34,32 @@ class _Waiting:
 class PriorityQueue:
     """Batches by rank, then first in, first out; bounded, with a reserve for the classes above."""
 
-    def __init__(self, starvation: Starvation, count_max: int) -> None:
+    def __init__(self, starvation: Starvation, count_max: int, bytes_max: int) -> None:
         self._rank = starvation.rank
         self._heap: list[tuple[int, int, _Waiting]] = []
         self._arrivals = 0
-        self._limits = limits_by_class(count_max)
-        self.count_max = count_max
+        reserved = not isinstance(starvation, FirstInFirstOut)
+        self._count_limits = limits_by_class(count_max, reserved)
+        self._bytes_limits = limits_by_class(bytes_max, reserved)
         self.count = 0
+        self.bytes = 0
 
     def __bool__(self) -> bool:
         return bool(self._heap)
 
-    def room(self, priority: int) -> int:
-        """How many more messages of this priority may enter now."""
-        return self._limits[class_of(priority)] - self.count
+    def room(self, priority: int, count: int = 0, size: int = 0) -> int:
+        """How many messages of this priority may enter once `count` of `size` bytes have entered."""
+        of_class = class_of(priority)
+        if self.bytes + size >= self._bytes_limits[of_class]:
+            return 0
+        return self._count_limits[of_class] - self.count - count
 
     def put(self, batch: Batch, now: int) -> None:
         """Let a batch in. The caller has asked for room."""
         self._arrivals += 1
         heappush(self._heap, (self._rank(batch.level, now), self._arrivals, _Waiting(batch)))
         self.count += batch.count
+        self.bytes += len(batch.block)
 
     def head_level(self) -> int:
         """The level of the batch that leaves next."""
@@ -71,5 +77,7 @@ class PriorityQueue:
         else:
             taken = waiting.take(count_max)
         self.count -= taken.count
+        # The parts of a cut batch are a few bytes longer than the whole; an empty queue has none.
+        self.bytes = max(0, self.bytes - len(taken.block)) if self._heap else 0
         assert self.count >= 0
         return taken

@@ -105,23 +105,29 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     `window` is how many messages may be ordered but not yet consumed by the slowest member; None lets
     each member grant as many as its application takes in `window_ms`. The smaller it is, the more of the
-    backlog is where priorities act; the larger, the more of a round trip it hides.
+    backlog is where priorities act; the larger, the more of a round trip it hides. `queue_*` bound what a
+    member's application has broadcast and the protocol has not sent, `submit_*` what one member has sent
+    and what has no place yet.
     """
 
     prioritised: bool = True
     starvation: Starvation = Strict()
     window: int | None = None
     window_ms: float = 5.0
+    window_bytes: int = 16 * 1024 * 1024
     queue_max: int = 8192
+    queue_bytes_max: int = 32 * 1024 * 1024
     submit_max: int = 8192
+    submit_bytes_max: int = 16 * 1024 * 1024
 
     def __post_init__(self) -> None:
         if self.window is not None and self.window < 1:
             raise InvalidOption(f"window is {self.window}: it must be at least 1 message, or None")
         if self.window_ms <= 0:
             raise InvalidOption(f"window_ms is {self.window_ms}: it must be above 0")
-        if self.queue_max < 1 or self.submit_max < 1:
-            raise InvalidOption("queue_max and submit_max must be at least 1 message")
+        for name in ("window_bytes", "queue_max", "queue_bytes_max", "submit_max", "submit_bytes_max"):
+            if getattr(self, name) < 1:
+                raise InvalidOption(f"{name} is {getattr(self, name)}: it must be at least 1")
 
     @property
     def policy(self) -> Starvation:
@@ -144,7 +150,7 @@ class Protocol(ABC):
         self.me = me
         self.view = view
         self.options = options
-        self.outgoing = PriorityQueue(options.policy, options.queue_max)
+        self.outgoing = PriorityQueue(options.policy, options.queue_max, options.queue_bytes_max)
         self.blocked: dict[ProcessId, bool] = {}
         self._stretches: deque[Stretch] = deque()
         self._outputs: list[Output] = []

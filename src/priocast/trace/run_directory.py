@@ -54,7 +54,9 @@ def write_segment(directory: Path, name: str, rows: list[Row]) -> Path:
     from pyarrow import parquet
 
     schema = arrow_schema()
-    columns = [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    columns = [
+        pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)
+    ]
     events = directory / EVENTS
     events.mkdir(parents=True, exist_ok=True)
     part, whole = events / f".{name}.part", events / f"{name}.parquet"

@@ -1,0 +1,224 @@
+"""Fixed sequencer, unicast-broadcast: members send to the sequencer, which numbers and broadcasts.
+
+Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority at the sequencer,
+    Bounded overtaking by the chosen starvation policy. Plain: FIFO order.
+Costs: two hops and n frames a message (one submission, n - 1 copies), shared by all messages of a frame;
+    one report of consumption per member and quarter of a window.
+Assumes: reliable FIFO links, a fixed view.
+Priorities act: in the sender's outgoing queue and in the sequencer's incoming queue (priority sequencing).
+Reference: the cost paper, figure 1; the techniques paper, sections 5.1 and 6.1, figure 2.
+Diverges: the paper's sequencer numbers a message as soon as it has one, so its queue is empty unless the
+    sequencer itself is too slow, and priorities do nothing. Here a message gets its number only when every
+    member has room for it: members grant a window of messages that are ordered and not yet consumed, and
+    the backlog waits in the queue. `while incoming is not empty` waits for more instead of ending.
+    Batches move, not messages.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Annotated
+
+import msgspec
+
+from priocast.core.credit import WINDOW_FIRST, WINDOW_MAX, ConsumptionMeter, Outstanding
+from priocast.core.errors import PeerFault
+from priocast.core.identity import ProcessId
+from priocast.core.message import BATCH_BYTES_CUT, Batch
+from priocast.core.priority import class_of, limits_by_class
+from priocast.core.priority_queue import PriorityQueue
+from priocast.core.protocol import OrderingOptions, Packet, Protocol, Received, Turn
+from priocast.core.view import View
+
+_FRAME_BATCHES_MAX = 1024
+_FRAMES_PER_TURN = 8
+_MILLISECOND = 1_000_000
+
+Batches = Annotated[tuple[Batch, ...], msgspec.Meta(min_length=1, max_length=_FRAME_BATCHES_MAX)]
+
+
+class Submit(Packet, frozen=True, tag="submit"):
+    """From a member to the sequencer: order these."""
+
+    batches: Batches
+
+
+class Ordered(Packet, frozen=True, tag="ordered"):
+    """From the sequencer to all: these are next in the order."""
+
+    position: Annotated[int, msgspec.Meta(ge=0)]
+    batches: Batches
+
+
+class Consumed(Packet, frozen=True, tag="consumed"):
+    """From a member to the sequencer: my application took `total` messages; I grant `window` more."""
+
+    total: Annotated[int, msgspec.Meta(ge=0)]
+    window: Annotated[int, msgspec.Meta(ge=1)]
+
+
+class SequencerUb(Protocol):
+    """A member's part in the protocol; the view's coordinator is the sequencer, too."""
+
+    NAME = "sequencer-ub"
+    PACKETS = (Submit, Ordered, Consumed)
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions) -> None:
+        super().__init__(me, view, options)
+        prioritised = options.prioritised
+        # sender
+        self._sequencer = view.coordinator
+        self._unordered = Outstanding(options.submit_max, options.submit_bytes_max, prioritised)
+        # destination
+        self._position_next = 0
+        self._meter = ConsumptionMeter(options.window, int(options.window_ms * _MILLISECOND))
+        self._consumed = 0
+        self._reported = 0
+        self._granted = self._meter.window
+        # sequencer
+        size = len(view.members)
+        self._incoming = PriorityQueue(
+            options.policy, size * options.submit_max, size * options.submit_bytes_max
+        )
+        self._number_next = 0
+        self._window = _Window(view, options)
+
+    @classmethod
+    def orderer(cls, view: View) -> str:
+        return view.coordinator.name
+
+    @property
+    def backlog(self) -> int:
+        return self.outgoing.count + self._incoming.count
+
+    def on_turn(self, event: Turn, now: int) -> None:
+        self._submit()
+        if self.me == self._sequencer:
+            self._order()
+
+    def on_received(self, event: Received, now: int) -> None:
+        match event.packet:
+            case Ordered(position=position, batches=batches):
+                self._on_ordered(event.sender, position, batches)
+            case Submit(batches=batches):
+                self._on_submit(event.sender, batches, now)
+            case Consumed(total=total, window=window):
+                self._window.granted(event.sender, total, window)
+
+    # Sender
+
+    def _submit(self) -> None:
+        for _ in range(_FRAMES_PER_TURN):
+            if self._sequencer in self.blocked:
+                return
+            batches = _frame(self.outgoing, self._unordered.room, self._unordered.sent)
+            if not batches:
+                return
+            self.send(self._sequencer, Submit(batches))
+        self.more_to_do()
+
+    # Sequencer
+
+    def _on_submit(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+        if self.me != self._sequencer:
+            raise PeerFault(f"{sender} takes {self.me} for the sequencer, which is {self._sequencer}")
+        for batch in batches:
+            if batch.sender != sender:
+                raise PeerFault(f"{sender} submits a message of {batch.sender}")
+            self._incoming.put(batch, now)
+
+    def _order(self) -> None:
+        for _ in range(_FRAMES_PER_TURN):
+            if self.blocked:
+                return
+            position = self._number_next
+            batches = _frame(self._incoming, self._room, self._number)
+            if not batches:
+                return
+            self.send_all(Ordered(position, batches))
+        self.more_to_do()
+
+    def _room(self, level: int) -> int:
+        return self._window.room(level, self._number_next)
+
+    def _number(self, batch: Batch) -> None:
+        self._number_next += batch.count
+        self._window.ordered(self._number_next, len(batch.block))
+
+    # Destination
+
+    def _on_ordered(self, sender: ProcessId, position: int, batches: tuple[Batch, ...]) -> None:
+        if sender != self._sequencer or position != self._position_next:
+            raise PeerFault(
+                f"{sender} orders position {position}; expected {self._position_next} from {self._sequencer}"
+            )
+        for batch in batches:
+            self.queue_ordered(self._position_next, batch)
+            self._position_next += batch.count
+            self._meter.queued(batch.count)
+            if batch.sender == self.me:
+                self._unordered.placed(batch)
+
+    def on_consumed(self, count: int, now: int) -> None:
+        self._meter.consumed(count, now)
+        self._consumed += count
+        if 4 * (self._consumed - self._reported) >= self._granted:
+            self._reported, self._granted = self._consumed, self._meter.window
+            self.send(self._sequencer, Consumed(self._reported, self._granted))
+
+
+class _Window:
+    """What the sequencer may order: no more than every member has granted, in messages and in bytes."""
+
+    def __init__(self, view: View, options: OrderingOptions) -> None:
+        self._reserved = options.prioritised
+        self._bytes_max = options.window_bytes
+        self._consumed = dict.fromkeys(view.members, 0)
+        first = limits_by_class(options.window or WINDOW_FIRST, self._reserved)
+        self._limits = dict.fromkeys(view.members, first)
+        self._limit = first
+        self._under_way: deque[tuple[int, int]] = deque()
+        self._under_way_bytes = 0
+
+    def room(self, level: int, position: int) -> int:
+        """How many messages of this level may be ordered from this position on."""
+        if self._under_way_bytes >= self._bytes_max:
+            return 0
+        return self._limit[class_of(level)] - position
+
+    def ordered(self, position_end: int, size: int) -> None:
+        """Messages up to this position are under way."""
+        self._under_way.append((position_end, size))
+        self._under_way_bytes += size
+
+    def granted(self, member: ProcessId, consumed: int, window: int) -> None:
+        """A member has consumed so many messages and has room for so many more."""
+        last = self._under_way[-1][0] if self._under_way else consumed
+        if not self._consumed[member] <= consumed <= last:
+            raise PeerFault(f"{member} reports {consumed} messages consumed, which cannot be")
+        self._consumed[member] = consumed
+        of_class = limits_by_class(min(window, WINDOW_MAX), self._reserved)
+        self._limits[member] = tuple(consumed + limit for limit in of_class)
+        self._limit = tuple(map(min, zip(*self._limits.values(), strict=True)))
+        slowest = min(self._consumed.values())
+        while len(self._under_way) > 1 and self._under_way[0][0] <= slowest:
+            self._under_way_bytes -= self._under_way.popleft()[1]
+        if self._under_way and self._under_way[0][0] <= slowest:
+            self._under_way[0] = (self._under_way[0][0], 0)
+            self._under_way_bytes = 0
+
+
+def _frame(
+    queue: PriorityQueue, room: Callable[[int], int], taken: Callable[[Batch], None]
+) -> tuple[Batch, ...]:
+    """Take what is next in the queue and has room, up to a frame's worth."""
+    batches: list[Batch] = []
+    size = 0
+    while queue and size < BATCH_BYTES_CUT and len(batches) < _FRAME_BATCHES_MAX:
+        count = room(queue.head_level())
+        if count <= 0:
+            break
+        batch = queue.take(count)
+        taken(batch)
+        batches.append(batch)
+        size += len(batch.block)
+    return tuple(batches)
