@@ -1,0 +1,58 @@
+"""Prioritised, totally ordered group communication.
+
+Every member of a group sees the same messages in the same order, and the urgent ones first.
+"""
+
+from priocast.core.errors import (
+    DeadlineExceeded,
+    GroupClosed,
+    InvalidInput,
+    Overloaded,
+    PayloadTooLarge,
+    PeerFault,
+    PriocastError,
+    PriorityOutOfRange,
+    UnknownProtocol,
+)
+from priocast.core.events import DeliveredBatch, Delivery, Event, ViewChange
+from priocast.core.identity import MessageId, ProcessId
+from priocast.core.message import Message
+from priocast.core.priority import BACKGROUND, ELEVATED, HIGHEST, LOWEST, ROUTINE, URGENT
+from priocast.core.protocol import OrderingOptions
+from priocast.core.starvation import Ageing, PeriodicFlush, Strict
+from priocast.core.view import View
+from priocast.network.memory import MemoryHub
+from priocast.runtime.group import Group, join
+
+__all__ = [
+    "BACKGROUND",
+    "ELEVATED",
+    "HIGHEST",
+    "LOWEST",
+    "ROUTINE",
+    "URGENT",
+    "Ageing",
+    "DeadlineExceeded",
+    "DeliveredBatch",
+    "Delivery",
+    "Event",
+    "Group",
+    "GroupClosed",
+    "InvalidInput",
+    "MemoryHub",
+    "Message",
+    "MessageId",
+    "OrderingOptions",
+    "Overloaded",
+    "PayloadTooLarge",
+    "PeerFault",
+    "PeriodicFlush",
+    "PriocastError",
+    "PriorityOutOfRange",
+    "ProcessId",
+    "Strict",
+    "UnknownProtocol",
+    "View",
+    "ViewChange",
+    "join",
+]

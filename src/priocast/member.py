@@ -93,6 +93,12 @@ class Member:
         """How many messages wait at this member for a place in the order."""
         return self._protocol.backlog + self._assembler.count
 
+    @property
+    def idle(self) -> bool:
+        """Whether nobody needs this member any more: all is ordered, and all was received."""
+        links_idle = all(link.idle for link in self.links.values())
+        return links_idle and not self._assembler.count and self._protocol.idle
+
     def room(self, priority: int) -> int:
         """How many messages of this priority may be broadcast now."""
         assembler = self._assembler
@@ -214,5 +220,5 @@ class Member:
 def _union(packets: tuple[type[Packet], ...]) -> object:
     union: object = packets[0]
     for packet in packets[1:]:
-        union = union | packet  # type: ignore[operator]
+        union = union | packet
     return union

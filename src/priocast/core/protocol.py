@@ -32,8 +32,6 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.core.view import View
 
-NAME_OF_PACKET: Callable[[type], str] = lambda kind: kind.__struct_config__.tag  # type: ignore[attr-defined]
-
 
 class Packet(msgspec.Struct, frozen=True, array_like=True):
     """The base of everything that protocols send; a subclass has a tag and is its own wire format.
@@ -41,6 +39,13 @@ class Packet(msgspec.Struct, frozen=True, array_like=True):
     A packet that carries messages has them in `batches`; one that gives them a place in the order has
     the place of the first in `position`.
     """
+
+    @classmethod
+    def name(cls) -> str:
+        """What the packet is called on the wire and in traces."""
+        tag = cls.__struct_config__.tag
+        assert isinstance(tag, str)
+        return tag
 
 
 class Broadcast(msgspec.Struct, frozen=True, gc=False):
@@ -179,6 +184,11 @@ class Protocol(ABC):
     def backlog(self) -> int:
         """How many messages wait at this member for a place in the order."""
         return self.outgoing.count
+
+    @property
+    @abstractmethod
+    def idle(self) -> bool:
+        """Whether every message that this member is to order, or has broadcast, has its place."""
 
     def head(self) -> Stretch | None:
         """What the application may consume next; valid until the next step."""

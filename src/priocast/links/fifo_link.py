@@ -62,7 +62,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
 class _UnderWay:
     """A body that was sent and is not acknowledged."""
 
-    __slots__ = ("body", "sent_at", "sent_again")
+    __slots__ = ("body", "sent_again", "sent_at")
 
     def __init__(self, body: bytes, now: int) -> None:
         self.body = body
@@ -99,6 +99,11 @@ class FifoLink:
     def congested(self) -> bool:
         """Whether something waits here for the window to open."""
         return bool(self._backlog)
+
+    @property
+    def idle(self) -> bool:
+        """Whether the peer has received all that was sent."""
+        return not self._under_way and not self._backlog
 
     @property
     def deadline(self) -> int | None:

@@ -33,7 +33,8 @@ class FixedMembership:
         known = self._known.get(process.name)
         if known is None and not self.missing:
             raise JoinRefused(
-                f"{process} is not one of the {self._size} members of this fixed group: {', '.join(sorted(self._known))}"
+                f"{process} is not one of the {self._size} members of this fixed group: "
+                f"{', '.join(sorted(self._known))}"
             )
         if known is not None and known != process:
             raise PeerRestarted(

@@ -90,6 +90,10 @@ class SequencerUb(Protocol):
     def backlog(self) -> int:
         return self.outgoing.count + self._incoming.count
 
+    @property
+    def idle(self) -> bool:
+        return not (self.outgoing or self._incoming or self._unordered.count)
+
     def on_turn(self, event: Turn, now: int) -> None:
         self._submit()
         if self.me == self._sequencer:

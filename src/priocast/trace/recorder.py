@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
-from priocast.core.protocol import NAME_OF_PACKET, Packet
+from priocast.core.protocol import Packet
 from priocast.core.view import View
 from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, Row
 
@@ -47,7 +47,7 @@ class Recorder:
     def _packet(self, event: str, packet: Packet, peer: str, now: int, backlog: int) -> None:
         batches: tuple[Batch, ...] = getattr(packet, "batches", ())
         position: int = getattr(packet, "position", NO_POSITION)
-        name = NAME_OF_PACKET(type(packet)) if batches else ""
+        name = packet.name() if batches else ""
         for batch in batches:
             self._row(now, event, name, peer, batch, position, backlog)
             if position != NO_POSITION:

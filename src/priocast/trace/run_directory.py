@@ -27,7 +27,7 @@ def arrow_schema() -> "pyarrow.Schema":
     dictionary = pa.dictionary(pa.int32(), pa.string())
     types = {
         "member": dictionary,
-        "incarnation": pa.int32(),
+        "incarnation": pa.int64(),
         "view": pa.int64(),
         "step": pa.int64(),
         "time_ns": pa.int64(),
@@ -35,7 +35,7 @@ def arrow_schema() -> "pyarrow.Schema":
         "packet": dictionary,
         "peer": dictionary,
         "sender": dictionary,
-        "sender_incarnation": pa.int32(),
+        "sender_incarnation": pa.int64(),
         "level": pa.int32(),
         "first": pa.int64(),
         "count": pa.int32(),

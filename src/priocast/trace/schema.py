@@ -8,8 +8,8 @@ the clocks of two members to agree.
 | event | when | position |
 |---|---|---|
 | broadcast | the application handed the messages over | -1 |
-| sent      | the protocol gave them to the links in a packet (`peer` is empty when it is for all) | as in the packet |
-| received  | a packet with them came from `peer` (from itself, too) | as in the packet |
+| sent      | the protocol gave a packet with them to the links (`peer` is empty: to all) | of the packet |
+| received  | a packet with them came from `peer` (from itself, too) | of the packet |
 | delivered | the application consumed them | of the first message |
 | view      | the member installed `view` (`peer` lists the members) | of the next message |
 """
@@ -44,7 +44,7 @@ class Row(NamedTuple):
     sender_incarnation: int
     level: int
     first: int
-    count: int
+    count: int  # type: ignore[assignment]  # a column, not tuple.count
     priorities: bytes
     position: int
     bytes: int

@@ -1,0 +1,24 @@
+"""Addresses as people type them."""
+
+from typing import NamedTuple
+
+from priocast.core.errors import InvalidAddress
+
+
+class Address(NamedTuple):
+    """Where a process listens."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(text: str) -> Address:
+    """Read `host:port`; the host of an IPv6 address is in brackets."""
+    host, _, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise InvalidAddress(f"{text!r} is not an address: write host:port, for example 127.0.0.1:7401")
+    return Address(host, int(port))

@@ -1,0 +1,300 @@
+"""The asyncio driver of one member: it moves bytes, tells the time, and thinks about nothing else.
+
+Everything that is ready is handed to the member before it gets a turn: the frames of one read, the
+broadcasts of one round of the event loop. What the application took is told to the member before anything
+else is, so the head that the application sees never changes under its hands.
+"""
+
+import asyncio
+import time
+from heapq import heappop, heappush
+
+from priocast.core.errors import DeadlineExceeded, GroupClosed, PriocastError
+from priocast.core.identity import ProcessId
+from priocast.core.message import Stretch
+from priocast.core.protocol import OrderingOptions
+from priocast.core.view import View
+from priocast.links.fifo_link import Frame
+from priocast.member import Member, Observer
+from priocast.membership.fixed import FixedMembership
+from priocast.network.interface import Network
+
+_SECOND = 1_000_000_000
+_GRACE_SECONDS = 2.0
+
+
+class Node:
+    """Drives a member over a network; the group talks to it."""
+
+    member: Member
+
+    def __init__(
+        self,
+        me: ProcessId,
+        size: int,
+        order: str,
+        options: OrderingOptions,
+        network: Network,
+        observer: Observer | None,
+    ) -> None:
+        self.me = me
+        self.settlements = 0
+        self._membership = FixedMembership(me, size)
+        self._connected: dict[ProcessId, bool] = {}
+        self._order = order
+        self._options = options
+        self._network = network
+        self._observer = observer
+        self._loop = asyncio.get_running_loop()
+        self._complete: asyncio.Future[None] = self._loop.create_future()
+        self._started = False
+        self._broken: GroupClosed | None = None
+        self._closed: GroupClosed | None = None
+        self._turn_is_due = False
+        self._taken = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._consumable: asyncio.Future[None] | None = None
+        self._waiting_for_room: list[tuple[int, int, _WaitingForRoom]] = []
+        self._waits = 0
+
+    # Life
+
+    async def start(self, timeout_seconds: float) -> None:
+        """Find the other members; the group exists when all of them are there."""
+        await self._network.start(self)
+        self._check_complete()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._complete
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"{self._membership.missing or 'some'} of the other members did not appear within "
+                f"{timeout_seconds:g} s: are they started, and are the addresses right?"
+            ) from None
+
+    async def close(self, timeout_seconds: float) -> None:
+        """Let the others have what they need of us, then leave."""
+        if self._started and self._closed is None:
+            self._turn()
+            deadline = time.monotonic() + timeout_seconds
+            while not (self.member.idle or self._broken or self._closed) and time.monotonic() < deadline:
+                await asyncio.sleep(0.005)
+        self.stop(GroupClosed("the group was left"))
+        await self._network.close()
+
+    def stop(self, reason: GroupClosed) -> None:
+        """End here: nothing more goes in, and whoever waits is told why."""
+        if self._closed is None:
+            self._closed = reason
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._consumable is not None and not self._consumable.done():
+            self._consumable.set_result(None)
+        for _, _, waiting in self._waiting_for_room:
+            if not waiting.admitted.done():
+                waiting.admitted.set_result(None)
+
+    # What the network tells
+
+    def introduced(self, process: ProcessId) -> None:
+        self._membership.introduce(process)
+        self._check_complete()
+
+    def connected(self, peer: ProcessId) -> None:
+        if self._started:
+            self.member.reconnected(peer, time.monotonic_ns())
+            self._turn()
+        self._connected[peer] = True
+        self._check_complete()
+
+    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+        if self._closed is not None:
+            return
+        now = time.monotonic_ns()
+        self._settle(now)
+        try:
+            for frame in frames:
+                self.member.receive(peer, frame, now)
+        except PriocastError as error:
+            self.failed(error)
+            return
+        self._turn(now)
+
+    def departed(self, peer: ProcessId) -> None:
+        """Take no more messages, but let what is under way arrive."""
+        if self._broken is None:
+            self._broken = GroupClosed(f"{peer.name} left, and a fixed group cannot go on without it")
+            self._loop.call_later(_GRACE_SECONDS, self.stop, self._broken)
+
+    def failed(self, error: PriocastError) -> None:
+        if not self._complete.done():
+            self._complete.set_exception(error)
+        self.stop(GroupClosed(f"the group had to stop: {error}"))
+
+    def _check_complete(self) -> None:
+        view = self._membership.view
+        if view is None or self._complete.done() or len(self._connected) < len(view.members) - 1:
+            return
+        self.member = Member(
+            self.me, view, self._order, self._options, self._network.link_options, self._observer
+        )
+        self.member.start(time.monotonic_ns())
+        self._started = True
+        self._complete.set_result(None)
+        self._network.open()
+
+    @property
+    def view(self) -> View:
+        """The members of the group."""
+        return self.member.view
+
+    # What the application asks
+
+    def broadcast(self, payloads: list[bytes], priority: int) -> bool:
+        """Take messages of one priority if there is room for all of them; say whether there was."""
+        reason = self._closed or self._broken
+        if reason is not None:
+            raise reason
+        member = self.member
+        if member.room(priority) < len(payloads) or self._is_outranked(priority):
+            return False
+        if len(payloads) == 1:
+            member.broadcast(payloads[0], priority)
+        else:
+            member.broadcast_many(payloads, priority)
+        self._be_due()
+        return True
+
+    async def broadcast_when_room(
+        self, payloads: list[bytes], priority: int, timeout_seconds: float | None
+    ) -> None:
+        """Take messages as room appears; whoever waits with the highest priority is let in first."""
+        waiting = _WaitingForRoom(payloads, self._loop.create_future())
+        self._waits += 1
+        heappush(self._waiting_for_room, (-priority, self._waits, waiting))
+        self._be_due()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await waiting.admitted
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"after {timeout_seconds:g} s, {len(waiting.payloads)} of {len(payloads)} message(s) of "
+                f"priority {priority} had found no room and were not broadcast: {self.why_full()}"
+            ) from None
+        if self._closed is not None and waiting.payloads:
+            raise self._closed
+
+    def why_full(self) -> str:
+        """What a sender that finds no room waits for."""
+        return (
+            f"{self.member.backlog} messages wait at {self.me.name} for a place in the order, because the "
+            "slowest member has not consumed what came before"
+        )
+
+    def head(self) -> Stretch | None:
+        """What the application may take next."""
+        self._settle(time.monotonic_ns())
+        return self.member.head()
+
+    def took(self, count: int) -> None:
+        """The application takes the next `count` messages of the head."""
+        self._taken += count
+        self._be_due()
+
+    async def wait_consumable(self) -> None:
+        """Wait until there is something to take; raises when there will be nothing any more."""
+        assert self._consumable is None, "one iteration at a time"
+        if self.member.head() is None and self._closed is None:
+            self._consumable = self._loop.create_future()
+            try:
+                await self._consumable
+            finally:
+                self._consumable = None
+        if self.member.head() is None and self._closed is not None:
+            raise self._closed
+
+    # Between them
+
+    def _settle(self, now: int) -> None:
+        """Tell the member what the application took."""
+        if self._taken:
+            taken, self._taken = self._taken, 0
+            self.settlements += 1
+            self.member.consume(taken, now)
+
+    def _be_due(self) -> None:
+        """Have a turn when this round of the event loop has handed over all it has."""
+        if not self._turn_is_due:
+            self._turn_is_due = True
+            self._loop.call_soon(self._due_turn)
+
+    def _due_turn(self) -> None:
+        self._turn_is_due = False
+        if self._closed is None:
+            self._turn()
+
+    def _turn(self, now: int | None = None) -> None:
+        now = now or time.monotonic_ns()
+        self._settle(now)
+        try:
+            self.member.turn(now)
+        except PriocastError as error:
+            self.failed(error)
+            return
+        for peer, link in self.member.links.items():
+            if link.frames:
+                frames, link.frames = link.frames, []
+                self._network.send(peer, frames)
+        self._set_timer(now)
+        if self._waiting_for_room:
+            self._let_in()
+        if self._consumable is not None and not self._consumable.done() and self.member.head() is not None:
+            self._consumable.set_result(None)
+
+    def _set_timer(self, now: int) -> None:
+        """Be there at the member's deadline; a timer that comes too early does no harm."""
+        deadline = self.member.deadline
+        if deadline is None:
+            return
+        at = self._loop.time() + max(0, deadline - now) / _SECOND
+        if self._timer is None or self._timer.when() > at:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = self._loop.call_at(at, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        now = time.monotonic_ns()
+        self._settle(now)
+        self.member.tick(now)
+        self._turn(now)
+
+    def _is_outranked(self, priority: int) -> bool:
+        """Whether someone with the same or a higher priority waits for room already."""
+        return bool(self._waiting_for_room) and -self._waiting_for_room[0][0] >= priority
+
+    def _let_in(self) -> None:
+        """Let in what waits for room, the most urgent first, as far as there is room."""
+        while self._waiting_for_room:
+            outranking, _, waiting = self._waiting_for_room[0]
+            if not waiting.admitted.done():
+                room = self.member.room(-outranking)
+                if room <= 0:
+                    return
+                self.member.broadcast_many(waiting.payloads[:room], -outranking)
+                waiting.payloads = waiting.payloads[room:]
+                self._be_due()
+                if waiting.payloads:
+                    return
+                waiting.admitted.set_result(None)
+            heappop(self._waiting_for_room)
+
+
+class _WaitingForRoom:
+    """Messages that the application wants to broadcast and that have found no room yet."""
+
+    __slots__ = ("admitted", "payloads")
+
+    def __init__(self, payloads: list[bytes], admitted: asyncio.Future[None]) -> None:
+        self.payloads = payloads
+        self.admitted = admitted
