@@ -8,6 +8,7 @@ is bounded whatever the application's speed.
 
 from collections import deque
 
+from priocast.core.errors import PeerFault
 from priocast.core.message import Batch
 from priocast.core.priority import class_of, limits_by_class
 
@@ -42,9 +43,11 @@ class Outstanding:
 
     def placed(self, batch: Batch) -> None:
         """Messages of ours, the oldest of their level, have their place."""
-        under_way = self._sent[batch.level]
+        under_way = self._sent.get(batch.level)
         left = batch.count
         while left:
+            if not under_way:
+                raise PeerFault(f"{batch} has a place, although {batch.sender} never sent it")
             count, size = under_way[0]
             if count <= left:
                 under_way.popleft()

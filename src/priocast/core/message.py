@@ -55,13 +55,6 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """The priority that the index-th message was broadcast with."""
         return self.priorities[index] if self.priorities else self.level
 
-    def part(self, payloads: list[bytes], start: int, stop: int) -> "Batch":
-        """The messages from index start to stop; `payloads` are those of the opened batch."""
-        assert 0 <= start < stop <= self.count
-        return pack(
-            self.sender, self.level, self.first + start, payloads[start:stop], self.priorities[start:stop]
-        )
-
     def __str__(self) -> str:
         return f"{self.sender}/{self.level}/{self.first}+{self.count}"
 

@@ -22,7 +22,7 @@ NAMED_LEVELS = {
     "highest": HIGHEST,
 }
 CLASS_COUNT = 4
-_CLASS_SHIFT = 6
+CLASS_SHIFT = 6
 _RESERVE_DIVISOR = 16
 
 
@@ -51,7 +51,7 @@ def parse_priority(text: str) -> int:
 
 def class_of(priority: int) -> int:
     """The class of a priority: 0 (lowest quarter) to 3 (the most urgent quarter)."""
-    return priority >> _CLASS_SHIFT
+    return priority >> CLASS_SHIFT
 
 
 def limits_by_class(limit: int, reserved: bool = True) -> tuple[int, ...]:

@@ -2,33 +2,63 @@
 
 A heap of batches by (rank, arrival). Entering and leaving cost O(log b) for b batches, whatever the
 number of messages in them (the papers' lists are linear in messages). The rank comes from the starvation
-policy; arrival makes it stable, so batches of one level leave in the order in which they came.
+policy; arrival makes it stable, so batches of one level leave in the order in which they came. A batch that
+continues the last one of its rank joins it: under load, when much waits, batches grow.
 """
 
 from heapq import heappop, heappush
 
-from priocast.core.message import Batch
-from priocast.core.priority import class_of, limits_by_class
+from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, pack
+from priocast.core.priority import CLASS_SHIFT, limits_by_class
 from priocast.core.starvation import FirstInFirstOut, Starvation
 
 
 class _Waiting:
-    """A batch in the queue, of which the first `cut` messages have left already."""
+    """Batches of one sender and level whose numbers follow each other; the first `cut` messages have left."""
 
-    __slots__ = ("batch", "cut", "payloads")
+    __slots__ = ("batches", "count", "cut", "payloads", "priorities", "size")
 
     def __init__(self, batch: Batch) -> None:
-        self.batch = batch
+        self.batches = [batch]
+        self.count = batch.count
+        self.size = len(batch.block)
         self.cut = 0
         self.payloads: list[bytes] | None = None
+        self.priorities = b""
+
+    def joined_by(self, batch: Batch) -> bool:
+        """Let a batch travel along if it is the continuation of this one and both fit into one batch."""
+        last = self.batches[-1]
+        if (
+            self.payloads is not None
+            or batch.first != last.first + last.count
+            or batch.sender != last.sender
+            or batch.level != last.level
+            or self.size + len(batch.block) > BATCH_BYTES_CUT
+            or self.count + batch.count > BATCH_COUNT_MAX
+        ):
+            return False
+        self.batches.append(batch)
+        self.count += batch.count
+        self.size += len(batch.block)
+        return True
 
     def take(self, count: int) -> Batch:
-        """Cut `count` messages off the front; the block is opened once, however often it is cut."""
+        """Take `count` messages off the front; blocks are opened only to be cut or joined, and only once."""
+        head = self.batches[0]
         if self.payloads is None:
-            self.payloads = self.batch.payloads()
-        part = self.batch.part(self.payloads, self.cut, self.cut + count)
-        self.cut += count
-        return part
+            if count == head.count == self.count:
+                return head
+            self.payloads = [payload for batch in self.batches for payload in batch.payloads()]
+            self.priorities = b"".join(batch.priorities for batch in self.batches)
+        start, self.cut = self.cut, self.cut + count
+        return pack(
+            head.sender,
+            head.level,
+            head.first + start,
+            self.payloads[start : self.cut],
+            self.priorities[start : self.cut],
+        )
 
 
 class PriorityQueue:
@@ -37,6 +67,7 @@ class PriorityQueue:
     def __init__(self, starvation: Starvation, count_max: int, bytes_max: int) -> None:
         self._rank = starvation.rank
         self._heap: list[tuple[int, int, _Waiting]] = []
+        self._tails: dict[int, _Waiting] = {}
         self._arrivals = 0
         reserved = not isinstance(starvation, FirstInFirstOut)
         self._count_limits = limits_by_class(count_max, reserved)
@@ -49,35 +80,39 @@ class PriorityQueue:
 
     def room(self, priority: int, count: int = 0, size: int = 0) -> int:
         """How many messages of this priority may enter once `count` of `size` bytes have entered."""
-        of_class = class_of(priority)
+        of_class = priority >> CLASS_SHIFT
         if self.bytes + size >= self._bytes_limits[of_class]:
             return 0
         return self._count_limits[of_class] - self.count - count
 
     def put(self, batch: Batch, now: int) -> None:
         """Let a batch in. The caller has asked for room."""
-        self._arrivals += 1
-        heappush(self._heap, (self._rank(batch.level, now), self._arrivals, _Waiting(batch)))
+        rank = self._rank(batch.level, now)
+        tail = self._tails.get(rank)
+        if tail is None or not tail.joined_by(batch):
+            self._arrivals += 1
+            self._tails[rank] = tail = _Waiting(batch)
+            heappush(self._heap, (rank, self._arrivals, tail))
         self.count += batch.count
         self.bytes += len(batch.block)
 
     def head_level(self) -> int:
         """The level of the batch that leaves next."""
         assert self._heap, "an empty queue has no head"
-        return self._heap[0][2].batch.level
+        return self._heap[0][2].batches[0].level
 
     def take(self, count_max: int) -> Batch:
         """Let the next batch out, or as much of it as `count_max` allows."""
         assert self._heap and count_max > 0
-        waiting = self._heap[0][2]
-        left = waiting.batch.count - waiting.cut
+        rank, _, waiting = self._heap[0]
+        left = waiting.count - waiting.cut
+        taken = waiting.take(min(left, count_max))
         if left <= count_max:
             heappop(self._heap)
-            taken = waiting.take(left) if waiting.cut else waiting.batch
-        else:
-            taken = waiting.take(count_max)
+            if self._tails[rank] is waiting:
+                del self._tails[rank]
         self.count -= taken.count
-        # The parts of a cut batch are a few bytes longer than the whole; an empty queue has none.
+        # Blocks that were cut or joined differ by a few bytes from what came in; an empty queue has none.
         self.bytes = max(0, self.bytes - len(taken.block)) if self._heap else 0
         assert self.count >= 0
         return taken

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from priocast.core.credit import WINDOW_MAX
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
@@ -126,8 +127,10 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     submit_bytes_max: int = 16 * 1024 * 1024
 
     def __post_init__(self) -> None:
-        if self.window is not None and self.window < 1:
-            raise InvalidOption(f"window is {self.window}: it must be at least 1 message, or None")
+        if self.window is not None and not 1 <= self.window <= WINDOW_MAX:
+            raise InvalidOption(
+                f"window is {self.window}: it must be from 1 to {WINDOW_MAX} messages, or None"
+            )
         if self.window_ms <= 0:
             raise InvalidOption(f"window_ms is {self.window_ms}: it must be above 0")
         for name in ("window_bytes", "queue_max", "queue_bytes_max", "submit_max", "submit_bytes_max"):

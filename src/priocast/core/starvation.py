@@ -27,8 +27,8 @@ from priocast.core.errors import InvalidOption
 
 Rank = Callable[[int, int], int]
 _LEVELS = 256
-_NANOSECONDS = {"us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
-_DURATION = re.compile(r"(\d+)(us|ms|s)")
+_NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
+_DURATION = re.compile(r"(\d+)(ns|us|ms|s)")
 
 
 class Strict(msgspec.Struct, frozen=True, tag="none"):
@@ -46,6 +46,9 @@ class Ageing(msgspec.Struct, frozen=True, tag="ageing"):
 
     step_ns: int
 
+    def __post_init__(self) -> None:
+        _check_duration("step_ns", self.step_ns)
+
     def rank(self, priority: int, now: int) -> int:
         return now - priority * self.step_ns
 
@@ -57,6 +60,9 @@ class PeriodicFlush(msgspec.Struct, frozen=True, tag="flush"):
     """At the end of every period all that is queued goes before anything that comes later."""
 
     period_ns: int
+
+    def __post_init__(self) -> None:
+        _check_duration("period_ns", self.period_ns)
 
     def rank(self, priority: int, now: int) -> int:
         return now // self.period_ns * _LEVELS - priority
@@ -95,8 +101,11 @@ def parse_starvation(text: str) -> Starvation:
     )
 
 
+def _check_duration(name: str, nanoseconds: int) -> None:
+    if nanoseconds <= 0:
+        raise InvalidOption(f"{name} is {nanoseconds}: it must be above 0")
+
+
 def _format_duration(nanoseconds: int) -> str:
-    for unit in ("s", "ms", "us"):
-        if nanoseconds % _NANOSECONDS[unit] == 0:
-            return f"{nanoseconds // _NANOSECONDS[unit]}{unit}"
-    return f"{nanoseconds}ns"
+    unit = next(unit for unit in ("s", "ms", "us", "ns") if nanoseconds % _NANOSECONDS[unit] == 0)
+    return f"{nanoseconds // _NANOSECONDS[unit]}{unit}"

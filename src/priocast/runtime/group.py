@@ -13,7 +13,7 @@ from types import TracebackType
 
 import msgspec
 
-from priocast.core.errors import GroupClosed, InvalidInput, Overloaded, PayloadTooLarge
+from priocast.core.errors import InvalidInput, Overloaded, PayloadTooLarge
 from priocast.core.events import DeliveredBatch, Delivery, Event, ViewChange
 from priocast.core.identity import ProcessId, check_name
 from priocast.core.message import PAYLOAD_BYTES_MAX, Message
@@ -51,32 +51,29 @@ class Group:
 
     def broadcast_nowait(self, payload: bytes, priority: int = ROUTINE) -> None:
         """Broadcast a message now, or raise `Overloaded` if there is no room for one of this priority."""
-        if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
-            _refuse(payload)
+        check_payload(payload)
         check_priority(priority)
-        if not self._node.broadcast([payload], priority):
+        if not self._node.broadcast(payload, priority):
             raise Overloaded(f"no room for a message of priority {priority}: {self._node.why_full()}")
 
     async def broadcast(
         self, payload: bytes, priority: int = ROUTINE, *, timeout_seconds: float | None = None
     ) -> None:
         """Broadcast a message; wait for room if there is none, at most so long."""
-        if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
-            _refuse(payload)
+        check_payload(payload)
         check_priority(priority)
-        if not self._node.broadcast([payload], priority):
+        if not self._node.broadcast(payload, priority):
             await self._node.broadcast_when_room([payload], priority, timeout_seconds)
 
     async def broadcast_many(
         self, payloads: list[bytes], priority: int = ROUTINE, *, timeout_seconds: float | None = None
     ) -> None:
         """Broadcast messages of one priority, in this order; wait for room as needed, at most so long."""
-        for payload in payloads if set(map(type, payloads)) - {bytes} else ():
-            _refuse(payload)
-        if payloads and max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
-            _refuse(max(payloads, key=len))
+        if set(map(type, payloads)) != {bytes} or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
+            for payload in payloads:
+                check_payload(payload)
         check_priority(priority)
-        if payloads and not self._node.broadcast(payloads, priority):
+        if payloads and not self._node.broadcast_many(payloads, priority):
             await self._node.broadcast_when_room(payloads, priority, timeout_seconds)
 
     async def __aiter__(self) -> AsyncIterator[Event]:
@@ -93,8 +90,9 @@ class Group:
             batch, payloads, position = stretch.batch, stretch.payloads, stretch.position
             sender, level, first, priorities = batch.sender, batch.level, batch.first, batch.priorities
             settlements = node.settlements
+            node.be_due()
             for index in range(stretch.taken, batch.count):
-                node.took(1)
+                node.taken += 1
                 priority = priorities[index] if priorities else level
                 message = Message(sender, level, first + index, priority, payloads[index])
                 yield Delivery(message, position + index)
@@ -111,7 +109,8 @@ class Group:
                 continue
             batch, taken = stretch.batch, stretch.taken
             payloads = stretch.payloads[taken:] if taken else stretch.payloads
-            node.took(len(payloads))
+            node.be_due()
+            node.taken += len(payloads)
             yield DeliveredBatch(
                 batch.sender,
                 batch.level,
@@ -214,12 +213,11 @@ def join(
     return Joining(introduction, options, network, tracing, start_seconds)
 
 
-def _refuse(payload: object) -> None:
-    if not isinstance(payload, bytes):
+def check_payload(payload: bytes) -> None:
+    """Raise if this cannot be the payload of a message."""
+    if type(payload) is not bytes:
         raise InvalidInput(f"a payload is bytes, not {type(payload).__name__}: encode it first")
-    raise PayloadTooLarge(
-        f"a payload of {len(payload):,} bytes is over the limit of {PAYLOAD_BYTES_MAX:,}: send it in parts"
-    )
-
-
-__all__ = ["Group", "GroupClosed", "Joining", "join"]
+    if len(payload) > PAYLOAD_BYTES_MAX:
+        raise PayloadTooLarge(
+            f"a payload of {len(payload):,} bytes is over the limit of {PAYLOAD_BYTES_MAX:,}: send it in parts"
+        )

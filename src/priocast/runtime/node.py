@@ -24,7 +24,11 @@ _GRACE_SECONDS = 2.0
 
 
 class Node:
-    """Drives a member over a network; the group talks to it."""
+    """Drives a member over a network; the group talks to it.
+
+    The group counts in `taken` what the application took of the head. It is settled, and `settlements`
+    counts up, before anything else happens: then the head may be another one.
+    """
 
     member: Member
 
@@ -38,6 +42,7 @@ class Node:
         observer: Observer | None,
     ) -> None:
         self.me = me
+        self.taken = 0
         self.settlements = 0
         self._membership = FixedMembership(me, size)
         self._connected: dict[ProcessId, bool] = {}
@@ -51,8 +56,8 @@ class Node:
         self._broken: GroupClosed | None = None
         self._closed: GroupClosed | None = None
         self._turn_is_due = False
-        self._taken = 0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0
         self._consumable: asyncio.Future[None] | None = None
         self._waiting_for_room: list[tuple[int, int, _WaitingForRoom]] = []
         self._waits = 0
@@ -150,19 +155,25 @@ class Node:
 
     # What the application asks
 
-    def broadcast(self, payloads: list[bytes], priority: int) -> bool:
+    def broadcast(self, payload: bytes, priority: int) -> bool:
+        """Take a message if there is room for it; say whether there was."""
+        if self._closed or self._broken or self._waiting_for_room:
+            return self.broadcast_many([payload], priority)
+        if self.member.room(priority) <= 0:
+            return False
+        self.member.broadcast(payload, priority)
+        self.be_due()
+        return True
+
+    def broadcast_many(self, payloads: list[bytes], priority: int) -> bool:
         """Take messages of one priority if there is room for all of them; say whether there was."""
         reason = self._closed or self._broken
         if reason is not None:
             raise reason
-        member = self.member
-        if member.room(priority) < len(payloads) or self._is_outranked(priority):
+        if self.member.room(priority) < len(payloads) or self._is_outranked(priority):
             return False
-        if len(payloads) == 1:
-            member.broadcast(payloads[0], priority)
-        else:
-            member.broadcast_many(payloads, priority)
-        self._be_due()
+        self.member.broadcast_many(payloads, priority)
+        self.be_due()
         return True
 
     async def broadcast_when_room(
@@ -172,7 +183,7 @@ class Node:
         waiting = _WaitingForRoom(payloads, self._loop.create_future())
         self._waits += 1
         heappush(self._waiting_for_room, (-priority, self._waits, waiting))
-        self._be_due()
+        self.be_due()
         try:
             async with asyncio.timeout(timeout_seconds):
                 await waiting.admitted
@@ -196,11 +207,6 @@ class Node:
         self._settle(time.monotonic_ns())
         return self.member.head()
 
-    def took(self, count: int) -> None:
-        """The application takes the next `count` messages of the head."""
-        self._taken += count
-        self._be_due()
-
     async def wait_consumable(self) -> None:
         """Wait until there is something to take; raises when there will be nothing any more."""
         assert self._consumable is None, "one iteration at a time"
@@ -217,12 +223,12 @@ class Node:
 
     def _settle(self, now: int) -> None:
         """Tell the member what the application took."""
-        if self._taken:
-            taken, self._taken = self._taken, 0
+        if self.taken:
+            taken, self.taken = self.taken, 0
             self.settlements += 1
             self.member.consume(taken, now)
 
-    def _be_due(self) -> None:
+    def be_due(self) -> None:
         """Have a turn when this round of the event loop has handed over all it has."""
         if not self._turn_is_due:
             self._turn_is_due = True
@@ -256,11 +262,11 @@ class Node:
         deadline = self.member.deadline
         if deadline is None:
             return
-        at = self._loop.time() + max(0, deadline - now) / _SECOND
-        if self._timer is None or self._timer.when() > at:
+        if self._timer is None or deadline < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_at(at, self._on_timer)
+            self._timer_at = deadline
+            self._timer = self._loop.call_later(max(0, deadline - now) / _SECOND, self._on_timer)
 
     def _on_timer(self) -> None:
         self._timer = None
@@ -283,7 +289,7 @@ class Node:
                     return
                 self.member.broadcast_many(waiting.payloads[:room], -outranking)
                 waiting.payloads = waiting.payloads[room:]
-                self._be_due()
+                self.be_due()
                 if waiting.payloads:
                     return
                 waiting.admitted.set_result(None)

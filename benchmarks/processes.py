@@ -1,0 +1,101 @@
+"""Real processes for a benchmark: started together, met at barriers, ended by themselves."""
+
+import asyncio
+import multiprocessing
+import socket
+import traceback
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+import uvloop
+
+_SPAWN = multiprocessing.get_context("spawn")
+_LIMIT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Load:
+    """What every member does."""
+
+    members: int
+    messages: int
+    payload_bytes: int
+    burst: int
+    window: int
+    frame_messages: int = 1024
+
+    @property
+    def total(self) -> int:
+        """How many messages each member delivers."""
+        return self.members * self.messages
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Where the processes of one run meet."""
+
+    barrier: Barrier
+    ports: tuple[int, ...]
+
+    def address(self, member: int) -> tuple[str, int]:
+        """Where a member listens."""
+        return "127.0.0.1", self.ports[member]
+
+    async def wait(self) -> None:
+        """Wait until all processes have come this far."""
+        await asyncio.get_running_loop().run_in_executor(None, self.barrier.wait, _LIMIT_SECONDS)
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Ports of the loopback address that nobody listens on now."""
+    sockets = [socket.socket() for _ in range(count)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = tuple(each.getsockname()[1] for each in sockets)
+    for each in sockets:
+        each.close()
+    return ports
+
+
+def run_members(
+    count: int, part: Callable[..., Awaitable[Any]], *arguments: object
+) -> list[Any]:
+    """Run `part(member, *arguments, meeting)` in `count` processes; return what each returned."""
+    meeting = Meeting(_SPAWN.Barrier(count), free_ports(count))
+    results: multiprocessing.Queue[tuple[int, Any, str]] = _SPAWN.Queue()  # type: ignore[assignment]
+    processes = [
+        _SPAWN.Process(target=_member, args=(member, part, arguments, meeting, results))
+        for member in range(count)
+    ]
+    for process in processes:
+        process.start()
+    try:
+        answers = [results.get(timeout=_LIMIT_SECONDS) for _ in processes]
+    finally:
+        for process in processes:
+            process.join(5)
+            if process.is_alive():
+                process.terminate()
+    for _, _, failure in answers:
+        if failure:
+            raise RuntimeError(f"a member failed:\n{failure}")
+    return [answer for _, answer, _ in sorted(answers, key=lambda answer: answer[0])]
+
+
+def _member(
+    member: int,
+    part: Callable[..., Awaitable[Any]],
+    arguments: tuple[object, ...],
+    meeting: Meeting,
+    results: Any,
+) -> None:
+    async def run() -> Any:
+        return await part(member, *arguments, meeting)
+
+    try:
+        results.put((member, uvloop.run(run()), ""))
+    except BaseException:  # noqa: BLE001 - whatever it was, the parent must hear of it
+        meeting.barrier.abort()
+        results.put((member, None, traceback.format_exc()))
