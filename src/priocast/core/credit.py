@@ -10,20 +10,27 @@ from collections import deque
 
 from priocast.core.errors import PeerFault
 from priocast.core.message import Batch
-from priocast.core.priority import class_of, limits_by_class
+from priocast.core.priority import CLASS_COUNT, class_of, limits_by_class
 
 WINDOW_FIRST = 16
 WINDOW_MIN = 2
 WINDOW_MAX = 65_536
+REOPENING_DIVISOR = 32
 _FADING = 16
 
 
 class Outstanding:
-    """Own messages that were sent and have no place yet, in count and bytes, with a reserve by class."""
+    """Own messages that were sent and have no place yet, in count and bytes, with a reserve by class.
+
+    A class that has used up its share may send again when a part of it is free, and not for every single
+    message: what waits meanwhile leaves in larger batches.
+    """
 
     def __init__(self, count_max: int, bytes_max: int, reserved: bool) -> None:
         self._count_limits = limits_by_class(count_max, reserved)
         self._bytes_limits = limits_by_class(bytes_max, reserved)
+        self._reopens_at = max(1, count_max // REOPENING_DIVISOR)
+        self._exhausted = [False] * CLASS_COUNT
         self._sent: dict[int, deque[list[int]]] = {}
         self.count = 0
         self.bytes = 0
@@ -31,9 +38,11 @@ class Outstanding:
     def room(self, level: int) -> int:
         """How many more messages of this level may be sent now."""
         of_class = class_of(level)
+        room = self._count_limits[of_class] - self.count
         if self.bytes >= self._bytes_limits[of_class]:
-            return 0
-        return self._count_limits[of_class] - self.count
+            room = 0
+        self._exhausted[of_class] = room < (self._reopens_at if self._exhausted[of_class] else 1)
+        return 0 if self._exhausted[of_class] else room
 
     def sent(self, batch: Batch) -> None:
         """A batch of ours is under way."""

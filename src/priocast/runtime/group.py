@@ -60,7 +60,8 @@ class Group:
         self, payload: bytes, priority: int = ROUTINE, *, timeout_seconds: float | None = None
     ) -> None:
         """Broadcast a message; wait for room if there is none, at most so long."""
-        check_payload(payload)
+        if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
+            check_payload(payload)
         check_priority(priority)
         if not self._node.broadcast(payload, priority):
             await self._node.broadcast_when_room([payload], priority, timeout_seconds)

@@ -9,6 +9,7 @@ import asyncio
 import time
 from heapq import heappop, heappush
 
+from priocast.core.credit import REOPENING_DIVISOR
 from priocast.core.errors import DeadlineExceeded, GroupClosed, PriocastError
 from priocast.core.identity import ProcessId
 from priocast.core.message import Stretch
@@ -61,6 +62,7 @@ class Node:
         self._consumable: asyncio.Future[None] | None = None
         self._waiting_for_room: list[tuple[int, int, _WaitingForRoom]] = []
         self._waits = 0
+        self._reopens_at = max(1, options.queue_max // REOPENING_DIVISOR)
 
     # Life
 
@@ -280,12 +282,16 @@ class Node:
         return bool(self._waiting_for_room) and -self._waiting_for_room[0][0] >= priority
 
     def _let_in(self) -> None:
-        """Let in what waits for room, the most urgent first, as far as there is room."""
+        """Let in what waits for room, the most urgent first, once a part of the queue is free.
+
+        Waking a sender for every single free place would make batches of one: with 1 instead of a 32nd,
+        a group of four that broadcasts one message at a time reached three quarters of the rate.
+        """
         while self._waiting_for_room:
             outranking, _, waiting = self._waiting_for_room[0]
             if not waiting.admitted.done():
                 room = self.member.room(-outranking)
-                if room <= 0:
+                if room < self._reopens_at:
                     return
                 self.member.broadcast_many(waiting.payloads[:room], -outranking)
                 waiting.payloads = waiting.payloads[room:]
