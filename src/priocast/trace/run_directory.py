@@ -48,19 +48,30 @@ def arrow_schema() -> "pyarrow.Schema":
     return pa.schema(list(types.items()), metadata={"priocast.schema_version": str(SCHEMA_VERSION)})
 
 
-def write_segment(directory: Path, name: str, rows: list[Row]) -> Path:
-    """Write rows as one whole segment, or not at all."""
+def to_table(rows: list[Row]) -> "pyarrow.Table":
+    """Rows as an Arrow table."""
     import pyarrow as pa
-    from pyarrow import parquet
 
     schema = arrow_schema()
-    columns = [
-        pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), schema, strict=True)
-    ]
+    columns = zip(*rows, strict=True)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
+
+
+def write_segment(directory: Path, name: str, rows: list[Row]) -> Path:
+    """Write rows as one whole segment, or not at all."""
+    return write_table(directory, name, to_table(rows))
+
+
+def write_table(directory: Path, name: str, table: "pyarrow.Table") -> Path:
+    """Write a table of rows as one whole segment, or not at all."""
+    from pyarrow import parquet
+
     events = directory / EVENTS
     events.mkdir(parents=True, exist_ok=True)
     part, whole = events / f".{name}.part", events / f"{name}.parquet"
-    parquet.write_table(pa.table(columns, schema=schema), part, compression="zstd")
+    parquet.write_table(table, part, compression="zstd")
     part.rename(whole)
     return whole
 

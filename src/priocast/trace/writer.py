@@ -1,21 +1,28 @@
 """Writes rows to a run directory beside the hot path.
 
-The driver appends rows to a list; a thread of its own turns each list into a Parquet segment. What waits
-to be written is bounded: when it is too much, the driver waits for the writer (a trace with holes proves
-nothing), and `waited` says how often that happened.
+The driver appends rows to a list; a thread of its own turns them into Parquet segments. It takes them in
+small chunks: converting one holds the interpreter for about half a millisecond, where a whole segment would
+stop the member for thirty. What waits to be written is bounded: when it is too much, the driver waits for the
+writer (a trace with holes proves nothing), and `waited` says how often that happened.
 """
 
+import importlib
 import queue
 import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from priocast.core.identity import ProcessId
-from priocast.trace.run_directory import write_segment
+from priocast.trace.run_directory import to_table, write_table
 from priocast.trace.schema import Row
 
-_SEGMENT_ROWS = 64 * 1024
+if TYPE_CHECKING:
+    import pyarrow
+
+_CHUNK_ROWS = 1024
+_SEGMENT_CHUNKS = 64
 _SEGMENT_NS = 2_000_000_000
-_SEGMENTS_WAITING_MAX = 8
+_CHUNKS_WAITING_MAX = 512
 
 
 class TraceWriter:
@@ -25,9 +32,11 @@ class TraceWriter:
         self._directory = directory
         self._prefix = f"{me.name}-{me.incarnation}"
         self._rows: list[Row] = []
-        self._queue: queue.Queue[list[Row] | None] = queue.Queue(_SEGMENTS_WAITING_MAX)
+        self._queue: queue.Queue[list[Row] | None] = queue.Queue(_CHUNKS_WAITING_MAX)
         self._failure: OSError | None = None
         self.waited = 0
+        # Importing pyarrow takes as long as thousands of messages: here, and not in the middle of them.
+        importlib.import_module("pyarrow.parquet")
         self._thread = threading.Thread(target=self._write, name=f"trace {self._prefix}", daemon=True)
         self._thread.start()
 
@@ -35,7 +44,7 @@ class TraceWriter:
         """Take a row; the thread writes it later."""
         rows = self._rows
         rows.append(row)
-        if len(rows) >= _SEGMENT_ROWS or row.time_ns - rows[0].time_ns >= _SEGMENT_NS:
+        if len(rows) >= _CHUNK_ROWS or row.time_ns - rows[0].time_ns >= _SEGMENT_NS:
             self._hand_over()
 
     def close(self) -> None:
@@ -53,11 +62,24 @@ class TraceWriter:
             self._queue.put(rows)
 
     def _write(self) -> None:
-        number = 0
+        chunks: list[pyarrow.Table] = []
+        opened_ns = number = 0
         while (rows := self._queue.get()) is not None:
-            if self._failure is None:
-                try:
-                    write_segment(self._directory, f"{self._prefix}-{number:06}", rows)
-                except OSError as error:
-                    self._failure = error
+            opened_ns = opened_ns if chunks else rows[0].time_ns
+            chunks.append(to_table(rows))
+            if len(chunks) >= _SEGMENT_CHUNKS or rows[-1].time_ns - opened_ns >= _SEGMENT_NS:
+                self._write_segment(number, chunks)
+                chunks = []
                 number += 1
+        if chunks:
+            self._write_segment(number, chunks)
+
+    def _write_segment(self, number: int, chunks: "list[pyarrow.Table]") -> None:
+        import pyarrow as pa
+
+        if self._failure is None:
+            try:
+                table = pa.concat_tables(chunks).unify_dictionaries()
+                write_table(self._directory, f"{self._prefix}-{number:06}", table)
+            except OSError as error:
+                self._failure = error

@@ -1,0 +1,104 @@
+"""The demo's three runs: the same work plain and prioritised under overload, and prioritised at half load."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from priocast.core.errors import InvalidOption
+from priocast.core.protocol import OrderingOptions
+from priocast.study.processes import free_ports, run_tasks
+from priocast.study.worker import Progress, Task
+from priocast.study.workload import Workload
+
+HALF_LOAD = 0.5
+
+
+class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """One run: its name, what it does, and how messages are ordered."""
+
+    name: str
+    title: str
+    workload: Workload
+    order: str
+    options: OrderingOptions
+
+
+class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """What the members of a run said at its end."""
+
+    name: str
+    messages: int
+    members: int
+    same_digest: bool
+    late_ms_p99: float
+
+
+def plan(workload: Workload, order: str, options: OrderingOptions) -> list[PlannedRun]:
+    """The runs to compare."""
+    plain = msgspec.structs.replace(options, prioritised=False)
+    half = msgspec.structs.replace(workload, load=HALF_LOAD)
+    overload = f"{workload.load:g} x the load that saturates it"
+    return [
+        PlannedRun(
+            name="prioritised-half-load",
+            title="prioritised, half of the load that saturates it",
+            workload=half,
+            order=order,
+            options=options,
+        ),
+        PlannedRun(name="plain", title=f"plain, {overload}", workload=workload, order=order, options=plain),
+        PlannedRun(
+            name="prioritised",
+            title=f"prioritised, {overload}",
+            workload=workload,
+            order=order,
+            options=options,
+        ),
+    ]
+
+
+def prepare(directory: Path) -> None:
+    """An empty directory for the traces; what an earlier demo left there is replaced, anything else is not."""
+    if directory.exists():
+        foreign = [child for child in directory.iterdir() if not (child / "manifest.json").is_file()]
+        if foreign:
+            raise InvalidOption(f"{directory} holds {foreign[0].name}, which is no run: choose another directory")
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True)
+
+
+async def carry_out(
+    planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]
+) -> FinishedRun:
+    """Do one run on real processes of this machine, over TCP on the loopback address."""
+    count = planned.workload.members
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]
+    tasks = [
+        Task(
+            run=planned.name,
+            member=_name(index),
+            listen=addresses[index],
+            peers=[address for peer, address in enumerate(addresses) if peer != index],
+            order=planned.order,
+            options=planned.options,
+            workload=planned.workload,
+            trace=str(traces / planned.name),
+            labels={"title": planned.title, "load": f"{planned.workload.load:g}"},
+        )
+        for index in range(count)
+    ]
+    results: list[Progress] = await run_tasks(tasks, on_progress)
+    return FinishedRun(
+        name=planned.name,
+        messages=planned.workload.total,
+        members=count,
+        same_digest=len({result.digest for result in results}) == 1,
+        late_ms_p99=max(result.late_ms_p99 for result in results),
+    )
+
+
+def _name(index: int) -> str:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return letters[index] if index < len(letters) else f"m{index}"

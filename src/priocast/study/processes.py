@@ -1,0 +1,116 @@
+"""Starts the members of a run as real processes, follows them, and ends every one of them."""
+
+import asyncio
+import socket
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from priocast.core.errors import GroupClosed
+from priocast.study.worker import Progress, Task
+
+_END_SECONDS = 10.0
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback address that nobody listens on now."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+async def run_tasks(tasks: list[Task], on_progress: Callable[[int], None]) -> list[Progress]:
+    """Run each task in a process of its own; return how each ended. `on_progress` hears the slowest count."""
+    followed: list[_Followed] = []
+    try:
+        for task in tasks:
+            followed.append(await _Followed.start(task))
+        delivered = [0] * len(tasks)
+
+        def note(index: int, count: int) -> None:
+            delivered[index] = count
+            on_progress(min(delivered))
+
+        for each in followed:
+            await each.joined()
+        for each in followed:
+            each.go()
+        results = await asyncio.gather(*(each.follow(index, note) for index, each in enumerate(followed)))
+        for each in followed:
+            await each.finish()
+        return results
+    finally:
+        for each in followed:
+            each.end()
+
+
+class _Followed:
+    """A member's process, seen from its parent."""
+
+    def __init__(self, task: Task, process: asyncio.subprocess.Process) -> None:
+        self._task = task
+        self._process = process
+
+    @classmethod
+    async def start(cls, task: Task) -> "_Followed":
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "priocast.study.worker",
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(task) + b"\n")
+        return cls(task, process)
+
+    async def joined(self) -> None:
+        """Wait until the member is in the group."""
+        await self._progress()
+
+    def go(self) -> None:
+        """Let the member begin its work."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(b"\n")
+
+    async def follow(self, index: int, note: Callable[[int, int], None]) -> Progress:
+        """Read progress until the member has delivered everything."""
+        while not (progress := await self._progress()).digest:
+            note(index, progress.delivered)
+        note(index, progress.delivered)
+        return progress
+
+    async def _progress(self) -> Progress:
+        assert self._process.stdout is not None
+        line = await self._process.stdout.readline()
+        if not line:
+            raise GroupClosed(f"member {self._task.member} ended early: {await self._last_words()}")
+        return msgspec.json.decode(line, type=Progress)
+
+    async def finish(self) -> None:
+        """Let the member leave the group, now that all are done."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        async with asyncio.timeout(_END_SECONDS):
+            words = await self._last_words()
+        if self._process.returncode:
+            raise GroupClosed(f"member {self._task.member} did not end well: {words}")
+
+    def end(self) -> None:
+        """Whatever happened, leave no process behind."""
+        with suppress(ProcessLookupError):
+            self._process.kill()
+
+    async def _last_words(self) -> str:
+        assert self._process.stderr is not None
+        lines = (await self._process.stderr.read()).decode(errors="replace").strip().splitlines()
+        await self._process.wait()
+        return lines[-1] if lines else f"exit code {self._process.returncode}, without a word"

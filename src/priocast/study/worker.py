@@ -1,0 +1,156 @@
+"""One member of a run, as a process of its own: `python -m priocast.study.worker`, started by `processes`.
+
+It reads its task from the first line of standard input and reports progress as JSON lines on standard output.
+Work begins with the second line, when all have joined, and the member leaves when standard input ends: the
+others may need it until all are done.
+"""
+
+import asyncio
+import hashlib
+import sys
+import time
+from collections import deque
+from pathlib import Path
+
+import msgspec
+import uvloop
+
+from priocast.core.errors import PriocastError
+from priocast.core.events import Delivery
+from priocast.core.protocol import OrderingOptions
+from priocast.runtime.group import Group, join
+from priocast.study.workload import Workload
+
+_TICK_SECONDS = 0.002
+_PROGRESS_SECONDS = 0.1
+# Event loops have a clock of one millisecond: shorter work is gathered until it is worth sleeping for.
+_SLEEP_SECONDS_MIN = 0.001
+# A handler that was woken late makes up for it, as one that never slept would, but only for so much.
+_CATCH_UP_SECONDS = 0.002
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What one member is to do."""
+
+    run: str
+    member: str
+    listen: str
+    peers: list[str]
+    order: str
+    options: OrderingOptions
+    workload: Workload
+    trace: str
+    labels: dict[str, str]
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """How far a member has come. The last one has the digest of all that it delivered, in order."""
+
+    delivered: int
+    digest: str = ""
+    late_ms_p99: float = 0.0
+
+
+class Handler:
+    """Handles messages one after the other, each for the same time, and notes how late it was woken."""
+
+    def __init__(self, handling_us: int) -> None:
+        self._handling = handling_us / 1_000_000
+        self._free_at = time.perf_counter()
+        self._late: deque[float] = deque(maxlen=100_000)
+        self._digest = hashlib.sha256()
+        self.delivered = 0
+
+    async def handle(self, delivery: Delivery) -> None:
+        message = delivery.message
+        self._digest.update(f"{delivery.position} {message.id} ".encode() + message.payload)
+        self.delivered += 1
+        now = time.perf_counter()
+        self._free_at = max(self._free_at, now - _CATCH_UP_SECONDS) + self._handling
+        if self._free_at - now >= _SLEEP_SECONDS_MIN:
+            await asyncio.sleep(self._free_at - now)
+            self._late.append(max(0.0, time.perf_counter() - self._free_at))
+
+    def summary(self) -> Progress:
+        """What this member saw."""
+        late = sorted(self._late)
+        p99 = late[len(late) * 99 // 100] * 1000 if late else 0.0
+        return Progress(delivered=self.delivered, digest=self._digest.hexdigest(), late_ms_p99=p99)
+
+
+async def _send(group: Group, priority: int, count: int, seconds: float, payload: bytes) -> None:
+    """Broadcast `count` messages at a fixed rate, whether or not the group keeps up."""
+    started = time.perf_counter()
+    sent = 0
+    while sent < count:
+        await asyncio.sleep(_TICK_SECONDS)
+        due = min(count, int(count * (time.perf_counter() - started) / seconds))
+        for _ in range(sent, due):
+            await group.broadcast(payload, priority)
+        sent = max(sent, due)
+
+
+async def _consume(group: Group, handler: Handler, total: int) -> None:
+    async for event in group:
+        if isinstance(event, Delivery):
+            await handler.handle(event)
+            if handler.delivered == total:
+                return
+
+
+async def _report(handler: Handler) -> None:
+    while True:
+        await asyncio.sleep(_PROGRESS_SECONDS)
+        _print(Progress(delivered=handler.delivered))
+
+
+def _print(progress: Progress) -> None:
+    sys.stdout.buffer.write(msgspec.json.encode(progress) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+async def work(task: Task) -> None:
+    """Take part in one run."""
+    workload = task.workload
+    payload = bytes(workload.payload_bytes)
+    handler = Handler(workload.handling_us)
+    joining = join(
+        "demo",
+        member=task.member,
+        listen=task.listen,
+        peers=task.peers,
+        order=task.order,
+        options=task.options,
+        prioritised=task.options.prioritised,
+        incarnation=1,
+        trace=Path(task.trace),
+        run=task.run,
+        labels=task.labels,
+    )
+    async with joining as group, asyncio.TaskGroup() as tasks:
+        _print(Progress(delivered=0))
+        await _line_of_input()
+        reporting = tasks.create_task(_report(handler))
+        for priority, count in workload.counts.items():
+            tasks.create_task(_send(group, priority, count, workload.seconds, payload))
+        await _consume(group, handler, workload.total)
+        reporting.cancel()
+        _print(handler.summary())
+        await _line_of_input()
+
+
+async def _line_of_input() -> None:
+    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.readline)
+
+
+def main() -> None:
+    """Read the task, do it, and say in one line what went wrong if something did."""
+    task = msgspec.json.decode(sys.stdin.buffer.readline(), type=Task)
+    try:
+        uvloop.run(work(task))
+    except* PriocastError as errors:
+        sys.exit(f"{task.member}: {errors.exceptions[0]}")
+
+
+if __name__ == "__main__":
+    main()
