@@ -91,9 +91,9 @@ class FloorMember:
         self.done = asyncio.Event()
 
     def receive(self, peer: int, packet: Submit | Ordered | Consumed) -> None:
-        if type(packet) is Ordered:
+        if isinstance(packet, Ordered):
             self.deliver(packet.batches)
-        elif type(packet) is Submit:
+        elif isinstance(packet, Submit):
             self.take(packet.batches)
         else:
             self.consumed[peer] = packet.total
@@ -172,9 +172,7 @@ async def run_floor(me: int, load: Load, meeting: Meeting) -> float:
     loop = asyncio.get_running_loop()
     member = FloorMember(me, load)
     if me == 0:
-        server = await loop.create_server(
-            lambda: Wire(member, len(member.wires) + 1), *meeting.address(0)
-        )
+        server = await loop.create_server(lambda: Wire(member, len(member.wires) + 1), *meeting.address(0))
         await meeting.wait()
         await asyncio.sleep(0.1)
         while len(member.wires) < load.members - 1:

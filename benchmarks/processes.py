@@ -2,7 +2,6 @@
 
 import asyncio
 import multiprocessing
-import socket
 import traceback
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -10,6 +9,8 @@ from multiprocessing.synchronize import Barrier
 from typing import Any
 
 import uvloop
+
+from priocast.study.processes import free_ports
 
 _SPAWN = multiprocessing.get_context("spawn")
 _LIMIT_SECONDS = 120.0
@@ -48,23 +49,10 @@ class Meeting:
         await asyncio.get_running_loop().run_in_executor(None, self.barrier.wait, _LIMIT_SECONDS)
 
 
-def free_ports(count: int) -> tuple[int, ...]:
-    """Ports of the loopback address that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = tuple(each.getsockname()[1] for each in sockets)
-    for each in sockets:
-        each.close()
-    return ports
-
-
-def run_members(
-    count: int, part: Callable[..., Awaitable[Any]], *arguments: object
-) -> list[Any]:
+def run_members(count: int, part: Callable[..., Awaitable[Any]], *arguments: object) -> list[Any]:
     """Run `part(member, *arguments, meeting)` in `count` processes; return what each returned."""
-    meeting = Meeting(_SPAWN.Barrier(count), free_ports(count))
-    results: multiprocessing.Queue[tuple[int, Any, str]] = _SPAWN.Queue()  # type: ignore[assignment]
+    meeting = Meeting(_SPAWN.Barrier(count), tuple(free_ports(count)))
+    results: multiprocessing.Queue[tuple[int, Any, str]] = _SPAWN.Queue()
     processes = [
         _SPAWN.Process(target=_member, args=(member, part, arguments, meeting, results))
         for member in range(count)
@@ -96,6 +84,6 @@ def _member(
 
     try:
         results.put((member, uvloop.run(run()), ""))
-    except BaseException:  # noqa: BLE001 - whatever it was, the parent must hear of it
+    except BaseException:
         meeting.barrier.abort()
         results.put((member, None, traceback.format_exc()))

@@ -2,48 +2,36 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from pathlib import Path
 
 import priocast
 from benchmarks.processes import Load, Meeting
+from priocast.runtime.group import Joining
 
 LEVELS = 8
-_PRIORITIES = [32 * level + 16 for level in range(LEVELS)]
+_PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]
 
 
-def _joining(me: int, load: Load, prioritised: bool, meeting: Meeting, trace: str) -> "priocast.runtime.group.Joining":
-    addresses = [f"{host}:{port}" for host, port in map(meeting.address, range(load.members))]
+def joining(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> Joining:
+    """One member's way into the group; an empty `trace` records nothing."""
+    addresses = ["{}:{}".format(*meeting.address(member)) for member in range(load.members)]
     return priocast.join(
         "bench",
         member=f"m{me}",
         listen=addresses[me],
-        peers=[address for member, address in enumerate(addresses) if member != me],
+        peers=[address for address in addresses if address != addresses[me]],
         prioritised=prioritised,
-        trace=priocast_path(trace),
+        trace=Path(trace) if trace else None,
         incarnation=1,
     )
 
 
-def priocast_path(trace: str):
-    from pathlib import Path
-    return Path(trace) if trace else None
-
-
 async def by_batches(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> float:
     """A batch at a time: `broadcast_many` and `batches`."""
-    payloads = [bytes(load.payload_bytes)] * (load.burst // LEVELS)
-    async with _joining(me, load, prioritised, meeting, trace) as group:
+    total, delivered, first_at = load.total, 0, 0.0
+    async with joining(me, load, prioritised, trace, meeting) as group:
         await meeting.wait()
-        async def send() -> None:
-            left = load.messages
-            turn = 0
-            while left:
-                count = min(left, len(payloads))
-                await group.broadcast_many(payloads[:count], _PRIORITIES[turn % LEVELS])
-                left -= count
-                turn += 1
-        sending = asyncio.create_task(send())
-        total, delivered, first_at = load.total, 0, 0.0
+        sending = asyncio.create_task(_send_batches(group, load))
         async for batch in group.batches():
             first_at = first_at or time.perf_counter()
             for _payload in batch.payloads:
@@ -56,16 +44,22 @@ async def by_batches(me: int, load: Load, prioritised: bool, trace: str, meeting
     return rate
 
 
+async def _send_batches(group: priocast.Group, load: Load) -> None:
+    payloads = [bytes(load.payload_bytes)] * (load.burst // LEVELS)
+    left, turn = load.messages, 0
+    while left:
+        count = min(left, len(payloads))
+        await group.broadcast_many(payloads[:count], _PRIORITIES[turn % LEVELS])
+        left -= count
+        turn += 1
+
+
 async def one_by_one(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> float:
     """A message at a time: `broadcast` and `async for`."""
-    payload = bytes(load.payload_bytes)
-    async with _joining(me, load, prioritised, meeting, trace) as group:
+    total, delivered, first_at = load.total, 0, 0.0
+    async with joining(me, load, prioritised, trace, meeting) as group:
         await meeting.wait()
-        async def send() -> None:
-            for number in range(load.messages):
-                await group.broadcast(payload, _PRIORITIES[number % LEVELS])
-        sending = asyncio.create_task(send())
-        total, delivered, first_at = load.total, 0, 0.0
+        sending = asyncio.create_task(_send_one_by_one(group, load))
         async for event in group:
             if isinstance(event, priocast.Delivery):
                 first_at = first_at or time.perf_counter()
@@ -76,3 +70,9 @@ async def one_by_one(me: int, load: Load, prioritised: bool, trace: str, meeting
         await sending
         await meeting.wait()
     return rate
+
+
+async def _send_one_by_one(group: priocast.Group, load: Load) -> None:
+    payload = bytes(load.payload_bytes)
+    for number in range(load.messages):
+        await group.broadcast(payload, _PRIORITIES[number % LEVELS])

@@ -3,9 +3,9 @@
 import asyncio
 
 import pytest
-from support.groups import NETWORKS, groups, ids, joinings, run, take
 
 import priocast
+from support.groups import NETWORKS, groups, ids, joinings, run, take
 
 pytestmark = pytest.mark.parametrize("network", NETWORKS)
 

@@ -38,7 +38,9 @@ def node(
         list[str] | None, typer.Option(help="The address of another member; once for each of them.")
     ] = None,
     order: Annotated[str, typer.Option(help="The protocol that orders the messages.")] = "sequencer-ub",
-    plain: Annotated[bool, typer.Option("--plain", help="Ignore priorities: first come, first served.")] = False,
+    plain: Annotated[
+        bool, typer.Option("--plain", help="Ignore priorities: first come, first served.")
+    ] = False,
     starvation: Annotated[
         str, typer.Option(help="How long urgent messages may overtake: none, ageing:20ms or flush:500ms.")
     ] = "none",
@@ -127,5 +129,3 @@ def _as_json(event: Event) -> str:
         case ViewChange(view=view):
             fields = {"view": view.number, "members": [str(member) for member in view.members]}
     return json.dumps(fields)
-
-

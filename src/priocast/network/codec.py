@@ -1,7 +1,9 @@
 """Frames as bytes: a fixed header that is checked first, then the body.
 
-     0       2     3     4            12           20            28       32          40          48         56
-    | magic | ver | kind | group hash | sender hash | incarnation | length | sequence | acknowledged | selective |
+    0       2         3      4            12            20            28
+    | magic | version | kind | group hash | sender hash | incarnation |
+    28       32         40             48          56
+    | length | sequence | acknowledged | selective | body ...
 
 The header alone tells whether the rest is worth reading: our magic, our version, our group, the process that
 introduced itself on this connection, and a length within the limit.
@@ -54,14 +56,10 @@ class FrameWriter:
 
     def data(self, frame: Frame) -> tuple[bytes, bytes]:
         """A link's frame, as its header and its body (which is not copied)."""
-        header = self._header(
-            Kind.DATA, len(frame.body), frame.sequence, frame.acknowledged, frame.selective
-        )
+        header = self._header(Kind.DATA, len(frame.body), frame.sequence, frame.acknowledged, frame.selective)
         return header, frame.body
 
-    def _header(
-        self, kind: Kind, length: int, sequence: int, acknowledged: int, selective: int
-    ) -> bytes:
+    def _header(self, kind: Kind, length: int, sequence: int, acknowledged: int, selective: int) -> bytes:
         assert length <= FRAME_BYTES_MAX
         return _HEADER.pack(
             _MAGIC,

@@ -32,9 +32,8 @@ class Introduction(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_
         ):
             ours, theirs = getattr(self, field), getattr(other, field)
             if ours != theirs:
-                return (
-                    f"{other.process.name} has another {what} than {self.process.name}: {theirs!r}, not {ours!r}"
-                )
+                them, us = other.process.name, self.process.name
+                return f"{them} has another {what} than {us}: {theirs!r}, not {ours!r}"
         return None
 
 

@@ -186,7 +186,7 @@ class TcpNetwork:
             self._server = await loop.create_server(lambda: _Accepted(self), *self._listen)
         except OSError as error:
             raise InvalidAddress(
-                f"cannot listen on {self._listen}: {error.strerror or error}; choose a free port of this machine"
+                f"cannot listen on {self._listen}: {error.strerror or error}; choose a free port here"
             ) from error
         self._dialling = [loop.create_task(self._dial(address)) for address in self._addresses]
 

@@ -1,9 +1,9 @@
 """The group as the application sees it: broadcast into it, iterate over it.
 
-    async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[...]) as group:
-        await group.broadcast(b"one seat", priority=priocast.URGENT)
-        async for event in group:
-            ...
+async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[...]) as group:
+    await group.broadcast(b"one seat", priority=priocast.URGENT)
+    async for event in group:
+        ...
 """
 
 import time
@@ -209,7 +209,9 @@ def join(
         network = hub.network(introduction)
     else:
         assert listen is not None
-        network = TcpNetwork(introduction, parse_address(listen), [parse_address(peer) for peer in peers or ()])
+        network = TcpNetwork(
+            introduction, parse_address(listen), [parse_address(peer) for peer in peers or ()]
+        )
     tracing = Tracing(trace, run or group, process, labels or {}) if trace is not None else None
     return Joining(introduction, options, network, tracing, start_seconds)
 
@@ -220,5 +222,5 @@ def check_payload(payload: bytes) -> None:
         raise InvalidInput(f"a payload is bytes, not {type(payload).__name__}: encode it first")
     if len(payload) > PAYLOAD_BYTES_MAX:
         raise PayloadTooLarge(
-            f"a payload of {len(payload):,} bytes is over the limit of {PAYLOAD_BYTES_MAX:,}: send it in parts"
+            f"a payload of {len(payload):,} bytes is over the limit of {PAYLOAD_BYTES_MAX:,}: split it"
         )

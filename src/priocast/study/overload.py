@@ -64,14 +64,13 @@ def prepare(directory: Path) -> None:
     if directory.exists():
         foreign = [child for child in directory.iterdir() if not (child / "manifest.json").is_file()]
         if foreign:
-            raise InvalidOption(f"{directory} holds {foreign[0].name}, which is no run: choose another directory")
+            name = foreign[0].name
+            raise InvalidOption(f"{directory} holds {name}, which is no run: name another directory")
         shutil.rmtree(directory)
     directory.mkdir(parents=True)
 
 
-async def carry_out(
-    planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]
-) -> FinishedRun:
+async def carry_out(planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]) -> FinishedRun:
     """Do one run on real processes of this machine, over TCP on the loopback address."""
     count = planned.workload.members
     addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]

@@ -31,7 +31,7 @@ async def run_tasks(tasks: list[Task], on_progress: Callable[[int], None]) -> li
     followed: list[_Followed] = []
     try:
         for task in tasks:
-            followed.append(await _Followed.start(task))
+            followed.append(await _Followed.start(task))  # noqa: PERF401 - what has started must be ended
         delivered = [0] * len(tasks)
 
         def note(index: int, count: int) -> None:

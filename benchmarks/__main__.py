@@ -1,0 +1,171 @@
+"""`python -m benchmarks`: everything, in one run, as ratios.
+
+Each round measures the floor and the group one after the other, and the ratio is taken within the round; the
+table shows the median over the rounds. Nothing else should run on the machine.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from benchmarks.delivery import by_echo, by_group, median_of_followers
+from benchmarks.floor import run_floor
+from benchmarks.prioritisation import prioritisation_times
+from benchmarks.processes import Load, run_members
+from benchmarks.rates import by_batches, one_by_one
+from benchmarks.scheduler import busy_processes
+
+FULL_LOADS = (
+    Load(members=4, messages=400_000, payload_bytes=64, burst=4096, window=32768),
+    Load(members=4, messages=60_000, payload_bytes=1024, burst=1024, window=8192),
+    Load(members=8, messages=100_000, payload_bytes=64, burst=512, window=4096),
+    Load(members=8, messages=15_000, payload_bytes=1024, burst=512, window=4096),
+)
+ONE_BY_ONE_PART = 4
+DELIVERY_LOADS = tuple(
+    Load(members=members, messages=300, payload_bytes=64, burst=1, window=1) for members in (4, 8)
+)
+BATCH_SIZES = (1, 8, 64, 512)
+
+
+@dataclass
+class Series:
+    """The rates of one way of working, round by round."""
+
+    name: str
+    measure: Callable[[Load], float]
+    rates: list[float] = field(default_factory=list)
+
+
+def slowest(load: Load, part: Callable[..., Any], *arguments: object) -> float:
+    """The rate of the slowest member."""
+    return min(map(float, run_members(load.members, part, load, *arguments)))
+
+
+def all_series(trace: str) -> list[Series]:
+    """The floor first; the others are divided by it."""
+
+    def fewer(load: Load) -> Load:
+        return Load(
+            load.members, load.messages // ONE_BY_ONE_PART, load.payload_bytes, load.burst, load.window
+        )
+
+    return [
+        Series("floor", lambda load: slowest(load, run_floor)),
+        Series("batches, plain", lambda load: slowest(load, by_batches, False, "")),
+        Series("batches, prioritised", lambda load: slowest(load, by_batches, True, "")),
+        Series("one by one, plain", lambda load: slowest(fewer(load), one_by_one, False, "")),
+        Series("one by one, prioritised", lambda load: slowest(fewer(load), one_by_one, True, "")),
+        Series("batches, prioritised, traced", lambda load: slowest(load, by_batches, True, trace)),
+    ]
+
+
+def rates_table(loads: tuple[Load, ...], rounds: int, console: Console) -> Table:
+    """Rates for every load and way of working."""
+    table = Table(title="messages per second delivered at the slowest member, and as a ratio of the floor")
+    for heading in ("members", "payload", "way", "msg/s", "of the floor", "of the plain twin"):
+        table.add_column(heading, justify="left" if heading == "way" else "right")
+    with Progress(console=console, transient=True) as progress, tempfile.TemporaryDirectory() as directory:
+        task = progress.add_task("rates", total=len(loads) * rounds * len(all_series("")))
+        for load in loads:
+            series = all_series(f"{directory}/{load.members}-{load.payload_bytes}")
+            for _ in range(rounds):
+                for each in series:
+                    each.rates.append(each.measure(load))
+                    progress.advance(task)
+            _add_rates(table, load, series)
+    return table
+
+
+def _add_rates(table: Table, load: Load, series: list[Series]) -> None:
+    rates = {each.name: each.rates for each in series}
+    for name, measured in rates.items():
+        twin = rates.get(name.replace(", prioritised", ", plain")) if name.endswith("prioritised") else None
+        if name.endswith("traced"):
+            twin = rates["batches, prioritised"]
+        table.add_row(
+            str(load.members),
+            f"{load.payload_bytes} B",
+            name,
+            f"{statistics.median(measured):,.0f}",
+            f"{_ratio(measured, rates['floor']):.2f}",
+            f"{_ratio(measured, twin):.2f}" if twin else "",
+        )
+    table.add_section()
+
+
+def _ratio(measured: list[float], base: list[float]) -> float:
+    return statistics.median(one / other for one, other in zip(measured, base, strict=True))
+
+
+def delivery_table(rounds: int) -> Table:
+    """Delivery times at 100 messages per second and member, as multiples of the raw round trip."""
+    table = Table(title="delivery time at 100 msg/s per member: median over the members that do not sequence")
+    for heading in ("members", "way", "median", "x raw round trip"):
+        table.add_column(heading, justify="left" if heading == "way" else "right")
+    for load in DELIVERY_LOADS:
+        measured: dict[str, list[float]] = {"raw round trip": [], "plain": [], "prioritised": []}
+        for _ in range(rounds):
+            measured["raw round trip"].append(median_of_followers(run_members(load.members, by_echo, load)))
+            for name, prioritised in (("plain", False), ("prioritised", True)):
+                times = run_members(load.members, by_group, load, prioritised)
+                measured[name].append(median_of_followers(times))
+        for name, times in measured.items():
+            multiple = _ratio(times, measured["raw round trip"])
+            table.add_row(
+                str(load.members), name, f"{statistics.median(times) * 1e6:,.0f} us", f"{multiple:.2f}"
+            )
+        table.add_section()
+    return table
+
+
+def scheduler_table() -> Table:
+    """Raw round trips on an idle machine and on one whose cores are busy."""
+    cores = os.cpu_count() or 1
+    table = Table(title=f"what the scheduler alone costs: raw round trips on {cores} cores")
+    for heading in ("busy processes beside", "median", "p99"):
+        table.add_column(heading, justify="right")
+    load = Load(members=2, messages=500, payload_bytes=64, burst=1, window=1)
+    for busy in (0, 4):
+        with busy_processes(busy):
+            times = sorted(run_members(2, by_echo, load)[1])
+        median, p99 = statistics.median(times), times[len(times) * 99 // 100]
+        table.add_row(str(busy), f"{median * 1e6:,.0f} us", f"{p99 * 1e6:,.0f} us")
+    return table
+
+
+def prioritisation_table() -> Table:
+    """What passing through the queue costs a message."""
+    table = Table(title="prioritisation time: through the queue, per message")
+    for heading in ("batch", "plain", "prioritised", "ratio"):
+        table.add_column(heading, justify="right")
+    for size, (plain, prioritised) in prioritisation_times(BATCH_SIZES).items():
+        table.add_row(f"{size}", f"{plain:,.0f} ns", f"{prioritised:,.0f} ns", f"{prioritised / plain:.2f}")
+    return table
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3, help="how often to repeat everything (default: 3)")
+    parser.add_argument("--quick", action="store_true", help="four members, one round")
+    arguments = parser.parse_args()
+    rounds = 1 if arguments.quick else arguments.rounds
+    loads = FULL_LOADS[:2] if arguments.quick else FULL_LOADS
+    console = Console(width=110)
+    console.print(rates_table(loads, rounds, console))
+    console.print(delivery_table(rounds))
+    console.print(scheduler_table())
+    console.print(prioritisation_table())
+
+
+if __name__ == "__main__":
+    main()
