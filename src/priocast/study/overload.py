@@ -60,7 +60,7 @@ def plan(workload: Workload, order: str, options: OrderingOptions) -> list[Plann
 
 
 def prepare(directory: Path) -> None:
-    """An empty directory for the traces; what an earlier demo left there is replaced, anything else is not."""
+    """An empty directory for the traces; replaces what an earlier demo left there, and nothing else."""
     if directory.exists():
         foreign = [child for child in directory.iterdir() if not (child / "manifest.json").is_file()]
         if foreign:
