@@ -36,10 +36,9 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     block: Annotated[bytes, msgspec.Meta(max_length=_BLOCK_BYTES_MAX)]
     priorities: Annotated[bytes, msgspec.Meta(max_length=BATCH_COUNT_MAX)] = b""
 
-    @property
-    def last(self) -> int:
-        """The number of the last message."""
-        return self.first + self.count - 1
+    def __post_init__(self) -> None:
+        if len(self.priorities) not in (0, self.count):
+            raise ValueError(f"{len(self.priorities)} priorities for {self.count} messages")
 
     def payloads(self) -> list[bytes]:
         """Open the block."""
@@ -47,7 +46,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
             payloads = _decode_block(self.block)
         except msgspec.MsgspecError as error:
             raise ForeignFrame(f"the batch {self} has a damaged block: {error}") from error
-        if len(payloads) != self.count or len(self.priorities) not in (0, self.count):
+        if len(payloads) != self.count:
             raise ForeignFrame(f"the batch {self} does not hold as many messages as it says")
         return payloads
 

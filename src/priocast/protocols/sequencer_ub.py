@@ -82,6 +82,7 @@ class SequencerUb(Protocol):
             options.policy, size * options.submit_max, size * options.submit_bytes_max
         )
         self._number_next = 0
+        self._submissions = _Submissions(view, options.submit_max)
         self._window = _Window(view, options)
 
     @classmethod
@@ -108,6 +109,7 @@ class SequencerUb(Protocol):
             case Submit(batches=batches):
                 self._on_submit(event.sender, batches, now)
             case Consumed(total=total, window=window):
+                self._check_sequencer(event.sender)
                 self._window.granted(event.sender, total, window)
 
     # Sender
@@ -125,30 +127,30 @@ class SequencerUb(Protocol):
     # Sequencer
 
     def _on_submit(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+        self._check_sequencer(sender)
+        for batch in batches:
+            self._submissions.check(sender, batch)
+            self._incoming.put(batch, now)
+
+    def _check_sequencer(self, sender: ProcessId) -> None:
         if self.me != self._sequencer:
             raise PeerFault(f"{sender} takes {self.me} for the sequencer, which is {self._sequencer}")
-        for batch in batches:
-            if batch.sender != sender:
-                raise PeerFault(f"{sender} submits a message of {batch.sender}")
-            self._incoming.put(batch, now)
 
     def _order(self) -> None:
         for _ in range(_FRAMES_PER_TURN):
             if self.blocked:
                 return
             position = self._number_next
-            batches = _frame(self._incoming, self._room, self._number)
+            batches = _frame(self._incoming, self._window.room, self._number)
             if not batches:
                 return
             self.send_all(Ordered(position, batches))
         self.more_to_do()
 
-    def _room(self, level: int) -> int:
-        return self._window.room(level, self._number_next)
-
     def _number(self, batch: Batch) -> None:
         self._number_next += batch.count
-        self._window.ordered(self._number_next, len(batch.block))
+        self._submissions.ordered(batch)
+        self._window.ordered(batch)
 
     # Destination
 
@@ -180,6 +182,34 @@ class SequencerUb(Protocol):
             self.send(self._sequencer, Consumed(self._reported, self._granted))
 
 
+class _Submissions:
+    """What the sequencer holds senders to: own messages, each once and in order, within their credit."""
+
+    def __init__(self, view: View, count_max: int) -> None:
+        self._count_max = count_max
+        self._unordered = dict.fromkeys(view.members, 0)
+        self._number_next: dict[tuple[ProcessId, int], int] = {}
+
+    def check(self, sender: ProcessId, batch: Batch) -> None:
+        """Accept a batch, or say what is wrong with it."""
+        if batch.sender != sender:
+            raise PeerFault(f"{sender} submits a message of {batch.sender}")
+        expected = self._number_next.get((sender, batch.level), 0)
+        if batch.first != expected:
+            raise PeerFault(f"{sender} submits {batch}, where number {expected} of that level is next")
+        self._number_next[sender, batch.level] = expected + batch.count
+        self._unordered[sender] += batch.count
+        if self._unordered[sender] > self._count_max:
+            raise PeerFault(
+                f"{sender} submits more than the {self._count_max} messages that it has credit for"
+            )
+
+    def ordered(self, batch: Batch) -> None:
+        """Messages of a sender have their place."""
+        self._unordered[batch.sender] -= batch.count
+        assert self._unordered[batch.sender] >= 0
+
+
 class _Window:
     """What the sequencer may order: no more than every member has granted, in messages and in bytes."""
 
@@ -190,35 +220,33 @@ class _Window:
         first = limits_by_class(options.window or WINDOW_FIRST, self._reserved)
         self._limits = dict.fromkeys(view.members, first)
         self._limit = first
+        self._ordered = 0
         self._under_way: deque[tuple[int, int]] = deque()
         self._under_way_bytes = 0
 
-    def room(self, level: int, position: int) -> int:
-        """How many messages of this level may be ordered from this position on."""
+    def room(self, level: int) -> int:
+        """How many more messages of this level may be ordered."""
         if self._under_way_bytes >= self._bytes_max:
             return 0
-        return self._limit[class_of(level)] - position
+        return self._limit[class_of(level)] - self._ordered
 
-    def ordered(self, position_end: int, size: int) -> None:
-        """Messages up to this position are under way."""
-        self._under_way.append((position_end, size))
-        self._under_way_bytes += size
+    def ordered(self, batch: Batch) -> None:
+        """A batch is under way."""
+        self._ordered += batch.count
+        self._under_way.append((self._ordered, len(batch.block)))
+        self._under_way_bytes += len(batch.block)
 
     def granted(self, member: ProcessId, consumed: int, window: int) -> None:
         """A member has consumed so many messages and has room for so many more."""
-        last = self._under_way[-1][0] if self._under_way else consumed
-        if not self._consumed[member] <= consumed <= last:
+        if not self._consumed[member] <= consumed <= self._ordered:
             raise PeerFault(f"{member} reports {consumed} messages consumed, which cannot be")
         self._consumed[member] = consumed
         of_class = limits_by_class(min(window, WINDOW_MAX), self._reserved)
         self._limits[member] = tuple(consumed + limit for limit in of_class)
         self._limit = tuple(map(min, zip(*self._limits.values(), strict=True)))
         slowest = min(self._consumed.values())
-        while len(self._under_way) > 1 and self._under_way[0][0] <= slowest:
+        while self._under_way and self._under_way[0][0] <= slowest:
             self._under_way_bytes -= self._under_way.popleft()[1]
-        if self._under_way and self._under_way[0][0] <= slowest:
-            self._under_way[0] = (self._under_way[0][0], 0)
-            self._under_way_bytes = 0
 
 
 def _frame(

@@ -95,8 +95,7 @@ class Node:
             self._closed = reason
         if self._timer is not None:
             self._timer.cancel()
-        if self._consumable is not None and not self._consumable.done():
-            self._consumable.set_result(None)
+        self._wake()
         for _, _, waiting in self._waiting_for_room:
             if not waiting.admitted.done():
                 waiting.admitted.set_result(None)
@@ -249,14 +248,31 @@ class Node:
         except PriocastError as error:
             self.failed(error)
             return
+        sent = self._transmit()
+        self._set_timer(now)
+        if self._waiting_for_room:
+            self._let_in()
+        if self._consumable is not None and self.member.head() is not None:
+            if sent:
+                # uvloop writes at the end of a round: our application comes after it, so that others do not
+                # wait for what it does.
+                self._loop.call_soon(self._wake)
+            else:
+                self._wake()
+
+    def _transmit(self) -> bool:
+        """Give the links' frames to the network; say whether there were any."""
+        sent = False
         for peer, link in self.member.links.items():
             if link.frames:
                 frames, link.frames = link.frames, []
                 self._network.send(peer, frames)
-        self._set_timer(now)
-        if self._waiting_for_room:
-            self._let_in()
-        if self._consumable is not None and not self._consumable.done() and self.member.head() is not None:
+                sent = True
+        return sent
+
+    def _wake(self) -> None:
+        """Tell the application that waits that there is something to take."""
+        if self._consumable is not None and not self._consumable.done():
             self._consumable.set_result(None)
 
     def _set_timer(self, now: int) -> None:

@@ -6,6 +6,7 @@ process that is killed loses only what it had not yet closed.
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -77,19 +78,22 @@ def write_table(directory: Path, name: str, table: "pyarrow.Table") -> Path:
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write what the run is; members that share a directory must agree on it."""
+    """Write what the run is; members that share a directory must agree on it.
+
+    It is written aside and renamed: members start at the same time, and none may read half of it.
+    """
     directory.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n"
-    try:
-        with (directory / MANIFEST).open("x") as file:
-            file.write(text)
-    except FileExistsError:
-        there = read_manifest(directory)
-        if (there.run, there.group, there.order) != (manifest.run, manifest.group, manifest.order):
-            raise ForeignTrace(
-                f"{directory} already holds run {there.run!r} of group {there.group!r}: "
-                "give this run a directory of its own"
-            ) from None
+    if not (directory / MANIFEST).exists():
+        with TemporaryDirectory(dir=directory, prefix=".") as aside:
+            whole = Path(aside) / MANIFEST
+            whole.write_text(json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n")
+            whole.rename(directory / MANIFEST)
+    there = read_manifest(directory)
+    if (there.run, there.group, there.order) != (manifest.run, manifest.group, manifest.order):
+        raise ForeignTrace(
+            f"{directory} already holds run {there.run!r} of group {there.group!r}: "
+            "give this run a directory of its own"
+        )
 
 
 def read_manifest(directory: Path) -> Manifest:

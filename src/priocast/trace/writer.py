@@ -33,7 +33,9 @@ class TraceWriter:
         self._prefix = f"{me.name}-{me.incarnation}"
         self._rows: list[Row] = []
         self._queue: queue.Queue[list[Row] | None] = queue.Queue(_CHUNKS_WAITING_MAX)
-        self._failure: OSError | None = None
+        self._chunks: list[pyarrow.Table] = []
+        self._opened_ns = self._segments = 0
+        self._failure: Exception | None = None
         self.waited = 0
         # Importing pyarrow takes as long as thousands of messages: here, and not in the middle of them.
         importlib.import_module("pyarrow.parquet")
@@ -48,7 +50,7 @@ class TraceWriter:
             self._hand_over()
 
     def close(self) -> None:
-        """Write what is left and wait for the disk; raise what the disk said, if it refused."""
+        """Write what is left and wait for the disk; raise what went wrong on the way there."""
         self._hand_over()
         self._queue.put(None)
         self._thread.join()
@@ -62,24 +64,33 @@ class TraceWriter:
             self._queue.put(rows)
 
     def _write(self) -> None:
-        chunks: list[pyarrow.Table] = []
-        opened_ns = number = 0
-        while (rows := self._queue.get()) is not None:
-            opened_ns = opened_ns if chunks else rows[0].time_ns
-            chunks.append(to_table(rows))
-            if len(chunks) >= _SEGMENT_CHUNKS or rows[-1].time_ns - opened_ns >= _SEGMENT_NS:
-                self._write_segment(number, chunks)
-                chunks = []
-                number += 1
-        if chunks:
-            self._write_segment(number, chunks)
+        """Take chunks to the end, also after a failure: the driver must never wait for a dead thread."""
+        ended = False
+        while not ended:
+            rows = self._queue.get()
+            ended = rows is None
+            if self._failure is None:
+                try:
+                    self._take(rows)
+                except Exception as error:
+                    self._failure = error
 
-    def _write_segment(self, number: int, chunks: "list[pyarrow.Table]") -> None:
+    def _take(self, rows: list[Row] | None) -> None:
+        """Add a chunk to the segment (None: there are no more), and write it when it is long enough."""
+        whole = rows is None
+        if rows is not None:
+            self._opened_ns = self._opened_ns if self._chunks else rows[0].time_ns
+            self._chunks.append(to_table(rows))
+            whole = (
+                len(self._chunks) >= _SEGMENT_CHUNKS or rows[-1].time_ns - self._opened_ns >= _SEGMENT_NS
+            )
+        if whole and self._chunks:
+            self._write_segment()
+
+    def _write_segment(self) -> None:
         import pyarrow as pa
 
-        if self._failure is None:
-            try:
-                table = pa.concat_tables(chunks).unify_dictionaries()
-                write_table(self._directory, f"{self._prefix}-{number:06}", table)
-            except OSError as error:
-                self._failure = error
+        table = pa.concat_tables(self._chunks).unify_dictionaries()
+        write_table(self._directory, f"{self._prefix}-{self._segments:06}", table)
+        self._chunks = []
+        self._segments += 1

@@ -1,0 +1,146 @@
+"""The frame of every protocol: options that are checked, one way in and one way out."""
+
+from typing import Any
+
+import pytest
+
+from core.builders import A, B, batch_of
+from priocast.core.credit import WINDOW_MAX
+from priocast.core.errors import InvalidOption
+from priocast.core.protocol import (
+    Broadcast,
+    Consume,
+    LinkBlocked,
+    LinkCleared,
+    MoreToDo,
+    OrderingOptions,
+    Packet,
+    Protocol,
+    Received,
+    Send,
+    SendAll,
+    TimerFired,
+    Turn,
+)
+from priocast.core.starvation import Ageing, FirstInFirstOut, Strict
+from priocast.core.view import View
+
+
+class Ping(Packet, frozen=True, tag="ping"):
+    pass
+
+
+class Immediate(Protocol):
+    """Gives a place to whatever it is given at once: no protocol, but enough to see the frame work."""
+
+    NAME = "immediate"
+    PACKETS = (Ping,)
+
+    def __init__(self) -> None:
+        super().__init__(A, View(1, (A, B)), OrderingOptions())
+        self.consumed: list[int] = []
+
+    @classmethod
+    def orderer(cls, view: View) -> str:
+        return view.coordinator.name
+
+    @property
+    def idle(self) -> bool:
+        return not self.outgoing
+
+    def on_received(self, event: Received, now: int) -> None:
+        self.send(event.sender, event.packet)
+
+    def on_turn(self, event: Turn, now: int) -> None:
+        self.send_all(Ping())
+        self.more_to_do()
+
+    def on_consumed(self, count: int, now: int) -> None:
+        self.consumed.append(count)
+
+
+def test_outputs_come_in_the_order_in_which_the_protocol_said_them_and_once() -> None:
+    protocol = Immediate()
+    assert protocol.step(Turn(), now=0) == [SendAll(Ping()), MoreToDo()]
+    assert protocol.step(Received(B, Ping()), now=0) == [Send(B, Ping())]
+    assert protocol.step(LinkBlocked(B), now=0) == []
+
+
+def test_what_is_broadcast_waits_in_the_outgoing_queue() -> None:
+    protocol = Immediate()
+    protocol.step(Broadcast(batch_of(3)), now=0)
+    assert protocol.backlog == protocol.outgoing.count == 3
+    assert not protocol.idle
+
+
+def test_the_head_is_consumed_in_parts_and_leaves_when_it_is_empty() -> None:
+    protocol = Immediate()
+    assert protocol.head() is None
+    protocol.queue_ordered(0, batch_of(3))
+    protocol.queue_ordered(3, batch_of(1, first=3))
+    protocol.step(Consume(2), now=0)
+    head = protocol.head()
+    assert head is not None
+    assert (head.position, head.taken) == (0, 2)
+    protocol.step(Consume(1), now=0)
+    head = protocol.head()
+    assert head is not None
+    assert (head.position, head.taken) == (3, 0)
+    assert protocol.consumed == [2, 1]
+
+
+@pytest.mark.parametrize("count", [0, -1, 4])
+def test_consuming_what_is_not_there_is_our_own_fault(count: int) -> None:
+    protocol = Immediate()
+    protocol.queue_ordered(0, batch_of(3))
+    with pytest.raises(AssertionError):
+        protocol.step(Consume(count), now=0)
+
+
+def test_a_link_is_blocked_until_it_is_cleared() -> None:
+    protocol = Immediate()
+    protocol.step(LinkBlocked(B), now=0)
+    assert B in protocol.blocked
+    protocol.step(LinkCleared(B), now=0)
+    assert not protocol.blocked
+
+
+def test_a_timer_that_nobody_set_is_our_own_fault() -> None:
+    with pytest.raises(AssertionError, match="immediate set no timer 'tea'"):
+        Immediate().step(TimerFired("tea"), now=0)
+
+
+def test_a_packet_is_known_by_its_tag() -> None:
+    assert Ping.name() == "ping"
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [
+        ("window", 0),
+        ("window", -3),
+        ("window", WINDOW_MAX + 1),
+        ("window_ms", 0.0),
+        ("window_ms", -1.0),
+        ("window_bytes", 0),
+        ("queue_max", 0),
+        ("queue_bytes_max", -1),
+        ("submit_max", 0),
+        ("submit_bytes_max", 0),
+    ],
+)
+def test_an_option_that_cannot_be_is_refused_by_name(option: str, wrong: Any) -> None:
+    with pytest.raises(InvalidOption, match=f"^{option} is {wrong}: it must be"):
+        OrderingOptions(**{option: wrong})
+
+
+def test_the_smallest_and_largest_options_are_accepted() -> None:
+    OrderingOptions(window=1, window_ms=0.001, window_bytes=1, queue_max=1, submit_max=1)
+    OrderingOptions(window=WINDOW_MAX)
+    OrderingOptions(window=None)
+
+
+def test_the_plain_twin_is_first_in_first_out_whatever_the_policy() -> None:
+    assert OrderingOptions().policy == Strict()
+    assert OrderingOptions(starvation=Ageing(5)).policy == Ageing(5)
+    assert OrderingOptions(prioritised=False, starvation=Ageing(5)).policy == FirstInFirstOut()

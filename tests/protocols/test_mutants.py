@@ -1,0 +1,257 @@
+"""Deliberate faults, each of which the property suite must find: a check that cannot fail is a defect.
+
+Each mutant is one plausible mistake in the protocol, its queue or the assembler; beside it stands the
+guarantee that breaks. Several are what the papers' pseudo-code does when it is taken at its word.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import Phase, find, settings
+
+from priocast.core.assembler import Assembler
+from priocast.core.errors import PeerFault
+from priocast.core.message import Batch
+from priocast.core.priority_queue import PriorityQueue
+from priocast.core.protocol import Broadcast, OrderingOptions
+from priocast.core.starvation import Ageing, Starvation, Strict
+from priocast.protocols import sequencer_ub
+from priocast.protocols.sequencer_ub import SequencerUb
+from protocols.guarantees import (
+    AGREEMENT,
+    FIFO,
+    INTEGRITY,
+    LIVENESS,
+    PRIORITY,
+    TOTAL_ORDER,
+    WINDOW,
+    Violation,
+)
+from protocols.schedules import MILLISECOND, Case, cases, check
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+STRICT: tuple[bool, Starvation] = (True, Strict())
+PLAIN: tuple[bool, Starvation] = (False, Strict())
+AGEING: tuple[bool, Starvation] = (True, Ageing(MILLISECOND))
+
+
+def last_in_first_out_among_equals(patch: pytest.MonkeyPatch) -> None:
+    original = PriorityQueue.put
+
+    def put(self: PriorityQueue, batch: Batch, now: int) -> None:
+        self._tails = defaultdict(lambda: None)  # type: ignore[arg-type, return-value]
+        self._arrivals -= 2
+        original(self, batch, now)
+
+    patch.setattr(PriorityQueue, "put", put)
+
+
+def only_the_sequencer_ignores_priorities(patch: pytest.MonkeyPatch) -> None:
+    original = SequencerUb.__init__
+
+    def init(self: SequencerUb, *given: Any) -> None:
+        original(self, *given)
+        self._incoming._rank = lambda *_: 0
+
+    patch.setattr(SequencerUb, "__init__", init)
+
+
+def the_plain_twin_honours_priorities(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(OrderingOptions, "policy", property(lambda _: Strict()))
+    original = Assembler.__init__
+    patch.setattr(Assembler, "__init__", lambda self, me, _: original(self, me, True))
+
+
+def ageing_runs_backwards(patch: pytest.MonkeyPatch) -> None:
+    original = SequencerUb.__init__
+
+    def init(self: SequencerUb, *given: Any) -> None:
+        original(self, *given)
+        self._incoming._rank = lambda priority, now: -now - priority * MILLISECOND
+
+    patch.setattr(SequencerUb, "__init__", init)
+
+
+def the_sequencer_orders_at_once(patch: pytest.MonkeyPatch) -> None:
+    """The cost paper's figure 1 as it is written: there is no window."""
+    patch.setattr(sequencer_ub._Window, "room", lambda *_: 1_000)
+
+
+def the_window_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
+    original = sequencer_ub._Window.ordered
+
+    def ordered(self: sequencer_ub._Window, batch: Batch) -> None:
+        original(self, batch)
+        self._under_way_bytes = 0
+
+    patch.setattr(sequencer_ub._Window, "ordered", ordered)
+
+
+def receipt_counts_as_consumption(patch: pytest.MonkeyPatch) -> None:
+    original = SequencerUb._on_ordered
+
+    def on_ordered(self: SequencerUb, sender: Any, position: int, batches: tuple[Batch, ...]) -> None:
+        original(self, sender, position, batches)
+        self.send(self._sequencer, sequencer_ub.Consumed(self._position_next, self._granted))
+
+    patch.setattr(SequencerUb, "_on_ordered", on_ordered)
+    patch.setattr(SequencerUb, "on_consumed", lambda *_: None)
+
+
+def consumption_is_never_reported(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SequencerUb, "on_consumed", lambda *_: None)
+
+
+def only_messages_are_worth_a_report(patch: pytest.MonkeyPatch) -> None:
+    """Once a bug: a window of large messages ran out of bytes long before a quarter of it was consumed."""
+
+    def on_consumed(self: SequencerUb, count: int, now: int) -> None:
+        self._meter.consumed(count, now)
+        self._consumed += count
+        if 4 * (self._consumed - self._reported) >= self._granted:
+            self._reported, self._granted = self._consumed, self._meter.window
+            self.send(self._sequencer, sequencer_ub.Consumed(self._reported, self._granted))
+
+    patch.setattr(SequencerUb, "on_consumed", on_consumed)
+
+
+def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
+    """The techniques paper's figure 2: `while incoming is not empty`."""
+    original = SequencerUb._order
+
+    def order(self: SequencerUb) -> None:
+        if not getattr(self, "ended", False):
+            original(self)
+            self.ended = self._number_next > 0 and not self._incoming  # type: ignore[attr-defined]
+
+    patch.setattr(SequencerUb, "_order", order)
+
+
+def batches_are_numbered_instead_of_messages(patch: pytest.MonkeyPatch) -> None:
+    def number(self: SequencerUb, batch: Batch) -> None:
+        self._number_next += 1
+        self._window.ordered(batch)
+
+    patch.setattr(SequencerUb, "_number", number)
+
+
+def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> None:
+    def on_broadcast(self: SequencerUb, event: Broadcast, now: int) -> None:
+        self.queue_ordered(self._position_next, event.batch)
+        self._position_next += event.batch.count
+        self._meter.queued(event.batch.count)
+        original(self, event, now)
+
+    def on_ordered(self: SequencerUb, sender: Any, position: int, batches: tuple[Batch, ...]) -> None:
+        for batch in batches:
+            if batch.sender == self.me:
+                self._unordered.placed(batch)
+            else:
+                self.queue_ordered(self._position_next, batch)
+                self._position_next += batch.count
+                self._meter.queued(batch.count)
+
+    original = SequencerUb.on_broadcast
+    patch.setattr(SequencerUb, "on_broadcast", on_broadcast)
+    patch.setattr(SequencerUb, "_on_ordered", on_ordered)
+
+
+def a_cut_batch_loses_its_rest(patch: pytest.MonkeyPatch) -> None:
+    original = PriorityQueue.take
+
+    def take(self: PriorityQueue, count_max: int) -> Batch:
+        waiting = self._heap[0][2]
+        taken = original(self, count_max)
+        if waiting.cut and waiting.cut < waiting.count:
+            original(self, waiting.count)
+        return taken
+
+    patch.setattr(PriorityQueue, "take", take)
+
+
+def a_cut_batch_repeats_its_beginning(patch: pytest.MonkeyPatch) -> None:
+    original = PriorityQueue.take
+
+    def take(self: PriorityQueue, count_max: int) -> Batch:
+        waiting = self._heap[0][2]
+        taken = original(self, count_max)
+        if waiting.cut and taken.first != waiting.batches[0].first:
+            return Batch(taken.sender, taken.level, waiting.batches[0].first, taken.count, taken.block)
+        return taken
+
+    patch.setattr(PriorityQueue, "take", take)
+
+
+def numbers_start_anew_with_each_turn(patch: pytest.MonkeyPatch) -> None:
+    original = Assembler.close
+
+    def close(self: Assembler) -> list[Batch]:
+        self._next_number.clear()
+        return original(self)
+
+    patch.setattr(Assembler, "close", close)
+
+
+def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
+    original = SequencerUb._on_ordered
+
+    def on_ordered(self: SequencerUb, sender: Any, position: int, batches: tuple[Batch, ...]) -> None:
+        if self.me == self.view.members[-1] != self._sequencer:
+            return
+        original(self, sender, position, batches)
+
+    patch.setattr(SequencerUb, "_on_ordered", on_ordered)
+
+
+MUTANTS: list[tuple[Patch, tuple[bool, Starvation], str]] = [
+    (last_in_first_out_among_equals, STRICT, FIFO),
+    (last_in_first_out_among_equals, PLAIN, FIFO),
+    (only_the_sequencer_ignores_priorities, STRICT, PRIORITY),
+    (ageing_runs_backwards, AGEING, PRIORITY),
+    (the_plain_twin_honours_priorities, PLAIN, FIFO),
+    (the_sequencer_orders_at_once, STRICT, WINDOW),
+    (the_window_has_no_bytes, STRICT, WINDOW),
+    (receipt_counts_as_consumption, STRICT, WINDOW),
+    (consumption_is_never_reported, STRICT, LIVENESS),
+    (only_messages_are_worth_a_report, STRICT, LIVENESS),
+    (the_loop_ends_when_nothing_is_left, STRICT, LIVENESS),
+    (batches_are_numbered_instead_of_messages, STRICT, PeerFault.__name__),
+    (a_sender_delivers_its_own_messages_at_once, STRICT, TOTAL_ORDER),
+    (a_cut_batch_loses_its_rest, STRICT, LIVENESS),
+    (a_cut_batch_repeats_its_beginning, STRICT, INTEGRITY),
+    (numbers_start_anew_with_each_turn, STRICT, PeerFault.__name__),
+    (one_member_misses_what_others_get, STRICT, AGREEMENT),
+]
+
+
+def _broken_guarantee(case: Case) -> str:
+    """What the property suite says about a case: the guarantee that broke, or the error that showed it."""
+    try:
+        check(case)
+    except Violation as violation:
+        return violation.guarantee
+    except PeerFault:
+        return PeerFault.__name__
+    except AssertionError:
+        return "our own fault"
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("mutate", "twin", "guarantee"),
+    MUTANTS,
+    ids=[f"{m.__name__}-{g}".replace(" ", "-") for m, _, g in MUTANTS],
+)
+def test_the_property_suite_finds_the_mutant(
+    mutate: Patch, twin: tuple[bool, Starvation], guarantee: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    find(
+        cases("sequencer-ub", *twin),
+        lambda case: _broken_guarantee(case) == guarantee,
+        settings=settings(max_examples=1_000, database=None, phases=[Phase.generate]),
+        random=Random(0),
+    )

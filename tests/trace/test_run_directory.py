@@ -1,0 +1,169 @@
+"""Run directories: what is written can be read, and what cannot be used says why."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from priocast.core.errors import ForeignTrace, UnreadableTrace
+from priocast.trace.run_directory import (
+    EVENTS,
+    MANIFEST,
+    arrow_schema,
+    find_runs,
+    read_manifest,
+    segments,
+    write_manifest,
+    write_segment,
+)
+from priocast.trace.schema import SCHEMA_VERSION, Manifest, Row
+
+ROW = Row("a", 1, 1, 0, 5, "sent", "submit", "b", "a", 1, 7, 0, 2, b"\1\2", -1, 30, 4)
+MANIFEST_OF_RUN = Manifest(
+    run="r",
+    group="g",
+    order="sequencer-ub",
+    prioritised=True,
+    starvation="none",
+    orderer="a",
+    members=["a", "b"],
+    clock="virtual",
+    options={"window": None, "window_ms": 5.0},
+    seed=7,
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A whole run."""
+    directory = tmp_path / "run"
+    write_manifest(directory, MANIFEST_OF_RUN)
+    write_segment(directory, "a-1-000000", [ROW])
+    return directory
+
+
+def _overwrite_manifest(run: Path, **changes: object) -> None:
+    raw = {**msgspec.to_builtins(MANIFEST_OF_RUN), **changes}
+    (run / MANIFEST).write_text(json.dumps(raw))
+
+
+def test_a_run_is_read_as_it_was_written(run: Path) -> None:
+    assert read_manifest(run) == MANIFEST_OF_RUN
+    (segment,) = segments(run)
+    assert [Row(**row) for row in parquet.read_table(segment).to_pylist()] == [ROW]
+    assert find_runs(run) == [run]
+
+
+def test_large_incarnations_and_positions_fit(tmp_path: Path) -> None:
+    large = ROW._replace(incarnation=2**60, sender_incarnation=2**60, position=2**60, time_ns=2**62)
+    segment = write_segment(tmp_path, "large", [large])
+    assert Row(**parquet.read_table(segment).to_pylist()[0]) == large
+
+
+def test_the_segment_names_the_version_of_its_schema(run: Path) -> None:
+    metadata = parquet.read_schema(segments(run)[0]).metadata
+    assert metadata[b"priocast.schema_version"] == str(SCHEMA_VERSION).encode()
+
+
+def test_only_whole_segments_are_seen(run: Path) -> None:
+    (run / EVENTS / ".a-1-000001.part").write_bytes(b"half of a segment")
+    assert [path.name for path in segments(run)] == ["a-1-000000.parquet"]
+
+
+def test_runs_are_found_below_a_directory_by_name(run: Path) -> None:
+    other = run.parent / "another"
+    write_manifest(other, MANIFEST_OF_RUN)
+    (run.parent / "no run").mkdir()
+    assert find_runs(run.parent) == [other, run]
+
+
+class TestManifest:
+    def test_members_that_share_a_run_may_all_write_it(self, run: Path) -> None:
+        write_manifest(run, msgspec.structs.replace(MANIFEST_OF_RUN, labels={"who": "b"}))
+        assert read_manifest(run) == MANIFEST_OF_RUN
+        assert {path.name for path in run.iterdir()} == {MANIFEST, EVENTS}
+
+    @pytest.mark.parametrize("other", [{"run": "r2"}, {"group": "g2"}, {"order": "token-ring"}])
+    def test_another_run_may_not(self, run: Path, other: dict[str, str]) -> None:
+        with pytest.raises(
+            ForeignTrace, match="already holds run 'r' of group 'g': give this run a directory"
+        ):
+            write_manifest(run, msgspec.structs.replace(MANIFEST_OF_RUN, **other))
+        assert read_manifest(run) == MANIFEST_OF_RUN
+
+    def test_it_appears_whole_or_not_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        # Found by reading: it was created empty and then written, so a member that came in between could not
+        # read it, and a full disk left an empty one.
+        def fail_when_half_is_written(path: Path, text: str) -> int:
+            path.write_bytes(text.encode()[: len(text) // 2])
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "write_text", fail_when_half_is_written)
+        with pytest.raises(OSError, match="No space left"):
+            write_manifest(tmp_path, MANIFEST_OF_RUN)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_directory_without_one_is_no_run(self, tmp_path: Path) -> None:
+        for read in (read_manifest, find_runs):
+            with pytest.raises(UnreadableTrace, match="is not a run directory"):
+                read(tmp_path)
+
+    @pytest.mark.parametrize("text", ["", "{", '{"format": "priocast-run"', "\udcff"])
+    def test_a_damaged_one_cannot_be_read(self, run: Path, text: str) -> None:
+        (run / MANIFEST).write_bytes(text.encode(errors="surrogateescape"))
+        with pytest.raises(UnreadableTrace, match="cannot be read"):
+            read_manifest(run)
+
+    @pytest.mark.parametrize("text", ["[]", "{}", '{"format": "other"}', "7"])
+    def test_a_foreign_one_is_told_apart(self, run: Path, text: str) -> None:
+        (run / MANIFEST).write_text(text)
+        with pytest.raises(ForeignTrace, match="does not describe a Priocast run"):
+            read_manifest(run)
+
+    @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 0, None, "1"])
+    def test_another_version_is_refused_with_what_to_do(self, run: Path, version: object) -> None:
+        _overwrite_manifest(run, schema_version=version)
+        with pytest.raises(
+            ForeignTrace, match=f"has schema version {version}, .*use the release that wrote it"
+        ):
+            read_manifest(run)
+
+    @pytest.mark.parametrize("changes", [{"members": "a"}, {"prioritised": "yes"}, {"clock": None}])
+    def test_one_that_is_not_whole_is_unreadable(self, run: Path, changes: dict[str, object]) -> None:
+        _overwrite_manifest(run, **changes)
+        with pytest.raises(UnreadableTrace, match="is not a whole manifest"):
+            read_manifest(run)
+
+
+class TestSegments:
+    def test_a_run_without_rows_is_unreadable(self, tmp_path: Path) -> None:
+        with pytest.raises(UnreadableTrace, match="holds no trace: did the run end before it began"):
+            segments(tmp_path)
+
+    @pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
+    def test_a_truncated_segment_is_unreadable(self, run: Path, keep: float) -> None:
+        (path,) = segments(run)
+        whole = path.read_bytes()
+        path.write_bytes(whole[: int(keep * len(whole)) if keep < 1 else int(keep)])
+        with pytest.raises(UnreadableTrace, match="is damaged or not Parquet"):
+            segments(run)
+
+    def test_a_file_that_is_no_parquet_is_unreadable(self, run: Path) -> None:
+        (run / EVENTS / "notes.parquet").write_text("these are my notes, and they are long enough")
+        with pytest.raises(UnreadableTrace, match=r"notes\.parquet is damaged or not Parquet"):
+            segments(run)
+
+    def test_parquet_of_other_columns_is_foreign(self, run: Path) -> None:
+        parquet.write_table(pyarrow.table({"member": ["a"]}), run / EVENTS / "b.parquet")
+        with pytest.raises(ForeignTrace, match="does not have the columns of a Priocast trace"):
+            segments(run)
+
+    def test_parquet_of_other_types_is_foreign(self, run: Path) -> None:
+        schema = arrow_schema()
+        other = schema.set(schema.get_field_index("step"), pyarrow.field("step", pyarrow.string()))
+        parquet.write_table(other.empty_table(), run / EVENTS / "b.parquet")
+        with pytest.raises(ForeignTrace):
+            segments(run)

@@ -1,0 +1,99 @@
+"""The writer: rows reach the disk in order and whole, and a disk that refuses is heard of."""
+
+from pathlib import Path
+
+import pytest
+from pyarrow import parquet
+
+from priocast.core.identity import ProcessId
+from priocast.trace import writer
+from priocast.trace.run_directory import EVENTS, segments
+from priocast.trace.schema import Row
+from priocast.trace.writer import TraceWriter
+
+ME = ProcessId("a", 7)
+SECOND = 1_000_000_000
+
+
+def _row(step: int, time_ns: int = 0) -> Row:
+    return Row("a", 7, 1, step, time_ns, "delivered", "", "", "b", 1, 7, step, 1, b"", step, 10, 0)
+
+
+@pytest.fixture(autouse=True)
+def few_chunks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_CHUNKS_WAITING_MAX", 4)
+
+
+def _steps(directory: Path) -> list[list[int]]:
+    return [parquet.read_table(path).column("step").to_pylist() for path in segments(directory)]
+
+
+def test_rows_come_to_disk_in_order_when_the_writer_is_closed(tmp_path: Path) -> None:
+    trace = TraceWriter(tmp_path, ME)
+    for step in range(5):
+        trace.emit(_row(step))
+    trace.close()
+    assert _steps(tmp_path) == [[0, 1, 2, 3, 4]]
+    assert [path.name for path in (tmp_path / EVENTS).iterdir()] == ["a-7-000000.parquet"]
+
+
+def test_many_rows_make_several_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_CHUNK_ROWS", 2)
+    monkeypatch.setattr(writer, "_SEGMENT_CHUNKS", 2)
+    trace = TraceWriter(tmp_path, ME)
+    for step in range(11):
+        trace.emit(_row(step))
+    trace.close()
+    assert _steps(tmp_path) == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10]]
+
+
+def test_a_long_time_makes_several_segments(tmp_path: Path) -> None:
+    trace = TraceWriter(tmp_path, ME)
+    for step, seconds in enumerate((0, 1, 2, 3, 4, 5)):
+        trace.emit(_row(step, seconds * SECOND))
+    trace.close()
+    assert _steps(tmp_path) == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_nothing_emitted_writes_nothing(tmp_path: Path) -> None:
+    TraceWriter(tmp_path, ME).close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_refuses_is_heard_of_when_the_writer_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
+    (tmp_path / EVENTS).write_text("a file where the segments should go")
+    trace = TraceWriter(tmp_path, ME)
+    for step in range(3 * writer._CHUNKS_WAITING_MAX):
+        trace.emit(_row(step))
+    with pytest.raises(FileExistsError):
+        trace.close()
+
+
+def test_whatever_else_goes_wrong_is_heard_of_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Found by reading: only OSError was kept. Anything else ended the thread in silence, the rows were lost,
+    # and once enough of them waited, the driver waited for the dead thread for ever.
+    monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
+    trace = TraceWriter(tmp_path, ME)
+    for step in range(3 * writer._CHUNKS_WAITING_MAX):
+        trace.emit(_row(step)._replace(level=2**40))
+    with pytest.raises(ValueError, match="too large"):
+        trace.close()
+
+
+def test_the_first_failure_is_the_one_that_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
+    monkeypatch.setattr(writer, "_SEGMENT_CHUNKS", 1)
+    failures = iter([OSError("first"), OSError("second")])
+
+    def fail(directory: Path, name: str, table: object) -> Path:
+        raise next(failures)
+
+    monkeypatch.setattr(writer, "write_table", fail)
+    trace = TraceWriter(tmp_path, ME)
+    trace.emit(_row(0))
+    trace.emit(_row(1))
+    with pytest.raises(OSError, match="first"):
+        trace.close()
