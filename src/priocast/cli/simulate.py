@@ -14,12 +14,13 @@ from rich.table import Table
 
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
+from priocast.simulation.draw import draw
 from priocast.simulation.record import write_run
-from priocast.simulation.scenario import draw
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import Outcome, Summary, run_swarm, summarise
 
-EXAMPLES = """Examples:
+EXAMPLES = """
+[bold]Examples[/]:
 
 priocast simulate --seeds 0:10000 --jobs 8
 

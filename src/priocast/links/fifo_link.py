@@ -6,7 +6,8 @@
 The receiver hands bodies over in order and keeps later ones until the gap closes. The sender keeps a body
 until it is acknowledged, sends it again when three later ones overtook it or when it is overdue (after a
 time that follows the measured round trips and doubles while nothing comes back), and keeps at most a window
-of frames under way; the rest waits. Whoever sees `congested` should stop handing over more, because what
+of frames under way; the rest waits. The window grows with what arrives at the first try and halves when
+frames are overdue, so a way that is merely slow is not filled with copies. Whoever sees `congested` should stop handing over more, because what
 waits here can no longer be overtaken.
 
 State is bounded on both sides: by the window, and by `backlog_bytes_max`, above which the peer is given up.
@@ -31,6 +32,7 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     window_bytes: int = 4 * 1024 * 1024
+    window_bytes_first: int = 64 * 1024
     backlog_bytes_max: int = 64 * 1024 * 1024
     retransmit_ns_first: int = 50 * _MILLISECOND
     retransmit_ns_min: int = 10 * _MILLISECOND
@@ -40,6 +42,7 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 RELIABLE_NETWORK = LinkOptions(
+    window_bytes_first=4 * 1024 * 1024,
     retransmit_ns_first=3_000 * _MILLISECOND,
     retransmit_ns_min=3_000 * _MILLISECOND,
     retransmit_ns_max=12_000 * _MILLISECOND,
@@ -83,6 +86,7 @@ class FifoLink:
         self._acknowledged = 0
         self._under_way: dict[int, _UnderWay] = {}
         self._under_way_bytes = 0
+        self._window_bytes = min(options.window_bytes_first, options.window_bytes)
         self._backlog: deque[bytes] = deque()
         self._backlog_bytes = 0
         self._retransmit_at: int | None = None
@@ -137,6 +141,7 @@ class FifoLink:
         """Do what is due at this time."""
         if self._retransmit_at is not None and now >= self._retransmit_at:
             self._retransmit_ns = min(2 * self._retransmit_ns, self._options.retransmit_ns_max)
+            self._window_bytes = max(self._window_bytes // 2, self._options.window_bytes_first)
             self._transmit_overdue(now)
             self._retransmit_at = now + self._retransmit_ns
         if self._acknowledge_at is not None and now >= self._acknowledge_at:
@@ -155,7 +160,7 @@ class FifoLink:
         while (
             self._backlog
             and self._sequence_last - self._acknowledged < WINDOW_FRAMES
-            and self._under_way_bytes < self._options.window_bytes
+            and self._under_way_bytes < self._window_bytes
         ):
             body = self._backlog.popleft()
             self._backlog_bytes -= len(body)
@@ -205,6 +210,7 @@ class FifoLink:
         self._under_way_bytes -= len(under_way.body)
         if not under_way.sent_again:
             self._measure_round_trip(now - under_way.sent_at)
+            self._window_bytes = min(self._window_bytes + len(under_way.body), self._options.window_bytes)
         return True
 
     def _transmit_overtaken(self, acknowledged: int, now: int) -> None:

@@ -14,7 +14,7 @@ from priocast.simulation.counters import Counters
 from priocast.simulation.dice import exponential
 from priocast.simulation.scenario import MICROSECOND, Cut, FaultOptions, NetworkOptions
 
-HEADER_BYTES = 44
+HEADER_BYTES = 56
 _SECOND = 1_000_000_000
 
 

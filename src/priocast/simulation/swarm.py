@@ -13,7 +13,7 @@ import msgspec
 
 from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.counters import FAULT_KINDS, Counters
-from priocast.simulation.scenario import draw
+from priocast.simulation.draw import draw
 from priocast.simulation.simulator import run_scenario
 
 _CHUNK_SEEDS_MAX = 16

@@ -1,6 +1,6 @@
-"""FIFO among equals: each member delivers a sender's messages of one level in the order of their numbers.
+"""FIFO order: each member delivers a sender's messages of one level in the order of their numbers.
 
-In a plain group everything is on one level, so there this is FIFO order without exception.
+In a plain group everything is on one level, so there this holds without exception.
 """
 
 from priocast.simulation.checkers.checker import Checker, Report, keys_of, name_of
@@ -10,7 +10,7 @@ from priocast.trace.schema import Row
 class Fifo(Checker):
     """Counts what each member has delivered of each sender and level."""
 
-    PROPERTY = "FIFO among equals"
+    PROPERTY = "FIFO order"
 
     def __init__(self, report: Report) -> None:
         super().__init__(report)

@@ -1,4 +1,4 @@
-"""Priority: what the orderer lets into the order next is the most urgent of what waits there.
+"""Priority accounting: what the orderer lets into the order next is the most urgent of what waits there.
 
 A message enters when the orderer receives it without a position, and leaves when the orderer sends it with
 one. The starvation policy gives it a rank by its level and the time at which it entered; it may leave only
@@ -22,7 +22,7 @@ class _Entry(NamedTuple):
 class Priority(Checker):
     """Keeps what waits at the orderer; `overtakings` counts messages that left before an older one."""
 
-    PROPERTY = "Priority"
+    PROPERTY = "Priority accounting"
 
     def __init__(self, report: Report, orderer: str, policy: Starvation) -> None:
         super().__init__(report)

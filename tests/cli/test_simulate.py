@@ -1,0 +1,79 @@
+"""`priocast simulate`, as a person uses it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from priocast.cli.simulate import EXAMPLES, parse_seeds, simulate
+from priocast.core.errors import InvalidOption, UnknownProtocol
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.protocols import PROTOCOLS
+from priocast.protocols.sequencer_ub import SequencerUb
+from priocast.trace.run_directory import read_manifest
+
+app = typer.Typer()
+app.command(epilog=EXAMPLES)(simulate)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "120"})
+
+
+def test_summary_says_what_was_run() -> None:
+    result = run("--seeds", "0:4", "--jobs", "1")
+    assert result.exit_code == 0
+    for text in ("4 seeds", "seeds/s", "retransmission", "slowest seeds", "violations"):
+        assert text in result.output
+
+
+def test_json_is_one_object() -> None:
+    result = run("--seeds", "0:3", "--jobs", "1", "--json")
+    summary = json.loads(result.stdout)
+    assert summary["seeds"] == 3 and summary["violations"] == []
+    assert set(summary["fault_percent"]) >= {"loss", "cut", "pause"}
+
+
+def test_one_seed_shows_and_writes_itself(tmp_path: Path) -> None:
+    result = run("--seeds", "17", "--show", "--out", str(tmp_path / "run"))
+    assert result.exit_code == 0
+    assert "faults.loss_percent" in result.output and "ordering.window" in result.output
+    assert read_manifest(tmp_path / "run").seed == 17
+
+
+def test_hashes_are_a_line_a_seed(tmp_path: Path) -> None:
+    run("--seeds", "3:6", "--jobs", "1", "--hashes", str(tmp_path / "hashes"))
+    lines = [line.split() for line in (tmp_path / "hashes").read_text().splitlines()]
+    assert [seed for seed, _ in lines] == ["3", "4", "5"]
+    assert all(len(digest) == 64 for _, digest in lines)
+
+
+def test_violation_exits_with_1_and_says_how_to_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(SequencerUb):
+        def _on_ordered(self, sender: ProcessId, position: int, batches: tuple[Batch, ...]) -> None:
+            super()._on_ordered(sender, position, batches[::-1])
+
+    monkeypatch.setitem(PROTOCOLS, "sequencer-ub", Broken)
+    result = run("--seeds", "0:8", "--jobs", "1", "--order", "sequencer-ub")
+    assert result.exit_code == 1
+    assert "FIFO order violated" in result.output
+    assert "replay: priocast simulate --seeds" in result.output and "--order sequencer-ub" in result.output
+
+
+@pytest.mark.parametrize("text", ["", "x", "5:5", "9:3", "1:2:3", "-4", "1,2"])
+def test_bad_seeds_are_refused(text: str) -> None:
+    with pytest.raises(InvalidOption, match="are no seeds"):
+        parse_seeds(text)
+
+
+def test_options_that_do_not_fit_are_refused() -> None:
+    assert isinstance(run("--seeds", "0:5", "--show").exception, InvalidOption)
+    assert isinstance(run("--seeds", "0:5", "--out", "somewhere").exception, InvalidOption)
+    assert isinstance(run("--seeds", "1", "--order", "nonsense").exception, UnknownProtocol)
+
+
+def test_help_has_examples() -> None:
+    assert "priocast simulate --seeds 17 --show" in run("--help").output

@@ -1,0 +1,100 @@
+"""Scenarios written by hand, and what the tests measure in a run."""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from priocast.core.protocol import OrderingOptions
+from priocast.simulation.scenario import FaultOptions, NetworkOptions, Scenario, WorkloadOptions
+from priocast.simulation.simulator import Run, run_scenario
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT
+
+MILLISECOND = 1_000_000
+HIGH, LOW = 1, 0
+
+
+def group(
+    messages: tuple[int, ...],
+    *,
+    rate_per_second: int = 1_000,
+    consume_us: int = 0,
+    burst: int = 1,
+    priorities: tuple[tuple[int, int], ...] = ((HIGH, 1), (LOW, 1)),
+    ordering: OrderingOptions | None = None,
+    network: NetworkOptions | None = None,
+    faults: FaultOptions | None = None,
+    seed: int = 1,
+) -> Scenario:
+    """A group of members that are alike, on a network that does no harm unless told."""
+    return Scenario(
+        seed=seed,
+        workload=WorkloadOptions(
+            messages=messages,
+            rate_per_second=(rate_per_second,) * len(messages),
+            consume_us=(consume_us,) * len(messages),
+            burst=burst,
+            priorities=priorities,
+        ),
+        ordering=ordering or OrderingOptions(),
+        network=network or NetworkOptions(latency_us=10),
+        faults=faults or FaultOptions(),
+    )
+
+
+def run_without_violation(scenario: Scenario) -> Run:
+    run = run_scenario(scenario)
+    assert not run.violations
+    return run
+
+
+def waits_ms(run: Run) -> dict[int, list[float]]:
+    """By level: how long each message waited between broadcast and delivery, at every member."""
+    broadcast_at: dict[tuple[str, int, int], int] = {}
+    found: dict[int, list[float]] = defaultdict(list)
+    for row in run.rows:
+        for number in range(row.first, row.first + row.count):
+            key = (row.sender, row.level, number)
+            if row.event == BROADCAST:
+                broadcast_at[key] = row.time_ns
+            elif row.event == DELIVERED:
+                found[row.level].append((row.time_ns - broadcast_at[key]) / MILLISECOND)
+    return found
+
+
+def mean(numbers: list[float]) -> float:
+    assert numbers
+    return sum(numbers) / len(numbers)
+
+
+class Passage(NamedTuple):
+    """One message's way through the orderer's queue."""
+
+    level: int
+    entered_at: int
+    left_as: int
+
+
+def passages(run: Run, orderer: str = "a") -> list[Passage]:
+    """When each message entered the orderer's queue and at which position it left it, by position."""
+    entered_at: dict[tuple[str, int, int], int] = {}
+    found = []
+    for row in run.rows:
+        if row.member != orderer:
+            continue
+        for number in range(row.first, row.first + row.count):
+            key = (row.sender, row.level, number)
+            if row.event == RECEIVED and row.position == NO_POSITION:
+                entered_at[key] = row.time_ns
+            elif row.event == SENT and row.position != NO_POSITION:
+                found.append(Passage(row.level, entered_at[key], row.position + number - row.first))
+    return found
+
+
+def overtakings(run: Run) -> list[tuple[Passage, Passage]]:
+    """All pairs of a message and one that entered the orderer's queue later and left it earlier."""
+    order = passages(run)
+    return [
+        (overtaken, overtaker)
+        for index, overtaken in enumerate(order)
+        for overtaker in order[:index]
+        if overtaker.entered_at > overtaken.entered_at
+    ]

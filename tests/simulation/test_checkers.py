@@ -1,0 +1,206 @@
+"""Every checker catches its mutants: a good run's rows, with one thing changed, fed to fresh checkers."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Message
+from priocast.core.protocol import OrderingOptions
+from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
+from priocast.simulation.checkers import checkers_for
+from priocast.simulation.checkers.checker import Violation
+from priocast.simulation.checkers.integrity import Integrity
+from priocast.simulation.simulator import run_scenario
+from priocast.simulation.watch import Watch
+from priocast.simulation.workload import payload_of
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, Row
+from simulation.scenarios import HIGH, LOW, MILLISECOND, group
+
+SEED = 5
+WINDOW = 4
+SCENARIO = group(
+    (40, 40, 40),
+    rate_per_second=400,
+    consume_us=1_000,
+    ordering=OrderingOptions(window=WINDOW),
+    seed=SEED,
+)
+NO_WINDOW = OrderingOptions()
+Mutate = Callable[[list[Row]], tuple[list[Row], int]]
+
+
+@pytest.fixture(scope="module")
+def good() -> list[Row]:
+    run = run_scenario(SCENARIO)
+    assert not run.violations and run.counters.overtakings
+    return run.rows
+
+
+def findings(rows: list[Row], ordering: OrderingOptions = NO_WINDOW) -> list[Violation]:
+    """What the checkers say of these rows; like the simulator, they stop at the first row that is wrong."""
+    watch = Watch(SEED)
+    expected = dict(zip(SCENARIO.members, SCENARIO.workload.messages, strict=True))
+    watch.appoint(checkers_for(ordering, SCENARIO.members, "a", expected, watch.report))
+    for row in rows:
+        watch.emit(row)
+        if watch.violations:
+            return watch.violations
+    watch.finish(rows[-1].time_ns)
+    return watch.violations
+
+
+def message_of(row: Row) -> dict[str, object]:
+    return {"sender": row.sender, "level": row.level, "first": row.first, "count": row.count}
+
+
+def swap(rows: list[Row], first: int, second: int) -> list[Row]:
+    """Let two rows name each other's messages, each at its own time and position."""
+    mutant = list(rows)
+    mutant[first] = rows[first]._replace(**message_of(rows[second]))  # type: ignore[arg-type]
+    mutant[second] = rows[second]._replace(**message_of(rows[first]))  # type: ignore[arg-type]
+    return mutant
+
+
+def deliveries(rows: list[Row], member: str) -> list[int]:
+    return [index for index, row in enumerate(rows) if (row.event, row.member) == (DELIVERED, member)]
+
+
+def streams_differ(rows: list[Row], first: int, second: int) -> bool:
+    return (rows[first].sender, rows[first].level) != (rows[second].sender, rows[second].level)
+
+
+def swapped(rows: list[Row]) -> tuple[list[Row], int]:
+    """Member c delivers two neighbours, of different streams, the other way round."""
+    of_c = deliveries(rows, "c")
+    first, second = next(pair for pair in pairwise(of_c[20:]) if streams_differ(rows, *pair))
+    return swap(rows, first, second), rows[first].position
+
+
+def dropped(rows: list[Row]) -> tuple[list[Row], int]:
+    """Member c never delivers one message in the middle."""
+    index = deliveries(rows, "c")[30]
+    return rows[:index] + rows[index + 1 :], rows[index].position
+
+
+def dropped_last(rows: list[Row]) -> tuple[list[Row], int]:
+    """Member c never delivers the last message."""
+    index = deliveries(rows, "c")[-1]
+    return rows[:index] + rows[index + 1 :], NO_POSITION
+
+
+def duplicated(rows: list[Row]) -> tuple[list[Row], int]:
+    """Member b delivers a message twice."""
+    index = deliveries(rows, "b")[10]
+    return rows[: index + 1] + rows[index:], rows[index].position
+
+
+def never_broadcast(rows: list[Row]) -> tuple[list[Row], int]:
+    """Member b delivers a message that nobody broadcast."""
+    index = deliveries(rows, "b")[10]
+    return [*rows[:index], rows[index]._replace(first=10_000), *rows[index + 1 :]], rows[index].position
+
+
+def stepped_back(rows: list[Row]) -> tuple[list[Row], int]:
+    """All members alike deliver two messages of one stream the wrong way round."""
+    stream = [
+        index for index in deliveries(rows, "b") if (rows[index].sender, rows[index].level) == ("b", LOW)
+    ]
+    broadcast_at = {
+        row.first: row.time_ns for row in rows if (row.event, row.sender, row.level) == (BROADCAST, "b", LOW)
+    }
+    first, second = next(
+        (rows[one].position, rows[other].position)
+        for one, other in pairwise(stream)
+        if broadcast_at[rows[other].first] + MILLISECOND < rows[one].time_ns
+    )
+    mutant = rows
+    for member in SCENARIO.members:
+        of_member = deliveries(rows, member)
+        mutant = swap(mutant, of_member[first], of_member[second])
+    return mutant, first
+
+
+def inverted(rows: list[Row]) -> tuple[list[Row], int]:
+    """The orderer lets a low message out while a high one waits; both were there."""
+    entered = {
+        (row.sender, row.level, row.first): index
+        for index, row in enumerate(rows)
+        if (row.event, row.member, row.position) == (RECEIVED, "a", NO_POSITION)
+    }
+    left = [
+        index
+        for index, row in enumerate(rows)
+        if (row.event, row.member, row.count) == (SENT, "a", 1) and row.position != NO_POSITION
+    ]
+    first, second = next(
+        (high, low)
+        for high in left
+        for low in left
+        if high < low
+        and (rows[high].level, rows[low].level) == (HIGH, LOW)
+        and entered[rows[low].sender, LOW, rows[low].first] < high
+    )
+    return swap(rows, first, second), rows[first].position
+
+
+@pytest.mark.parametrize(
+    ("mutate", "properties"),
+    [
+        (swapped, ["Total order"]),
+        (dropped, ["Total order", "FIFO order"]),
+        (dropped_last, ["Liveness", "Agreement"]),
+        (duplicated, ["Integrity", "Total order", "FIFO order"]),
+        (never_broadcast, ["Integrity", "Total order", "FIFO order"]),
+        (stepped_back, ["FIFO order"]),
+        (inverted, ["Priority accounting"]),
+    ],
+)
+def test_mutant_is_caught_and_placed(good: list[Row], mutate: Mutate, properties: list[str]) -> None:
+    mutant, position = mutate(good)
+    violations = findings(mutant)
+    found = list(dict.fromkeys(violation.property for violation in violations))
+    assert set(found) <= set(properties) and found[0] == properties[0]
+    assert violations[0].seed == SEED and f"seed {SEED}: {properties[0]} violated" in str(violations[0])
+    if position != NO_POSITION:
+        assert violations[0].position == position
+        assert violations[0].messages
+    assert violations[0].members
+
+
+def test_good_run_has_no_violation(good: list[Row]) -> None:
+    assert findings(good, SCENARIO.ordering) == []
+
+
+def test_smaller_window_than_the_run_had_is_violated(good: list[Row]) -> None:
+    violation, *_ = findings(good, OrderingOptions(window=WINDOW - 1))
+    assert violation.property == "Ordering window" and violation.position >= 0
+
+
+def test_window_reports_members_that_are_behind(good: list[Row]) -> None:
+    violation, *_ = findings(good, OrderingOptions(window=1))
+    assert violation.members[0] == "a" and "not consumed by" in violation.text
+
+
+@pytest.mark.parametrize("starvation", [Ageing(5 * MILLISECOND), PeriodicFlush(5 * MILLISECOND)])
+def test_priority_is_exact_for_every_policy(good: list[Row], starvation: Starvation) -> None:
+    """A run under another policy has no place in this one: the checker ranks by the very policy."""
+    violation, *_ = findings(good, OrderingOptions(starvation=starvation))
+    assert violation.property == "Priority accounting" and len(violation.messages) == 2
+    assert SCENARIO.ordering.starvation == Strict()
+
+
+def test_payload_of_another_message_is_caught() -> None:
+    violations: list[Violation] = []
+    checker = Integrity(violations.append)
+    message = Message(ProcessId("b"), HIGH, 3, HIGH, b"")
+    own = payload_of(message.id, HIGH, 20)
+    checker.on_message("c", msgspec.structs.replace(message, payload=own), 7, 11)
+    assert violations == []
+    checker.on_message("c", msgspec.structs.replace(message, payload=own, number=4), 7, 11)
+    checker.on_message("c", msgspec.structs.replace(message, payload=own, priority=LOW), 7, 11)
+    assert [(found.property, found.position, found.time_ns) for found in violations] == [
+        ("Integrity", 7, 11)
+    ] * 2

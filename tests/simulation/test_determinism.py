@@ -1,0 +1,49 @@
+"""The same seed gives the same trace, byte for byte, in any process."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from priocast.simulation.draw import draw
+from priocast.simulation.simulator import run_scenario
+from priocast.simulation.swarm import run_swarm
+
+SEEDS = "0:40"
+PROGRAM = """
+import sys
+from pathlib import Path
+from priocast.cli.simulate import simulate
+simulate(seeds=sys.argv[1], jobs=1, hashes=Path(sys.argv[2]))
+"""
+
+
+def hashes(directory: Path, hash_seed: str) -> list[str]:
+    """The hash lines of a process of its own, whose sets and dicts of strings are laid out differently."""
+    file = directory / hash_seed
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, "-c", PROGRAM, SEEDS, str(file)]
+    subprocess.run(command, env=environment, check=True, capture_output=True, timeout=240)
+    return file.read_text().splitlines()
+
+
+@pytest.mark.processes
+def test_two_processes_agree_on_every_hash(tmp_path: Path) -> None:
+    first, second = hashes(tmp_path, "1"), hashes(tmp_path, "4242")
+    assert len(first) == 40 and len(set(first)) == 40
+    assert first == second
+
+
+@pytest.mark.processes
+def test_workers_agree_with_this_process() -> None:
+    here = {outcome.seed: outcome.digest for outcome in run_swarm(range(6), jobs=1)}
+    there = {outcome.seed: outcome.digest for outcome in run_swarm(range(6), jobs=2)}
+    assert here == there
+
+
+def test_seed_is_all_there_is() -> None:
+    assert draw(7) == draw(7)
+    assert run_scenario(draw(7)).rows == run_scenario(draw(7)).rows
+    assert run_scenario(draw(7)).digest != run_scenario(draw(8)).digest

@@ -1,0 +1,159 @@
+"""The swarm catches broken protocols: each mutant has one fault, and falls to the same seeds that ours pass.
+
+A mutant takes the place of the real class only within its test.
+"""
+
+import pytest
+
+import priocast.member
+from priocast.core.credit import Outstanding
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.core.priority_queue import PriorityQueue
+from priocast.core.protocol import OrderingOptions, Protocol
+from priocast.core.starvation import FirstInFirstOut
+from priocast.core.view import View
+from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
+from priocast.protocols import PROTOCOLS
+from priocast.protocols.sequencer_ub import Consumed, SequencerUb
+from priocast.simulation.draw import draw
+from priocast.simulation.simulator import run_scenario
+from priocast.simulation.swarm import run_seed
+from simulation.scenarios import HIGH, LOW, group, mean, waits_ms
+
+SEEDS = range(60)
+PLENTY = 1 << 40
+
+
+class LastInFirstOutQueue(PriorityQueue):
+    """Of equal ranks, the last that came leaves first."""
+
+    def put(self, batch: Batch, now: int) -> None:
+        self._arrivals -= 2
+        super().put(batch, now)
+
+
+class UnstableSequencer(SequencerUb):
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions) -> None:
+        super().__init__(me, view, options)
+        self._incoming = LastInFirstOutQueue(options.policy, PLENTY, PLENTY)
+
+
+class IndifferentSequencer(SequencerUb):
+    """Orders whatever came first."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions) -> None:
+        super().__init__(me, view, options)
+        self._incoming = PriorityQueue(FirstInFirstOut(), PLENTY, PLENTY)
+
+
+class TrustingDestination(SequencerUb):
+    """Takes whatever comes next for the next in the order."""
+
+    def _on_ordered(self, sender: ProcessId, position: int, batches: tuple[Batch, ...]) -> None:
+        super()._on_ordered(sender, self._position_next, batches)
+
+
+class ReceiptCounter(SequencerUb):
+    """Reports what was received, not what was consumed: the window no longer holds anything back."""
+
+    def _on_ordered(self, sender: ProcessId, position: int, batches: tuple[Batch, ...]) -> None:
+        super()._on_ordered(sender, position, batches)
+        self.send(self._sequencer, Consumed(self._position_next, self._granted))
+
+    def on_consumed(self, count: int, now: int) -> None:
+        self._meter.consumed(count, now)
+
+
+class HoardedCredit(Outstanding):
+    def placed(self, batch: Batch) -> None:
+        pass
+
+
+class HoardingSender(SequencerUb):
+    """Never takes back the credit of a message that has its place."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions) -> None:
+        super().__init__(me, view, options)
+        self._unordered = HoardedCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
+
+
+class HastyLink(FifoLink):
+    """Hands a body over when it comes, in whatever order that is."""
+
+    def _on_data(self, frame: Frame, now: int) -> list[bytes]:
+        known = frame.sequence in self._early
+        bodies = super()._on_data(frame, now)
+        if frame.sequence in self._early and not known:
+            return [frame.body]
+        return bodies[:1]
+
+
+class RepeatingLink(FifoLink):
+    """Hands a body over as often as it comes."""
+
+    def _on_data(self, frame: Frame, now: int) -> list[bytes]:
+        duplicates = self.duplicates
+        bodies = super()._on_data(frame, now)
+        return [frame.body] if self.duplicates > duplicates else bodies
+
+
+class ForgetfulLink(FifoLink):
+    """Never sends anything again."""
+
+    def _transmit_again(self, sequence: int, under_way: _UnderWay, now: int) -> None:
+        under_way.sent_at = now
+
+
+def caught_by_swarm(property_name: str) -> bool:
+    """Whether some seed sees this property violated, and says so with its own number."""
+    return any(
+        violation.property == property_name and f"seed {seed}: {property_name} violated" in str(violation)
+        for seed in SEEDS
+        for violation in run_seed(seed, "sequencer-ub").violations
+    )
+
+
+def test_what_is_no_mutant_passes_these_seeds() -> None:
+    assert [violation for seed in SEEDS for violation in run_seed(seed, "sequencer-ub").violations] == []
+
+
+@pytest.mark.parametrize(
+    ("protocol", "link", "property_name"),
+    [
+        (UnstableSequencer, FifoLink, "FIFO order"),
+        (IndifferentSequencer, FifoLink, "Priority accounting"),
+        (TrustingDestination, HastyLink, "Total order"),
+        (SequencerUb, HastyLink, "No error"),
+        (TrustingDestination, RepeatingLink, "Integrity"),
+        (ReceiptCounter, FifoLink, "Ordering window"),
+        (HoardingSender, FifoLink, "Liveness"),
+        (SequencerUb, ForgetfulLink, "Liveness"),
+    ],
+)
+def test_mutant_is_caught(
+    protocol: type[Protocol], link: type[FifoLink], property_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PROTOCOLS, "sequencer-ub", protocol)
+    monkeypatch.setattr(priocast.member, "FifoLink", link)
+    assert caught_by_swarm(property_name)
+
+
+def test_window_that_counts_receipt_switches_priorities_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adaptive windows are not checked exactly, but the effect of a wrong one can be measured."""
+    scenario = group((500, 500), rate_per_second=450, consume_us=1_000, ordering=OrderingOptions(window_ms=1))
+    honest = waits_ms(run_scenario(scenario))
+    monkeypatch.setitem(PROTOCOLS, "sequencer-ub", ReceiptCounter)
+    mutant = waits_ms(run_scenario(scenario))
+    assert mean(honest[LOW]) > 2 * mean(honest[HIGH])
+    assert mean(mutant[LOW]) < 1.2 * mean(mutant[HIGH])
+
+
+def test_all_kinds_of_scenario_are_among_the_seeds() -> None:
+    """A mutant can only be caught by a seed that is about it."""
+    scenarios = [draw(seed) for seed in SEEDS]
+    assert any(scenario.ordering.window is not None for scenario in scenarios)
+    assert {str(scenario.ordering.starvation).partition(":")[0] for scenario in scenarios} == {
+        "none", "ageing", "flush",
+    }  # fmt: skip
+    assert {scenario.ordering.prioritised for scenario in scenarios} == {True, False}

@@ -1,0 +1,29 @@
+"""A simulated run on disk reads like a real one."""
+
+from pathlib import Path
+
+from pyarrow import parquet
+
+from priocast.simulation.draw import draw
+from priocast.simulation.record import write_run
+from priocast.simulation.simulator import run_scenario
+from priocast.trace.run_directory import find_runs, read_manifest, segments
+from priocast.trace.schema import Row
+
+
+def test_run_directory_holds_every_row(tmp_path: Path) -> None:
+    run = run_scenario(draw(17))
+    write_run(run, tmp_path / "run")
+    assert find_runs(tmp_path) == [tmp_path / "run"]
+    manifest = read_manifest(tmp_path / "run")
+    assert (manifest.seed, manifest.clock, manifest.orderer) == (17, "virtual", "a")
+    assert manifest.members == list(run.scenario.members)
+    assert manifest.starvation == str(run.scenario.ordering.starvation)
+    assert manifest.options["faults.loss_percent"] == run.scenario.faults.loss_percent
+    assert manifest.labels["digest"] == run.digest
+    rows = [
+        Row(**record)
+        for path in segments(tmp_path / "run")
+        for record in parquet.read_table(path).to_pylist()
+    ]
+    assert rows == sorted(run.rows, key=lambda row: (row.member, row.step))

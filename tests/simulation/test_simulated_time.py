@@ -1,0 +1,95 @@
+"""The model: what latency, bandwidth, a busy processor, pauses, cuts and back-pressure do to a run."""
+
+from itertools import pairwise
+
+import msgspec
+
+from priocast.core.protocol import OrderingOptions
+from priocast.simulation.agenda import Agenda
+from priocast.simulation.scenario import Cut, FaultOptions, NetworkOptions, Pause, ProcessorOptions
+from priocast.simulation.simulator import Run
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
+from simulation.scenarios import MILLISECOND, group, mean, run_without_violation, waits_ms
+
+
+def times(run: Run, event: str, member: str) -> list[int]:
+    return [row.time_ns for row in run.rows if (row.event, row.member) == (event, member)]
+
+
+def test_same_time_happens_in_the_order_it_was_put_down() -> None:
+    agenda = Agenda()
+    seen: list[str] = []
+    for time, name in ((5, "b"), (3, "a"), (5, "c"), (9, "never")):
+        agenda.at(time, lambda name=name: seen.append(name))  # type: ignore[misc]
+    while (action := agenda.next(until=8)) is not None:
+        action()
+    assert seen == ["a", "b", "c"] and agenda.now == 5
+
+
+def test_message_takes_two_hops() -> None:
+    run = run_without_violation(group((0, 1, 0), network=NetworkOptions(latency_us=700)))
+    (broadcast,) = times(run, BROADCAST, "b")
+    assert times(run, DELIVERED, "a") == [broadcast + 700_000]
+    assert times(run, DELIVERED, "b") == times(run, DELIVERED, "c") == [broadcast + 1_400_000]
+
+
+def test_interface_writes_one_frame_after_the_other() -> None:
+    """The sequencer's copies leave one by one, so later members get theirs later."""
+    network = NetworkOptions(latency_us=10, bandwidth_bytes_per_second=100_000)
+    run = run_without_violation(group((1, 0, 0), network=network))
+    (at_b,), (at_c,) = times(run, DELIVERED, "b"), times(run, DELIVERED, "c")
+    sent_bytes = (at_c - at_b) // 10_000
+    assert run.counters.interface_waits >= 1
+    assert 44 < sent_bytes < 200, "a frame's header and body, at 10 us a byte"
+
+
+def test_busy_processor_forms_batches() -> None:
+    scenario = group((200, 200, 200), rate_per_second=2_000)
+    busy = msgspec.structs.replace(scenario, processor=ProcessorOptions(frame_us=300))
+    idle_run, busy_run = run_without_violation(scenario), run_without_violation(busy)
+
+    def ordered_at_once(run: Run) -> float:
+        return mean([row.count for row in run.rows if row.event == BROADCAST])
+
+    assert busy_run.counters.processor_waits > 100 > idle_run.counters.processor_waits
+    assert ordered_at_once(busy_run) > 1.5 * ordered_at_once(idle_run)
+    assert busy_run.counters.turns < idle_run.counters.turns
+
+
+def test_paused_process_does_nothing_and_then_catches_up() -> None:
+    faults = FaultOptions(pauses=(Pause(member="b", from_us=20_000, for_us=100_000),), healed_at_us=120_000)
+    run = run_without_violation(group((100, 0, 0), rate_per_second=1_000, faults=faults))
+    of_b = [row.time_ns for row in run.rows if row.member == "b"]
+    assert not [time for time in of_b if 20 * MILLISECOND <= time < 120 * MILLISECOND]
+    assert len(times(run, DELIVERED, "b")) == 100 and run.counters.pause_waits
+
+
+def test_cut_is_one_way_and_heals() -> None:
+    cut = Cut(source="a", target="b", from_us=0, for_us=200_000)
+    run = run_without_violation(group((10, 10, 0), faults=FaultOptions(cuts=(cut,), healed_at_us=200_000)))
+    assert min(times(run, DELIVERED, "b")) >= 200 * MILLISECOND
+    received = [row for row in run.rows if (row.event, row.member, row.peer) == (RECEIVED, "a", "b")]
+    assert received[0].time_ns < 20 * MILLISECOND, "the other direction works"
+    assert run.counters.frames_cut and run.counters.retransmissions
+
+
+def test_duplicates_and_losses_are_counted_and_harmless() -> None:
+    faults = FaultOptions(loss_percent=20, duplication_percent=20, healed_at_us=1_000_000)
+    run = run_without_violation(group((50, 50), faults=faults))
+    assert 0.1 < run.counters.frames_lost / run.counters.frames < 0.3
+    assert run.counters.frames_duplicated and run.counters.link_duplicates
+    assert run.counters.deliveries == 200
+
+
+def test_back_pressure_delays_and_loses_nothing() -> None:
+    tight = OrderingOptions(window=1, queue_max=2, submit_max=1)
+    run = run_without_violation(group((100, 100), burst=50, consume_us=500, ordering=tight))
+    assert run.counters.room_waits and run.counters.broadcasts == 200
+    assert max(row.backlog for row in run.rows if (row.event, row.member) == (SENT, "b")) <= 2
+
+
+def test_consumer_needs_its_time_for_each_message() -> None:
+    run = run_without_violation(group((20, 0), burst=20, consume_us=2_000))
+    of_b = times(run, DELIVERED, "b")
+    assert [later - at for at, later in pairwise(of_b)] == [2 * MILLISECOND] * 19
+    assert set(waits_ms(run)) == {0, 1}

@@ -1,0 +1,56 @@
+"""The swarm: every promise holds for many seeds, and what is meant to go wrong in them really does."""
+
+import os
+
+import pytest
+
+from priocast.simulation.checkers.checker import Violation
+from priocast.simulation.counters import FAULT_KINDS, Counters
+from priocast.simulation.swarm import Outcome, Summary, run_swarm, summarise
+
+SEED_COUNT = int(os.environ.get("PRIOCAST_SWARM_SEEDS", "300"))
+#: In at least so many percent of the seeds; the draw has a good margin above this.
+FAULT_PERCENT_MIN = 5
+
+
+@pytest.fixture(scope="module")
+def summary() -> Summary:
+    return summarise(run_swarm(range(SEED_COUNT), jobs=min(4, os.cpu_count() or 1)), seconds=1.0)
+
+
+@pytest.mark.swarm
+def test_no_seed_violates_a_promise(summary: Summary) -> None:
+    assert summary.seeds == SEED_COUNT
+    assert [str(violation) for violation in summary.violations] == []
+
+
+@pytest.mark.swarm
+@pytest.mark.parametrize("kind", FAULT_KINDS)
+def test_fault_occurs_in_a_share_of_the_seeds(summary: Summary, kind: str) -> None:
+    assert summary.fault_percent[kind] >= FAULT_PERCENT_MIN
+
+
+def outcome(seed: int, seconds: float, *violations: Violation, **counts: int) -> Outcome:
+    return Outcome(
+        seed=seed,
+        digest="",
+        violations=violations,
+        counters=Counters(**counts),
+        virtual_ns=500_000_000,
+        seconds=seconds,
+    )
+
+
+def test_summary_adds_up() -> None:
+    violation = Violation(property="Total order", text="…", time_ns=1, seed=2)
+    outcomes = [
+        outcome(2, 3.0, violation, frames=5),
+        outcome(0, 1.0, frames=7, frames_lost=2),
+        outcome(1, 2.0),
+        outcome(3, 0.5, frames_lost=1),
+    ]
+    summary = summarise(outcomes, seconds=4.0)
+    assert (summary.seeds, summary.frames, summary.virtual_seconds) == (4, 12, 2.0)
+    assert summary.fault_percent["loss"] == 50 and summary.fault_percent["cut"] == 0
+    assert [seed for seed, _ in summary.slowest] == [2, 1, 0, 3]
+    assert summary.failed_seeds == [2] and summary.violations == (violation,)
