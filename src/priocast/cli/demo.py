@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
+from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -72,17 +73,16 @@ def demo(
     if as_json:
         typer.echo(json.dumps(_document(finished, outcome), indent=2))
     else:
-        _show(finished, outcome, console)
+        _show(load, finished, outcome, console)
     if outcome.broken or not all(run.same_digest for run in finished):
         raise typer.Exit(EXIT_VIOLATED)
 
 
 def _run_one(planned: PlannedRun, traces: Path, console: Console) -> FinishedRun:
     columns = (
-        TextColumn("{task.description:<52}"),
-        BarColumn(bar_width=24),
+        TextColumn("{task.description:<38}"),
+        BarColumn(bar_width=16),
         MofNCompleteColumn(),
-        TextColumn("messages"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console) as progress:
@@ -99,14 +99,14 @@ def _study(traces: Path, report: Path, master: str, console: Console) -> "Outcom
         return study_runs(traces, master, report, lambda line: status.update(f"Spark: {line}"))
 
 
-def _show(finished: list[FinishedRun], outcome: "Outcome", console: Console) -> None:
+def _show(load: float, finished: list[FinishedRun], outcome: "Outcome", console: Console) -> None:
     half, plain, prioritised = finished
     times = {(time.run, time.priority): time for time in outcome.delivery_times}
-    console.print(_comparison(times, half.name, plain.name, prioritised.name))
+    console.print(_comparison(times, load, half.name, plain.name, prioritised.name))
     _show_urgent(times, half.name, plain.name, prioritised.name, console)
     same = all(run.same_digest for run in finished)
     console.print(
-        f"All {plain.members} members delivered the same messages in the same order in every run."
+        f"The {plain.members} members delivered the same messages in the same order in every run."
         if same
         else "[bold red]Members ended in different states.[/]"
     )
@@ -128,20 +128,23 @@ def _show(finished: list[FinishedRun], outcome: "Outcome", console: Console) -> 
 
 
 def _comparison(
-    times: dict[tuple[str, int], "DeliveryTime"], half: str, plain: str, prioritised: str
+    times: dict[tuple[str, int], "DeliveryTime"], load: float, half: str, plain: str, prioritised: str
 ) -> Table:
-    table = Table(title="Delivery time under overload, from broadcast to the sender's own delivery")
-    table.add_column("priority")
-    for heading in (
+    table = Table(
+        title=f"Delivery time at {load:g} x the saturating load", box=box.SIMPLE_HEAD, pad_edge=False
+    )
+    table.add_column("priority", no_wrap=True)
+    headings = (
         "messages",
-        "plain p50",
-        "plain p99",
-        "prioritised p50",
-        "prioritised p99",
-        "p99: plain /",
-    ):
-        table.add_column(heading, justify="right")
-    table.add_column("p99 at half load", justify="right")
+        "plain\nmedian",
+        "\np99",
+        "prioritised\nmedian",
+        "\np99",
+        "p99\nshorter",
+        "half load\np99",
+    )
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
     for run, priority in sorted(times, key=lambda key: -key[1]):
         if run != plain:
             continue
@@ -149,12 +152,12 @@ def _comparison(
         table.add_row(
             _NAMES[priority],
             f"{given.count:,}",
-            _milliseconds(without.median_ms),
-            _milliseconds(without.p99_ms),
-            _milliseconds(given.median_ms),
-            _milliseconds(given.p99_ms),
-            f"{without.p99_ms / given.p99_ms:,.1f} x",
-            _milliseconds(calm.p99_ms),
+            _duration(without.median_ms),
+            _duration(without.p99_ms),
+            _duration(given.median_ms),
+            _duration(given.p99_ms),
+            _times(without.p99_ms / given.p99_ms),
+            _duration(calm.p99_ms),
             style="bold" if priority == URGENT else "",
         )
     return table
@@ -165,14 +168,18 @@ def _show_urgent(
 ) -> None:
     without, given, calm = (times[run, URGENT].p99_ms for run in (plain, prioritised, half))
     console.print(
-        f"99 of 100 [bold]urgent[/] messages arrived within [bold]{_milliseconds(given)}[/] instead of "
-        f"{_milliseconds(without)}: {without / given:,.0f} times sooner, and {given / calm:.1f} x what they "
+        f"99 of 100 [bold]urgent[/] messages arrived within [bold]{_duration(given)}[/] instead of "
+        f"{_duration(without)}: {without / given:,.0f} times sooner, and {given / calm:.1f} x what they "
         "take at half load."
     )
 
 
-def _milliseconds(value: float) -> str:
-    return f"{value:,.0f} ms" if value >= 100 else f"{value:,.1f} ms"
+def _duration(milliseconds: float) -> str:
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.1f} ms"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f} x" if ratio >= 10 else f"{ratio:.1f} x"
 
 
 def _document(finished: list[FinishedRun], outcome: "Outcome") -> dict[str, object]:

@@ -39,11 +39,11 @@ def plan(workload: Workload, order: str, options: OrderingOptions) -> list[Plann
     """The runs to compare."""
     plain = msgspec.structs.replace(options, prioritised=False)
     half = msgspec.structs.replace(workload, load=HALF_LOAD)
-    overload = f"{workload.load:g} x the load that saturates it"
+    overload = f"{workload.load:g} x the saturating load"
     return [
         PlannedRun(
             name="prioritised-half-load",
-            title="prioritised, half of the load that saturates it",
+            title=f"prioritised, {HALF_LOAD:g} x the saturating load",
             workload=half,
             order=order,
             options=options,

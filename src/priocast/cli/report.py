@@ -1,0 +1,43 @@
+"""`priocast report`: one HTML page about recorded runs: verdicts, delivery times, figures."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from priocast.cli.output import print_verdicts, show_progress
+from priocast.cli.verify import EXIT_BROKEN
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  priocast report runs/demo
+
+  priocast report runs --out /tmp/compared.html
+"""
+
+
+def report(
+    path: Annotated[
+        Path,
+        typer.Argument(help="A run directory, or one that holds several to compare.", show_default=False),
+    ],
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    master: Annotated[str, typer.Option(help="Where Spark runs: local\\[*] or a cluster.")] = "local[*]",
+) -> None:
+    """Write a page about recorded runs that can be opened, printed and sent as one file.
+
+    It holds what was run, the verdict on every promise, delivery times by priority and figures over time.
+    Exits like [bold]verify[/]: with 1 if a promise was broken (the page is written, and says where).
+    """
+    from priocast.pipeline import study_runs  # here, because Spark is slow to import and --help is not
+
+    with show_progress() as progress:
+        outcome = study_runs(path, master, out, progress)
+    console = Console()
+    print_verdicts(console, outcome)
+    console.print(f"The report is in [bold]{escape(str(outcome.report))}[/]", highlight=False, soft_wrap=True)
+    if outcome.broken:
+        raise typer.Exit(EXIT_BROKEN)
