@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from core.builders import A, B, batch_of
-from priocast.core.credit import WINDOW_MAX
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import (
     Broadcast,
@@ -24,6 +23,7 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Ageing, FirstInFirstOut, Strict
 from priocast.core.view import View
+from priocast.core.window import WINDOW_MAX
 
 
 class Ping(Packet, frozen=True, tag="ping"):

@@ -6,10 +6,10 @@ for whatever is in the registry.
 
 from collections import defaultdict
 
-from priocast.core.credit import WINDOW_FIRST
 from priocast.core.identity import MessageId
 from priocast.core.message import Batch
 from priocast.core.protocol import Packet
+from priocast.core.window import WINDOW_FIRST
 from priocast.protocols import PROTOCOLS
 from protocols.harness import Broadcast, Delivered, Group, Journal, Received, Sent
 

@@ -77,24 +77,24 @@ def ageing_runs_backwards(patch: pytest.MonkeyPatch) -> None:
 
 def the_sequencer_orders_at_once(patch: pytest.MonkeyPatch) -> None:
     """The cost paper's figure 1 as it is written: there is no window."""
-    patch.setattr(sequencer_ub._Window, "room", lambda *_: 1_000)
+    patch.setattr(sequencer_ub._Room, "of_level", lambda *_: 1_000)
 
 
 def the_window_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
-    original = sequencer_ub._Window.ordered
+    original = sequencer_ub._Room.ordered
 
-    def ordered(self: sequencer_ub._Window, batch: Batch) -> None:
+    def ordered(self: sequencer_ub._Room, batch: Batch) -> None:
         original(self, batch)
         self._under_way_bytes = 0
 
-    patch.setattr(sequencer_ub._Window, "ordered", ordered)
+    patch.setattr(sequencer_ub._Room, "ordered", ordered)
 
 
 def receipt_counts_as_consumption(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: SequencerUb, sender: Any, position: int, batches: tuple[Batch, ...]) -> None:
-        original(self, sender, position, batches)
+    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
+        original(self, sender, ordered)
         self.send(self._sequencer, sequencer_ub.Consumed(self._position_next, self._granted))
 
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
@@ -109,10 +109,10 @@ def only_messages_are_worth_a_report(patch: pytest.MonkeyPatch) -> None:
     """Once a bug: a window of large messages ran out of bytes long before a quarter of it was consumed."""
 
     def on_consumed(self: SequencerUb, count: int, now: int) -> None:
-        self._meter.consumed(count, now)
+        self._window.consumed(count, now)
         self._consumed += count
         if 4 * (self._consumed - self._reported) >= self._granted:
-            self._reported, self._granted = self._consumed, self._meter.window
+            self._reported, self._granted = self._consumed, self._window.grant()
             self.send(self._sequencer, sequencer_ub.Consumed(self._reported, self._granted))
 
     patch.setattr(SequencerUb, "on_consumed", on_consumed)
@@ -133,7 +133,7 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
 def batches_are_numbered_instead_of_messages(patch: pytest.MonkeyPatch) -> None:
     def number(self: SequencerUb, batch: Batch) -> None:
         self._number_next += 1
-        self._window.ordered(batch)
+        self._room.ordered(batch)
 
     patch.setattr(SequencerUb, "_number", number)
 
@@ -142,17 +142,17 @@ def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> Non
     def on_broadcast(self: SequencerUb, event: Broadcast, now: int) -> None:
         self.queue_ordered(self._position_next, event.batch)
         self._position_next += event.batch.count
-        self._meter.queued(event.batch.count)
+        self._window.queued(event.batch.count, held=False)
         original(self, event, now)
 
-    def on_ordered(self: SequencerUb, sender: Any, position: int, batches: tuple[Batch, ...]) -> None:
-        for batch in batches:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
+        for batch in ordered.batches:
             if batch.sender == self.me:
                 self._unordered.placed(batch)
             else:
                 self.queue_ordered(self._position_next, batch)
                 self._position_next += batch.count
-                self._meter.queued(batch.count)
+                self._window.queued(batch.count, held=False)
 
     original = SequencerUb.on_broadcast
     patch.setattr(SequencerUb, "on_broadcast", on_broadcast)
@@ -198,10 +198,10 @@ def numbers_start_anew_with_each_turn(patch: pytest.MonkeyPatch) -> None:
 def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: SequencerUb, sender: Any, position: int, batches: tuple[Batch, ...]) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
         if self.me == self.view.members[-1] != self._sequencer:
             return
-        original(self, sender, position, batches)
+        original(self, sender, ordered)
 
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
 

@@ -130,8 +130,8 @@ def _render(happenings: list[Happening]) -> list[str]:
 
 
 def _packet(packet: Packet) -> str:
-    fields = [field for field in packet.__struct_fields__ if field != "batches"]
-    words = [packet.name(), *(f"{field}={getattr(packet, field)}" for field in fields)]
+    fields = {field: getattr(packet, field) for field in packet.__struct_fields__ if field != "batches"}
+    words = [packet.name(), *(f"{field}={value}" for field, value in fields.items() if value != "")]
     for batch in getattr(packet, "batches", ()):
         payloads = " ".join(payload.decode() for payload in batch.payloads())
         words.append(f"[{batch.sender.name} {_LEVEL_NAMES.get(batch.level, batch.level)}: {payloads}]")

@@ -15,7 +15,7 @@ from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer_ub import Consumed, SequencerUb
+from priocast.protocols.sequencer_ub import Consumed, Ordered, SequencerUb
 from priocast.simulation.draw import draw
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import run_seed
@@ -50,19 +50,19 @@ class IndifferentSequencer(SequencerUb):
 class TrustingDestination(SequencerUb):
     """Takes whatever comes next for the next in the order."""
 
-    def _on_ordered(self, sender: ProcessId, position: int, batches: tuple[Batch, ...]) -> None:
-        super()._on_ordered(sender, self._position_next, batches)
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+        super()._on_ordered(sender, Ordered(self._position_next, ordered.batches))
 
 
 class ReceiptCounter(SequencerUb):
     """Reports what was received, not what was consumed: the window no longer holds anything back."""
 
-    def _on_ordered(self, sender: ProcessId, position: int, batches: tuple[Batch, ...]) -> None:
-        super()._on_ordered(sender, position, batches)
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+        super()._on_ordered(sender, ordered)
         self.send(self._sequencer, Consumed(self._position_next, self._granted))
 
     def on_consumed(self, count: int, now: int) -> None:
-        self._meter.consumed(count, now)
+        self._window.consumed(count, now)
 
 
 class HoardedCredit(Outstanding):

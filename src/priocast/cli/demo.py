@@ -130,9 +130,8 @@ def _show(load: float, finished: list[FinishedRun], outcome: "Outcome", console:
 def _comparison(
     times: dict[tuple[str, int], "DeliveryTime"], load: float, half: str, plain: str, prioritised: str
 ) -> Table:
-    table = Table(
-        title=f"Delivery time at {load:g} x the saturating load", box=box.SIMPLE_HEAD, pad_edge=False
-    )
+    title = f"Delivery time at {load:g} x the saturating load"
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("priority", no_wrap=True)
     headings = (
         "messages",

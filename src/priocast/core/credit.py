@@ -1,10 +1,4 @@
-"""Credit: how much may be under way, so that the rest waits where priorities act.
-
-`Outstanding` is the sender's side of a bound on messages that have left it and have no place yet.
-`ConsumptionMeter` is the receiver's side of the ordering window: it grants as many messages as the
-application takes within a given time, so the time for which an ordered message can no longer be overtaken
-is bounded whatever the application's speed.
-"""
+"""Credit: how many messages a sender may have under way that have no place yet, so that the rest waits."""
 
 from collections import deque
 
@@ -12,11 +6,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.message import Batch
 from priocast.core.priority import CLASS_COUNT, class_of, limits_by_class
 
-WINDOW_FIRST = 16
-WINDOW_MIN = 2
-WINDOW_MAX = 65_536
 REOPENING_DIVISOR = 32
-_FADING = 16
 
 
 class Outstanding:
@@ -68,43 +58,3 @@ class Outstanding:
             self.bytes -= freed_bytes
             left -= freed_count
         assert self.count >= 0 and self.bytes >= 0
-
-
-class ConsumptionMeter:
-    """How many messages the application takes within `window_ns`.
-
-    The time per message is known only between two takes with messages waiting all the while: the ratio
-    of the summed times to the summed counts, both fading by a sixteenth per take. An application that is
-    idle tells nothing; one that takes half of what was granted in a single go may get twice as much.
-    """
-
-    def __init__(self, window: int | None, window_ns: int) -> None:
-        self._fixed = window
-        self._window_ns = window_ns
-        self._busy_ns = window_ns
-        self._busy_count = WINDOW_FIRST
-        self._waiting = 0
-        self._taken_at: int | None = None
-
-    @property
-    def window(self) -> int:
-        """How many messages may be ordered and not yet consumed here."""
-        if self._fixed is not None:
-            return self._fixed
-        return max(WINDOW_MIN, min(self._window_ns * self._busy_count // self._busy_ns, WINDOW_MAX))
-
-    def queued(self, count: int) -> None:
-        """Messages wait for the application."""
-        self._waiting += count
-
-    def consumed(self, count: int, now: int) -> None:
-        """The application took messages that waited."""
-        assert 0 < count <= self._waiting
-        if self._taken_at is not None:
-            self._busy_ns += now - self._taken_at - self._busy_ns // _FADING
-            self._busy_count += count - self._busy_count // _FADING
-        elif 2 * count >= self.window:
-            self._busy_ns //= 2
-        self._busy_ns = max(1, self._busy_ns)
-        self._waiting -= count
-        self._taken_at = now if self._waiting else None

@@ -25,13 +25,13 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from priocast.core.credit import WINDOW_MAX
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.core.view import View
+from priocast.core.window import WINDOW_MAX
 
 
 class Packet(msgspec.Struct, frozen=True, array_like=True):
@@ -109,17 +109,17 @@ Output = Send | SendAll | SetTimer | CancelTimer | MoreToDo
 class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What a user may choose about the order.
 
-    `window` is how many messages may be ordered but not yet consumed by the slowest member; None lets
-    each member grant as many as its application takes in `window_ms`. The smaller it is, the more of the
-    backlog is where priorities act; the larger, the more of a round trip it hides. `queue_*` bound what a
-    member's application has broadcast and the protocol has not sent, `submit_*` what one member has sent
-    and what has no place yet.
+    `window` is how many messages may be ordered but not yet consumed by the slowest member. The smaller it
+    is, the more of the backlog is where priorities act; the larger, the more of a round trip it hides. None
+    lets each member grant as many as keep its application busy, at most what it takes in `window_ms`.
+    `queue_*` bound what a member's application has broadcast and the protocol has not sent, `submit_*` what
+    one member has sent and what has no place yet.
     """
 
     prioritised: bool = True
     starvation: Starvation = Strict()
     window: int | None = None
-    window_ms: float = 5.0
+    window_ms: float = 20.0
     window_bytes: int = 16 * 1024 * 1024
     queue_max: int = 8192
     queue_bytes_max: int = 32 * 1024 * 1024

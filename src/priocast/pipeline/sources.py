@@ -1,28 +1,39 @@
 """Run directories as DataFrames: the events as they were recorded, and the messages that they speak of."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 
 import pyarrow
 from pyarrow import parquet
 from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from priocast.core.errors import InvalidInput
+from priocast.core.priority import HIGHEST
 from priocast.core.starvation import Ageing, PeriodicFlush, parse_starvation
 from priocast.trace.run_directory import arrow_schema, find_runs, read_manifest, segments
 from priocast.trace.schema import VIEW, Manifest
 
-_RUNS_SCHEMA = "run string, orderer string, prioritised boolean, ageing_ns long, flush_ns long"
-_SPARK_TYPES = {
-    pyarrow.string(): T.StringType,
-    pyarrow.binary(): T.BinaryType,
-    pyarrow.int32(): T.IntegerType,
-    pyarrow.int64(): T.LongType,
+_SPARK_TYPES: dict[pyarrow.DataType, DataType] = {
+    pyarrow.string(): StringType(),
+    pyarrow.binary(): BinaryType(),
+    pyarrow.int32(): IntegerType(),
+    pyarrow.int64(): LongType(),
 }
+_FILES_SCHEMA = "file string, run string, orderer string, prioritised boolean, ageing_ns long, flush_ns long"
+_NOT_IN_JAVA_PATHS = re.compile(r"[^A-Za-z0-9_\-!.~'()*,;:$&+=@/\u0080-\U0010ffff]")
+_GLOB_CHARACTERS = re.compile(r"[\[\]{}*?\\]")
 
 MESSAGE_KEY = ("run", "sender", "sender_incarnation", "level", "number")
 
@@ -45,63 +56,99 @@ def open_runs(path: Path) -> list[Run]:
     """The runs at `path`, each checked before Spark is troubled with it."""
     runs = []
     directory_of: dict[str, Path] = {}
-    for directory in find_runs(path):
+    for directory in find_runs(path.resolve()):
         manifest = read_manifest(directory)
         if manifest.prioritised:
             parse_starvation(manifest.starvation)
         there = directory_of.setdefault(manifest.run, directory)
         if there != directory:
-            raise InvalidInput(f"{there} and {directory} are both called run {manifest.run!r}: verify one at a time")
+            raise InvalidInput(
+                f"{there} and {directory} are both called run {manifest.run!r}: verify one at a time"
+            )
         paths = tuple(segments(directory))
         events = sum(parquet.read_metadata(path).num_rows for path in paths)
         runs.append(Run(directory, manifest, paths, events))
     return runs
 
 
-def events_schema() -> T.StructType:
+def events_schema() -> StructType:
     """The trace's schema as Spark has it; in Spark a dictionary column is a plain string."""
-    return T.StructType([T.StructField(field.name, _spark_type(field.type)) for field in arrow_schema()])
+    return StructType([StructField(field.name, _spark_type(field.type)) for field in arrow_schema()])
 
 
-def _spark_type(arrow_type: pyarrow.DataType) -> T.DataType:
+def _spark_type(arrow_type: pyarrow.DataType) -> DataType:
     if pyarrow.types.is_dictionary(arrow_type):
         return _spark_type(arrow_type.value_type)
-    return _SPARK_TYPES[arrow_type]()
+    return _SPARK_TYPES[arrow_type]
 
 
 def read_events(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """Every row of every run, with the run it belongs to and the process (one life of a member) that wrote it."""
-    reader = spark.read.schema(events_schema())
-    tables = [
-        reader.parquet(*map(str, run.segments)).withColumn("run", F.lit(run.name)) for run in runs
-    ]
-    return reduce(DataFrame.unionByName, tables).withColumn("process", process_id("member", "incarnation"))
+    """Every row of every run, with what its run and its process (one life of a member) add to its meaning.
+
+    `at_orderer` says whether it happened where the order is decided; `rank` is the rank that a message which
+    enters a queue then and there gets, null where the run promises no priorities. All files are one scan, so
+    that a thousand runs make no larger plan than one.
+    """
+    paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for run in runs for path in run.segments]
+    return (
+        spark.read.schema(events_schema())
+        .parquet(*paths)
+        .withColumn("file", sf.col("_metadata.file_path"))
+        .join(sf.broadcast(_describe_files(spark, runs)), "file", "left")
+        .withColumn("process", process_id("member", "incarnation"))
+        .withColumn("at_orderer", sf.col("member") == sf.col("orderer"))
+        .withColumn("rank", _rank())
+        .drop("file", "orderer", "prioritised", "ageing_ns", "flush_ns")
+    )
 
 
-def describe_runs(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """One row for each run: what its manifest says about where and how its queue orders."""
+def _describe_files(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
+    """One row for each file: the run that it is of, and where and how the queue of that run orders."""
     rows = []
-    for manifest in (run.manifest for run in runs):
+    for run in runs:
+        manifest = run.manifest
         policy = parse_starvation(manifest.starvation) if manifest.prioritised else None
         ageing_ns = policy.step_ns if isinstance(policy, Ageing) else None
         flush_ns = policy.period_ns if isinstance(policy, PeriodicFlush) else None
-        rows.append((manifest.run, manifest.orderer, manifest.prioritised, ageing_ns, flush_ns))
-    return spark.createDataFrame(rows, _RUNS_SCHEMA)
+        facts = (run.name, manifest.orderer, manifest.prioritised, ageing_ns, flush_ns)
+        rows += [(name, *facts) for path in run.segments for name in _as_spark_names(path)]
+    return spark.createDataFrame(rows, _FILES_SCHEMA)
+
+
+def _as_spark_names(path: Path) -> tuple[str, ...]:
+    """The names that Spark may have for a file: a URL, escaped as Java does, with or without a host."""
+    escaped = _NOT_IN_JAVA_PATHS.sub(lambda match: f"%{ord(match[0]):02X}", str(path))
+    return f"file:{escaped}", f"file://{escaped}"
+
+
+def _rank() -> Column:
+    """`Starvation.rank` as Spark computes it."""
+    time, level = sf.col("time_ns"), sf.col("level")
+    period = sf.expr("(time_ns - pmod(time_ns, flush_ns)) div flush_ns")
+    rank = (
+        sf.when(sf.col("ageing_ns").isNotNull(), time - level * sf.col("ageing_ns"))
+        .when(sf.col("flush_ns").isNotNull(), period * (HIGHEST + 1) - level)
+        .otherwise(-level.cast("long"))
+    )
+    return sf.when(sf.col("prioritised"), rank)
 
 
 def explode_batches(rows: DataFrame) -> DataFrame:
-    """One row for each message of each batch row, with its `number`, its `priority` and its `index` in the batch."""
-    asked_for = F.conv(F.hex(F.substring("priorities", F.col("index") + 1, F.lit(1))), 16, 10).cast("int")
+    """One row for each message of each batch row: its `number`, its `priority`, its `index` in the batch."""
+    asked_for = sf.conv(sf.hex(sf.substring("priorities", sf.col("index") + 1, sf.lit(1))), 16, 10).cast(
+        "int"
+    )
     return (
-        rows.withColumn("index", F.explode(F.sequence(F.lit(0), F.col("count") - 1)))
-        .withColumn("number", F.col("first") + F.col("index"))
-        .withColumn("priority", F.when(F.length("priorities") > 0, asked_for).otherwise(F.col("level")))
+        rows.where(sf.col("count") > 0)  # a view has no messages
+        .withColumn("index", sf.explode(sf.sequence(sf.lit(0), sf.col("count") - 1)))
+        .withColumn("number", sf.col("first") + sf.col("index"))
+        .withColumn("priority", sf.when(sf.length("priorities") > 0, asked_for).otherwise(sf.col("level")))
     )
 
 
 def messages(events: DataFrame) -> DataFrame:
     """What happened to each message: the events of batches, one by one."""
-    position = F.col("position")
+    position = sf.col("position")
     return explode_batches(events).select(
         *MESSAGE_KEY,
         "priority",
@@ -111,41 +158,45 @@ def messages(events: DataFrame) -> DataFrame:
         "index",
         "time_ns",
         "event",
-        F.when(position >= 0, position + F.col("index")).otherwise(position).alias("position"),
+        sf.when(position >= 0, position + sf.col("index")).otherwise(position).alias("position"),
     )
 
 
 def views(events: DataFrame) -> DataFrame:
-    """One row for each view of each run: its members, those that `stayed` for the next view, its first position.
+    """One row for each view of each run: its first position, its members, who `stayed` for the next view.
 
     `members_print` is what the members' hashes come to: who delivered a message can be compared with it.
     """
-    members = events.where(F.col("event") == VIEW).select(
-        "run", "view", "position", F.explode(F.split("peer", ",")).alias("process")
+    members = events.where(sf.col("event") == VIEW).select(
+        "run", "view", "position", sf.explode(sf.split("peer", ",")).alias("process")
     )
     by_number = Window.partitionBy("run").orderBy("view")
     return (
         members.groupBy("run", "view", "process")
-        .agg(F.min("position").alias("position"))
+        .agg(sf.min("position").alias("position"))
         .groupBy("run", "view")
         .agg(
-            F.min("position").alias("first_position"),
-            F.sort_array(F.collect_set("process")).alias("members"),
-            F.bit_xor(F.xxhash64("process")).alias("members_print"),
+            sf.min("position").alias("first_position"),
+            sf.sort_array(sf.collect_set("process")).alias("members"),
+            sf.bit_xor(sf.xxhash64("process")).alias("members_print"),
         )
-        .withColumn("next_members", F.lead("members").over(by_number))
-        .withColumn(
-            "stayed", F.coalesce(F.array_intersect("members", "next_members"), F.col("members"))
-        )
+        .withColumn("next_members", sf.lead("members").over(by_number))
+        .withColumn("stayed", sf.coalesce(sf.array_intersect("members", "next_members"), sf.col("members")))
         .drop("next_members")
     )
 
 
 def process_id(name: str, incarnation: str) -> Column:
     """A process as `ProcessId` writes it."""
-    return F.concat(F.col(name), F.lit("#"), F.col(incarnation))
+    return sf.concat(sf.col(name), sf.lit("#"), sf.col(incarnation))
 
 
 def message_id() -> Column:
     """A message as `MessageId` writes it."""
-    return F.concat(process_id("sender", "sender_incarnation"), F.lit("/"), F.col("level"), F.lit("/"), F.col("number"))
+    return sf.concat(
+        process_id("sender", "sender_incarnation"),
+        sf.lit("/"),
+        sf.col("level"),
+        sf.lit("/"),
+        sf.col("number"),
+    )

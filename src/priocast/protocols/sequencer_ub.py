@@ -20,14 +20,15 @@ from typing import Annotated
 
 import msgspec
 
-from priocast.core.credit import WINDOW_FIRST, WINDOW_MAX, ConsumptionMeter, Outstanding
+from priocast.core.credit import Outstanding
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import NAME_LENGTH_MAX, ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.priority import class_of, limits_by_class
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Packet, Protocol, Received, Turn
 from priocast.core.view import View
+from priocast.core.window import WINDOW_FIRST, WINDOW_MAX, ConsumptionWindow
 
 _FRAME_BATCHES_MAX = 1024
 _FRAMES_PER_TURN = 8
@@ -43,10 +44,14 @@ class Submit(Packet, frozen=True, tag="submit"):
 
 
 class Ordered(Packet, frozen=True, tag="ordered"):
-    """From the sequencer to all: these are next in the order."""
+    """From the sequencer to all: these are next in the order.
+
+    `held_by` names the member for whose grant the next ones wait, if they do.
+    """
 
     position: Annotated[int, msgspec.Meta(ge=0)]
     batches: Batches
+    held_by: Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)] = ""
 
 
 class Consumed(Packet, frozen=True, tag="consumed"):
@@ -70,12 +75,12 @@ class SequencerUb(Protocol):
         self._unordered = Outstanding(options.submit_max, options.submit_bytes_max, prioritised)
         # destination
         self._position_next = 0
-        self._meter = ConsumptionMeter(options.window, int(options.window_ms * _MILLISECOND))
+        self._window = ConsumptionWindow(options.window, int(options.window_ms * _MILLISECOND))
         self._consumed = 0
         self._reported = 0
         self._unreported_bytes = 0
         self._unconsumed: deque[tuple[int, int]] = deque()
-        self._granted = self._meter.window
+        self._granted = self._window.size
         # sequencer
         size = len(view.members)
         self._incoming = PriorityQueue(
@@ -83,7 +88,7 @@ class SequencerUb(Protocol):
         )
         self._number_next = 0
         self._submissions = _Submissions(view, options.submit_max)
-        self._window = _Window(view, options)
+        self._room = _Room(view, options)
 
     @classmethod
     def orderer(cls, view: View) -> str:
@@ -104,13 +109,13 @@ class SequencerUb(Protocol):
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Ordered(position=position, batches=batches):
-                self._on_ordered(event.sender, position, batches)
+            case Ordered() as ordered:
+                self._on_ordered(event.sender, ordered)
             case Submit(batches=batches):
                 self._on_submit(event.sender, batches, now)
             case Consumed(total=total, window=window):
                 self._check_sequencer(event.sender)
-                self._window.granted(event.sender, total, window)
+                self._room.granted(event.sender, total, window)
 
     # Sender
 
@@ -141,34 +146,37 @@ class SequencerUb(Protocol):
             if self.blocked:
                 return
             position = self._number_next
-            batches = _frame(self._incoming, self._window.room, self._number)
+            batches = _frame(self._incoming, self._room.of_level, self._number)
             if not batches:
                 return
-            self.send_all(Ordered(position, batches))
+            held_by = self._room.held_by(self._incoming.head_level()) if self._incoming else ""
+            self.send_all(Ordered(position, batches, held_by))
         self.more_to_do()
 
     def _number(self, batch: Batch) -> None:
         self._number_next += batch.count
         self._submissions.ordered(batch)
-        self._window.ordered(batch)
+        self._room.ordered(batch)
 
     # Destination
 
-    def _on_ordered(self, sender: ProcessId, position: int, batches: tuple[Batch, ...]) -> None:
-        if sender != self._sequencer or position != self._position_next:
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+        if sender != self._sequencer or ordered.position != self._position_next:
             raise PeerFault(
-                f"{sender} orders position {position}; expected {self._position_next} from {self._sequencer}"
+                f"{sender} orders position {ordered.position}; "
+                f"expected {self._position_next} from {self._sequencer}"
             )
-        for batch in batches:
+        held = ordered.held_by == self.me.name
+        for batch in ordered.batches:
             self.queue_ordered(self._position_next, batch)
             self._position_next += batch.count
             self._unconsumed.append((self._position_next, len(batch.block)))
-            self._meter.queued(batch.count)
+            self._window.queued(batch.count, held)
             if batch.sender == self.me:
                 self._unordered.placed(batch)
 
     def on_consumed(self, count: int, now: int) -> None:
-        self._meter.consumed(count, now)
+        self._window.consumed(count, now)
         self._consumed += count
         while self._unconsumed and self._unconsumed[0][0] <= self._consumed:
             self._unreported_bytes += self._unconsumed.popleft()[1]
@@ -177,7 +185,7 @@ class SequencerUb(Protocol):
             4 * (self._consumed - self._reported) >= self._granted
             or 4 * self._unreported_bytes >= self.options.window_bytes
         ):
-            self._reported, self._granted = self._consumed, self._meter.window
+            self._reported, self._granted = self._consumed, self._window.grant()
             self._unreported_bytes = 0
             self.send(self._sequencer, Consumed(self._reported, self._granted))
 
@@ -210,7 +218,7 @@ class _Submissions:
         assert self._unordered[batch.sender] >= 0
 
 
-class _Window:
+class _Room:
     """What the sequencer may order: no more than every member has granted, in messages and in bytes."""
 
     def __init__(self, view: View, options: OrderingOptions) -> None:
@@ -224,11 +232,18 @@ class _Window:
         self._under_way: deque[tuple[int, int]] = deque()
         self._under_way_bytes = 0
 
-    def room(self, level: int) -> int:
+    def of_level(self, level: int) -> int:
         """How many more messages of this level may be ordered."""
         if self._under_way_bytes >= self._bytes_max:
             return 0
         return self._limit[class_of(level)] - self._ordered
+
+    def held_by(self, level: int) -> str:
+        """The member for whose grant messages of this level wait, or '' if they need not wait."""
+        of_class = class_of(level)
+        if self._limit[of_class] > self._ordered:
+            return ""
+        return min(self._limits, key=lambda member: self._limits[member][of_class]).name
 
     def ordered(self, batch: Batch) -> None:
         """A batch is under way."""

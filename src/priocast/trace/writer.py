@@ -81,9 +81,7 @@ class TraceWriter:
         if rows is not None:
             self._opened_ns = self._opened_ns if self._chunks else rows[0].time_ns
             self._chunks.append(to_table(rows))
-            whole = (
-                len(self._chunks) >= _SEGMENT_CHUNKS or rows[-1].time_ns - self._opened_ns >= _SEGMENT_NS
-            )
+            whole = len(self._chunks) >= _SEGMENT_CHUNKS or rows[-1].time_ns - self._opened_ns >= _SEGMENT_NS
         if whole and self._chunks:
             self._write_segment()
 

@@ -5,7 +5,7 @@ of its last one.
 """
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from priocast.pipeline.checks.violation import names, violations
 from priocast.pipeline.evidence import Evidence, deliveries_of, odd_messages
@@ -17,18 +17,18 @@ def find(evidence: Evidence) -> DataFrame:
     found = (
         deliveries_of(evidence, odd_messages(evidence))
         .groupBy(*MESSAGE_KEY, "view")
-        .agg(F.min("position").alias("position"), F.collect_set("process").alias("delivered"))
+        .agg(sf.min("position").alias("position"), sf.collect_set("process").alias("delivered"))
         .join(evidence.views, ["run", "view"])
-        .withColumn("missing", F.array_except("stayed", "delivered"))
-        .where(F.size("missing") > 0)
+        .withColumn("missing", sf.array_except("stayed", "delivered"))
+        .where(sf.size("missing") > 0)
     )
     return violations(
         found,
-        view=F.col("view"),
-        position=F.col("position"),
-        messages=F.array(message_id()),
-        members=F.col("missing"),
-        detail=F.concat(
-            F.lit("delivered by "), names("delivered"), F.lit(" and not by "), names("missing")
+        view=sf.col("view"),
+        position=sf.col("position"),
+        messages=sf.array(message_id()),
+        members=sf.col("missing"),
+        detail=sf.concat(
+            sf.lit("delivered by "), names("delivered"), sf.lit(" and not by "), names("missing")
         ),
     )

@@ -2,30 +2,32 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 
 from pyspark.sql import DataFrame
 
 from priocast.pipeline.checks import agreement, fifo, integrity, priority, total_order
-from priocast.pipeline.evidence import Evidence
+from priocast.pipeline.evidence import Census, Evidence
 from priocast.trace.schema import Manifest
 
 
 @dataclass(frozen=True)
 class Check:
-    """One property: what it says, what is counted as examined, and who promises it."""
+    """One property: what it says, how much is examined in which unit, how, and which runs promise it."""
 
     property: str
     says: str
-    examines: str
+    unit: str
+    examined: Callable[[Census], int]
     find: Callable[[Evidence], DataFrame]
     promised: Callable[[Manifest], bool]
 
 
-def _always(manifest: Manifest) -> bool:
+def _always(_: Manifest) -> bool:
     return True
 
 
-def _with_an_orderer(manifest: Manifest) -> bool:
+def _if_prioritised_by_one(manifest: Manifest) -> bool:
     return manifest.prioritised and manifest.orderer != ""
 
 
@@ -34,6 +36,7 @@ CHECKS = (
         "Integrity",
         "delivered at most once, only if it was broadcast, only by members of the view",
         "deliveries",
+        attrgetter("deliveries"),
         integrity.find,
         _always,
     ),
@@ -41,6 +44,7 @@ CHECKS = (
         "Total order",
         "members that deliver two messages deliver them in the same order",
         "deliveries",
+        attrgetter("deliveries"),
         total_order.find,
         _always,
     ),
@@ -48,6 +52,7 @@ CHECKS = (
         "Agreement",
         "what one member of a view delivered, every member delivered",
         "messages",
+        attrgetter("messages"),
         agreement.find,
         _always,
     ),
@@ -55,6 +60,7 @@ CHECKS = (
         "FIFO order",
         "messages of one sender and level are delivered in the order of their numbers",
         "messages",
+        attrgetter("messages"),
         fifo.find,
         _always,
     ),
@@ -62,7 +68,8 @@ CHECKS = (
         "Priority accounting",
         "nothing leaves the ordering queue before a waiting message that ranks ahead of it",
         "queue entries",
+        attrgetter("queue_entries"),
         priority.find,
-        _with_an_orderer,
+        _if_prioritised_by_one,
     ),
 )

@@ -4,7 +4,7 @@ Checked once, on the agreed order, not per member: that members follow that orde
 """
 
 from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from priocast.pipeline.checks.violation import violations
 from priocast.pipeline.evidence import Evidence, deliveries_of
@@ -20,31 +20,31 @@ def find(evidence: Evidence) -> DataFrame:
     )
     found = (
         agreed_order(evidence)
-        .withColumn("due", F.coalesce(F.max("number").over(before) + 1, F.lit(0)))
-        .where(F.col("number") != F.col("due"))
+        .withColumn("due", sf.coalesce(sf.max("number").over(before) + 1, sf.lit(0)))
+        .where(sf.col("number") != sf.col("due"))
     )
-    skipped = F.format_string("it came before number %d, which was due", "due")
-    late = F.format_string("it came after number %d", F.col("due") - 1)
+    skipped = sf.format_string("it came before number %d, which was due", "due")
+    late = sf.format_string("it came after number %d", sf.col("due") - 1)
     return violations(
         found,
-        view=F.col("view"),
-        position=F.col("position"),
-        messages=F.array(message_id()),
-        members=F.array(process_id("sender", "sender_incarnation")),
-        detail=F.when(F.col("number") > F.col("due"), skipped).otherwise(late),
+        view=sf.col("view"),
+        position=sf.col("position"),
+        messages=sf.array(message_id()),
+        members=sf.array(process_id("sender", "sender_incarnation")),
+        detail=sf.when(sf.col("number") > sf.col("due"), skipped).otherwise(late),
     )
 
 
 def agreed_order(evidence: Evidence) -> DataFrame:
     """Every delivered message at its place: where all members delivered it, or else most of them."""
     place = [*MESSAGE_KEY, "view", "position"]
-    one_place = (F.col("view") == F.col("view_last")) & (F.col("position") == F.col("position_last"))
-    delivered = evidence.ledger.where(F.col("deliveries") > 0)
-    most = F.max_by(F.struct("view", "position"), F.struct("votes", -F.col("view"), -F.col("position")))
+    one_place = (sf.col("view") == sf.col("view_last")) & (sf.col("position") == sf.col("position_last"))
+    delivered = evidence.ledger.where(sf.col("deliveries") > 0)
+    most = sf.max_by(sf.struct("view", "position"), sf.struct("votes", -sf.col("view"), -sf.col("position")))
     disputed = (
         deliveries_of(evidence, delivered.where(~one_place))
         .groupBy(place)
-        .agg(F.count(F.lit(1)).alias("votes"))
+        .agg(sf.count(sf.lit(1)).alias("votes"))
         .groupBy(*MESSAGE_KEY)
         .agg(most.alias("place"))
         .select(*MESSAGE_KEY, "place.view", "place.position")

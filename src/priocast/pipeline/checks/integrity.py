@@ -1,7 +1,7 @@
-"""Integrity: a message is delivered at most once, only if it was broadcast, and only by members of the view."""
+"""Integrity: delivered at most once, only if it was broadcast, and only by members of the view."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from priocast.pipeline.checks.violation import names, violations
 from priocast.pipeline.evidence import Evidence, deliveries_of, odd_messages
@@ -20,66 +20,66 @@ def repeated(evidence: Evidence) -> DataFrame:
         deliveries_of(evidence, odd_messages(evidence))
         .groupBy(*MESSAGE_KEY, "process")
         .agg(
-            F.count(F.lit(1)).alias("times"),
-            F.max("view").alias("view"),
-            F.array_sort(F.collect_list("position")).alias("positions"),
+            sf.count(sf.lit(1)).alias("times"),
+            sf.max("view").alias("view"),
+            sf.array_sort(sf.collect_list("position")).alias("positions"),
         )
-        .where(F.col("times") > 1)
+        .where(sf.col("times") > 1)
     )
     return violations(
         found,
-        view=F.col("view"),
-        position=F.element_at("positions", -1),
-        messages=F.array(message_id()),
-        members=F.array("process"),
-        detail=F.format_string(
+        view=sf.col("view"),
+        position=sf.element_at("positions", -1),
+        messages=sf.array(message_id()),
+        members=sf.array("process"),
+        detail=sf.format_string(
             "%s delivered it %d times, at positions %s",
             "process",
             "times",
-            F.array_join(F.col("positions").cast("array<string>"), ", "),
+            sf.array_join(sf.col("positions").cast("array<string>"), ", "),
         ),
     )
 
 
 def never_broadcast(evidence: Evidence) -> DataFrame:
     """Messages that were delivered but that no application handed over."""
-    unknown = evidence.ledger.where((F.col("deliveries") > 0) & (F.col("broadcasts") == 0))
+    unknown = evidence.ledger.where((sf.col("deliveries") > 0) & (sf.col("broadcasts") == 0))
     found = (
         deliveries_of(evidence, unknown)
         .groupBy(*MESSAGE_KEY)
         .agg(
-            F.min("view").alias("view"),
-            F.min("position").alias("position"),
-            F.collect_set("process").alias("members"),
+            sf.min("view").alias("view"),
+            sf.min("position").alias("position"),
+            sf.collect_set("process").alias("members"),
         )
     )
     return violations(
         found,
-        view=F.col("view"),
-        position=F.col("position"),
-        messages=F.array(message_id()),
-        members=F.array_sort("members"),
-        detail=F.concat(names("members"), F.lit(" delivered it, and nobody broadcast it")),
+        view=sf.col("view"),
+        position=sf.col("position"),
+        messages=sf.array(message_id()),
+        members=sf.array_sort("members"),
+        detail=sf.concat(names("members"), sf.lit(" delivered it, and nobody broadcast it")),
     )
 
 
 def by_outsiders(evidence: Evidence) -> DataFrame:
     """Processes that delivered in a view that they are not in, each with its first such delivery."""
-    inside = F.array_contains("members", F.col("process"))
+    inside = sf.array_contains("members", sf.col("process"))
     found = (
-        evidence.events.where(F.col("event") == DELIVERED)
+        evidence.events.where(sf.col("event") == DELIVERED)
         .groupBy("run", "view", "process")
-        .agg(F.min("position").alias("position"), F.sum("count").alias("times"))
+        .agg(sf.min("position").alias("position"), sf.sum("count").alias("times"))
         .join(evidence.views, ["run", "view"], "left")
-        .where(~F.coalesce(inside, F.lit(False)))
+        .where(~sf.coalesce(inside, sf.lit(False)))
     )
     return violations(
         found,
-        view=F.col("view"),
-        position=F.col("position"),
-        messages=F.array(),
-        members=F.array("process"),
-        detail=F.format_string(
+        view=sf.col("view"),
+        position=sf.col("position"),
+        messages=sf.array(),
+        members=sf.array("process"),
+        detail=sf.format_string(
             "%s is not a member of view %d and delivered %d messages in it", "process", "view", "times"
         ),
     )

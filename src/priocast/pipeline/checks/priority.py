@@ -1,8 +1,8 @@
 """Priority accounting: at the queue that decides the order, nothing leaves before what ranks ahead of it.
 
-A message *h* was **wronged** by *l* if h was in the queue when l left, and h ranks ahead of l. Ranks are those
-of the run's starvation policy, from the time at which a message entered. Everything is judged by the order of
-the orderer's own steps, so no two clocks are compared.
+A message *h* was **wronged** by *l* if h was in the queue when l left, and h ranks ahead of l. Ranks are
+those of the run's starvation policy, from the time at which a message entered. Everything is judged by the
+order of the orderer's own steps, so no two clocks are compared.
 
 There is no join of pairs. Walking through the queue in the order of leaving, two running values per priority
 suffice: the *last* message of that priority that left, and the *highest* rank that left. Any message of the
@@ -20,9 +20,8 @@ from functools import reduce
 from operator import or_
 
 from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
-from priocast.core.priority import HIGHEST
 from priocast.pipeline.checks.violation import violations
 from priocast.pipeline.evidence import Evidence
 from priocast.pipeline.sources import message_id
@@ -31,16 +30,37 @@ _NEVER = 2**63 - 1
 
 
 def find(evidence: Evidence) -> DataFrame:
+    """Every departure from the queue that should not have been, then."""
+    return overtaken(evidence).unionByName(out_of_nowhere(evidence))
+
+
+def out_of_nowhere(evidence: Evidence) -> DataFrame:
+    """Messages that the orderer gave a position without, or before, having them in its queue."""
+    prioritised = [run.name for run in evidence.runs if run.manifest.prioritised]
+    found = evidence.ledger.where(
+        sf.col("run").isin(prioritised) & (sf.col("leave_step") < sf.coalesce("enter_step", sf.lit(_NEVER)))
+    )
+    return violations(
+        found,
+        view=sf.col("view"),
+        position=sf.col("leave_position"),
+        messages=sf.array(message_id()),
+        members=sf.array(_orderer(evidence)),
+        detail=sf.concat(_orderer(evidence), sf.lit(" gave it a position while it was not in its queue")),
+    )
+
+
+def overtaken(evidence: Evidence) -> DataFrame:
     """Messages that were wronged, by the policy of their run; a plain run promises nothing."""
-    entered = queue(evidence).where(F.col("prioritised"))
+    entered = queue(evidence).where(sf.col("rank").isNotNull())
     wronged = name_who_wronged(find_wronged(entered, evidence.priorities), entered)
     return violations(
         wronged,
-        view=F.col("by.view"),
-        position=F.col("by.leave_position"),
-        messages=F.array("message", "by.message"),
-        members=F.array("at"),
-        detail=F.format_string(
+        view=sf.col("by.view"),
+        position=sf.col("by.leave_position"),
+        messages=sf.array("message", "by.message"),
+        members=sf.array("at"),
+        detail=sf.format_string(
             "%s (priority %d) was waiting at %s when %s (priority %d) was given position %d",
             "message",
             "priority",
@@ -57,61 +77,52 @@ def inversions(evidence: Evidence) -> DataFrame:
 
     For a plain or an ageing run this is a measurement, not a fault.
     """
-    entered = queue(evidence).withColumn("rank", -F.col("priority").cast("long"))
+    entered = queue(evidence).withColumn("rank", -sf.col("priority").cast("long"))
     walked = walk(entered, evidence.priorities)
-    return walked.where("by.rank > rank").groupBy("run", "priority").agg(F.count(F.lit(1)).alias("overtaken"))
+    return (
+        walked.where("by.rank > rank").groupBy("run", "priority").agg(sf.count(sf.lit(1)).alias("overtaken"))
+    )
 
 
 def queue(evidence: Evidence) -> DataFrame:
     """One row for each message that entered the orderer's queue, with its rank and when it left."""
-    period = F.expr("(enter_ns - pmod(enter_ns, flush_ns)) div flush_ns")
-    rank = (
-        F.when(F.col("ageing_ns").isNotNull(), F.col("enter_ns") - F.col("priority") * F.col("ageing_ns"))
-        .when(F.col("flush_ns").isNotNull(), period * (HIGHEST + 1) - F.col("priority"))
-        .otherwise(-F.col("priority"))
-    )
-    return (
-        evidence.ledger.where(F.col("enter_step").isNotNull())
-        .join(evidence.runs, "run")
-        .select(
-            "run",
-            "prioritised",
-            F.concat("orderer", F.lit("#"), "orderer_incarnation").alias("at"),
-            message_id().alias("message"),
-            "priority",
-            rank.cast("long").alias("rank"),
-            "view",
-            "enter_step",
-            F.coalesce("leave_step", F.lit(_NEVER)).alias("leave_step"),
-            "leave_position",
-        )
+    return evidence.ledger.where(sf.col("enter_step").isNotNull()).select(
+        "run",
+        _orderer(evidence).alias("at"),
+        message_id().alias("message"),
+        "priority",
+        "rank",
+        "view",
+        "enter_step",
+        sf.coalesce("leave_step", sf.lit(_NEVER)).alias("leave_step"),
+        "leave_position",
     )
 
 
 def walk(entered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
-    """Each row with `by`, the hindmost of the last ones that left while it waited, and whether it is `in_doubt`."""
+    """Each row with `by`, the hindmost of the last that left while it waited, and whether it is in doubt."""
     in_order = Window.partitionBy("run", "at").orderBy("leave_step", "leave_position")
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
-    running, met, doubts = [], [F.lit(None)], [F.lit(False)]
+    running, met, doubts = [], [sf.lit(None)], [sf.lit(False)]
     for priority in priorities:
-        left = (F.col("priority") == priority) & (F.col("leave_step") < _NEVER)
+        left = (sf.col("priority") == priority) & (sf.col("leave_step") < _NEVER)
         step, rank, highest = f"last_step_{priority}", f"last_rank_{priority}", f"highest_{priority}"
         running += [
-            F.max(F.when(left, F.col("leave_step"))).over(before).alias(step),
-            F.last(F.when(left, F.col("rank")), ignorenulls=True).over(before).alias(rank),
-            F.max(F.when(left, F.col("rank"))).over(before).alias(highest),
+            sf.max(sf.when(left, sf.col("leave_step"))).over(before).alias(step),
+            sf.last(sf.when(left, sf.col("rank")), ignorenulls=True).over(before).alias(rank),
+            sf.max(sf.when(left, sf.col("rank"))).over(before).alias(highest),
         ]
-        while_waiting = F.col(step) > F.col("enter_step")
-        departure = F.struct(F.col(rank).alias("rank"), F.col(step).alias("leave_step"))
-        met.append(F.when(while_waiting, departure))
-        doubts.append(while_waiting & (F.col(rank) <= F.col("rank")) & (F.col(highest) > F.col("rank")))
+        while_waiting = sf.col(step) > sf.col("enter_step")
+        departure = sf.struct(sf.col(rank).alias("rank"), sf.col(step).alias("leave_step"))
+        met.append(sf.when(while_waiting, departure))
+        doubts.append(while_waiting & (sf.col(rank) <= sf.col("rank")) & (sf.col(highest) > sf.col("rank")))
     return entered.select("*", *running).select(
-        *entered.columns, F.greatest(*met).alias("by"), reduce(or_, doubts).alias("in_doubt")
+        *entered.columns, sf.greatest(*met).alias("by"), reduce(or_, doubts).alias("in_doubt")
     )
 
 
 def find_wronged(entered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
-    """The rows of `entered` that were wronged, each with `by`: the rank and the step of one that wronged it."""
+    """The rows of `entered` that were wronged; `by` is the rank and the step of one that wronged them."""
     walked = walk(entered, priorities)
     doubtful = walked.where("in_doubt and by.rank <= rank").drop("by")
     return walked.where("by.rank > rank").unionByName(compare(doubtful, entered)).drop("in_doubt")
@@ -119,37 +130,45 @@ def find_wronged(entered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
 
 def compare(doubtful: DataFrame, entered: DataFrame) -> DataFrame:
     """The doubtful ones that were wronged after all, found pair by pair."""
-    while_waiting = (F.col("l.leave_step") > F.col("h.enter_step")) & _left_before("l", "h")
+    while_waiting = (sf.col("l.leave_step") > sf.col("h.enter_step")) & _left_before("l", "h")
     pairs = _left(entered).join(
-        F.broadcast(doubtful).alias("h"),
-        _one_queue() & while_waiting & (F.col("l.rank") > F.col("h.rank")),
+        sf.broadcast(doubtful).alias("h"),
+        _one_queue() & while_waiting & (sf.col("l.rank") > sf.col("h.rank")),
     )
-    columns = [F.col(f"h.{name}") for name in doubtful.columns]
-    return pairs.groupBy(columns).agg(F.max(F.struct("l.rank", "l.leave_step")).alias("by"))
+    columns = [sf.col(f"h.{name}") for name in doubtful.columns]
+    return pairs.groupBy(columns).agg(sf.max(sf.struct("l.rank", "l.leave_step")).alias("by"))
 
 
 def name_who_wronged(wronged: DataFrame, entered: DataFrame) -> DataFrame:
     """`by` with everything that is known of the message: of that step and rank, the last one before."""
-    same = (F.col("l.leave_step") == F.col("h.by.leave_step")) & (F.col("l.rank") == F.col("h.by.rank"))
-    by = F.struct("l.leave_position", "l.message", "l.priority", "l.view")
+    same = (sf.col("l.leave_step") == sf.col("h.by.leave_step")) & (sf.col("l.rank") == sf.col("h.by.rank"))
+    by = sf.struct("l.leave_position", "l.message", "l.priority", "l.view")
     return (
         _left(entered)
-        .join(F.broadcast(wronged).alias("h"), _one_queue() & same & _left_before("l", "h"))
+        .join(sf.broadcast(wronged).alias("h"), _one_queue() & same & _left_before("l", "h"))
         .groupBy("h.run", "h.at", "h.message", "h.priority")
-        .agg(F.max(by).alias("by"))
+        .agg(sf.max(by).alias("by"))
     )
 
 
+def _orderer(evidence: Evidence) -> Column:
+    """The process at whose queue a message of the ledger was."""
+    names = sf.create_map(
+        [sf.lit(text) for run in evidence.runs for text in (run.name, run.manifest.orderer)]
+    )
+    return sf.concat(names[sf.col("run")], sf.lit("#"), "orderer_incarnation")
+
+
 def _left(entered: DataFrame) -> DataFrame:
-    return entered.where(F.col("leave_step") < _NEVER).alias("l")
+    return entered.where(sf.col("leave_step") < _NEVER).alias("l")
 
 
 def _one_queue() -> Column:
-    return (F.col("l.run") == F.col("h.run")) & (F.col("l.at") == F.col("h.at"))
+    return (sf.col("l.run") == sf.col("h.run")) & (sf.col("l.at") == sf.col("h.at"))
 
 
 def _left_before(one: str, other: str) -> Column:
     """By step, and within a step by position; what never left has no position."""
-    step, other_step = F.col(f"{one}.leave_step"), F.col(f"{other}.leave_step")
-    position, other_position = F.col(f"{one}.leave_position"), F.col(f"{other}.leave_position")
+    step, other_step = sf.col(f"{one}.leave_step"), sf.col(f"{other}.leave_step")
+    position, other_position = sf.col(f"{one}.leave_position"), sf.col(f"{other}.leave_position")
     return (step < other_step) | ((step == other_step) & (position < other_position))

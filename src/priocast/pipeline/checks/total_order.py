@@ -13,7 +13,7 @@ A member that stopped early has broken no order: that is for Agreement.
 """
 
 from pyspark.sql import DataFrame, Window
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from priocast.pipeline.checks.violation import names, violations
 from priocast.pipeline.evidence import Evidence, odd_messages
@@ -23,22 +23,22 @@ from priocast.trace.schema import DELIVERED
 
 def find(evidence: Evidence) -> DataFrame:
     """Every place where the order is not one order."""
-    doubtful = evidence.deliveries.join(F.broadcast(doubtful_views(evidence)), ["run", "view"])
+    doubtful = evidence.deliveries.join(sf.broadcast(doubtful_views(evidence)), ["run", "view"])
     return conflicts(doubtful).unionByName(unfilled(doubtful)).unionByName(steps_back(evidence.events))
 
 
 def doubtful_views(evidence: Evidence) -> DataFrame:
     """Views with odd messages, or whose messages do not fill the positions from the view's first on."""
-    odd = odd_messages(evidence).select("run", F.explode(F.array("view", "view_last")).alias("view"))
-    filled = (F.min("position") == F.col("first_position")) & (
-        F.max("position") - F.min("position") + 1 == F.count(F.lit(1))
+    odd = odd_messages(evidence).select("run", sf.explode(sf.array("view", "view_last")).alias("view"))
+    filled = (sf.min("position") == sf.col("first_position")) & (
+        sf.max("position") - sf.min("position") + 1 == sf.count(sf.lit(1))
     )
     sparse = (
-        evidence.ledger.where(F.col("deliveries") > 0)
+        evidence.ledger.where(sf.col("deliveries") > 0)
         .join(evidence.views, ["run", "view"])
         .groupBy("run", "view", "first_position")
         .agg(filled.alias("filled"))
-        .where(~F.col("filled"))
+        .where(~sf.col("filled"))
         .select("run", "view")
     )
     doubtful = odd.unionByName(sparse).distinct()
@@ -47,27 +47,27 @@ def doubtful_views(evidence: Evidence) -> DataFrame:
 
 def conflicts(deliveries: DataFrame) -> DataFrame:
     """Positions at which more than one message was delivered, and who delivered which."""
-    who = F.concat(names("members"), F.lit(" delivered "), F.col("message"))
+    who = sf.concat(names("members"), sf.lit(" delivered "), sf.col("message"))
     found = (
         deliveries.withColumn("message", message_id())
         .groupBy("run", "view", "position", "message")
-        .agg(F.array_sort(F.collect_set("process")).alias("members"))
+        .agg(sf.array_sort(sf.collect_set("process")).alias("members"))
         .withColumn("who", who)
         .groupBy("run", "view", "position")
         .agg(
-            F.array_sort(F.collect_list("message")).alias("messages"),
-            F.array_sort(F.array_distinct(F.flatten(F.collect_list("members")))).alias("members"),
-            F.array_sort(F.collect_list("who")).alias("who"),
+            sf.array_sort(sf.collect_list("message")).alias("messages"),
+            sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("members")))).alias("members"),
+            sf.array_sort(sf.collect_list("who")).alias("who"),
         )
-        .where(F.size("messages") > 1)
+        .where(sf.size("messages") > 1)
     )
     return violations(
         found,
-        view=F.col("view"),
-        position=F.col("position"),
-        messages=F.col("messages"),
-        members=F.col("members"),
-        detail=F.array_join("who", "; "),
+        view=sf.col("view"),
+        position=sf.col("position"),
+        messages=sf.col("messages"),
+        members=sf.col("members"),
+        detail=sf.array_join("who", "; "),
     )
 
 
@@ -77,16 +77,16 @@ def unfilled(deliveries: DataFrame) -> DataFrame:
     found = (
         deliveries.select("run", "view", "first_position", "position")
         .distinct()
-        .withColumn("due", F.coalesce(F.lag("position").over(in_order) + 1, F.col("first_position")))
-        .where(F.col("position") != F.col("due"))
+        .withColumn("due", sf.coalesce(sf.lag("position").over(in_order) + 1, sf.col("first_position")))
+        .where(sf.col("position") != sf.col("due"))
     )
     return violations(
         found,
-        view=F.col("view"),
-        position=F.col("due"),
-        messages=F.array(),
-        members=F.array(),
-        detail=F.format_string(
+        view=sf.col("view"),
+        position=sf.col("due"),
+        messages=sf.array(),
+        members=sf.array(),
+        detail=sf.format_string(
             "position %d was due and nobody delivered there; the next is %d", "due", "position"
         ),
     )
@@ -100,16 +100,16 @@ def steps_back(events: DataFrame) -> DataFrame:
         .rowsBetween(Window.unboundedPreceding, -1)
     )
     found = (
-        events.where(F.col("event") == DELIVERED)
-        .withColumn("reached", F.max(F.col("position") + F.col("count") - 1).over(before))
-        .where(F.col("position") <= F.col("reached"))
+        events.where(sf.col("event") == DELIVERED)
+        .withColumn("reached", sf.max(sf.col("position") + sf.col("count") - 1).over(before))
+        .where(sf.col("position") <= sf.col("reached"))
         .withColumnRenamed("first", "number")
     )
     return violations(
         found,
-        view=F.col("view"),
-        position=F.col("position"),
-        messages=F.array(message_id()),
-        members=F.array("process"),
-        detail=F.format_string("%s delivered it after it had reached position %d", "process", "reached"),
+        view=sf.col("view"),
+        position=sf.col("position"),
+        messages=sf.array(message_id()),
+        members=sf.array("process"),
+        detail=sf.format_string("%s delivered it after it had reached position %d", "process", "reached"),
     )

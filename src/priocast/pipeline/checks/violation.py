@@ -1,7 +1,7 @@
 """What every check returns: violations, one row each, that say where to look."""
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 
 def violations(
@@ -20,4 +20,4 @@ def violations(
 
 def names(members: str | Column) -> Column:
     """An array of names as a person writes it."""
-    return F.array_join(F.array_sort(members), ", ")
+    return sf.array_join(sf.array_sort(members), ", ")

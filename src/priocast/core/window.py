@@ -1,0 +1,74 @@
+"""The receiver's side of the ordering window: how many messages may be ordered and not yet consumed here.
+
+What is ordered can no longer be overtaken, so the window should be small; but while a grant is on its way to
+the orderer and the messages on their way back, the application lives on what it has, so it must not be too
+small. A member therefore measures two things: how many messages its application takes in a given time, and
+for how long it has to be provided with them. The latter grows when the application runs dry while the orderer
+waits for this very member, and shrinks slowly when it does not run dry: it settles near the time that a grant
+takes, whatever the network, the machine and the application.
+"""
+
+WINDOW_FIRST = 16
+WINDOW_MIN = 2
+WINDOW_MAX = 65_536
+_FADING = 16
+_MILLISECOND = 1_000_000
+_TIME_FIRST_NS = 4 * _MILLISECOND
+_TIME_MIN_NS = 1 * _MILLISECOND
+_GROWTH_DIVISOR = 4
+_SHRINKAGE_DIVISOR = 64
+
+
+class ConsumptionWindow:
+    """What one member grants: a fixed number, or what its application takes in the time that it needs.
+
+    The time per message is known only between two takes with messages waiting all the while: the ratio
+    of the summed times to the summed counts, both fading by a sixteenth per take. An application that is
+    idle tells nothing; one that takes half of what was granted in a single go may get twice as much.
+    """
+
+    def __init__(self, fixed: int | None, time_ns_max: int) -> None:
+        self._fixed = fixed
+        self._time_ns_max = time_ns_max
+        self._time_ns = min(_TIME_FIRST_NS, time_ns_max)
+        self._busy_ns = self._time_ns
+        self._busy_count = WINDOW_FIRST
+        self._waiting = 0
+        self._taken_at: int | None = None
+        self._held = False
+        self._ran_dry = False
+
+    @property
+    def size(self) -> int:
+        """How many messages may be ordered and not yet consumed here."""
+        if self._fixed is not None:
+            return self._fixed
+        return max(WINDOW_MIN, min(self._time_ns * self._busy_count // self._busy_ns, WINDOW_MAX))
+
+    def queued(self, count: int, held: bool) -> None:
+        """Messages wait for the application; `held` says that more of them wait for our grant."""
+        self._waiting += count
+        self._held = held
+
+    def consumed(self, count: int, now: int) -> None:
+        """The application took messages that waited."""
+        assert 0 < count <= self._waiting
+        if self._taken_at is not None:
+            self._busy_ns += now - self._taken_at - self._busy_ns // _FADING
+            self._busy_count += count - self._busy_count // _FADING
+        elif 2 * count >= self.size:
+            self._busy_ns //= 2
+        self._busy_ns = max(1, self._busy_ns)
+        self._waiting -= count
+        self._taken_at = now if self._waiting else None
+        self._ran_dry |= self._held and not self._waiting
+
+    def grant(self) -> int:
+        """The size to report now."""
+        if self._ran_dry:
+            self._time_ns = min(self._time_ns + self._time_ns // _GROWTH_DIVISOR, self._time_ns_max)
+        elif self._held:
+            floor_ns = min(_TIME_MIN_NS, self._time_ns_max)
+            self._time_ns = max(self._time_ns - self._time_ns // _SHRINKAGE_DIVISOR, floor_ns)
+        self._ran_dry = False
+        return self.size

@@ -1,0 +1,106 @@
+"""How our figures look: one colour a run, one colour a priority, units on every axis, and only data.
+
+Figures are drawn without pyplot, so that no state is shared. As SVG they take the text colour of the page.
+"""
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from functools import wraps
+from typing import Any, TypeVar
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+Data = TypeVar("Data")
+
+INK = "#24303c"
+_WIDTH = 10.4
+# Okabe and Ito's palette: told apart by colour-blind readers, too.
+_RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# From calm to alarming, by how urgent; in between for priorities without a name.
+_URGENCY_COLOURS = ("#8d99a6", "#5b8fb9", "#3c9d8f", "#e0a030", "#d1495b", "#8f1d3f")
+_SETTINGS: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.size": 10.5,
+    "axes.titlesize": 11.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.titlecolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "axes.grid": True,
+    "grid.color": "#8d99a6",
+    "grid.alpha": 0.28,
+    "grid.linewidth": 0.7,
+    "lines.linewidth": 2.0,
+    "legend.frameon": False,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "priocast",
+}
+
+
+def colours_of_runs(runs: Iterable[str]) -> dict[str, str]:
+    """A colour for each run, the same in every figure."""
+    return {run: _RUN_COLOURS[place % len(_RUN_COLOURS)] for place, run in enumerate(dict.fromkeys(runs))}
+
+
+def colours_of_priorities(priorities: Iterable[int]) -> dict[int, str]:
+    """A colour for each priority in use, spread over the scale from calm to alarming."""
+    ordered = sorted(set(priorities))
+    last = len(_URGENCY_COLOURS) - 1
+    steps = max(len(ordered) - 1, 1)
+    return {priority: _URGENCY_COLOURS[round(place * last / steps)] for place, priority in enumerate(ordered)}
+
+
+def styled(draw: Callable[[Sequence[Data]], Figure]) -> Callable[[Sequence[Data]], Figure]:
+    """Let a function draw in our style, whatever the style around it."""
+
+    @wraps(draw)
+    def draw_styled(data: Sequence[Data]) -> Figure:
+        with rc_context(_SETTINGS):
+            return draw(data)
+
+    return draw_styled
+
+
+def new_figure(height: float, columns: int = 1) -> tuple[Figure, Sequence[Axes]]:
+    """A figure as wide as the page, with one row of panels that share their axes' ranges."""
+    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+    panels = figure.subplots(1, columns, sharex=True, sharey=True, squeeze=False)
+    return figure, list(panels[0])
+
+
+def use_log_milliseconds(axes: Axes, axis: str) -> None:
+    """Show an axis of milliseconds as powers of ten, in plain numbers."""
+    axes.set(**{f"{axis}scale": "log"})
+    chosen = axes.xaxis if axis == "x" else axes.yaxis
+    chosen.set_major_locator(LogLocator(base=10, numticks=12))
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    chosen.set_minor_formatter(NullFormatter())
+
+
+def render_svg(figure: Figure) -> str:
+    """The figure as an SVG element for a page: text and axes in the page's text colour, no background."""
+    text = _render(figure, "svg").decode()
+    return text[text.index("<svg") :].replace(INK, "currentColor")
+
+
+def render_png(figure: Figure) -> bytes:
+    """The figure as a PNG on white."""
+    return _render(figure, "png")
+
+
+def _render(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    transparent = kind == "svg"
+    metadata = {"Date": None} if kind == "svg" else {}
+    with rc_context(_SETTINGS):
+        figure.savefig(buffer, format=kind, dpi=144, transparent=transparent, metadata=metadata)
+    return buffer.getvalue()

@@ -1,0 +1,41 @@
+"""What comes out of the pipeline: plain values, for the command line, the demo and the report."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from priocast.pipeline.evidence import Census
+from priocast.pipeline.sources import Run
+from priocast.pipeline.tables.delivery_time import DeliveryTime
+from priocast.pipeline.tables.inversions import Inversions
+from priocast.pipeline.tables.queue_depth import QueueDepth
+from priocast.pipeline.tables.throughput import Throughput
+from priocast.pipeline.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was checked, and what came of it."""
+
+    runs: tuple[Run, ...]
+    census: tuple[Census, ...]
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def broken(self) -> tuple[Verdict, ...]:
+        """The promises that were not kept."""
+        return tuple(verdict for verdict in self.verdicts if verdict.promised and not verdict.holds)
+
+    @property
+    def events(self) -> int:
+        return sum(run.events for run in self.runs)
+
+
+@dataclass(frozen=True)
+class Outcome(Verification):
+    """A verification, with what the runs measured and where the report is."""
+
+    delivery_times: tuple[DeliveryTime, ...]
+    throughputs: tuple[Throughput, ...]
+    queue_depths: tuple[QueueDepth, ...]
+    inversions: tuple[Inversions, ...]
+    report: Path | None = None

@@ -1,0 +1,204 @@
+"""The report: one HTML file that needs nothing else, with what was run, what was proved and what it cost."""
+
+import shlex
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
+from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
+from priocast.pipeline.figures.style import render_svg
+from priocast.pipeline.html import Content, Html, element, figure, render, table, tag
+from priocast.pipeline.outcome import Outcome
+from priocast.pipeline.report_style import CSS
+from priocast.pipeline.tables.delivery_time import name_of
+from priocast.pipeline.verdicts import Verdict, Violation
+from priocast.trace.schema import Manifest
+
+
+def write_report(outcome: Outcome, source: Path, path: Path) -> Path:
+    """Write the report to `path`: aside first, then renamed, so that it is never seen half written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(
+        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as part:
+        part.write(render_page(outcome, source))
+    Path(part.name).chmod(0o644)
+    return Path(part.name).replace(path)
+
+
+def render_page(outcome: Outcome, source: Path) -> str:
+    """The whole page."""
+    group = ", ".join(dict.fromkeys(run.manifest.group for run in outcome.runs))
+    body = element(
+        "main",
+        element("h1", f"Group “{group}”: what was promised, and what it cost"),
+        _summary(outcome),
+        *_runs(outcome),
+        *_verdicts(outcome),
+        *_delivery_times(outcome),
+        *_over_time(outcome),
+        *_reproduce(source),
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{render(f'Priocast report: {group}')}</title><style>{CSS}</style></head>"
+        f"<body>{body.text}</body></html>\n"
+    )
+
+
+def _summary(outcome: Outcome) -> Html:
+    deliveries = sum(counted.deliveries for counted in outcome.census)
+    size = element(
+        "p",
+        f"{outcome.events:,} recorded events of {len(outcome.runs)} "
+        f"run{'s' if len(outcome.runs) > 1 else ''}, {deliveries:,} deliveries of messages.",
+        css="soft",
+    )
+    promises = sum(verdict.promised for verdict in outcome.verdicts)
+    if outcome.broken:
+        text = f"{len(outcome.broken)} of {promises} promises were broken: see below where."
+    else:
+        text = f"All {promises} promises were kept."
+    banner = element("div", text, css=f"banner {'bad' if outcome.broken else 'good'}")
+    return Html(size.text + banner.text)
+
+
+def _runs(outcome: Outcome) -> Iterable[Html]:
+    manifests = [run.manifest for run in outcome.runs]
+    facts = [_facts(manifest) for manifest in manifests]
+    yield element("h2", "What was run")
+    rows = [[name, *(of_run[name] for of_run in facts)] for name in facts[0]]
+    yield table(["run", *(manifest.run for manifest in manifests)], rows)
+
+
+def _facts(manifest: Manifest) -> dict[str, Content]:
+    return {
+        "protocol": manifest.order,
+        "priorities": f"yes, starvation: {manifest.starvation}" if manifest.prioritised else "no (plain)",
+        "members": ", ".join(manifest.members),
+        "orderer": manifest.orderer or "none",
+        "clock": manifest.clock,
+        "seed": "none" if manifest.seed is None else str(manifest.seed),
+        "options": _pairs(manifest.options),
+        "labels": _pairs(manifest.labels),
+        "versions": _pairs(manifest.versions),
+    }
+
+
+def _pairs(values: dict[str, str] | dict[str, int | float | str | bool | None]) -> Html:
+    lines = [element("div", element("code", f"{name} = {value}")) for name, value in values.items()]
+    return Html("".join(line.text for line in lines) or "none")
+
+
+def _verdicts(outcome: Outcome) -> Iterable[Html]:
+    yield element("h2", "What was proved")
+    yield element(
+        "p",
+        "Each property is checked from the members' own records, in the order of their own steps; "
+        "the protocols do not write these records.",
+        css="soft",
+    )
+    runs = [run.name for run in outcome.runs]
+    verdict_of = {(verdict.property, verdict.run): verdict for verdict in outcome.verdicts}
+    says = {verdict.property: verdict.says for verdict in outcome.verdicts}
+    rows: list[list[Content]] = [
+        [name, text, *(_result(verdict_of[name, run]) for run in runs)] for name, text in says.items()
+    ]
+    yield table(["property", "it says", *runs], rows)
+    for verdict in outcome.verdicts:
+        if not verdict.holds:
+            yield element("h3", f"{verdict.run}: {verdict.property}")
+            shown = len(verdict.examples)
+            yield element("p", f"{verdict.violations:,} violations; the first {shown}:", css="soft")
+            headings = ["view", "position", "messages", "members", "what happened"]
+            yield table(headings, map(_violation, verdict.examples))
+
+
+def _result(verdict: Verdict) -> Html:
+    examined = element("div", f"{verdict.examined:,} {verdict.unit}", css="soft")
+    if not verdict.promised:
+        word = tag("not promised", "quiet")
+    elif verdict.holds:
+        word = tag("holds", "good")
+    else:
+        word = tag(f"broken {verdict.violations:,} times", "bad")
+    return Html(word.text + examined.text)
+
+
+def _violation(violation: Violation) -> list[Content]:
+    return [
+        "-" if violation.view is None else violation.view,
+        "-" if violation.position is None else violation.position,
+        element("code", ", ".join(violation.messages)),
+        ", ".join(violation.members),
+        violation.detail,
+    ]
+
+
+def _delivery_times(outcome: Outcome) -> Iterable[Html]:
+    yield element("h2", "How long delivery took")
+    yield element(
+        "p",
+        "From a message's broadcast to its delivery at its own sender, by the sender's clock, in ms. "
+        "Overtaken: a less urgent message was ordered first while these waited in the same queue.",
+        css="soft",
+    )
+    overtaken = {(of.run, of.priority): f"{of.share:.1%}" for of in outcome.inversions}
+    undelivered = {(counted.run, counted.priority): counted.undelivered for counted in outcome.census}
+    rows: list[list[Content]] = [
+        [
+            time.run,
+            name_of(time.priority),
+            time.count,
+            *map(
+                _milliseconds,
+                (time.mean_ms, time.p25_ms, time.median_ms, time.p75_ms, time.p99_ms, time.max_ms),
+            ),
+            overtaken.get((time.run, time.priority), "-"),
+            undelivered[time.run, time.priority],
+        ]
+        for time in outcome.delivery_times
+    ]
+    headings = ["run", "priority", "messages", "mean", "25 %", "median", "75 %", "99 %", "max"]
+    yield table([*headings, "overtaken", "not delivered"], rows, numbers_from=2)
+    if outcome.delivery_times:
+        yield figure(
+            render_svg(draw_distributions(outcome.delivery_times)),
+            "The share of each priority's messages that was delivered within a time. Further left is sooner.",
+        )
+        yield figure(
+            render_svg(draw_p99(outcome.delivery_times)),
+            "All but the slowest hundredth of the messages were delivered within this time.",
+        )
+
+
+def _milliseconds(value: float) -> str:
+    return f"{value:,.1f}" if value >= 100 else f"{value:.3g}"
+
+
+def _over_time(outcome: Outcome) -> Iterable[Html]:
+    yield element("h2", "How it went over time")
+    deepest: dict[str, int] = {}
+    for depth in outcome.queue_depths:
+        deepest[depth.run] = max(deepest.get(depth.run, 0), depth.deepest)
+    rows: list[list[Content]] = [
+        [of.run, of.slowest, round(of.per_second), deepest[of.run]] for of in outcome.throughputs
+    ]
+    yield table(["run", "slowest member", "messages/s there", "most waiting"], rows, numbers_from=2)
+    yield figure(
+        render_svg(draw_throughput(outcome.throughputs)),
+        "Messages delivered per second at the slowest member: what the group as a whole does.",
+    )
+    yield figure(
+        render_svg(draw_queue_depth(outcome.queue_depths)),
+        "Messages that waited for a place in the order, where it is decided. Priorities act on these.",
+    )
+
+
+def _reproduce(source: Path) -> Iterable[Html]:
+    quoted = shlex.quote(str(source))
+    yield element("h2", "Check it yourself")
+    yield element("p", "The traces are Parquet files; the same verdicts and this page come from:", css="soft")
+    yield element("pre", f"priocast verify {quoted}\npriocast report {quoted} --out report.html")

@@ -1,0 +1,83 @@
+"""The pipeline in one call: open a session, judge the runs, measure them, write the report.
+
+What comes back are plain values; no DataFrame outlives the session.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from priocast.core.errors import UnreadableTrace
+from priocast.pipeline.evidence import Evidence, gather
+from priocast.pipeline.outcome import Outcome, Verification
+from priocast.pipeline.progress import Progress, ignore_progress
+from priocast.pipeline.report import write_report
+from priocast.pipeline.session import LOCAL, spark_session
+from priocast.pipeline.sources import open_runs
+from priocast.pipeline.tables.delivery_time import delivery_times
+from priocast.pipeline.tables.inversions import count_inversions
+from priocast.pipeline.tables.queue_depth import queue_depths
+from priocast.pipeline.tables.throughput import throughputs
+from priocast.pipeline.tables.timeline import timelines
+from priocast.pipeline.verdicts import EXAMPLES_MAX, judge
+
+_UNREAD_FILE = re.compile(r"\[FAILED_READ_FILE.*?reading file (\S+?)\.?\s")
+
+
+def verify_runs(
+    path: Path,
+    master: str = LOCAL,
+    examples_max: int = EXAMPLES_MAX,
+    progress: Progress = ignore_progress,
+) -> Verification:
+    """Check every property of the runs at `path`."""
+    with _evidence(path, master, progress) as evidence:
+        verdicts = judge(evidence, examples_max, progress)
+    return Verification(evidence.runs, evidence.census, tuple(verdicts))
+
+
+def study_runs(
+    path: Path,
+    master: str = LOCAL,
+    out_html: Path | None = None,
+    progress: Progress = ignore_progress,
+) -> Outcome:
+    """Check and measure the runs at `path`; with `out_html`, write the report there."""
+    with _evidence(path, master, progress) as evidence:
+        verdicts = judge(evidence, progress=progress)
+        progress("measuring")
+        over_time = timelines(evidence)
+        outcome = Outcome(
+            runs=evidence.runs,
+            census=evidence.census,
+            verdicts=tuple(verdicts),
+            delivery_times=tuple(delivery_times(evidence)),
+            throughputs=tuple(throughputs(over_time)),
+            queue_depths=tuple(queue_depths(over_time)),
+            inversions=tuple(count_inversions(evidence)),
+        )
+    if out_html is None:
+        return outcome
+    progress("writing the report")
+    return replace(outcome, report=write_report(outcome, path, out_html))
+
+
+@contextmanager
+def _evidence(path: Path, master: str, progress: Progress) -> Iterator[Evidence]:
+    runs = open_runs(path)
+    progress("starting Spark")
+    try:
+        with spark_session(master) as spark:
+            progress("reading traces")
+            with gather(spark, runs) as evidence:
+                yield evidence
+    except (PySparkException, Py4JJavaError) as error:
+        unread = _UNREAD_FILE.search(str(error))
+        if unread is None:
+            raise
+        raise UnreadableTrace(f"{path} holds a damaged file: Spark cannot read {unread[1]}") from error
