@@ -216,3 +216,19 @@ def test_when_a_member_leaves_the_others_get_what_was_ordered_and_then_an_end(ne
             await group.broadcast(b"much too late")
 
     run(test)
+
+
+def test_a_fault_of_our_own_stops_the_member_and_says_so(
+    network: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        faults: list[str] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(str(context)))
+        async with groups(network, 2) as members:
+            monkeypatch.setattr(members[0]._node.member, "turn", lambda _: 1 // 0)
+            await members[0].broadcast(b"x")
+            with pytest.raises(priocast.GroupClosed, match="a fault of a itself: ZeroDivisionError"):
+                await take(members[0], 1)
+        assert "ZeroDivisionError" in faults[0], "and the log has all of it"
+
+    run(test)

@@ -7,9 +7,9 @@ else is, so the head that the application sees never changes under its hands.
 
 import asyncio
 import time
-from heapq import heappop, heappush
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from priocast.core.credit import REOPENING_DIVISOR
 from priocast.core.errors import DeadlineExceeded, GroupClosed, PriocastError
 from priocast.core.identity import ProcessId
 from priocast.core.message import Stretch
@@ -19,6 +19,7 @@ from priocast.links.fifo_link import Frame
 from priocast.member import Member, Observer
 from priocast.membership.fixed import FixedMembership
 from priocast.network.interface import Network
+from priocast.runtime.waiting_line import WaitingLine
 
 _SECOND = 1_000_000_000
 _GRACE_SECONDS = 2.0
@@ -60,9 +61,7 @@ class Node:
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0
         self._consumable: asyncio.Future[None] | None = None
-        self._waiting_for_room: list[tuple[int, int, _WaitingForRoom]] = []
-        self._waits = 0
-        self._reopens_at = max(1, options.queue_max // REOPENING_DIVISOR)
+        self._line = WaitingLine(options.queue_max)
 
     # Life
 
@@ -96,9 +95,7 @@ class Node:
         if self._timer is not None:
             self._timer.cancel()
         self._wake()
-        for _, _, waiting in self._waiting_for_room:
-            if not waiting.admitted.done():
-                waiting.admitted.set_result(None)
+        self._line.dismiss()
 
     # What the network tells
 
@@ -108,8 +105,9 @@ class Node:
 
     def connected(self, peer: ProcessId) -> None:
         if self._started:
-            self.member.reconnected(peer, time.monotonic_ns())
-            self._turn()
+            with self._stopping_on_faults():
+                self.member.reconnected(peer, time.monotonic_ns())
+                self._turn()
         self._connected[peer] = True
         self._check_complete()
 
@@ -117,20 +115,28 @@ class Node:
         if self._closed is not None:
             return
         now = time.monotonic_ns()
-        self._settle(now)
-        try:
+        with self._stopping_on_faults():
+            self._settle(now)
             for frame in frames:
                 self.member.receive(peer, frame, now)
-        except PriocastError as error:
-            self.failed(error)
-            return
-        self._turn(now)
+            self._turn(now)
 
     def departed(self, peer: ProcessId) -> None:
         """Take no more messages, but let what is under way arrive."""
         if self._broken is None:
             self._broken = GroupClosed(f"{peer.name} left, and a fixed group cannot go on without it")
             self._loop.call_later(_GRACE_SECONDS, self.stop, self._broken)
+
+    @contextmanager
+    def _stopping_on_faults(self) -> Iterator[None]:
+        """A member that met a fault, a peer's or its own, takes no further part."""
+        try:
+            yield
+        except PriocastError as error:
+            self.failed(error)
+        except BaseException as error:
+            self.stop(GroupClosed(f"the group had to stop, by a fault of {self.me.name} itself: {error!r}"))
+            raise
 
     def failed(self, error: PriocastError) -> None:
         if not self._complete.done():
@@ -158,7 +164,7 @@ class Node:
 
     def broadcast(self, payload: bytes, priority: int) -> bool:
         """Take a message if there is room for it; say whether there was."""
-        if self._closed or self._broken or self._waiting_for_room:
+        if self._closed or self._broken or self._line:
             return self.broadcast_many([payload], priority)
         if self.member.room(priority) <= 0:
             return False
@@ -171,7 +177,7 @@ class Node:
         reason = self._closed or self._broken
         if reason is not None:
             raise reason
-        if self.member.room(priority) < len(payloads) or self._is_outranked(priority):
+        if self.member.room(priority) < len(payloads) or self._line.outranks(priority):
             return False
         self.member.broadcast_many(payloads, priority)
         self.be_due()
@@ -181,9 +187,7 @@ class Node:
         self, payloads: list[bytes], priority: int, timeout_seconds: float | None
     ) -> None:
         """Take messages as room appears; whoever waits with the highest priority is let in first."""
-        waiting = _WaitingForRoom(payloads, self._loop.create_future())
-        self._waits += 1
-        heappush(self._waiting_for_room, (-priority, self._waits, waiting))
+        waiting = self._line.join(payloads, priority)
         self.be_due()
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -238,20 +242,17 @@ class Node:
     def _due_turn(self) -> None:
         self._turn_is_due = False
         if self._closed is None:
-            self._turn()
+            with self._stopping_on_faults():
+                self._turn()
 
     def _turn(self, now: int | None = None) -> None:
         now = now or time.monotonic_ns()
         self._settle(now)
-        try:
-            self.member.turn(now)
-        except PriocastError as error:
-            self.failed(error)
-            return
+        self.member.turn(now)
         sent = self._transmit()
         self._set_timer(now)
-        if self._waiting_for_room:
-            self._let_in()
+        if self._line and self._line.let_in(self.member):
+            self.be_due()
         if self._consumable is not None and self.member.head() is not None:
             if sent:
                 # uvloop writes at the end of a round: our application comes after it, so that others do not
@@ -289,40 +290,7 @@ class Node:
     def _on_timer(self) -> None:
         self._timer = None
         now = time.monotonic_ns()
-        self._settle(now)
-        self.member.tick(now)
-        self._turn(now)
-
-    def _is_outranked(self, priority: int) -> bool:
-        """Whether someone with the same or a higher priority waits for room already."""
-        return bool(self._waiting_for_room) and -self._waiting_for_room[0][0] >= priority
-
-    def _let_in(self) -> None:
-        """Let in what waits for room, the most urgent first, once a part of the queue is free.
-
-        Waking a sender for every single free place would make batches of one: with 1 instead of a 32nd,
-        a group of four that broadcasts one message at a time reached three quarters of the rate.
-        """
-        while self._waiting_for_room:
-            outranking, _, waiting = self._waiting_for_room[0]
-            if not waiting.admitted.done():
-                room = self.member.room(-outranking)
-                if room < self._reopens_at:
-                    return
-                self.member.broadcast_many(waiting.payloads[:room], -outranking)
-                waiting.payloads = waiting.payloads[room:]
-                self.be_due()
-                if waiting.payloads:
-                    return
-                waiting.admitted.set_result(None)
-            heappop(self._waiting_for_room)
-
-
-class _WaitingForRoom:
-    """Messages that the application wants to broadcast and that have found no room yet."""
-
-    __slots__ = ("admitted", "payloads")
-
-    def __init__(self, payloads: list[bytes], admitted: asyncio.Future[None]) -> None:
-        self.payloads = payloads
-        self.admitted = admitted
+        with self._stopping_on_faults():
+            self._settle(now)
+            self.member.tick(now)
+            self._turn(now)

@@ -1,0 +1,70 @@
+"""The line in front of a full queue: messages that the application wants to broadcast and that find no room."""
+
+import asyncio
+from heapq import heappop, heappush
+
+from priocast.core.credit import REOPENING_DIVISOR
+from priocast.member import Member
+
+
+class Waiting:
+    """Messages of one call; `admitted` is set when all of them are in, or when there is no use in waiting."""
+
+    __slots__ = ("admitted", "payloads")
+
+    def __init__(self, payloads: list[bytes], admitted: asyncio.Future[None]) -> None:
+        self.payloads = payloads
+        self.admitted = admitted
+
+
+class WaitingLine:
+    """Who waits for room, the most urgent first.
+
+    The line moves when a part of the queue is free. Waking a sender for every single free place would make
+    batches of one: with 1 instead of a 32nd, a group of four that broadcasts one message at a time reached
+    three quarters of the rate (`make bench`, one by one, prioritised).
+    """
+
+    def __init__(self, queue_max: int) -> None:
+        self._reopens_at = max(1, queue_max // REOPENING_DIVISOR)
+        self._line: list[tuple[int, int, Waiting]] = []
+        self._arrivals = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._line)
+
+    def outranks(self, priority: int) -> bool:
+        """Whether someone with the same or a higher priority waits already."""
+        return bool(self._line) and -self._line[0][0] >= priority
+
+    def join(self, payloads: list[bytes], priority: int) -> Waiting:
+        """Let messages wait."""
+        waiting = Waiting(payloads, asyncio.get_running_loop().create_future())
+        self._arrivals += 1
+        heappush(self._line, (-priority, self._arrivals, waiting))
+        return waiting
+
+    def let_in(self, member: Member) -> bool:
+        """Broadcast what there is room for; say whether there was anything."""
+        moved = False
+        while self._line:
+            outranking, _, waiting = self._line[0]
+            if not waiting.admitted.done():
+                room = member.room(-outranking)
+                if room < self._reopens_at:
+                    break
+                member.broadcast_many(waiting.payloads[:room], -outranking)
+                waiting.payloads = waiting.payloads[room:]
+                moved = True
+                if waiting.payloads:
+                    break
+                waiting.admitted.set_result(None)
+            heappop(self._line)
+        return moved
+
+    def dismiss(self) -> None:
+        """There will be no room any more."""
+        for _, _, waiting in self._line:
+            if not waiting.admitted.done():
+                waiting.admitted.set_result(None)
+        self._line.clear()
