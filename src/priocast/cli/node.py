@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 import uvloop
 
-from priocast.core.errors import InvalidOption, PriorityOutOfRange
+from priocast.core.errors import InvalidInput, PriorityOutOfRange
 from priocast.core.events import Delivery, Event, ViewChange
 from priocast.core.priority import ROUTINE, parse_priority
 from priocast.core.protocol import OrderingOptions
@@ -70,28 +70,30 @@ def node(
 
 
 async def _take_part(joining: Joining, count: int | None, render: Callable[[Event], str]) -> None:
-    async with joining as group:
-        typing = asyncio.create_task(_broadcast_lines(group))
-        try:
-            async for event in group:
-                sys.stdout.write(render(event) + "\n")
-                sys.stdout.flush()
-                if isinstance(event, Delivery) and event.position + 1 == count:
-                    break
-        finally:
-            typing.cancel()
+    async with joining as group, asyncio.TaskGroup() as tasks:
+        typing = tasks.create_task(_broadcast_lines(group))
+        async for event in group:
+            sys.stdout.write(render(event) + "\n")
+            sys.stdout.flush()
+            if isinstance(event, Delivery) and event.position + 1 == count:
+                break
+        typing.cancel()
 
 
 async def _broadcast_lines(group: Group) -> None:
-    """Broadcast every line of standard input until it ends."""
+    """Broadcast every line of standard input until it ends; one that cannot be sent is named and left out."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     async for line in reader:
         text = line.decode(errors="replace").rstrip("\n")
-        if text:
+        if not text:
+            continue
+        try:
             priority, payload = _split(text)
             await group.broadcast(payload, priority)
+        except InvalidInput as error:
+            typer.echo(f"error: {error}", err=True)
 
 
 def _split(line: str) -> tuple[int, bytes]:
@@ -102,7 +104,7 @@ def _split(line: str) -> tuple[int, bytes]:
             return parse_priority(head), rest.strip().encode()
     except PriorityOutOfRange:
         if head.strip().lstrip("-").isdecimal():
-            raise InvalidOption(f"{head.strip()} in {line!r} is not a priority from 0 to 255") from None
+            raise InvalidInput(f"{head.strip()} in {line!r} is not a priority from 0 to 255") from None
     return ROUTINE, line.encode()
 
 

@@ -1,4 +1,4 @@
-"""The line in front of a full queue: messages that the application wants to broadcast and that find no room."""
+"""The line in front of a full queue: what the application wants to broadcast and what finds no room."""
 
 import asyncio
 from heapq import heappop, heappush

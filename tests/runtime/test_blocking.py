@@ -1,0 +1,56 @@
+"""The group for programs without asyncio."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import priocast
+from priocast.study.processes import free_ports
+
+
+def _take_part(index: int, addresses: list[str]) -> list[bytes]:
+    peers = [address for address in addresses if address != addresses[index]]
+    payloads: list[bytes] = []
+    with priocast.join_blocking("test", member="ab"[index], listen=addresses[index], peers=peers) as group:
+        assert [member.name for member in group.view.members] == ["a", "b"]
+        group.broadcast(b"one from %d" % index, priority=priocast.URGENT)
+        group.broadcast_many([b"two from %d" % index, b"three from %d" % index])
+        for event in group:
+            match event:
+                case priocast.ViewChange(view=view):
+                    assert view == group.view
+                case priocast.Delivery(message=message):
+                    payloads.append(message.payload)
+            if len(payloads) == 4:
+                break
+        for batch in group.batches():
+            payloads += batch.payloads
+            if len(payloads) == 6:
+                return payloads
+    raise AssertionError("the group ended early")
+
+
+def test_members_without_asyncio_see_one_order() -> None:
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(_take_part, range(2), [addresses] * 2)
+    assert first == second
+    assert sorted(first) == sorted(
+        b"%s from %d" % (word, index) for word in (b"one", b"two", b"three") for index in range(2)
+    )
+
+
+def test_errors_reach_the_caller_and_leave_no_thread_behind() -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    with (
+        pytest.raises(priocast.PriorityOutOfRange),
+        priocast.join_blocking("test", member="a", listen=address, peers=[]) as group,
+    ):
+        group.broadcast(b"x", priority=-1)
+    with (
+        pytest.raises(priocast.UnknownProtocol, match=r"there is no protocol 'ring'; there are: sequencer-ub"),
+        priocast.join_blocking("test", member="a", listen=address, peers=[], order="ring"),
+    ):
+        pass
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("priocast")]
