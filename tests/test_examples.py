@@ -1,0 +1,31 @@
+"""The examples do what the README says, and are what the README shows."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_the_tickets_example_shows_one_order() -> None:
+    result = subprocess.run(
+        [sys.executable, ROOT / "examples" / "tickets.py"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    lines = [line.split(" ", 1) for line in result.stdout.splitlines()]
+    seen = {name: [line for member, line in lines if member == name] for name in "abc"}
+    assert len(seen["a"]) == 6
+    assert seen["a"] == seen["b"] == seen["c"]
+    places = {line.split(" ", 1)[1]: place for place, line in enumerate(seen["a"])}
+    for name in "abc":
+        assert places[f"{name} says stop"] < places[f"two seats for {name}"], "the urgent one overtook"
+
+
+def test_the_readme_shows_the_example() -> None:
+    example = (ROOT / "examples" / "tickets.py").read_text()
+    code = example.split('"""', 2)[2]
+    shown = (ROOT / "README.md").read_text().split("```python\n", 1)[1].split("```", 1)[0]
+    assert [line for line in shown.splitlines() if line] == [line for line in code.splitlines() if line]
