@@ -29,7 +29,7 @@ from priocast.member import Member
 from priocast.protocols import PROTOCOLS
 
 A, B, C = ProcessId("a"), ProcessId("b"), ProcessId("c")
-OPTIONS = LinkOptions()
+OPTIONS = LinkOptions(window_bytes_first=LinkOptions().window_bytes)
 
 
 class Notebook:

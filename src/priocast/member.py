@@ -76,6 +76,7 @@ class Member:
         self._blocked: set[ProcessId] = set()
         self._timers: dict[str, int] = {}
         self._to_myself: deque[Packet] = deque()
+        self._restless = True
         self._observer = observer
         self._encode = msgspec.msgpack.Encoder().encode
         packets = protocol.PACKETS
@@ -128,26 +129,34 @@ class Member:
 
     def receive(self, peer: ProcessId, frame: Frame, now: int) -> None:
         """A frame came from a peer's link."""
-        for body in self.links[peer].receive(frame, now):
+        link = self.links[peer]
+        bodies = link.receive(frame, now)
+        self._restless |= bool(bodies) or link.congested != (peer in self._blocked)
+        for body in bodies:
             try:
                 packet = self._decode(body)
             except msgspec.MsgspecError as error:
                 raise ForeignFrame(f"{peer} sent a packet that cannot be read: {error}") from error
             self._on_packet(peer, packet, now)
 
+    @property
+    def restless(self) -> bool:
+        """Whether anything was handed over that a turn would act on."""
+        return self._restless or bool(self._to_myself) or self._assembler.count > 0
+
     def turn(self, now: int) -> None:
         """All that was ready has been handed over: act on it."""
+        self._restless = False
         for batch in self._assembler.close():
             if self._observer is not None:
                 self._observer.broadcast(batch, now, self._protocol.backlog)
             self._step(Broadcast(batch), now)
-        self._note_congestion(now)
         more = True
         while more or self._to_myself:
             while self._to_myself:
                 self._on_packet(self.me, self._to_myself.popleft(), now)
-            more = self._step(_TURN, now)
             self._note_congestion(now)
+            more = self._step(_TURN, now)
 
     def tick(self, now: int) -> None:
         """Do what is due at this time; a turn should follow."""
@@ -157,6 +166,7 @@ class Member:
                 link.tick(now)
         for name in sorted(name for name, at in self._timers.items() if at <= now):
             del self._timers[name]
+            self._restless = True
             self._step(TimerFired(name), now)
 
     def reconnected(self, peer: ProcessId, now: int) -> None:
@@ -202,6 +212,7 @@ class Member:
                     self.links[to].send(self._encode(packet), now)
             case SetTimer(name=name, at=at):
                 self._timers[name] = at
+                self._restless = True
             case CancelTimer(name=name):
                 self._timers.pop(name, None)
 

@@ -10,7 +10,6 @@ introduced itself on this connection, and a length within the limit.
 """
 
 import struct
-from collections.abc import Iterator
 from enum import IntEnum
 from hashlib import blake2b
 
@@ -94,20 +93,25 @@ class FrameReader:
         """Where the next bytes go."""
         return memoryview(self._buffer)[self._end :]
 
-    def read(self, count: int) -> Iterator[tuple[Kind, Frame]]:
-        """Yield the frames that are whole after `count` more bytes have come."""
+    def read(self, count: int) -> list[tuple[Kind, Frame]]:
+        """The frames that are whole after `count` more bytes have come."""
         self._end += count
+        view = memoryview(self._buffer)
+        frames: list[tuple[Kind, Frame]] = []
         start = 0
-        with memoryview(self._buffer) as view:
-            while self._end - start >= HEADER_BYTES:
-                kind, length, sequence, acknowledged, selective = self._check_header(start)
-                stop = start + HEADER_BYTES + length
-                if stop > self._end:
-                    break
-                body = bytes(view[start + HEADER_BYTES : stop])
-                start = stop
-                yield kind, Frame(sequence, acknowledged, selective, body)
-        self._keep_rest(start)
+        while self._end - start >= HEADER_BYTES:
+            kind, length, sequence, acknowledged, selective = self._check_header(start)
+            stop = start + HEADER_BYTES + length
+            if stop > self._end:
+                break
+            body = bytes(view[start + HEADER_BYTES : stop])
+            frames.append((kind, Frame(sequence, acknowledged, selective, body)))
+            start = stop
+        if start == self._end:
+            self._end = 0
+        else:
+            self._keep_rest(start)
+        return frames
 
     def _check_header(self, start: int) -> tuple[Kind, int, int, int, int]:
         magic, version, kind, group, sender, incarnation, length, sequence, acknowledged, selective = (

@@ -84,10 +84,7 @@ class Group:
             self._view_told = True
             yield ViewChange(node.view)
         while True:
-            stretch = node.head()
-            if stretch is None:
-                await node.wait_consumable()
-                continue
+            stretch = node.head() or await node.wait_head()
             batch, payloads, position = stretch.batch, stretch.payloads, stretch.position
             sender, level, first, priorities = batch.sender, batch.level, batch.first, batch.priorities
             settlements = node.settlements
@@ -104,10 +101,7 @@ class Group:
         """The ordered messages, a batch at a time. A batch counts as consumed when it is handed out."""
         node = self._node
         while True:
-            stretch = node.head()
-            if stretch is None:
-                await node.wait_consumable()
-                continue
+            stretch = node.head() or await node.wait_head()
             batch, taken = stretch.batch, stretch.taken
             payloads = stretch.payloads[taken:] if taken else stretch.payloads
             node.be_due()

@@ -7,15 +7,13 @@ else is, so the head that the application sees never changes under its hands.
 
 import asyncio
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from priocast.core.errors import DeadlineExceeded, GroupClosed, PriocastError
 from priocast.core.identity import ProcessId
 from priocast.core.message import Stretch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
-from priocast.links.fifo_link import Frame
+from priocast.links.fifo_link import FifoLink, Frame
 from priocast.member import Member, Observer
 from priocast.membership.fixed import FixedMembership
 from priocast.network.interface import Network
@@ -81,7 +79,7 @@ class Node:
     async def close(self, timeout_seconds: float) -> None:
         """Let the others have what they need of us, then leave."""
         if self._started and self._closed is None:
-            self._turn()
+            self._due_turn()
             deadline = time.monotonic() + timeout_seconds
             while not (self.member.idle or self._broken or self._closed) and time.monotonic() < deadline:
                 await asyncio.sleep(0.005)
@@ -104,10 +102,10 @@ class Node:
         self._check_complete()
 
     def connected(self, peer: ProcessId) -> None:
-        if self._started:
-            with self._stopping_on_faults():
-                self.member.reconnected(peer, time.monotonic_ns())
-                self._turn()
+        if self._started and self._closed is None:
+            now = time.monotonic_ns()
+            self.member.reconnected(peer, now)
+            self._act(now)
         self._connected[peer] = True
         self._check_complete()
 
@@ -115,11 +113,13 @@ class Node:
         if self._closed is not None:
             return
         now = time.monotonic_ns()
-        with self._stopping_on_faults():
+        try:
             self._settle(now)
             for frame in frames:
                 self.member.receive(peer, frame, now)
-            self._turn(now)
+            self._act(now, peer)
+        except Exception as error:
+            self._on_fault(error)
 
     def departed(self, peer: ProcessId) -> None:
         """Take no more messages, but let what is under way arrive."""
@@ -127,16 +127,13 @@ class Node:
             self._broken = GroupClosed(f"{peer.name} left, and a fixed group cannot go on without it")
             self._loop.call_later(_GRACE_SECONDS, self.stop, self._broken)
 
-    @contextmanager
-    def _stopping_on_faults(self) -> Iterator[None]:
-        """A member that met a fault, a peer's or its own, takes no further part."""
-        try:
-            yield
-        except PriocastError as error:
+    def _on_fault(self, error: Exception) -> None:
+        """A member that met a fault, a peer's or its own, takes no further part; its own is raised again."""
+        if isinstance(error, PriocastError):
             self.failed(error)
-        except BaseException as error:
-            self.stop(GroupClosed(f"the group had to stop, by a fault of {self.me.name} itself: {error!r}"))
-            raise
+            return
+        self.stop(GroupClosed(f"the group had to stop, by a fault of {self.me.name} itself: {error!r}"))
+        raise error
 
     def failed(self, error: PriocastError) -> None:
         if not self._complete.done():
@@ -212,17 +209,18 @@ class Node:
         self._settle(time.monotonic_ns())
         return self.member.head()
 
-    async def wait_consumable(self) -> None:
+    async def wait_head(self) -> Stretch:
         """Wait until there is something to take; raises when there will be nothing any more."""
         assert self._consumable is None, "one iteration at a time"
-        if self.member.head() is None and self._closed is None:
+        while (head := self.member.head()) is None:
+            if self._closed is not None:
+                raise self._closed
             self._consumable = self._loop.create_future()
             try:
                 await self._consumable
             finally:
                 self._consumable = None
-        if self.member.head() is None and self._closed is not None:
-            raise self._closed
+        return head
 
     # Between them
 
@@ -242,34 +240,40 @@ class Node:
     def _due_turn(self) -> None:
         self._turn_is_due = False
         if self._closed is None:
-            with self._stopping_on_faults():
-                self._turn()
+            now = time.monotonic_ns()
+            try:
+                self._settle(now)
+                self._act(now)
+            except Exception as error:
+                self._on_fault(error)
 
-    def _turn(self, now: int | None = None) -> None:
-        now = now or time.monotonic_ns()
-        self._settle(now)
-        self.member.turn(now)
-        sent = self._transmit()
-        self._set_timer(now)
-        if self._line and self._line.let_in(self.member):
-            self.be_due()
-        if self._consumable is not None and self.member.head() is not None:
-            if sent:
-                # uvloop writes at the end of a round: our application comes after it, so that others do not
-                # wait for what it does.
-                self._loop.call_soon(self._wake)
-            else:
+    def _act(self, now: int, answered: ProcessId | None = None) -> None:
+        """Give the member a turn if it has something to do, and the network what comes of it.
+
+        Whoever spoke to us is answered first: it waits for it, and on a machine with fewer cores than members
+        each one that is woken before it costs it a tenth of a millisecond.
+        """
+        member = self.member
+        acted = member.restless or answered is not None
+        if member.restless:
+            member.turn(now)
+            if self._line and self._line.let_in(member):
+                self.be_due()
+            if self._consumable is not None and member.head() is not None:
                 self._wake()
-
-    def _transmit(self) -> bool:
-        """Give the links' frames to the network; say whether there were any."""
-        sent = False
-        for peer, link in self.member.links.items():
+        if answered is not None:
+            self._transmit(answered, member.links[answered])
+        for peer, link in member.links.items():
             if link.frames:
-                frames, link.frames = link.frames, []
-                self._network.send(peer, frames)
-                sent = True
-        return sent
+                self._transmit(peer, link)
+                acted = True
+        if acted:
+            self._set_timer(now)
+
+    def _transmit(self, peer: ProcessId, link: FifoLink) -> None:
+        if link.frames:
+            frames, link.frames = link.frames, []
+            self._network.send(peer, frames)
 
     def _wake(self) -> None:
         """Tell the application that waits that there is something to take."""
@@ -279,9 +283,7 @@ class Node:
     def _set_timer(self, now: int) -> None:
         """Be there at the member's deadline; a timer that comes too early does no harm."""
         deadline = self.member.deadline
-        if deadline is None:
-            return
-        if self._timer is None or deadline < self._timer_at:
+        if deadline is not None and (self._timer is None or deadline < self._timer_at):
             if self._timer is not None:
                 self._timer.cancel()
             self._timer_at = deadline
@@ -290,7 +292,10 @@ class Node:
     def _on_timer(self) -> None:
         self._timer = None
         now = time.monotonic_ns()
-        with self._stopping_on_faults():
+        try:
             self._settle(now)
             self.member.tick(now)
-            self._turn(now)
+            self._act(now)
+            self._set_timer(now)
+        except Exception as error:
+            self._on_fault(error)
