@@ -15,7 +15,7 @@ EXAMPLES = """
 
   priocast report runs/demo
 
-  priocast report runs --out /tmp/compared.html
+  priocast report runs --out compared.html
 """
 
 

@@ -26,7 +26,11 @@ from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 
 @dataclass(frozen=True)
 class Census:
-    """How much there is of one priority in one run; `undelivered` were broadcast and delivered nowhere."""
+    """How much there is of one priority in one run.
+
+    The last four should be nothing: messages that were broadcast and delivered nowhere, delivered but not
+    once by each member at one place, delivered but never broadcast, ordered without having been queued.
+    """
 
     run: str
     priority: int
@@ -35,6 +39,9 @@ class Census:
     deliveries: int
     queue_entries: int
     undelivered: int
+    odd: int
+    unknown: int
+    unqueued: int
 
 
 @dataclass(frozen=True)
@@ -57,13 +64,17 @@ class Evidence:
         """One row for each message that each process delivered."""
         return messages(self.events.where(sf.col("event") == DELIVERED))
 
+    def deliveries_of(self, few: DataFrame) -> DataFrame:
+        """Every delivery of a few messages; `few` is sent to where the deliveries are."""
+        return self.deliveries.join(sf.broadcast(few.select(*MESSAGE_KEY)), list(MESSAGE_KEY), "left_semi")
+
 
 @contextmanager
 def gather(spark: SparkSession, runs: Sequence[Run]) -> Iterator[Evidence]:
     """Read the runs and keep what every check needs in memory until the end of the block."""
     events = read_events(spark, runs)
     members = views(events).cache()
-    accounts = ledger(events).cache()
+    accounts = mark(ledger(events), sf.broadcast(members)).cache()
     try:
         census = tuple(Census(**row.asDict()) for row in count_messages(accounts).collect())
         assert all(counted.run for counted in census), "every file is of one of the runs"
@@ -74,13 +85,14 @@ def gather(spark: SparkSession, runs: Sequence[Run]) -> Iterator[Evidence]:
 
 
 def count_messages(ledger: DataFrame) -> DataFrame:
-    """How many messages of each priority were broadcast, delivered and queued in each run."""
+    """How many messages of each priority there are in each run, and with how many something is amiss."""
     return ledger.groupBy("run", "priority").agg(
         sf.count_if(sf.col("broadcasts") > 0).alias("broadcasts"),
         sf.count_if(sf.col("deliveries") > 0).alias("messages"),
         sf.sum("deliveries").alias("deliveries"),
         sf.count("enter_step").alias("queue_entries"),
         sf.count_if((sf.col("broadcasts") > 0) & (sf.col("deliveries") == 0)).alias("undelivered"),
+        *(sf.count_if(mark).alias(mark) for mark in ("odd", "unknown", "unqueued")),
     )
 
 
@@ -132,11 +144,11 @@ def ledger(events: DataFrame) -> DataFrame:
     )
 
 
-def odd_messages(evidence: Evidence) -> DataFrame:
-    """Messages that were not delivered once, by each member of one view, at one position: in a good run none.
+def mark(ledger: DataFrame, views: DataFrame) -> DataFrame:
+    """Say of each message in the ledger whether something is amiss with it; in a good run, with none.
 
-    That who delivered it is exactly the view shows in the number of deliveries and in the hashes of the
-    processes together.
+    That a message was delivered by exactly the members of its view, once each, shows in the number of
+    deliveries and in the hashes of the processes together.
     """
     whole = (
         (sf.col("deliveries") == sf.size("members"))
@@ -144,14 +156,12 @@ def odd_messages(evidence: Evidence) -> DataFrame:
         & (sf.col("view") == sf.col("view_last"))
         & (sf.col("position") == sf.col("position_last"))
     )
-    return (
-        evidence.ledger.where(sf.col("deliveries") > 0)
-        .join(evidence.views, ["run", "view"], "left")
-        .where(~sf.coalesce(whole, sf.lit(False)))
-        .select(evidence.ledger.columns)
+    delivered, left, entered = sf.col("deliveries") > 0, sf.col("leave_step"), sf.col("enter_step")
+    marks = {
+        "odd": delivered & ~sf.coalesce(whole, sf.lit(False)),
+        "unknown": delivered & (sf.col("broadcasts") == 0),
+        "unqueued": left.isNotNull() & sf.coalesce(left < entered, sf.lit(True)),
+    }
+    return ledger.join(views, ["run", "view"], "left").select(
+        *ledger.columns, *(condition.alias(name) for name, condition in marks.items())
     )
-
-
-def deliveries_of(evidence: Evidence, few: DataFrame) -> DataFrame:
-    """Every delivery of a few messages; `few` is sent to where the deliveries are."""
-    return evidence.deliveries.join(sf.broadcast(few.select(*MESSAGE_KEY)), list(MESSAGE_KEY), "left_semi")

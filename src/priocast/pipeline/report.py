@@ -149,7 +149,7 @@ def _delivery_times(outcome: Outcome) -> Iterable[Html]:
     undelivered = {(counted.run, counted.priority): counted.undelivered for counted in outcome.census}
     rows: list[list[Content]] = [
         [
-            time.run,
+            "" if place and outcome.delivery_times[place - 1].run == time.run else time.run,
             name_of(time.priority),
             time.count,
             *map(
@@ -159,7 +159,7 @@ def _delivery_times(outcome: Outcome) -> Iterable[Html]:
             overtaken.get((time.run, time.priority), "-"),
             undelivered[time.run, time.priority],
         ]
-        for time in outcome.delivery_times
+        for place, time in enumerate(outcome.delivery_times)
     ]
     headings = ["run", "priority", "messages", "mean", "25 %", "median", "75 %", "99 %", "max"]
     yield table([*headings, "overtaken", "not delivered"], rows, numbers_from=2)

@@ -26,9 +26,10 @@ td .soft { font-size: .82rem; margin-top: .15rem; white-space: nowrap; }
 table { border-collapse: collapse; width: 100%; font-size: .92rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .5rem .6rem; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); }
 tr:last-child > td, tr:last-child > th { border-bottom: 0; }
-thead th { color: var(--soft); font-weight: 600; font-size: .82rem; white-space: nowrap; }
-tbody th { font-weight: 600; white-space: nowrap; }
-td.number, th.number { text-align: right; white-space: nowrap; }
+thead th { color: var(--soft); font-weight: 600; font-size: .82rem; vertical-align: bottom; }
+tbody th { font-weight: 600; }
+td.number, th.number { text-align: right; }
+td.number { white-space: nowrap; }
 .tag { display: inline-block; border-radius: 999px; padding: .05rem .65rem; font-size: .82rem;
   font-weight: 600; white-space: nowrap; }
 .tag.good { background: var(--good-back); color: var(--good); }

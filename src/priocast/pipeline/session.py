@@ -23,7 +23,7 @@ from priocast.pipeline.java import find_java_home
 
 LOCAL = "local[*]"
 _SHUFFLE_PARTITIONS = 4
-# For a short life on one machine: compile quickly rather than well (a third less processor time for three
+# For a short life on one machine: compile quickly rather than well (a quarter less processor time for three
 # runs of 200,000 deliveries), and also the large methods that Spark generates (half of the time for those).
 _JAVA_OPTIONS = "-Xss16m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
 _REASON = re.compile(r"(?:Exception|Error): (.+)")

@@ -7,15 +7,21 @@ of its last one.
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.checks.violation import names, violations
-from priocast.pipeline.evidence import Evidence, deliveries_of, odd_messages
+from priocast.pipeline.checks.violation import names, together, violations
+from priocast.pipeline.evidence import Evidence
 from priocast.pipeline.sources import MESSAGE_KEY, message_id
 
 
 def find(evidence: Evidence) -> DataFrame:
-    """Messages that some members of the view delivered and others did not."""
+    """Messages that some members of the view delivered and others did not; only odd ones can be such."""
+    parts = [incomplete(evidence)] if any(counted.odd for counted in evidence.census) else []
+    return together(evidence, parts)
+
+
+def incomplete(evidence: Evidence) -> DataFrame:
+    """The odd messages that not every member who owed it delivered."""
     found = (
-        deliveries_of(evidence, odd_messages(evidence))
+        evidence.deliveries_of(evidence.ledger.where("odd"))
         .groupBy(*MESSAGE_KEY, "view")
         .agg(sf.min("position").alias("position"), sf.collect_set("process").alias("delivered"))
         .join(evidence.views, ["run", "view"])

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from priocast.pipeline.checks.violation import violations
-from priocast.pipeline.evidence import Evidence, deliveries_of
+from priocast.pipeline.evidence import Evidence
 from priocast.pipeline.sources import MESSAGE_KEY, message_id, process_id
 
 
@@ -38,15 +38,16 @@ def find(evidence: Evidence) -> DataFrame:
 def agreed_order(evidence: Evidence) -> DataFrame:
     """Every delivered message at its place: where all members delivered it, or else most of them."""
     place = [*MESSAGE_KEY, "view", "position"]
-    one_place = (sf.col("view") == sf.col("view_last")) & (sf.col("position") == sf.col("position_last"))
-    delivered = evidence.ledger.where(sf.col("deliveries") > 0)
+    delivered = evidence.ledger.where("deliveries > 0")
+    if not any(counted.odd for counted in evidence.census):
+        return delivered.select(place)
     most = sf.max_by(sf.struct("view", "position"), sf.struct("votes", -sf.col("view"), -sf.col("position")))
-    disputed = (
-        deliveries_of(evidence, delivered.where(~one_place))
+    voted = (
+        evidence.deliveries_of(delivered.where("odd"))
         .groupBy(place)
         .agg(sf.count(sf.lit(1)).alias("votes"))
         .groupBy(*MESSAGE_KEY)
         .agg(most.alias("place"))
         .select(*MESSAGE_KEY, "place.view", "place.position")
     )
-    return delivered.where(one_place).select(place).unionByName(disputed)
+    return delivered.where("not odd").select(place).unionByName(voted)

@@ -3,21 +3,29 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.checks.violation import names, violations
-from priocast.pipeline.evidence import Evidence, deliveries_of, odd_messages
+from priocast.pipeline.checks.violation import names, together, violations
+from priocast.pipeline.evidence import Evidence
 from priocast.pipeline.sources import MESSAGE_KEY, message_id
 from priocast.trace.schema import DELIVERED
 
 
 def find(evidence: Evidence) -> DataFrame:
-    """Every way in which a delivery can be one that should not be."""
-    return repeated(evidence).unionByName(never_broadcast(evidence)).unionByName(by_outsiders(evidence))
+    """Every way in which a delivery can be one that should not be.
+
+    What an outsider delivers, or a member repeats, is odd; the ledger has counted whether there is any.
+    """
+    parts = []
+    if any(counted.odd for counted in evidence.census):
+        parts += [repeated(evidence), by_outsiders(evidence)]
+    if any(counted.unknown for counted in evidence.census):
+        parts.append(never_broadcast(evidence))
+    return together(evidence, parts)
 
 
 def repeated(evidence: Evidence) -> DataFrame:
     """Messages that a process delivered more than once."""
     found = (
-        deliveries_of(evidence, odd_messages(evidence))
+        evidence.deliveries_of(evidence.ledger.where("odd"))
         .groupBy(*MESSAGE_KEY, "process")
         .agg(
             sf.count(sf.lit(1)).alias("times"),
@@ -43,9 +51,8 @@ def repeated(evidence: Evidence) -> DataFrame:
 
 def never_broadcast(evidence: Evidence) -> DataFrame:
     """Messages that were delivered but that no application handed over."""
-    unknown = evidence.ledger.where((sf.col("deliveries") > 0) & (sf.col("broadcasts") == 0))
     found = (
-        deliveries_of(evidence, unknown)
+        evidence.deliveries_of(evidence.ledger.where("unknown"))
         .groupBy(*MESSAGE_KEY)
         .agg(
             sf.min("view").alias("view"),

@@ -22,7 +22,8 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.checks.violation import violations
+from priocast.core.starvation import Strict
+from priocast.pipeline.checks.violation import together, violations
 from priocast.pipeline.evidence import Evidence
 from priocast.pipeline.sources import message_id
 
@@ -31,15 +32,18 @@ _NEVER = 2**63 - 1
 
 def find(evidence: Evidence) -> DataFrame:
     """Every departure from the queue that should not have been, then."""
-    return overtaken(evidence).unionByName(out_of_nowhere(evidence))
+    parts = []
+    if any(counted.queue_entries for counted in evidence.census):
+        parts.append(overtaken(evidence))
+    if any(counted.unqueued for counted in evidence.census):
+        parts.append(out_of_nowhere(evidence))
+    return together(evidence, parts)
 
 
 def out_of_nowhere(evidence: Evidence) -> DataFrame:
     """Messages that the orderer gave a position without, or before, having them in its queue."""
-    prioritised = [run.name for run in evidence.runs if run.manifest.prioritised]
-    found = evidence.ledger.where(
-        sf.col("run").isin(prioritised) & (sf.col("leave_step") < sf.coalesce("enter_step", sf.lit(_NEVER)))
-    )
+    promised = [run.name for run in evidence.runs if run.manifest.prioritised]
+    found = evidence.ledger.where(sf.col("unqueued") & sf.col("run").isin(promised))
     return violations(
         found,
         view=sf.col("view"),
@@ -53,7 +57,10 @@ def out_of_nowhere(evidence: Evidence) -> DataFrame:
 def overtaken(evidence: Evidence) -> DataFrame:
     """Messages that were wronged, by the policy of their run; a plain run promises nothing."""
     entered = queue(evidence).where(sf.col("rank").isNotNull())
-    wronged = name_who_wronged(find_wronged(entered, evidence.priorities), entered)
+    ageless = all(
+        run.manifest.starvation == str(Strict()) for run in evidence.runs if run.manifest.prioritised
+    )
+    wronged = name_who_wronged(find_wronged(entered, evidence.priorities, ageless), entered)
     return violations(
         wronged,
         view=sf.col("by.view"),
@@ -75,7 +82,7 @@ def overtaken(evidence: Evidence) -> DataFrame:
 def inversions(evidence: Evidence) -> DataFrame:
     """Messages that a less urgent one left before, whatever the run promised: run, priority and how many.
 
-    For a plain or an ageing run this is a measurement, not a fault.
+    For a plain or an ageing run this is a measurement, not a fault. Some message must have been queued.
     """
     entered = queue(evidence).withColumn("rank", -sf.col("priority").cast("long"))
     walked = walk(entered, evidence.priorities)
@@ -121,11 +128,14 @@ def walk(entered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
     )
 
 
-def find_wronged(entered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
+def find_wronged(entered: DataFrame, priorities: tuple[int, ...], ageless: bool = False) -> DataFrame:
     """The rows of `entered` that were wronged; `by` is the rank and the step of one that wronged them."""
     walked = walk(entered, priorities)
-    doubtful = walked.where("in_doubt and by.rank <= rank").drop("by")
-    return walked.where("by.rank > rank").unionByName(compare(doubtful, entered)).drop("in_doubt")
+    wronged = walked.where("by.rank > rank")
+    if not ageless:
+        doubtful = walked.where("in_doubt and by.rank <= rank").drop("by")
+        wronged = wronged.unionByName(compare(doubtful, entered))
+    return wronged.drop("in_doubt")
 
 
 def compare(doubtful: DataFrame, entered: DataFrame) -> DataFrame:

@@ -15,34 +15,45 @@ A member that stopped early has broken no order: that is for Agreement.
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.checks.violation import names, violations
-from priocast.pipeline.evidence import Evidence, odd_messages
+from priocast.pipeline.checks.violation import names, together, violations
+from priocast.pipeline.evidence import Evidence
 from priocast.pipeline.sources import message_id
 from priocast.trace.schema import DELIVERED
+
+_VIEWS_SCHEMA = "run string, view long, first_position long"
 
 
 def find(evidence: Evidence) -> DataFrame:
     """Every place where the order is not one order."""
-    doubtful = evidence.deliveries.join(sf.broadcast(doubtful_views(evidence)), ["run", "view"])
-    return conflicts(doubtful).unionByName(unfilled(doubtful)).unionByName(steps_back(evidence.events))
+    parts = [steps_back(evidence.events)]
+    doubtful = doubtful_views(evidence).collect()
+    if doubtful:
+        searched = evidence.events.sparkSession.createDataFrame(doubtful, _VIEWS_SCHEMA)
+        deliveries = evidence.deliveries.join(sf.broadcast(searched), ["run", "view"])
+        parts += [conflicts(deliveries), unfilled(deliveries)]
+    return together(evidence, parts)
 
 
 def doubtful_views(evidence: Evidence) -> DataFrame:
     """Views with odd messages, or whose messages do not fill the positions from the view's first on."""
-    odd = odd_messages(evidence).select("run", sf.explode(sf.array("view", "view_last")).alias("view"))
-    filled = (sf.min("position") == sf.col("first_position")) & (
-        sf.max("position") - sf.min("position") + 1 == sf.count(sf.lit(1))
+    filled = (
+        (sf.min("position") == sf.col("first_position"))
+        & (sf.max("position") - sf.min("position") + 1 == sf.count(sf.lit(1)))
+        & (sf.count_distinct("position") == sf.count(sf.lit(1)))
     )
+    whole = evidence.ledger.where("deliveries > 0 and not odd")
     sparse = (
-        evidence.ledger.where(sf.col("deliveries") > 0)
-        .join(evidence.views, ["run", "view"])
+        whole.join(evidence.views, ["run", "view"])
         .groupBy("run", "view", "first_position")
         .agg(filled.alias("filled"))
-        .where(~sf.col("filled"))
+        .where("not filled")
         .select("run", "view")
     )
-    doubtful = odd.unionByName(sparse).distinct()
-    return doubtful.join(evidence.views.select("run", "view", "first_position"), ["run", "view"])
+    if any(counted.odd for counted in evidence.census):
+        odd = evidence.ledger.where("odd")
+        both = odd.select("run", sf.explode(sf.array("view", "view_last")).alias("view"))
+        sparse = sparse.unionByName(both).distinct()
+    return sparse.join(evidence.views, ["run", "view"]).select("run", "view", "first_position")
 
 
 def conflicts(deliveries: DataFrame) -> DataFrame:

@@ -1,7 +1,14 @@
 """What every check returns: violations, one row each, that say where to look."""
 
+from collections.abc import Iterable
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
+
+from priocast.pipeline.evidence import Evidence
+
+_SCHEMA = "run string, view long, position long, messages array<string>, members array<string>, detail string"
 
 
 def violations(
@@ -16,6 +23,12 @@ def violations(
         members.cast("array<string>").alias("members"),
         detail.alias("detail"),
     )
+
+
+def together(evidence: Evidence, parts: Iterable[DataFrame]) -> DataFrame:
+    """All that the parts of a check found. Without a part there is nothing, and nothing to compute."""
+    nothing = evidence.events.sparkSession.createDataFrame([], _SCHEMA)
+    return reduce(DataFrame.unionByName, parts, nothing)
 
 
 def names(members: str | Column) -> Column:

@@ -24,7 +24,7 @@ def draw_distributions(times: Sequence[DeliveryTime]) -> Figure:
     """One panel a run: which share of each priority's messages was delivered within how long."""
     runs = list(dict.fromkeys(time.run for time in times))
     colours = colours_of_priorities(time.priority for time in times)
-    figure, panels = new_figure(3.8, columns=len(runs))
+    figure, panels = new_figure(3.8, panels=len(runs))
     for run, axes in zip(runs, panels, strict=True):
         for time in sorted((time for time in times if time.run == run), key=lambda time: -time.priority):
             shares, within_ms = zip(*time.curve, strict=True)
@@ -37,6 +37,7 @@ def draw_distributions(times: Sequence[DeliveryTime]) -> Figure:
         axes.set_title(run)
         axes.set_xlabel("delivery time (ms, logarithmic)")
         use_log_milliseconds(axes, "x")
+        axes.tick_params(axis="x", labelsize=8.5, labelbottom=True)
         axes.set_ylim(0, 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1))
     panels[0].set_ylabel("messages delivered within")

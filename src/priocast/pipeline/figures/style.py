@@ -17,10 +17,11 @@ Data = TypeVar("Data")
 
 INK = "#24303c"
 _WIDTH = 10.4
+_PANELS_PER_ROW = 3
 # Okabe and Ito's palette: told apart by colour-blind readers, too.
 _RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 # From calm to alarming, by how urgent; in between for priorities without a name.
-_URGENCY_COLOURS = ("#8d99a6", "#5b8fb9", "#3c9d8f", "#e0a030", "#d1495b", "#8f1d3f")
+_URGENCY_COLOURS = ("#8d99a6", "#5b8fb9", "#3c9d8f", "#e0a030", "#e8743b", "#d7263d")
 _SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 10.5,
@@ -70,11 +71,16 @@ def styled(draw: Callable[[Sequence[Data]], Figure]) -> Callable[[Sequence[Data]
     return draw_styled
 
 
-def new_figure(height: float, columns: int = 1) -> tuple[Figure, Sequence[Axes]]:
-    """A figure as wide as the page, with one row of panels that share their axes' ranges."""
-    figure = Figure(figsize=(_WIDTH, height), layout="constrained")
-    panels = figure.subplots(1, columns, sharex=True, sharey=True, squeeze=False)
-    return figure, list(panels[0])
+def new_figure(height: float, panels: int = 1) -> tuple[Figure, Sequence[Axes]]:
+    """A figure as wide as the page, with panels that share their axes' ranges, three in a row at most."""
+    columns = min(panels, _PANELS_PER_ROW)
+    rows = -(-panels // columns)
+    figure = Figure(figsize=(_WIDTH, height * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
+    spare = list(grid.flat)[panels:]
+    for axes in spare:
+        axes.remove()
+    return figure, list(grid.flat)[:panels]
 
 
 def use_log_milliseconds(axes: Axes, axis: str) -> None:
@@ -82,7 +88,7 @@ def use_log_milliseconds(axes: Axes, axis: str) -> None:
     axes.set(**{f"{axis}scale": "log"})
     chosen = axes.xaxis if axis == "x" else axes.yaxis
     chosen.set_major_locator(LogLocator(base=10, numticks=12))
-    chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    chosen.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     chosen.set_minor_formatter(NullFormatter())
 
 

@@ -26,6 +26,8 @@ class Inversions:
 
 def count_inversions(evidence: Evidence) -> list[Inversions]:
     """The inversions of each run and priority that went through an orderer's queue."""
+    if not any(counted.queue_entries for counted in evidence.census):
+        return []
     overtaken = {(row["run"], row["priority"]): row["overtaken"] for row in inversions(evidence).collect()}
     return [
         Inversions(

@@ -1,0 +1,50 @@
+"""`priocast report` writes one page and says where it is."""
+
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from pipeline.mutants import delivery_dropped
+from pipeline.sample_runs import play
+from priocast.cli import report
+from priocast.core.errors import UnreadableTrace
+
+app = typer.Typer(rich_markup_mode="rich")
+app.command(epilog=report.EXAMPLES)(report.report)
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "150", "NO_COLOR": "1"})
+
+
+@pytest.mark.spark
+def test_page_is_written_and_named(tmp_path: Path) -> None:
+    play(ticks=5).write(tmp_path / "runs")
+    out = tmp_path / "page.html"
+    result = invoke(str(tmp_path / "runs"), "--out", str(out))
+    assert result.exit_code == 0
+    assert "The report is in" in result.stdout
+    assert "All 5 promises were kept." in out.read_text()
+
+
+@pytest.mark.spark
+def test_page_of_a_bad_run_is_written_and_the_exit_code_says_so(tmp_path: Path) -> None:
+    delivery_dropped(play(batch_max=1)).run.write(tmp_path / "runs")
+    out = tmp_path / "page.html"
+    result = invoke(str(tmp_path / "runs"), "--out", str(out))
+    assert result.exit_code == 1
+    assert "broken 1 times" in out.read_text()
+
+
+def test_bad_input_leaves_no_page(tmp_path: Path) -> None:
+    result = invoke(str(tmp_path), "--out", str(tmp_path / "page.html"))
+    assert isinstance(result.exception, UnreadableTrace)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_has_examples() -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    assert "priocast report runs/demo" in result.stdout

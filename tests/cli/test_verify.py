@@ -1,0 +1,65 @@
+"""`priocast verify` says what holds, names what does not, and exits accordingly."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from pipeline.mutants import PLACE, delivery_swapped_in_time
+from pipeline.sample_runs import play
+from priocast.cli import verify
+from priocast.core.errors import UnreadableTrace
+
+app = typer.Typer(rich_markup_mode="rich")
+app.command(epilog=verify.EXAMPLES)(verify.verify)
+
+
+def invoke(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "150", "NO_COLOR": "1"})
+
+
+@pytest.mark.spark
+def test_good_run_is_said_to_be_good_with_what_was_checked(tmp_path: Path) -> None:
+    run = play(ticks=5)
+    run.write(tmp_path)
+    result = invoke(str(tmp_path))
+    assert result.exit_code == 0
+    assert f"All 5 promises hold ({len(run.rows):,} events of 1 run checked)" in result.stdout
+
+
+@pytest.mark.spark
+def test_bad_run_is_named_with_its_place(tmp_path: Path) -> None:
+    mutant = delivery_swapped_in_time(play(batch_max=1))
+    mutant.run.write(tmp_path)
+    result = invoke(str(tmp_path), "--limit", "1")
+    assert result.exit_code == 1
+    assert "sample: Total order is broken at 1 place" in result.stdout
+    assert f"view 1, position {PLACE}  {mutant.named.messages[0]}" in result.stdout
+    assert "b#1 delivered it after it had reached position" in result.stdout
+    assert "1 of 5 promises are broken" in result.stdout
+
+
+@pytest.mark.spark
+def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
+    delivery_swapped_in_time(play(batch_max=1)).run.write(tmp_path)
+    result = invoke(str(tmp_path), "--json")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert document["holds"] is False
+    (broken,) = [verdict for verdict in document["verdicts"] if not verdict["holds"]]
+    assert (broken["property"], broken["examples"][0]["position"]) == ("Total order", PLACE)
+
+
+def test_bad_input_is_a_priocast_error(tmp_path: Path) -> None:
+    """The command line's main turns these into one line and exit code 2."""
+    result = invoke(str(tmp_path / "nowhere"))
+    assert isinstance(result.exception, UnreadableTrace)
+
+
+def test_help_has_examples_and_needs_no_spark() -> None:
+    result = invoke("--help")
+    assert result.exit_code == 0
+    assert "priocast verify runs/demo" in result.stdout
+    assert "local[*]" in result.stdout

@@ -1,0 +1,61 @@
+"""Outcomes as the pipeline makes them, without running it."""
+
+from pathlib import Path
+
+from pipeline.sample_runs import play
+from priocast.pipeline.evidence import Census
+from priocast.pipeline.outcome import Outcome
+from priocast.pipeline.sources import Run
+from priocast.pipeline.tables.delivery_time import DeliveryTime
+from priocast.pipeline.tables.inversions import Inversions
+from priocast.pipeline.tables.queue_depth import QueueDepth
+from priocast.pipeline.tables.throughput import Throughput
+from priocast.pipeline.verdicts import Verdict, Violation
+
+WICKED = "<script>alert('&')</script>"
+_SHARES = (0.0, 0.5, 0.99, 1.0)
+
+
+def verdict(run: str, violations: int = 0, promised: bool = True) -> Verdict:
+    example = Violation(1, 7, ("a#1/0/3",), ("b#1",), f"b#1 did it {WICKED}")
+    return Verdict(
+        run=run,
+        property="Total order",
+        says="the same order everywhere",
+        promised=promised,
+        examined=1200,
+        unit="deliveries",
+        violations=violations,
+        examples=(example,) * min(violations, 2),
+        holds=not violations,
+    )
+
+
+def delivery_time(run: str, priority: int, scale_ms: float) -> DeliveryTime:
+    curve = tuple((share, scale_ms * share) for share in _SHARES)
+    return DeliveryTime(
+        run,
+        priority,
+        100,
+        scale_ms / 2,
+        scale_ms / 4,
+        scale_ms / 2,
+        scale_ms / 1.5,
+        scale_ms,
+        scale_ms,
+        curve,
+    )
+
+
+def outcome(*runs: str, violations: int = 0) -> Outcome:
+    return Outcome(
+        runs=tuple(Run(Path("runs") / run, play(run=run, ticks=1).manifest, (), 5000) for run in runs),
+        census=tuple(Census(run, level, 10, 10, 40, 10, 0, 0, 0, 0) for run in runs for level in (32, 224)),
+        verdicts=tuple(verdict(run, violations) for run in runs),
+        delivery_times=tuple(
+            delivery_time(run, level, 900.0 / (level + 1)) for run in runs for level in (224, 32)
+        ),
+        throughputs=tuple(Throughput(run, "b#1", 812.4, 0.1, (700.0, 900.0)) for run in runs),
+        queue_depths=tuple(QueueDepth(run, "a#1", 0.1, (3, 90)) for run in runs),
+        inversions=tuple(Inversions(run, 224, 10, 4) for run in runs),
+    )

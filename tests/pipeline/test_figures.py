@@ -1,0 +1,59 @@
+"""Figures can be drawn of anything that the tables can hold, and take the colour of the page."""
+
+from xml.etree import ElementTree
+
+import pytest
+from matplotlib.figure import Figure
+
+from pipeline.outcomes import delivery_time, outcome
+from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
+from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
+from priocast.pipeline.figures.style import (
+    INK,
+    colours_of_priorities,
+    colours_of_runs,
+    render_png,
+    render_svg,
+)
+
+TWO = outcome("plain", "prioritised")
+FIGURES = {
+    "distributions": lambda: draw_distributions(TWO.delivery_times),
+    "p99": lambda: draw_p99(TWO.delivery_times),
+    "throughput": lambda: draw_throughput(TWO.throughputs),
+    "queue depth": lambda: draw_queue_depth(TWO.queue_depths),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_is_labelled_and_renders(name: str) -> None:
+    figure: Figure = FIGURES[name]()
+    assert all(axes.get_xlabel() or name == "p99" for axes in figure.axes)
+    assert figure.axes[0].get_ylabel()
+    svg = render_svg(figure)
+    assert ElementTree.fromstring(svg).tag.endswith("svg")  # noqa: S314 (our own drawing)
+    assert "currentColor" in svg
+    assert INK not in svg
+    assert render_png(figure).startswith(b"\x89PNG")
+
+
+def test_one_run_of_one_priority_that_took_no_time_can_be_drawn() -> None:
+    times = [delivery_time("only", 96, 0.0)]
+    assert render_svg(draw_distributions(times))
+    assert render_svg(draw_p99(times))
+
+
+def test_priority_that_only_one_run_has_leaves_a_gap() -> None:
+    times = [delivery_time("one", 96, 1.0), delivery_time("other", 96, 1.0), delivery_time("other", 224, 1.0)]
+    (axes,) = draw_p99(times).axes
+    assert len(axes.patches) == 3
+
+
+def test_runs_and_priorities_keep_their_colours() -> None:
+    assert colours_of_runs(["x", "y", "x"]) == {
+        "x": colours_of_runs(["x"])["x"],
+        "y": colours_of_runs("xy")["y"],
+    }
+    colours = colours_of_priorities([224, 32, 96])
+    assert len(set(colours.values())) == 3
+    assert colours_of_priorities(range(256)).keys() == set(range(256))

@@ -1,0 +1,63 @@
+"""The report is one whole file that needs nothing else, and nothing in it is taken for markup."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+from pipeline.outcomes import WICKED, outcome
+from priocast.pipeline.report import render_page, write_report
+
+VOID = {"meta", "br"}
+
+
+class Nesting(HTMLParser):
+    """Checks that what is opened is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_page_is_well_formed_and_loads_nothing() -> None:
+    page = render_page(outcome("plain", "prioritised"), Path("runs"))
+    nesting = Nesting()
+    nesting.feed(page)
+    assert nesting.open == []
+    assert not re.search(r"<(script|link|iframe|img)\b|@import|\bsrc=|url\((?!#)", page)
+    outside = {
+        link for link in re.findall(r'(?:href|xlink:href)="([^"]*)"', page) if not link.startswith("#")
+    }
+    assert outside == set()
+    assert "prefers-color-scheme: dark" in page
+
+
+def test_good_runs_are_said_to_be_good() -> None:
+    page = render_page(outcome("plain", "prioritised"), Path("my runs"))
+    assert "All 2 promises were kept." in page
+    assert "10,000 recorded events of 2 runs" in page
+    assert "priocast verify &#x27;my runs&#x27;" in page
+
+
+def test_violations_are_listed_and_escaped() -> None:
+    page = render_page(outcome("one", violations=5), Path("runs"))
+    assert "1 of 1 promises were broken" in page
+    assert "broken 5 times" in page
+    assert "a#1/0/3" in page
+    assert WICKED not in page
+    assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;" in page
+
+
+def test_report_is_written_whole_and_replaces_the_old_one(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "report.html"
+    assert write_report(outcome("one"), Path("runs"), path) == path
+    first = path.read_text()
+    write_report(outcome("one", violations=1), Path("runs"), path)
+    assert path.read_text() != first
+    assert [child.name for child in path.parent.iterdir()] == ["report.html"]

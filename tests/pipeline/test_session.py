@@ -1,0 +1,50 @@
+"""There is one session, and what cannot be a session is said in one line."""
+
+import subprocess
+import sys
+
+import pytest
+from pyspark.sql import SparkSession
+
+from priocast.pipeline.session import spark_session
+
+pytestmark = pytest.mark.spark
+
+OPEN_TWICE = """
+from priocast.pipeline.session import spark_session
+for master in ("local[1]", "local[2]"):
+    with spark_session(master) as spark:
+        print(spark.sparkContext.master, spark.conf.get("spark.sql.session.timeZone"))
+"""
+OPEN_NOWHERE = """
+from priocast.core.errors import InvalidOption
+from priocast.pipeline.session import spark_session
+try:
+    with spark_session("nowhere"):
+        pass
+except InvalidOption as error:
+    print(error)
+"""
+
+
+def run_python(program: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=200, check=False
+    )
+
+
+def test_open_session_is_used_and_left_open(spark: SparkSession) -> None:
+    with spark_session("local[1]") as again:
+        assert again is spark
+    assert spark.range(3).count() == 3
+
+
+def test_sessions_can_follow_each_other() -> None:
+    done = run_python(OPEN_TWICE)
+    assert (done.stdout.splitlines(), done.stderr) == (["local[1] UTC", "local[2] UTC"], "")
+
+
+def test_bad_master_is_said_in_one_line() -> None:
+    done = run_python(OPEN_NOWHERE)
+    assert done.stdout.startswith("Spark cannot run on master 'nowhere': ")
+    assert done.stdout.count("\n") == 1

@@ -1,0 +1,55 @@
+"""The pipeline in one call."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.mutants import delivery_dropped
+from pipeline.sample_runs import play
+from priocast.core.errors import UnreadableTrace
+from priocast.pipeline import study_runs, verify_runs
+
+pytestmark = pytest.mark.spark
+
+
+def test_study_judges_measures_and_reports(spark: SparkSession, tmp_path: Path) -> None:
+    play(run="plain", prioritised=False, ticks=10).write(tmp_path / "runs")
+    play(run="strict", ticks=10).write(tmp_path / "runs")
+    lines: list[str] = []
+    outcome = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html", progress=lines.append)
+    assert outcome.broken == ()
+    assert outcome.report == tmp_path / "report.html"
+    assert "All 9 promises were kept." in outcome.report.read_text()
+    assert {time.run for time in outcome.delivery_times} == {"plain", "strict"}
+    assert [throughput.run for throughput in outcome.throughputs] == ["plain", "strict"]
+    assert [depth.process for depth in outcome.queue_depths] == ["a#1", "a#1"]
+    assert sum(of.overtaken for of in outcome.inversions if of.run == "strict") == 0
+    assert lines[0] == "starting Spark"
+    assert "checked Agreement" in lines
+
+
+def test_run_without_messages_breaks_no_promise(spark: SparkSession, tmp_path: Path) -> None:
+    play(ticks=0).write(tmp_path / "runs")
+    outcome = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html")
+    assert outcome.broken == ()
+    assert {verdict.examined for verdict in outcome.verdicts} == {0}
+    assert outcome.delivery_times == ()
+    assert outcome.inversions == ()
+
+
+def test_broken_promise_is_in_the_outcome(spark: SparkSession, tmp_path: Path) -> None:
+    delivery_dropped(play(batch_max=1)).run.write(tmp_path)
+    verification = verify_runs(tmp_path, examples_max=1)
+    assert [verdict.property for verdict in verification.broken] == ["Agreement"]
+
+
+def test_damage_that_only_spark_sees_is_said(spark: SparkSession, tmp_path: Path) -> None:
+    """The footer is whole, the pages are not."""
+    segment = next((play(ticks=5).write(tmp_path) / "events").glob("*.parquet"))
+    content = bytearray(segment.read_bytes())
+    content[4:400] = bytes(396)
+    segment.write_bytes(content)
+    with pytest.raises(UnreadableTrace, match=str(tmp_path)) as raised:
+        verify_runs(tmp_path)
+    assert "\n" not in str(raised.value)
