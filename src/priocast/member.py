@@ -174,6 +174,11 @@ class Member:
         self.links[peer].reconnected(now)
 
     @property
+    def has_timers(self) -> bool:
+        """Whether the protocol has set a timer."""
+        return bool(self._timers)
+
+    @property
     def deadline(self) -> int | None:
         """When `tick` has something to do next."""
         times = [link.deadline for link in self.links.values()]

@@ -4,11 +4,11 @@
     A ◀── ack 5,7 ── B      everything up to 5, and 7
 
 The receiver hands bodies over in order and keeps later ones until the gap closes. The sender keeps a body
-until it is acknowledged, sends it again when three later ones overtook it or when it is overdue (after a
-time that follows the measured round trips and doubles while nothing comes back), and keeps at most a window
-of frames under way; the rest waits. The window grows with what arrives at the first try and halves when
-frames are overdue, so a way that is merely slow is not filled with copies. Whoever sees `congested` should stop handing over more, because what
-waits here can no longer be overtaken.
+until it is acknowledged, and sends it again when three later ones overtook it or when it is overdue: after a
+time that follows the measured round trips and doubles while nothing comes back. At most a window of frames is
+under way; the rest waits. The window grows with what arrives at the first try and halves when frames are
+overdue, so a way that is merely slow is not filled with copies. Whoever sees `congested` should stop handing
+over more, because what waits here can no longer be overtaken.
 
 State is bounded on both sides: by the window, and by `backlog_bytes_max`, above which the peer is given up.
 """
@@ -189,6 +189,8 @@ class FifoLink:
                 self._transmit_again(sequence, under_way, now)
 
     def _on_acknowledged(self, acknowledged: int, selective: int, now: int) -> None:
+        if not selective and acknowledged == self._acknowledged:
+            return
         progress = acknowledged > self._acknowledged
         for sequence in range(self._acknowledged + 1, acknowledged + 1):
             self._forget(sequence, now)

@@ -36,6 +36,9 @@ class Kind(IntEnum):
     GOODBYE = 5
 
 
+_KINDS = {kind.value: kind for kind in Kind}
+
+
 def hash_of(name: str) -> int:
     """Eight bytes that stand for a name in the header."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
@@ -128,10 +131,10 @@ class FrameReader:
             raise ForeignFrame(f"a frame of {length:,} bytes is over the limit of {FRAME_BYTES_MAX:,}")
         if self._expected is not None and (group, sender, incarnation) != self._expected:
             raise ForeignFrame("a frame names another group or sender than the connection's introduction")
-        try:
-            return Kind(kind), length, sequence, acknowledged, selective
-        except ValueError:
-            raise ForeignFrame(f"a frame is of unknown kind {kind}") from None
+        known = _KINDS.get(kind)
+        if known is None:
+            raise ForeignFrame(f"a frame is of unknown kind {kind}")
+        return known, length, sequence, acknowledged, selective
 
     def _keep_rest(self, start: int) -> None:
         rest = self._end - start

@@ -93,7 +93,7 @@ class _Accepted(_Connection):
 
     def frames(self, frames: list[tuple[Kind, Frame]]) -> None:
         if self.peer is None and frames:
-            (kind, frame), *frames = frames
+            kind, frame = frames.pop(0)
             if kind is not Kind.HELLO:
                 raise ForeignFrame("a peer did not introduce itself first")
             self._welcome(self.introduction_in(frame.body))

@@ -87,10 +87,13 @@ class Group:
             stretch = node.head() or await node.wait_head()
             batch, payloads, position = stretch.batch, stretch.payloads, stretch.position
             sender, level, first, priorities = batch.sender, batch.level, batch.first, batch.priorities
-            settlements = node.settlements
-            node.be_due()
+            settlements, last = node.settlements, batch.count - 1
+            if stretch.taken < last:
+                node.be_due()
             for index in range(stretch.taken, batch.count):
                 node.taken += 1
+                if index == last:
+                    node.settle()
                 priority = priorities[index] if priorities else level
                 message = Message(sender, level, first + index, priority, payloads[index])
                 yield Delivery(message, position + index)
@@ -104,8 +107,8 @@ class Group:
             stretch = node.head() or await node.wait_head()
             batch, taken = stretch.batch, stretch.taken
             payloads = stretch.payloads[taken:] if taken else stretch.payloads
-            node.be_due()
             node.taken += len(payloads)
+            node.settle()
             yield DeliveredBatch(
                 batch.sender,
                 batch.level,

@@ -239,6 +239,10 @@ class Node:
 
     def _due_turn(self) -> None:
         self._turn_is_due = False
+        self.settle()
+
+    def settle(self) -> None:
+        """Tell the member what the application took, and let it act."""
         if self._closed is None:
             now = time.monotonic_ns()
             try:
@@ -281,9 +285,18 @@ class Node:
             self._consumable.set_result(None)
 
     def _set_timer(self, now: int) -> None:
-        """Be there at the member's deadline; a timer that comes too early does no harm."""
+        """Be there at the member's deadline; a timer that comes too early does no harm.
+
+        Links have none that is closer than an acknowledgement's: a timer that is never further away need not
+        be set anew for them.
+        """
+        if self._timer is not None and not self.member.has_timers:
+            return
         deadline = self.member.deadline
-        if deadline is not None and (self._timer is None or deadline < self._timer_at):
+        if deadline is None:
+            return
+        deadline = min(deadline, now + self._network.link_options.acknowledge_after_ns)
+        if self._timer is None or deadline < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
             self._timer_at = deadline
