@@ -145,18 +145,25 @@ class Member:
         return self._restless or bool(self._to_myself) or self._assembler.count > 0
 
     def turn(self, now: int) -> None:
-        """All that was ready has been handed over: act on it."""
+        """All that was ready has been handed over: act on it until nothing is left to do."""
+        self.act(now)
+        while self.restless:
+            self.act(now)
+
+    def act(self, now: int) -> None:
+        """One step of a turn; what comes of it can be transmitted before the next one.
+
+        A packet to all waits for the next step at its own sender: the others should not wait for that.
+        """
         self._restless = False
         for batch in self._assembler.close():
             if self._observer is not None:
                 self._observer.broadcast(batch, now, self._protocol.backlog)
             self._step(Broadcast(batch), now)
-        more = True
-        while more or self._to_myself:
-            while self._to_myself:
-                self._on_packet(self.me, self._to_myself.popleft(), now)
-            self._note_congestion(now)
-            more = self._step(_TURN, now)
+        for _ in range(len(self._to_myself)):
+            self._on_packet(self.me, self._to_myself.popleft(), now)
+        self._note_congestion(now)
+        self._restless |= self._step(_TURN, now)
 
     def tick(self, now: int) -> None:
         """Do what is due at this time; a turn should follow."""

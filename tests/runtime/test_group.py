@@ -225,7 +225,7 @@ def test_a_fault_of_our_own_stops_the_member_and_says_so(
         faults: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(str(context)))
         async with groups(network, 2) as members:
-            monkeypatch.setattr(members[0]._node.member, "turn", lambda _: 1 // 0)
+            monkeypatch.setattr(members[0]._node.member, "act", lambda _: 1 // 0)
             await members[0].broadcast(b"x")
             with pytest.raises(priocast.GroupClosed, match="a fault of a itself: ZeroDivisionError"):
                 await take(members[0], 1)

@@ -259,20 +259,23 @@ class Node:
         """
         member = self.member
         acted = member.restless or answered is not None
-        if member.restless:
-            member.turn(now)
+        while True:
+            if member.restless:
+                member.act(now)
+            if answered is not None:
+                self._transmit(answered, member.links[answered])
+            for peer, link in member.links.items():
+                if link.frames:
+                    self._transmit(peer, link)
+                    acted = True
+            if not member.restless:
+                break
+        if acted:
+            self._set_timer(now)
             if self._line and self._line.let_in(member):
                 self.be_due()
             if self._consumable is not None and member.head() is not None:
                 self._wake()
-        if answered is not None:
-            self._transmit(answered, member.links[answered])
-        for peer, link in member.links.items():
-            if link.frames:
-                self._transmit(peer, link)
-                acted = True
-        if acted:
-            self._set_timer(now)
 
     def _transmit(self, peer: ProcessId, link: FifoLink) -> None:
         if link.frames:
