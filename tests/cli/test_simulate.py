@@ -10,9 +10,8 @@ from typer.testing import CliRunner, Result
 from priocast.cli.simulate import EXAMPLES, parse_seeds, simulate
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer_ub import SequencerUb
+from priocast.protocols.sequencer_ub import Ordered, SequencerUb
 from priocast.trace.run_directory import read_manifest
 
 app = typer.Typer()
@@ -53,13 +52,13 @@ def test_hashes_are_a_line_a_seed(tmp_path: Path) -> None:
 
 def test_violation_exits_with_1_and_says_how_to_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(SequencerUb):
-        def _on_ordered(self, sender: ProcessId, position: int, batches: tuple[Batch, ...]) -> None:
-            super()._on_ordered(sender, position, batches[::-1])
+        def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+            super()._on_ordered(sender, Ordered(ordered.position, ordered.batches[::-1]))
 
     monkeypatch.setitem(PROTOCOLS, "sequencer-ub", Broken)
     result = run("--seeds", "0:8", "--jobs", "1", "--order", "sequencer-ub")
     assert result.exit_code == 1
-    assert "FIFO order violated" in result.output
+    assert "FIFO among equals violated" in result.output
     assert "replay: priocast simulate --seeds" in result.output and "--order sequencer-ub" in result.output
 
 

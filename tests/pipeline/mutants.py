@@ -115,7 +115,7 @@ def fifo_stepped_back(run: SampleRun) -> Mutant:
         if row.event == DELIVERED and id_of(row) == id_of(first._replace(first=first.first + 1))
     )
     changed = run.changed(_exchanging_in_order(first, second))
-    return Mutant(changed, Named("FIFO order", PLACE, (id_of(second),), (f"{first.sender}#1",)))
+    return Mutant(changed, Named("FIFO among equals", PLACE, (id_of(second),), (f"{first.sender}#1",)))
 
 
 def priority_inverted(run: SampleRun) -> Mutant:
@@ -131,7 +131,7 @@ def priority_inverted(run: SampleRun) -> Mutant:
         ranks = [policy.rank(row.level, row.time_ns) for row in (first, second)]
         if max(first.step, second.step) < ahead.step and ranks[0] < ranks[1]:
             changed = run.changed(_exchanging_in_order(ahead, behind))
-            named = Named("Priority accounting", position, (id_of(ahead), id_of(behind)), ("a#1",))
+            named = Named("Priority", position, (id_of(ahead), id_of(behind)), ("a#1",))
             return Mutant(changed, named)
     raise AssertionError("the run has a backlog")
 
@@ -144,7 +144,7 @@ def never_ordered(run: SampleRun) -> Mutant:
     )
     after = [row for row in run.rows if row.event == SENT and row.position >= 0 and row.step > urgent.step]
     worst = max((row for row in after if row.level < urgent.level), key=lambda row: (-row.level, row.step))
-    named = Named("Priority accounting", worst.position, (id_of(urgent), id_of(worst)), ("a#1",))
+    named = Named("Priority", worst.position, (id_of(urgent), id_of(worst)), ("a#1",))
     return Mutant(run.changed(_without(leave)), named)
 
 
@@ -152,7 +152,7 @@ def ordered_out_of_nowhere(run: SampleRun) -> Mutant:
     """The orderer gives a position to a message that it never received."""
     row = _delivery(run, "a", PLACE)
     there = next(other for other in run.rows if _enters(other) and id_of(other) == id_of(row))
-    return Mutant(run.changed(_without(there)), Named("Priority accounting", PLACE, (id_of(row),), ("a#1",)))
+    return Mutant(run.changed(_without(there)), Named("Priority", PLACE, (id_of(row),), ("a#1",)))
 
 
 def member_left(run: SampleRun) -> SampleRun:

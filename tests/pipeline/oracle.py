@@ -41,8 +41,8 @@ def expected_places(run: SampleRun) -> dict[str, list[Place]]:
         "Integrity": [*repeated(deliveries), *never_broadcast(deliveries, _events(run, BROADCAST))],
         "Total order": [*conflicts(deliveries), *unfilled(deliveries), *steps_back(run)],
         "Agreement": disagreements(deliveries, processes),
-        "FIFO order": out_of_fifo(deliveries),
-        "Priority accounting": [*wronged(run), *out_of_nowhere(run)],
+        "FIFO among equals": out_of_fifo(deliveries),
+        "Priority": [*wronged(run), *out_of_nowhere(run)],
     }
 
 

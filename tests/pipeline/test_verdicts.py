@@ -68,9 +68,9 @@ def test_mutant_is_caught_at_its_place(verdicts: dict[tuple[str, str], Verdict],
 
 # What a mutant breaks besides: one cause may break several promises, but not any other.
 ALSO_BROKEN = {
-    "position_left_out": {"FIFO order"},
+    "position_left_out": {"FIFO among equals"},
     "delivery_repeated": {"Total order"},
-    "fifo_stepped_back": {"Priority accounting"},
+    "fifo_stepped_back": {"Priority"},
 }
 
 
@@ -83,7 +83,7 @@ def test_mutant_breaks_nothing_else(verdicts: dict[tuple[str, str], Verdict], na
 
 
 def test_plain_run_promises_no_priorities(verdicts: dict[tuple[str, str], Verdict]) -> None:
-    promised = {run: verdicts[run, "Priority accounting"].promised for run in GOOD}
+    promised = {run: verdicts[run, "Priority"].promised for run in GOOD}
     assert promised == {run: run != "plain" for run in GOOD}
 
 

@@ -6,20 +6,21 @@ for whatever is in the registry.
 
 from collections import defaultdict
 
+from priocast.core.guarantees import (
+    AGREEMENT,
+    BOUNDED_WINDOW,
+    FIFO_AMONG_EQUALS,
+    INTEGRITY,
+    LIVENESS,
+    PRIORITY,
+    TOTAL_ORDER,
+)
 from priocast.core.identity import MessageId
 from priocast.core.message import Batch
 from priocast.core.protocol import Packet
 from priocast.core.window import WINDOW_FIRST
 from priocast.protocols import PROTOCOLS
 from protocols.harness import Broadcast, Delivered, Group, Journal, Received, Sent
-
-INTEGRITY = "Integrity"
-TOTAL_ORDER = "Total order"
-AGREEMENT = "Agreement"
-FIFO = "FIFO order"
-PRIORITY = "Priority at the orderer"
-WINDOW = "Bounded window"
-LIVENESS = "Liveness"
 
 
 class Violation(AssertionError):
@@ -81,7 +82,7 @@ def check_fifo(journal: Journal, among_equals: bool) -> None:
         stream = (member, message.sender.name, message.priority if among_equals else 0)
         number = number_of[message.payload]
         if number < last.get(stream, -1):
-            raise Violation(FIFO, f"{member} delivers {message} after a later one of its sender")
+            raise Violation(FIFO_AMONG_EQUALS, f"{member} delivers {message} after a later one of its sender")
         last[stream] = number
 
 
@@ -126,12 +127,12 @@ def check_window(group: Group) -> None:
         end: int = happened.packet.position  # type: ignore[attr-defined]
         for batch in _batches(happened.packet):
             if sum(size for place, size in placed if place > slowest) >= options.window_bytes:
-                raise Violation(WINDOW, f"{batch} is ordered although the window has no bytes left")
+                raise Violation(BOUNDED_WINDOW, f"{batch} is ordered although the window has no bytes left")
             end += batch.count
             placed.append((end, len(batch.block)))
         if end - slowest > granted:
             raise Violation(
-                WINDOW, f"{end - slowest} messages are ordered and not consumed; {granted} may be"
+                BOUNDED_WINDOW, f"{end - slowest} messages are ordered and not consumed; {granted} may be"
             )
 
 

@@ -58,11 +58,6 @@ class PerfectLink(FifoLink):
 
     def __init__(self) -> None:
         super().__init__(LinkOptions())
-        self.stuck = False
-
-    @property
-    def congested(self) -> bool:
-        return self.stuck
 
     @property
     def idle(self) -> bool:
@@ -156,7 +151,7 @@ class Group:
     def settle(self, rounds_max: int) -> bool:
         """Let everything happen that can; return whether the group came to rest within so many rounds."""
         for link in self.links.values():
-            link.stuck = False
+            link.congested = False
         for _ in range(rounds_max):
             happened = len(self.journal)
             for name in self.members:

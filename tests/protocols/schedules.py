@@ -5,9 +5,10 @@ from typing import NamedTuple
 
 from hypothesis import strategies as st
 
+from priocast.core.guarantees import LIVENESS
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
-from protocols.guarantees import LIVENESS, Violation, check_all
+from protocols.guarantees import Violation, check_all
 from protocols.harness import Group
 
 MILLISECOND = 1_000_000
@@ -122,4 +123,4 @@ def _act(group: Group, action: Action, serials: "count[int]") -> None:
                 group.deliver(*links[link % len(links)], packets)
         case Jam(link):
             if perfect := list(group.links.values()):
-                perfect[link % len(perfect)].stuck ^= True
+                perfect[link % len(perfect)].congested ^= True

@@ -14,22 +14,22 @@ from hypothesis import Phase, find, settings
 
 from priocast.core.assembler import Assembler
 from priocast.core.errors import PeerFault
+from priocast.core.guarantees import (
+    AGREEMENT,
+    BOUNDED_WINDOW,
+    FIFO_AMONG_EQUALS,
+    INTEGRITY,
+    LIVENESS,
+    PRIORITY,
+    TOTAL_ORDER,
+)
 from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import Ageing, Starvation, Strict
 from priocast.protocols import sequencer_ub
 from priocast.protocols.sequencer_ub import SequencerUb
-from protocols.guarantees import (
-    AGREEMENT,
-    FIFO,
-    INTEGRITY,
-    LIVENESS,
-    PRIORITY,
-    TOTAL_ORDER,
-    WINDOW,
-    Violation,
-)
+from protocols.guarantees import Violation
 from protocols.schedules import MILLISECOND, Case, cases, check
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -207,14 +207,14 @@ def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
 
 
 MUTANTS: list[tuple[Patch, tuple[bool, Starvation], str]] = [
-    (last_in_first_out_among_equals, STRICT, FIFO),
-    (last_in_first_out_among_equals, PLAIN, FIFO),
+    (last_in_first_out_among_equals, STRICT, FIFO_AMONG_EQUALS),
+    (last_in_first_out_among_equals, PLAIN, FIFO_AMONG_EQUALS),
     (only_the_sequencer_ignores_priorities, STRICT, PRIORITY),
     (ageing_runs_backwards, AGEING, PRIORITY),
-    (the_plain_twin_honours_priorities, PLAIN, FIFO),
-    (the_sequencer_orders_at_once, STRICT, WINDOW),
-    (the_window_has_no_bytes, STRICT, WINDOW),
-    (receipt_counts_as_consumption, STRICT, WINDOW),
+    (the_plain_twin_honours_priorities, PLAIN, FIFO_AMONG_EQUALS),
+    (the_sequencer_orders_at_once, STRICT, BOUNDED_WINDOW),
+    (the_window_has_no_bytes, STRICT, BOUNDED_WINDOW),
+    (receipt_counts_as_consumption, STRICT, BOUNDED_WINDOW),
     (consumption_is_never_reported, STRICT, LIVENESS),
     (only_messages_are_worth_a_report, STRICT, LIVENESS),
     (the_loop_ends_when_nothing_is_left, STRICT, LIVENESS),

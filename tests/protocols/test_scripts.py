@@ -86,11 +86,11 @@ class ScriptRunner:
 
     def do_jam(self, link: str) -> None:
         source, target = link.split("->")
-        self.group.links[source, target].stuck = True
+        self.group.links[source, target].congested = True
 
     def do_clear(self, link: str) -> None:
         source, target = link.split("->")
-        self.group.links[source, target].stuck = False
+        self.group.links[source, target].congested = False
 
     def do_backlog(self, name: str) -> list[str]:
         return [f"{self.group.members[name].backlog} wait at {name}"]

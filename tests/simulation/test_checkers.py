@@ -150,12 +150,12 @@ def inverted(rows: list[Row]) -> tuple[list[Row], int]:
     ("mutate", "properties"),
     [
         (swapped, ["Total order"]),
-        (dropped, ["Total order", "FIFO order"]),
+        (dropped, ["Total order", "FIFO among equals"]),
         (dropped_last, ["Liveness", "Agreement"]),
-        (duplicated, ["Integrity", "Total order", "FIFO order"]),
-        (never_broadcast, ["Integrity", "Total order", "FIFO order"]),
-        (stepped_back, ["FIFO order"]),
-        (inverted, ["Priority accounting"]),
+        (duplicated, ["Integrity", "Total order", "FIFO among equals"]),
+        (never_broadcast, ["Integrity", "Total order", "FIFO among equals"]),
+        (stepped_back, ["FIFO among equals"]),
+        (inverted, ["Priority"]),
     ],
 )
 def test_mutant_is_caught_and_placed(good: list[Row], mutate: Mutate, properties: list[str]) -> None:
@@ -176,7 +176,7 @@ def test_good_run_has_no_violation(good: list[Row]) -> None:
 
 def test_smaller_window_than_the_run_had_is_violated(good: list[Row]) -> None:
     violation, *_ = findings(good, OrderingOptions(window=WINDOW - 1))
-    assert violation.property == "Ordering window" and violation.position >= 0
+    assert violation.property == "Bounded window" and violation.position >= 0
 
 
 def test_window_reports_members_that_are_behind(good: list[Row]) -> None:
@@ -188,7 +188,7 @@ def test_window_reports_members_that_are_behind(good: list[Row]) -> None:
 def test_priority_is_exact_for_every_policy(good: list[Row], starvation: Starvation) -> None:
     """A run under another policy has no place in this one: the checker ranks by the very policy."""
     violation, *_ = findings(good, OrderingOptions(starvation=starvation))
-    assert violation.property == "Priority accounting" and len(violation.messages) == 2
+    assert violation.property == "Priority" and len(violation.messages) == 2
     assert SCENARIO.ordering.starvation == Strict()
 
 

@@ -121,12 +121,12 @@ def test_what_is_no_mutant_passes_these_seeds() -> None:
 @pytest.mark.parametrize(
     ("protocol", "link", "property_name"),
     [
-        (UnstableSequencer, FifoLink, "FIFO order"),
-        (IndifferentSequencer, FifoLink, "Priority accounting"),
+        (UnstableSequencer, FifoLink, "FIFO among equals"),
+        (IndifferentSequencer, FifoLink, "Priority"),
         (TrustingDestination, HastyLink, "Total order"),
         (SequencerUb, HastyLink, "No error"),
         (TrustingDestination, RepeatingLink, "Integrity"),
-        (ReceiptCounter, FifoLink, "Ordering window"),
+        (ReceiptCounter, FifoLink, "Bounded window"),
         (HoardingSender, FifoLink, "Liveness"),
         (SequencerUb, ForgetfulLink, "Liveness"),
     ],

@@ -67,6 +67,8 @@ class Assembler:
 
 def _cuts(payloads: list[bytes]) -> list[tuple[int, int]]:
     """Where to cut payloads into batches of bounded bytes and count."""
+    if len(payloads) == 1:
+        return [(0, 1)]
     ends = list(accumulate(map(len, payloads)))
     cuts = []
     start = before = 0

@@ -74,11 +74,16 @@ class _UnderWay:
 
 
 class FifoLink:
-    """One end of the link. Frames to transmit gather in `frames`, which the driver empties."""
+    """One end of the link.
+
+    Frames to transmit gather in `frames`, which the driver empties. While something waits for the window to
+    open, the link is `congested`.
+    """
 
     def __init__(self, options: LinkOptions) -> None:
         self._options = options
         self.frames: list[Frame] = []
+        self.congested = False
         self.retransmissions = 0
         self.duplicates = 0
         # sending
@@ -98,11 +103,6 @@ class FifoLink:
         self._early: dict[int, bytes] = {}
         self._unacknowledged_frames = 0
         self._acknowledge_at: int | None = None
-
-    @property
-    def congested(self) -> bool:
-        """Whether something waits here for the window to open."""
-        return bool(self._backlog)
 
     @property
     def idle(self) -> bool:
@@ -170,6 +170,7 @@ class FifoLink:
             self._transmit(self._sequence_last, body)
             if self._retransmit_at is None:
                 self._retransmit_at = now + self._retransmit_ns
+        self.congested = bool(self._backlog)
 
     def _transmit(self, sequence: int, body: bytes) -> None:
         self.frames.append(Frame(sequence, self._received_last, self._selective(), body))

@@ -42,13 +42,16 @@ async def run_tasks(tasks: list[Task], on_progress: Callable[[int], None]) -> li
             await each.joined()
         for each in followed:
             each.go()
-        results = await asyncio.gather(*(each.follow(index, note) for index, each in enumerate(followed)))
+        async with asyncio.TaskGroup() as following:
+            ends = [following.create_task(each.follow(index, note)) for index, each in enumerate(followed)]
         for each in followed:
             await each.finish()
-        return results
+        return [end.result() for end in ends]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
     finally:
         for each in followed:
-            each.end()
+            await each.end()
 
 
 class _Followed:
@@ -104,10 +107,11 @@ class _Followed:
         if self._process.returncode:
             raise GroupClosed(f"member {self._task.member} did not end well: {words}")
 
-    def end(self) -> None:
+    async def end(self) -> None:
         """Whatever happened, leave no process behind."""
         with suppress(ProcessLookupError):
             self._process.kill()
+        await self._process.communicate()
 
     async def _last_words(self) -> str:
         assert self._process.stderr is not None

@@ -6,6 +6,7 @@ from operator import attrgetter
 
 from pyspark.sql import DataFrame
 
+from priocast.core.guarantees import AGREEMENT, FIFO_AMONG_EQUALS, INTEGRITY, PRIORITY, TOTAL_ORDER
 from priocast.pipeline.checks import agreement, fifo, integrity, priority, total_order
 from priocast.pipeline.evidence import Census, Evidence
 from priocast.trace.schema import Manifest
@@ -33,7 +34,7 @@ def _if_prioritised_by_one(manifest: Manifest) -> bool:
 
 CHECKS = (
     Check(
-        "Integrity",
+        INTEGRITY,
         "delivered at most once, only if it was broadcast, only by members of the view",
         "deliveries",
         attrgetter("deliveries"),
@@ -41,7 +42,7 @@ CHECKS = (
         _always,
     ),
     Check(
-        "Total order",
+        TOTAL_ORDER,
         "members that deliver two messages deliver them in the same order",
         "deliveries",
         attrgetter("deliveries"),
@@ -49,7 +50,7 @@ CHECKS = (
         _always,
     ),
     Check(
-        "Agreement",
+        AGREEMENT,
         "what one member of a view delivered, every member delivered",
         "messages",
         attrgetter("messages"),
@@ -57,7 +58,7 @@ CHECKS = (
         _always,
     ),
     Check(
-        "FIFO order",
+        FIFO_AMONG_EQUALS,
         "messages of one sender and level are delivered in the order of their numbers",
         "messages",
         attrgetter("messages"),
@@ -65,7 +66,7 @@ CHECKS = (
         _always,
     ),
     Check(
-        "Priority accounting",
+        PRIORITY,
         "nothing leaves the ordering queue before a waiting message that ranks ahead of it",
         "queue entries",
         attrgetter("queue_entries"),

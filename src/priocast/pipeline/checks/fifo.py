@@ -1,4 +1,4 @@
-"""FIFO order among equals: messages of one sender and level are delivered in the order of their numbers.
+"""FIFO among equals: messages of one sender and level are delivered in the order of their numbers.
 
 Checked once, on the agreed order, not per member: that members follow that order is for Total order.
 """

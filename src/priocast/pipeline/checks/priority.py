@@ -1,4 +1,4 @@
-"""Priority accounting: at the queue that decides the order, nothing leaves before what ranks ahead of it.
+"""Priority: at the queue that decides the order, nothing leaves before what ranks ahead of it.
 
 A message *h* was **wronged** by *l* if h was in the queue when l left, and h ranks ahead of l. Ranks are
 those of the run's starvation policy, from the time at which a message entered. Everything is judged by the

@@ -1,7 +1,7 @@
 """Inversions: how many messages of each priority a less urgent one was ordered before while they waited.
 
 A measurement for any run that has an orderer, plain ones too; that a prioritised run keeps its promise is for
-the check of Priority accounting, by the same definition.
+the check of Priority, by the same definition.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,6 @@
 """Agreement: what one member delivers, every member delivers."""
 
+from priocast.core.guarantees import AGREEMENT
 from priocast.simulation.checkers.checker import Checker, Key, Report, keys_of, name_of
 from priocast.trace.schema import Row
 
@@ -7,7 +8,7 @@ from priocast.trace.schema import Row
 class Agreement(Checker):
     """Counts by how many members each message was delivered."""
 
-    PROPERTY = "Agreement"
+    PROPERTY = AGREEMENT
 
     def __init__(self, report: Report, members: tuple[str, ...]) -> None:
         super().__init__(report)

@@ -1,8 +1,9 @@
-"""FIFO order: each member delivers a sender's messages of one level in the order of their numbers.
+"""FIFO among equals: each member delivers a sender's messages of one level in the order of their numbers.
 
 In a plain group everything is on one level, so there this holds without exception.
 """
 
+from priocast.core.guarantees import FIFO_AMONG_EQUALS
 from priocast.simulation.checkers.checker import Checker, Report, keys_of, name_of
 from priocast.trace.schema import Row
 
@@ -10,7 +11,7 @@ from priocast.trace.schema import Row
 class Fifo(Checker):
     """Counts what each member has delivered of each sender and level."""
 
-    PROPERTY = "FIFO order"
+    PROPERTY = FIFO_AMONG_EQUALS
 
     def __init__(self, report: Report) -> None:
         super().__init__(report)

@@ -1,5 +1,6 @@
 """Integrity: a message is delivered at most once, only if it was broadcast, and as it was broadcast."""
 
+from priocast.core.guarantees import INTEGRITY
 from priocast.core.message import Message
 from priocast.simulation.checkers.checker import Checker, Key, Report, keys_of, name_of
 from priocast.simulation.workload import payload_of
@@ -9,7 +10,7 @@ from priocast.trace.schema import Row
 class Integrity(Checker):
     """Remembers what was broadcast, and what each member delivered."""
 
-    PROPERTY = "Integrity"
+    PROPERTY = INTEGRITY
 
     def __init__(self, report: Report) -> None:
         super().__init__(report)

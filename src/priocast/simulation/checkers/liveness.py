@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from priocast.core.guarantees import LIVENESS
 from priocast.simulation.checkers.checker import Checker, Report
 from priocast.simulation.network import HEADER_BYTES
 from priocast.simulation.scenario import MICROSECOND, MILLISECOND, Scenario
@@ -15,7 +16,7 @@ SETTLE_MS = 3_000
 class Liveness(Checker):
     """Counts what each member has delivered of each sender; the run is stopped at `deadline_ns`."""
 
-    PROPERTY = "Liveness"
+    PROPERTY = LIVENESS
 
     def __init__(self, report: Report, members: tuple[str, ...], expected: dict[str, int]) -> None:
         super().__init__(report)

@@ -1,4 +1,4 @@
-"""Priority accounting: what the orderer lets into the order next is the most urgent of what waits there.
+"""Priority: what the orderer lets into the order next is the most urgent of what waits there.
 
 A message enters when the orderer receives it without a position, and leaves when the orderer sends it with
 one. The starvation policy gives it a rank by its level and the time at which it entered; it may leave only
@@ -8,6 +8,7 @@ when nothing that waits has a lower one. This is exact for every policy, and imp
 from heapq import heappop, heappush
 from typing import NamedTuple
 
+from priocast.core.guarantees import PRIORITY
 from priocast.core.starvation import Starvation
 from priocast.simulation.checkers.checker import Checker, Key, Report, keys_of, name_of
 from priocast.trace.schema import NO_POSITION, Row
@@ -22,7 +23,7 @@ class _Entry(NamedTuple):
 class Priority(Checker):
     """Keeps what waits at the orderer; `overtakings` counts messages that left before an older one."""
 
-    PROPERTY = "Priority accounting"
+    PROPERTY = PRIORITY
 
     def __init__(self, report: Report, orderer: str, policy: Starvation) -> None:
         super().__init__(report)

@@ -4,6 +4,7 @@ Members are compared by what they did, not by the positions that the protocol cl
 that is not the true one is a violation, too.
 """
 
+from priocast.core.guarantees import TOTAL_ORDER
 from priocast.simulation.checkers.checker import Checker, Key, Report, keys_of, name_of
 from priocast.trace.schema import Row
 
@@ -11,7 +12,7 @@ from priocast.trace.schema import Row
 class TotalOrder(Checker):
     """Holds the order that the fastest member has shown so far."""
 
-    PROPERTY = "Total order"
+    PROPERTY = TOTAL_ORDER
 
     def __init__(self, report: Report) -> None:
         super().__init__(report)

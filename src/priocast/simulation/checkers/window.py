@@ -4,6 +4,7 @@ Priorities act only on what has no place yet, so a window that grows unseen swit
 breaking any other promise.
 """
 
+from priocast.core.guarantees import BOUNDED_WINDOW
 from priocast.simulation.checkers.checker import Checker, Report, keys_of
 from priocast.trace.schema import NO_POSITION, Row
 
@@ -11,7 +12,7 @@ from priocast.trace.schema import NO_POSITION, Row
 class Window(Checker):
     """Counts what the orderer has ordered and what each member has consumed."""
 
-    PROPERTY = "Ordering window"
+    PROPERTY = BOUNDED_WINDOW
 
     def __init__(self, report: Report, orderer: str, members: tuple[str, ...], window: int) -> None:
         super().__init__(report)

@@ -1,0 +1,12 @@
+"""The names of what is promised: protocols, the simulator's checkers and the Spark checks use the same ones.
+
+`docs/guarantees.md` says what each of them means, exactly.
+"""
+
+INTEGRITY = "Integrity"
+TOTAL_ORDER = "Total order"
+AGREEMENT = "Agreement"
+FIFO_AMONG_EQUALS = "FIFO among equals"
+PRIORITY = "Priority"
+BOUNDED_WINDOW = "Bounded window"
+LIVENESS = "Liveness"

@@ -1,0 +1,34 @@
+"""`priocast demo`, from real processes to the report; small, and with everything real."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from support.command import priocast, refusal
+
+pytestmark = [pytest.mark.processes, pytest.mark.spark]
+
+
+def test_the_demo_ends_in_verdicts_a_comparison_and_a_report(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    small = ("--members", "3", "--seconds", "0.5", "--out", str(out), "--master", "local[1]")
+    result = priocast("demo", *small, "--json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert [run["name"] for run in document["runs"]] == ["prioritised-half-load", "plain", "prioritised"]
+    assert all(run["same_digest"] for run in document["runs"])
+    assert all(verdict["violations"] == 0 for verdict in document["verdicts"] if verdict["promised"])
+    times = {(time["run"], time["priority"]): time["median_ms"] for time in document["delivery_times"]}
+    assert times["prioritised", 224] < times["plain", 224], "the urgent ones overtake"
+    page = (out / "report.html").read_text()
+    assert not re.search(r"""(src|href)=["']?(https?:)?//|url\(["']?http|@import""", page), (
+        "no network is needed"
+    )
+
+
+def test_bad_input_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+    assert "there is no protocol 'x'" in refusal("demo", "--order", "x", "--out", str(tmp_path / "out"))
+    assert "1 to 64" in refusal("demo", "--members", "0", "--out", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
