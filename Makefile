@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 BASE := $(VENV)/.installed-base
 DEVELOPMENT := $(VENV)/.installed-development
 JAVA := $(VENV)/.java-found
+FIND_JAVA := from priocast.pipeline.java import find_java_home; find_java_home()
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint format coverage bench clean
@@ -56,9 +57,9 @@ $(BASE): $(VENV)/bin/python pyproject.toml constraints.txt
 
 # Spark takes a Java of this machine if there is one, and otherwise the one that is packaged for Python.
 $(JAVA): $(BASE)
-	@$(BIN)/python -m priocast.pipeline.java >/dev/null 2>&1 || \
+	@$(BIN)/python -c '$(FIND_JAVA)' 2>/dev/null || \
 		{ echo "installing a Java runtime for Spark (once)"; $(PIP) install --constraint constraints.txt '.[java]'; }
-	@$(BIN)/python -m priocast.pipeline.java >/dev/null
+	@$(BIN)/python -c '$(FIND_JAVA)'
 	@touch $@
 
 $(DEVELOPMENT): $(BASE)

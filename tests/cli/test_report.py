@@ -23,10 +23,18 @@ def invoke(*arguments: str) -> Result:
 def test_page_is_written_and_named(tmp_path: Path) -> None:
     play(ticks=5).write(tmp_path / "runs")
     out = tmp_path / "page.html"
-    result = invoke(str(tmp_path / "runs"), "--out", str(out))
+    figures = tmp_path / "figures"
+    result = invoke(str(tmp_path / "runs"), "--out", str(out), "--figures", str(figures))
     assert result.exit_code == 0
     assert "The report is in" in result.stdout
     assert "All 5 promises were kept." in out.read_text()
+    assert {path.name for path in figures.glob("*.png")} == {
+        "delivery-times.png",
+        "p99.png",
+        "queue-depth.png",
+        "throughput.png",
+    }
+    assert len(list(figures.glob("*.svg"))) == 4
 
 
 @pytest.mark.spark

@@ -15,7 +15,7 @@ EXAMPLES = """
 
   priocast report runs/demo
 
-  priocast report runs --out compared.html
+  priocast report runs --out compared.html --figures figures
 """
 
 
@@ -25,6 +25,7 @@ def report(
         typer.Argument(help="A run directory, or one that holds several to compare.", show_default=False),
     ],
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    figures: Annotated[Path | None, typer.Option(help="Write the figures here, too, as SVG and PNG.")] = None,
     master: Annotated[str, typer.Option(help="Where Spark runs: local\\[*] or a cluster.")] = "local[*]",
 ) -> None:
     """Write a page about recorded runs that can be opened, printed and sent as one file.
@@ -33,9 +34,12 @@ def report(
     Exits like [bold]verify[/]: with 1 if a promise was broken (the page is written, and says where).
     """
     from priocast.pipeline import study_runs  # here, because Spark is slow to import and --help is not
+    from priocast.pipeline.figures.gallery import write_figures
 
     with show_progress() as progress:
         outcome = study_runs(path, master, out, progress)
+        if figures is not None:
+            write_figures(outcome, figures)
     console = Console()
     print_verdicts(console, outcome)
     console.print(f"The report is in [bold]{escape(str(outcome.report))}[/]", highlight=False, soft_wrap=True)

@@ -92,7 +92,3 @@ def wrap_java(java: Path, home: Path) -> Path:
     Path(part.name).chmod(0o755)
     Path(part.name).replace(wrapper)
     return home
-
-
-if __name__ == "__main__":
-    sys.stdout.write(f"{find_java_home()}\n")
