@@ -57,7 +57,7 @@ def test_a_used_up_share_reopens_when_a_part_of_it_is_free() -> None:
     for _ in range(REOPENS_AT):
         outstanding.placed(batch_of(1))
         rooms.append(outstanding.room(0))
-    assert rooms == [0, 0, 0, REOPENS_AT]
+    assert rooms == [0] * REOPENS_AT + [REOPENS_AT]
 
 
 def test_a_place_for_a_message_that_was_never_sent_is_the_sequencers_fault() -> None:

@@ -40,13 +40,6 @@ def test_a_batch_that_lies_about_its_count_is_a_foreign_frame(count: int) -> Non
         Batch(A, 0, 0, count, honest.block).payloads()
 
 
-@pytest.mark.parametrize("priorities", [b"\1", b"\1\2\3"])
-def test_a_batch_has_a_priority_for_every_message_or_for_none(priorities: bytes) -> None:
-    fields = msgspec.to_builtins(batch_of(2), builtin_types=(bytes,))
-    with pytest.raises(msgspec.ValidationError, match="priorities for 2 messages"):
-        _over_the_wire(msgspec.msgpack.encode([*fields[:5], priorities]))
-
-
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -56,8 +49,9 @@ def test_a_batch_has_a_priority_for_every_message_or_for_none(priorities: bytes)
         Batch(A, 0, 0, 0, b"x"),
         Batch(A, 0, 0, BATCH_COUNT_MAX + 1, b"x"),
         Batch(A, 0, 0, 1, bytes(2 * PAYLOAD_BYTES_MAX)),
+        Batch(A, 0, 0, 1, b"x", bytes(BATCH_COUNT_MAX + 1)),
     ],
-    ids=["level", "negative-level", "number", "empty", "count", "bytes"],
+    ids=["level", "negative-level", "number", "empty", "count", "bytes", "priorities"],
 )
 def test_what_is_out_of_bounds_does_not_come_in_from_the_wire(wrong: Batch) -> None:
     with pytest.raises(msgspec.ValidationError):

@@ -3,6 +3,7 @@
 What it does when everybody behaves is in `scripts/` and in the property suite.
 """
 
+import msgspec
 import pytest
 
 from core.builders import A, B, C, batch_of
@@ -58,6 +59,12 @@ class TestWhatIsRefused:
     def test_a_forged_sender(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
             _hear(_member(A), C, Submit((batch_of(1, sender=B),)))
+
+    @pytest.mark.parametrize("priorities", [b"\1", b"\1\2\3"])
+    def test_priorities_for_some_messages_only(self, priorities: bytes) -> None:
+        batch = msgspec.structs.replace(batch_of(2, sender=C), priorities=priorities)
+        with pytest.raises(PeerFault, match=f"with {len(priorities)} priorities"):
+            _hear(_member(A), C, Submit((batch,)))
 
     @pytest.mark.parametrize("first", [0, 1, 3])
     def test_a_number_that_came_before_or_leaves_a_gap(self, first: int) -> None:

@@ -36,10 +36,6 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     block: Annotated[bytes, msgspec.Meta(max_length=_BLOCK_BYTES_MAX)]
     priorities: Annotated[bytes, msgspec.Meta(max_length=BATCH_COUNT_MAX)] = b""
 
-    def __post_init__(self) -> None:
-        if len(self.priorities) not in (0, self.count):
-            raise ValueError(f"{len(self.priorities)} priorities for {self.count} messages")
-
     def payloads(self) -> list[bytes]:
         """Open the block."""
         try:

@@ -19,10 +19,11 @@ class _Waiting:
     `size` is the share of their blocks that has not left.
     """
 
-    __slots__ = ("batches", "count", "cut", "payloads", "priorities", "size")
+    __slots__ = ("batches", "count", "cut", "number_next", "payloads", "priorities", "size")
 
     def __init__(self, batch: Batch) -> None:
         self.batches = [batch]
+        self.number_next = batch.first + batch.count
         self.count = batch.count
         self.size = len(batch.block)
         self.cut = 0
@@ -30,11 +31,11 @@ class _Waiting:
         self.priorities = b""
 
     def joined_by(self, batch: Batch) -> bool:
-        """Let a batch travel along if it is the continuation of this one and both fit into one batch."""
+        """Let a batch with the next number travel along, if it is of the same kind and both fit into one."""
+        assert batch.first == self.number_next
         last = self.batches[-1]
         if (
             self.payloads is not None
-            or batch.first != last.first + last.count
             or batch.sender != last.sender
             or batch.level != last.level
             or self.size + len(batch.block) > BATCH_BYTES_CUT
@@ -42,6 +43,7 @@ class _Waiting:
         ):
             return False
         self.batches.append(batch)
+        self.number_next += batch.count
         self.count += batch.count
         self.size += len(batch.block)
         return True
@@ -92,7 +94,7 @@ class PriorityQueue:
         """Let a batch in. The caller has asked for room."""
         rank = self._rank(batch.level, now)
         tail = self._tails.get(rank)
-        if tail is None or not tail.joined_by(batch):
+        if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
             self._tails[rank] = tail = _Waiting(batch)
             heappush(self._heap, (rank, self._arrivals, tail))
@@ -109,14 +111,15 @@ class PriorityQueue:
         assert self._heap and count_max > 0
         rank, _, waiting = self._heap[0]
         left = waiting.count - waiting.cut
-        taken = waiting.take(min(left, count_max))
-        # By share, because the blocks of what was cut or joined are not as long as what came in.
-        freed = waiting.size * taken.count // left
-        waiting.size -= freed
         if left <= count_max:
             heappop(self._heap)
             if self._tails[rank] is waiting:
                 del self._tails[rank]
+            taken, freed = waiting.take(left), waiting.size
+        else:
+            # By share, because the blocks of what is cut or joined are not as long as what came in.
+            taken, freed = waiting.take(count_max), waiting.size * count_max // left
+            waiting.size -= freed
         self.count -= taken.count
         self.bytes -= freed
         assert self.count >= 0 and self.bytes >= 0

@@ -202,6 +202,8 @@ class _Submissions:
         """Accept a batch, or say what is wrong with it."""
         if batch.sender != sender:
             raise PeerFault(f"{sender} submits a message of {batch.sender}")
+        if len(batch.priorities) not in (0, batch.count):
+            raise PeerFault(f"{sender} submits {batch} with {len(batch.priorities)} priorities")
         expected = self._number_next.get((sender, batch.level), 0)
         if batch.first != expected:
             raise PeerFault(f"{sender} submits {batch}, where number {expected} of that level is next")

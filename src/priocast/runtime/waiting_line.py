@@ -3,8 +3,9 @@
 import asyncio
 from heapq import heappop, heappush
 
-from priocast.core.credit import REOPENING_DIVISOR
 from priocast.member import Member
+
+_REOPENING_DIVISOR = 32
 
 
 class Waiting:
@@ -26,7 +27,7 @@ class WaitingLine:
     """
 
     def __init__(self, queue_max: int) -> None:
-        self._reopens_at = max(1, queue_max // REOPENING_DIVISOR)
+        self._reopens_at = max(1, queue_max // _REOPENING_DIVISOR)
         self._line: list[tuple[int, int, Waiting]] = []
         self._arrivals = 0
 
