@@ -9,7 +9,7 @@ import os
 import statistics
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rich.console import Console
@@ -24,14 +24,14 @@ from benchmarks.rates import by_batches, one_by_one
 from benchmarks.scheduler import busy_processes
 
 FULL_LOADS = (
-    Load(members=4, messages=400_000, payload_bytes=64, burst=4096, window=32768),
-    Load(members=4, messages=60_000, payload_bytes=1024, burst=1024, window=8192),
-    Load(members=8, messages=100_000, payload_bytes=64, burst=512, window=4096),
-    Load(members=8, messages=15_000, payload_bytes=1024, burst=512, window=4096),
+    Load(4, messages=400_000, payload_bytes=64, burst=4096, window=32768, frame_messages=1024),
+    Load(4, messages=60_000, payload_bytes=1024, burst=1024, window=8192, frame_messages=64),
+    Load(8, messages=100_000, payload_bytes=64, burst=512, window=4096, frame_messages=1024),
+    Load(8, messages=15_000, payload_bytes=1024, burst=512, window=4096, frame_messages=64),
 )
 ONE_BY_ONE_PART = 4
 DELIVERY_LOADS = tuple(
-    Load(members=members, messages=300, payload_bytes=64, burst=1, window=1) for members in (4, 8)
+    Load(members, messages=300, payload_bytes=64, burst=1, window=1, frame_messages=1) for members in (4, 8)
 )
 BATCH_SIZES = (1, 8, 64, 512)
 
@@ -54,9 +54,7 @@ def all_series(trace: str) -> list[Series]:
     """The floor first; the others are divided by it."""
 
     def fewer(load: Load) -> Load:
-        return Load(
-            load.members, load.messages // ONE_BY_ONE_PART, load.payload_bytes, load.burst, load.window
-        )
+        return replace(load, messages=load.messages // ONE_BY_ONE_PART)
 
     return [
         Series("floor", lambda load: slowest(load, run_floor)),
@@ -133,7 +131,7 @@ def scheduler_table() -> Table:
     table = Table(title=f"what the scheduler alone costs: raw round trips on {cores} cores")
     for heading in ("busy processes beside", "median", "p99"):
         table.add_column(heading, justify="right")
-    load = Load(members=2, messages=500, payload_bytes=64, burst=1, window=1)
+    load = Load(2, messages=500, payload_bytes=64, burst=1, window=1, frame_messages=1)
     for busy in (0, 4):
         with busy_processes(busy):
             times = sorted(run_members(2, by_echo, load)[1])

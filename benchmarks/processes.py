@@ -18,14 +18,14 @@ _LIMIT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Load:
-    """What every member does."""
+    """What every member does. Burst, window and frame are the floor's, chosen so that it is fastest."""
 
     members: int
     messages: int
     payload_bytes: int
     burst: int
     window: int
-    frame_messages: int = 1024
+    frame_messages: int
 
     @property
     def total(self) -> int:
