@@ -25,8 +25,10 @@ _TICK_SECONDS = 0.002
 _PROGRESS_SECONDS = 0.1
 # Event loops have a clock of one millisecond: shorter work is gathered until it is worth sleeping for.
 _SLEEP_SECONDS_MIN = 0.001
-# A handler that was woken late makes up for it, as one that never slept would, but only for so much.
-_CATCH_UP_SECONDS = 0.002
+# A handler that was woken late while messages waited makes up for it, as one that never slept would.
+_CATCH_UP_SECONDS = 0.005
+# A message that took longer than this to come was not waiting: until then there was nothing to handle.
+_IDLE_SECONDS = 0.0001
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +58,7 @@ class Handler:
 
     def __init__(self, handling_us: int) -> None:
         self._handling = handling_us / 1_000_000
-        self._free_at = time.perf_counter()
+        self._free_at = self._asked_at = time.perf_counter()
         self._late: deque[float] = deque(maxlen=100_000)
         self._digest = hashlib.sha256()
         self.delivered = 0
@@ -66,10 +68,12 @@ class Handler:
         self._digest.update(f"{delivery.position} {message.id} ".encode() + message.payload)
         self.delivered += 1
         now = time.perf_counter()
-        self._free_at = max(self._free_at, now - _CATCH_UP_SECONDS) + self._handling
+        waited = now - self._asked_at < _IDLE_SECONDS
+        self._free_at = max(self._free_at, now - _CATCH_UP_SECONDS if waited else now) + self._handling
         if self._free_at - now >= _SLEEP_SECONDS_MIN:
             await asyncio.sleep(self._free_at - now)
             self._late.append(max(0.0, time.perf_counter() - self._free_at))
+        self._asked_at = time.perf_counter()
 
     def summary(self) -> Progress:
         """What this member saw."""
