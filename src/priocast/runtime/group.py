@@ -153,7 +153,7 @@ class Joining:
         except BaseException:
             await node.close(0)
             if self._tracing:
-                self._tracing.abandon()
+                self._tracing.close()
             raise
         if self._tracing:
             self._tracing.describe(introduction, self._options, node.view)

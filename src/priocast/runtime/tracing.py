@@ -55,8 +55,3 @@ class Tracing:
         """Write what is left."""
         assert self._writer is not None
         self._writer.close()
-
-    def abandon(self) -> None:
-        """The run never began: leave nothing behind but what was there."""
-        assert self._writer is not None
-        self._writer.close()
