@@ -32,8 +32,8 @@ format: $(DEVELOPMENT)  ## Lay the code out
 	@$(BIN)/ruff check --fix .
 
 coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup -m "not spark and not processes" \
-		--cov --cov-report=term-missing:skip-covered
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term-missing:skip-covered \
+		tests/core tests/links tests/membership tests/protocols tests/test_member.py
 
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
 	@$(BIN)/python -m benchmarks

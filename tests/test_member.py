@@ -259,8 +259,10 @@ class TestFrames:
 class TestTime:
     def test_the_deadline_is_the_earliest_of_links_and_timers(self, metronome: Member) -> None:
         assert metronome.deadline is None
+        assert not metronome.has_timers
         _say(metronome, b"late", b"900000000")
         assert metronome.deadline == 900_000_000
+        assert metronome.has_timers
         _say(metronome, b"early", b"5")
         assert metronome.deadline == 5
         _say(metronome, b"stop", b"early")
