@@ -135,9 +135,10 @@ def test_an_option_that_cannot_be_is_refused_by_name(option: str, wrong: Any) ->
 
 
 def test_the_smallest_and_largest_options_are_accepted() -> None:
-    OrderingOptions(window=1, window_ms=0.001, window_bytes=1, queue_max=1, submit_max=1)
-    OrderingOptions(window=WINDOW_MAX)
-    OrderingOptions(window=None)
+    smallest = OrderingOptions(window=1, window_ms=0.001, window_bytes=1, queue_max=1, submit_max=1)
+    assert (smallest.window, smallest.window_ms, smallest.queue_max) == (1, 0.001, 1)
+    assert OrderingOptions(window=WINDOW_MAX).window == WINDOW_MAX
+    assert OrderingOptions(window=None).window is None
 
 
 def test_the_plain_twin_is_first_in_first_out_whatever_the_policy() -> None:

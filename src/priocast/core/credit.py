@@ -13,7 +13,7 @@ class Outstanding:
     """Own messages that were sent and have no place yet, in count and bytes, with a reserve by class.
 
     A class that has used up its share may send again when a part of it is free, and not for every single
-    message: what waits meanwhile leaves in larger batches. An eighth gave a tenth more throughput than a 32nd
+    message: what waits meanwhile leaves in larger batches. An eighth gave 8 % more throughput than a 32nd
     (`make bench`, eight members, 64 bytes, prioritised); a quarter gave no more.
     """
 

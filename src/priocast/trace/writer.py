@@ -1,8 +1,8 @@
 """Writes rows to a run directory beside the hot path.
 
 The driver appends rows to a list; a thread of its own turns them into Parquet segments. It takes them in
-small chunks: converting one holds the interpreter for about half a millisecond, where a whole segment would
-stop the member for thirty. What waits to be written is bounded: when it is too much, the driver waits for the
+small chunks: converting one holds the interpreter for 0.7 ms, where a whole segment would stop the member for
+fifty. What waits to be written is bounded: when it is too much, the driver waits for the
 writer (a trace with holes proves nothing), and `waited` says how often that happened.
 """
 
