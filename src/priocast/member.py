@@ -1,148 +1,250 @@
-"""One process's whole stack, without any I/O: application in, frames out.
+"""One process's whole stack in one group, without any I/O: application in, frames out.
 
     broadcast ─▶ assembler ─▶ protocol ─▶ links ─▶ frames for the network
-      consume ◀────────────── protocol ◀─ links ◀─ frames from the network
+      consume ◀─ stream ◀──── protocol ◀─ links ◀─ frames from the network
+                                 │
+                             membership: which protocol and links, in which view
 
 A driver (the asyncio runtime, the simulator) hands over what happens and the time at which it happens, gives
 a `turn` when it has handed over all that was ready, transmits the frames that gather, and calls `tick` at
-the `deadline`. The observer, which belongs to the driver, sees what goes in and out of the protocol.
+the `deadline`. The observer, which belongs to the driver, sees what goes in and out.
 
-Membership plugs in at the view: here it is given once and for all. A membership layer will install the
-next one by closing this protocol and opening another for the new view.
+A member is one life of a process in the group: once it is `out`, it is over. What it leaves (`remains`) its next
+life may take over.
 """
 
-from collections import deque
+from collections.abc import Iterator, Sequence
 from typing import Protocol as Interface
 
 import msgspec
 
 from priocast.core.assembler import Assembler
-from priocast.core.errors import ForeignFrame
+from priocast.core.errors import ForeignFrame, PeerFault
+from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
-from priocast.core.protocol import (
-    Broadcast,
-    CancelTimer,
-    Consume,
-    Input,
-    LinkBlocked,
-    LinkCleared,
-    MoreToDo,
-    OrderingOptions,
-    Output,
-    Packet,
-    Received,
-    Send,
-    SendAll,
-    SetTimer,
-    TimerFired,
-    Turn,
-)
+from priocast.core.message import TO_ALL, Batch, Scope, Stretch
+from priocast.core.protocol import Broadcast, OrderingOptions, Packet
+from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
-from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.links.fifo_link import Frame, LinkOptions
+from priocast.membership.clients import Clients
+from priocast.membership.epoch import Epoch
+from priocast.membership.ledger import Ledger
+from priocast.membership.membership import Life, Membership
+from priocast.membership.options import MembershipOptions
+from priocast.membership.packets import (
+    Control,
+    FetchState,
+    Held,
+    Ordering,
+    Proposal,
+    Reply,
+    Request,
+    Standing,
+    StateChunk,
+    decode,
+    encode,
+)
+from priocast.membership.slowness import Slowness
+from priocast.membership.state_transfer import Donor, Restoration
+from priocast.membership.stream import Head, Stream
 from priocast.protocols import find_protocol
 
-_TURN = Turn()
+_DATAGRAM = 0
+_HELD_BYTES_UNSAID_MAX = 1024 * 1024
 
 
 class Observer(Interface):
     """Who watches a member: the recorder of a trace, or the simulator's checkers."""
 
-    def view(self, view: View, position: int, now: int) -> None: ...
+    def installed(self, view: View) -> None: ...
+    def view(self, view: View, orderer: ProcessId | None, position: int, reason: str, now: int) -> None: ...
+    def stopped(self, reason: str, now: int) -> None: ...
+    def restored(self, view: View, position: int, size: int, now: int) -> None: ...
     def broadcast(self, batch: Batch, now: int, backlog: int) -> None: ...
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None: ...
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None: ...
     def delivered(self, stretch: Stretch, count: int, now: int, backlog: int) -> None: ...
 
 
+class Remains(msgspec.Struct, frozen=True):
+    """What a life leaves to the next: its messages of which it does not know whether they have a place."""
+
+    process: ProcessId
+    batches: list[Batch]
+
+
 class Member:
-    """A member of a group: the protocol, its links, and what the application has not handed over yet."""
+    """A member of a group, from its wish to join until it is out (`out` says why, `left` if it wanted to)."""
 
     def __init__(
         self,
         me: ProcessId,
-        view: View,
         order: str,
         options: OrderingOptions,
+        membership: MembershipOptions,
         link_options: LinkOptions,
         observer: Observer | None = None,
+        now: int = 0,
+        remains: Remains | None = None,
     ) -> None:
-        protocol = find_protocol(order)
+        find_protocol(order)
         self.me = me
-        self.view = view
-        self._protocol = protocol(me, view, options)
-        self._assembler = Assembler(me, options.prioritised)
-        self.links = {peer: FifoLink(link_options) for peer in view.members if peer != me}
-        self._blocked: set[ProcessId] = set()
-        self._timers: dict[str, int] = {}
-        self._to_myself: deque[Packet] = deque()
-        self._restless = True
+        self.out: str | None = None
+        self.left = False
+        self.refusals: dict[str, int] = {}
+        self._options = options
+        self._life = membership
+        self._link_options = link_options
         self._observer = observer
-        self._encode = msgspec.msgpack.Encoder().encode
-        packets = protocol.PACKETS
-        self._decode = msgspec.msgpack.Decoder(packets[0] if len(packets) == 1 else _union(packets)).decode
-
-    def start(self, now: int) -> None:
-        """The view is installed; from here on the member takes part."""
-        if self._observer is not None:
-            self._observer.view(self.view, 0, now)
+        self._remains = remains
+        self._assembler = Assembler(me, options.prioritised)
+        self._ledger = Ledger()
+        self.clients = Clients(self._ledger)
+        self.stream = Stream(me, membership, self._ledger, self.clients.placed)
+        self.donor = Donor(4 * membership.failure_ns)
+        self.restoration: Restoration | None = None
+        self._slowness = Slowness(membership.slow_ns, now)
+        self._held_said = (0, 0)
+        self.membership = Membership(
+            me,
+            membership,
+            config_text(order, options, membership),
+            Ordering(order, options.prioritised, str(options.starvation)),
+            Life(self._begin, self._be_out, self.stream.standing),
+            now,
+        )
 
     # The application's side
 
     @property
+    def view(self) -> View | None:
+        """The view that this member is in."""
+        return self.membership.view
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """This member's part in its view."""
+        return self.membership.epoch
+
+    @property
     def backlog(self) -> int:
         """How many messages wait at this member for a place in the order."""
-        return self._protocol.backlog + self._assembler.count
+        epoch = self.membership.epoch
+        return self._assembler.count + (epoch.protocol.backlog if epoch else 0)
 
     @property
     def idle(self) -> bool:
         """Whether nobody needs this member any more: all is ordered, and all was received."""
-        links_idle = all(link.idle for link in self.links.values())
-        return links_idle and not self._assembler.count and self._protocol.idle
+        epoch = self.membership.epoch
+        in_view = epoch is None or (epoch.idle and not self.membership.changing)
+        return in_view and not self._assembler.count
 
     def room(self, priority: int) -> int:
         """How many messages of this priority may be broadcast now."""
-        assembler = self._assembler
-        return self._protocol.outgoing.room(priority, assembler.count, assembler.bytes)
+        epoch, assembler = self.membership.epoch, self._assembler
+        if epoch is None:
+            return self._options.queue_max - assembler.count
+        return epoch.protocol.outgoing.room(priority, assembler.count, assembler.bytes)
 
     def broadcast(self, payload: bytes, priority: int) -> None:
         """Take a message; it leaves with the next turn. The caller has asked for room."""
         self._assembler.add(payload, priority)
 
-    def broadcast_many(self, payloads: list[bytes], priority: int) -> None:
+    def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
         """Take messages of one priority; they leave with the next turn. The caller has asked for room."""
-        self._assembler.add_many(payloads, priority)
+        self._assembler.add_many(payloads, priority, scope)
 
-    def head(self) -> Stretch | None:
+    def head(self, now: int) -> Head | None:
         """What the application may consume next; valid until anything else is handed over."""
-        return self._protocol.head()
+        return self.stream.head(self.membership.epoch, now)
 
     def consume(self, count: int, now: int) -> None:
         """The application took the next `count` messages of the head."""
+        head = self.stream.head(self.membership.epoch, now)
+        assert isinstance(head, Stretch)
         if self._observer is not None:
-            head = self._protocol.head()
-            assert head is not None
             self._observer.delivered(head, count, now, self.backlog)
-        self._step(Consume(count), now)
+        self.stream.consume(head, count, self.membership.epoch, now)
+
+    def consume_event(self, now: int) -> ViewChange | Restored:
+        """The application took the head, which is not a message."""
+        event = self.stream.consume_event()
+        if self._observer is not None:
+            view = self.stream.view
+            assert view is not None, "a state comes after a view"
+            if isinstance(event, ViewChange):
+                orderer = find_protocol(event.order).orderer(view)
+                self._observer.view(view, orderer, event.position, event.reason, now)
+            else:
+                self._observer.restored(view, event.position, event.bytes, now)
+        return event
+
+    def leave(self, now: int) -> None:
+        """Ask the group to let this member go; it is `out` when it has."""
+        self.membership.leave(now)
+
+    def change_order(self, ordering: Ordering, now: int) -> None:
+        """Let another protocol order, from the next view on."""
+        find_protocol(ordering.order)
+        parse_starvation(ordering.starvation)
+        self.membership.change_order(ordering, now)
+
+    @property
+    def snapshot_wanted(self) -> bool:
+        """Whether the application's state is asked for, and it is far enough to give it."""
+        wanted = self.donor.wanted
+        return wanted is not None and self.stream.position >= wanted and not self.stream.awaits_state
+
+    def offer_snapshot(self, data: bytes) -> None:
+        """The application's state, with everything in it that it has consumed so far."""
+        self.donor.offer(self.stream.position, data)
+
+    def remains(self) -> Remains:
+        """What this life, which is over, leaves to the next one: its own messages that it did not deliver."""
+        epoch = self.membership.epoch
+        if epoch is None:
+            earlier = self._remains.batches if self._remains else []
+            return Remains(self._remains.process if self._remains else self.me, earlier + self._assembler.close())
+        queued = [
+            stretch.batch.after(stretch.taken)
+            for stretch in epoch.protocol.unconsumed()
+            if stretch.batch.sender == self.me
+        ]
+        return Remains(self.me, queued + epoch.protocol.unplaced() + self._assembler.close())
 
     # The driver's side
 
-    def receive(self, peer: ProcessId, frame: Frame, now: int) -> None:
-        """A frame came from a peer's link."""
-        link = self.links[peer]
-        bodies = link.receive(frame, now)
-        self._restless |= bool(bodies) or link.congested != (peer in self._blocked)
-        for body in bodies:
+    def reachable(self, name: str, now: int) -> None:
+        """The network can reach a process of this name; what was sent to it before may be lost."""
+        self.membership.reachable(name, now)
+        epoch = self.membership.epoch
+        if epoch is not None and not epoch.frozen:
+            for peer, link in epoch.links.items():
+                if peer.name == name:
+                    link.reconnected(now)
+
+    def receive(self, peer: ProcessId, frames: list[Frame], now: int) -> None:
+        """Frames came from a process, all that were ready."""
+        for frame in frames:
             try:
-                packet = self._decode(body)
-            except msgspec.MsgspecError as error:
-                raise ForeignFrame(f"{peer} sent a packet that cannot be read: {error}") from error
-            self._on_packet(peer, packet, now)
+                if frame.channel == _DATAGRAM:
+                    self._on_datagram(peer, frame.body, now)
+                else:
+                    self._on_link_frame(peer, frame, now)
+            except PeerFault as fault:
+                self.refuse(type(fault).__name__)
+                self.membership.expel(peer, f"was put out: {fault}", now)
+
+    def refuse(self, reason: str) -> None:
+        """Count what was not accepted."""
+        self.refusals[reason] = self.refusals.get(reason, 0) + 1
 
     @property
     def restless(self) -> bool:
         """Whether anything was handed over that a turn would act on."""
-        return self._restless or bool(self._to_myself) or self._assembler.count > 0
+        epoch = self.membership.epoch
+        return epoch is not None and (epoch.has_work or self._assembler.count > 0)
 
     def turn(self, now: int) -> None:
         """All that was ready has been handed over: act on it until nothing is left to do."""
@@ -155,93 +257,214 @@ class Member:
 
         A packet to all waits for the next step at its own sender: the others should not wait for that.
         """
-        self._restless = False
+        epoch = self.membership.epoch
+        if epoch is None:
+            return
         for batch in self._assembler.close():
-            if self._observer is not None:
-                self._observer.broadcast(batch, now, self._protocol.backlog)
-            self._step(Broadcast(batch), now)
-        for _ in range(len(self._to_myself)):
-            self._on_packet(self.me, self._to_myself.popleft(), now)
-        self._note_congestion(now)
-        self._restless |= self._step(_TURN, now)
+            self._observe_broadcast(batch, now, epoch)
+            epoch.step(Broadcast(batch), now)
+        if epoch.frozen:
+            return
+        epoch.act(now, may_order=not self.membership.suspended)
+        for peer in epoch.overflowing:
+            self.membership.expel(peer, "did not take what it was sent", now)
+        if self.stream.awaits_state:
+            self.stream.catch_up(epoch, now)
 
     def tick(self, now: int) -> None:
-        """Do what is due at this time; a turn should follow."""
-        for link in self.links.values():
-            deadline = link.deadline
-            if deadline is not None and deadline <= now:
-                link.tick(now)
-        for name in sorted(name for name, at in self._timers.items() if at <= now):
-            del self._timers[name]
-            self._restless = True
-            self._step(TimerFired(name), now)
-
-    def reconnected(self, peer: ProcessId, now: int) -> None:
-        """The network has a new connection to a peer; what the old one held may be lost."""
-        self.links[peer].reconnected(now)
-
-    @property
-    def has_timers(self) -> bool:
-        """Whether the protocol has set a timer."""
-        return bool(self._timers)
+        """Do what is due at this time."""
+        epoch = self.membership.epoch
+        if epoch is not None and not epoch.frozen:
+            epoch.tick(now)
+            slow = self._slowness.found(epoch.protocol, now)
+            if slow is not None and len(epoch.view.members) > 1:
+                self.membership.expel(slow, "was too slow", now)
+        if now >= self.membership.deadline:
+            self.donor.tick(now)
+            if self.restoration is not None:
+                self.restoration.tick(now)
+                self._ask_for_state()
+            self.membership.tick(now)
 
     @property
-    def deadline(self) -> int | None:
+    def deadline(self) -> int:
         """When `tick` has something to do next."""
-        times = [link.deadline for link in self.links.values()]
-        return min((at for at in (*times, *self._timers.values()) if at is not None), default=None)
+        epoch, deadline = self.membership.epoch, self.membership.deadline
+        of_epoch = epoch.deadline if epoch else None
+        return deadline if of_epoch is None else min(deadline, of_epoch)
+
+    def frames(self, now: int) -> Iterator[tuple[str, list[Frame]]]:
+        """What is to be transmitted, to whom, by name; each is given out once."""
+        membership = self.membership
+        epoch = membership.epoch
+        if epoch is not None and not epoch.frozen:
+            self._tell_held(epoch)
+            for peer, link in epoch.links.items():
+                if link.frames:
+                    frames, link.frames = link.frames, []
+                    membership.spoke(peer.name, now)
+                    yield peer.name, frames
+        if membership.datagrams:
+            datagrams, membership.datagrams = membership.datagrams, []
+            yield from _as_frames(datagrams)
+        if self.clients.replies:
+            replies, self.clients.replies = self.clients.replies, []
+            yield from _as_frames(replies)
 
     # Between them
 
-    def _on_packet(self, peer: ProcessId, packet: Packet, now: int) -> None:
+    def _on_link_frame(self, peer: ProcessId, frame: Frame, now: int) -> None:
+        epoch = self.membership.epoch
+        if not self.membership.heard(peer, now):
+            self.refuse("earlier life")
+        elif epoch is not None and frame.channel == epoch.channel and not epoch.frozen:
+            epoch.receive(peer, frame, now)
+
+    def _on_datagram(self, peer: ProcessId, body: bytes, now: int) -> None:
+        try:
+            control = decode(body)
+        except msgspec.MsgspecError as error:
+            raise ForeignFrame(f"{peer} sent a datagram that cannot be read: {error}") from error
+        if isinstance(control, Request):
+            self._on_request(peer, control)
+        elif isinstance(control, Reply):
+            self.refuse("reply to a member")
+        elif not self.membership.heard(peer, now):
+            self.refuse("earlier life")
+        elif isinstance(control, FetchState):
+            for chunk in self.donor.on_fetch(control, now):
+                self.membership.tell(peer, chunk)
+        elif isinstance(control, StateChunk):
+            self._on_state(peer, control, now)
+        else:
+            self.membership.receive(peer, control, now)
+
+    def _on_request(self, client: ProcessId, request: Request) -> None:
+        """A client wants something broadcast; if there is no room now, it will ask again."""
+        level = request.priority if self._assembler.prioritised else 0
+        if self.membership.epoch is None or self.room(request.priority) <= 0:
+            return
+        if self.clients.is_new(client, level, request):
+            scope = msgspec.structs.replace(request.scope, client=str(client), request=request.number)
+            self._assembler.add_many([request.payload], request.priority, scope)
+
+    def _tell_held(self, epoch: Epoch) -> None:
+        """Say what we hold where others wait for it: for delivery, or to forget what is stable."""
+        retention, protocol = epoch.retention, epoch.protocol
+        said_count, said_bytes = self._held_said
+        count = retention.received
+        if count == said_count:
+            return
+        waited_for = self._life.delivery == "safe" or not self._life.primary or protocol.has_safe
+        if waited_for or retention.received_bytes - said_bytes >= _HELD_BYTES_UNSAID_MAX:
+            self._held_said = (count, retention.received_bytes)
+            held = Held(epoch.view.id, tuple(retention.held))
+            for peer in epoch.links:
+                self.membership.tell(peer, held)
+
+    def _observe_broadcast(self, batch: Batch, now: int, epoch: Epoch) -> None:
         if self._observer is not None:
-            self._observer.received(packet, peer, now, self._protocol.backlog)
-        self._step(Received(peer, packet), now)
+            self._observer.broadcast(batch, now, epoch.protocol.backlog)
 
-    def _step(self, event: Input, now: int) -> bool:
-        """Hand one input to the protocol and carry out its outputs; return whether it has more to do."""
-        more = False
-        for output in self._protocol.step(event, now):
-            if type(output) is MoreToDo:
-                more = True
-            else:
-                self._carry_out(output, now)
-        return more
+    # What membership decides
 
-    def _carry_out(self, output: Output, now: int) -> None:
-        match output:
-            case SendAll(packet=packet):
-                self._observe_sent(packet, None, now)
-                body = self._encode(packet)
-                for link in self.links.values():
-                    link.send(body, now)
-                self._to_myself.append(packet)
-            case Send(to=to, packet=packet):
-                self._observe_sent(packet, to, now)
-                if to == self.me:
-                    self._to_myself.append(packet)
-                else:
-                    self.links[to].send(self._encode(packet), now)
-            case SetTimer(name=name, at=at):
-                self._timers[name] = at
-                self._restless = True
-            case CancelTimer(name=name):
-                self._timers.pop(name, None)
-
-    def _observe_sent(self, packet: Packet, to: ProcessId | None, now: int) -> None:
+    def _begin(self, proposal: Proposal, standing: Standing, before: Epoch | None, now: int) -> Epoch:
+        """End the old view, and open an epoch for the new one."""
+        unplaced = self._end(proposal, standing, before)
+        view, ordering = proposal.view, proposal.ordering
+        options = msgspec.structs.replace(
+            self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
+        )
+        self._assembler.prioritised = ordering.prioritised
+        protocol = find_protocol(ordering.order)(self.me, view, options, standing.position)
+        epoch = Epoch(view, protocol, self._link_options, self._sent, self._received)
         if self._observer is not None:
-            self._observer.sent(packet, to, now, self._protocol.backlog)
+            self._observer.installed(view)
+        if before is None:
+            self._inherit(standing)
+            self._await_state(proposal, standing, now)
+        elif self.restoration is not None:
+            self.restoration.replace_donors([member for member in view.members if member != self.me], now)
+        for batch in unplaced:
+            epoch.step(Broadcast(batch), now)
+        self._held_said = (0, 0)
+        self.clients.forget_pending()
+        return epoch
 
-    def _note_congestion(self, now: int) -> None:
-        """Tell the protocol which links have become full, or have room again."""
-        for peer, link in self.links.items():
-            if link.congested != (peer in self._blocked):
-                self._blocked ^= {peer}
-                self._step(LinkBlocked(peer) if link.congested else LinkCleared(peer), now)
+    def _end(self, proposal: Proposal, standing: Standing, before: Epoch | None) -> list[Batch]:
+        """Take the end of the old view into the stream; return our messages that it left without a place."""
+        if before is None:
+            self.stream.begin(proposal, standing, [])
+            return []
+        closure = proposal.closure_of(before.view.id)
+        assert closure is not None
+        tail = before.ending(closure)
+        self.stream.begin(proposal, standing, tail)
+        return before.protocol.unplaced()
+
+    def _inherit(self, standing: Standing) -> None:
+        """Broadcast what an earlier life of this process left, unless the group has it."""
+        if self._remains is None:
+            return
+        placed = {each.process: each.next_numbers for each in standing.placed}
+        numbers = placed.get(self._remains.process, {})
+        for batch in self._remains.batches:
+            rest = batch.after(min(batch.count, max(0, numbers.get(batch.level, 0) - batch.first)))
+            for index, payload in enumerate(rest.payloads()):
+                self._assembler.add_many([payload], rest.priority_of(index), rest.scope)
+        self._remains = None
+
+    def _await_state(self, proposal: Proposal, standing: Standing, now: int) -> None:
+        donors = [member for part in proposal.view.parts if part.view for member in part.members]
+        if self._life.state and donors:
+            self.stream.awaits_state = True
+            self.restoration = Restoration(
+                proposal.view.id, donors, standing.position, self._life.failure_ns, now
+            )
+            self._ask_for_state()
+
+    def _ask_for_state(self) -> None:
+        assert self.restoration is not None
+        self.membership.tell(self.restoration.donor, self.restoration.request())
+
+    def _on_state(self, peer: ProcessId, chunk: StateChunk, now: int) -> None:
+        if self.restoration is None:
+            return
+        snapshot = self.restoration.on_chunk(peer, chunk, now)
+        if snapshot is not None:
+            self.restoration = None
+            self.stream.restore(snapshot)
+        elif self.restoration.wants_more:
+            self._ask_for_state()
+
+    def _be_out(self, reason: str, wanted: bool, now: int) -> None:
+        if self.out is None:
+            self.out, self.left = reason, wanted
+            if self._observer is not None:
+                self._observer.stopped(reason, now)
+
+    def _sent(self, packet: Packet, to: ProcessId | None, now: int) -> None:
+        if self._observer is not None and self.membership.epoch is not None:
+            self._observer.sent(packet, to, now, self.membership.epoch.protocol.backlog)
+
+    def _received(self, packet: Packet, peer: ProcessId | None, now: int) -> None:
+        if self._observer is not None and self.membership.epoch is not None:
+            assert peer is not None
+            self._observer.received(packet, peer, now, self.membership.epoch.protocol.backlog)
 
 
-def _union(packets: tuple[type[Packet], ...]) -> object:
-    union: object = packets[0]
-    for packet in packets[1:]:
-        union = union | packet
-    return union
+def config_text(order: str, options: OrderingOptions, membership: MembershipOptions) -> str:
+    """What all members of a group must agree on, as a person reads it."""
+    life = msgspec.structs.replace(membership, rejoin=True)
+    return f"{order} {msgspec.json.encode(options).decode()} {msgspec.json.encode(life).decode()}"
+
+
+def _as_frames(datagrams: Sequence[tuple[str, Control]]) -> Iterator[tuple[str, list[Frame]]]:
+    """Encode each datagram once, however many it goes to."""
+    last: Control | None = None
+    frame = Frame(_DATAGRAM, 0, 0, 0)
+    for name, control in datagrams:
+        if control is not last:
+            frame = Frame(_DATAGRAM, 0, 0, 0, encode(control))
+            last = control
+        yield name, [frame]

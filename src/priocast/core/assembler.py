@@ -8,7 +8,7 @@ from bisect import bisect_right
 from itertools import accumulate
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, pack
+from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, TO_ALL, Batch, Scope, pack
 
 
 class Assembler:
@@ -16,33 +16,34 @@ class Assembler:
 
     def __init__(self, me: ProcessId, prioritised: bool) -> None:
         self._me = me
-        self._prioritised = prioritised
-        self._payloads: dict[int, list[bytes]] = {}
+        self.prioritised = prioritised
+        self._open: dict[int, list[bytes]] = {}
+        self._runs: dict[int, list[tuple[Scope, list[bytes]]]] = {}
         self._priorities = bytearray()
         self._next_number: dict[int, int] = {}
         self.count = 0
         self.bytes = 0
 
     def add(self, payload: bytes, priority: int) -> None:
-        """Take one message."""
+        """Take one message for all."""
         level = priority
-        if not self._prioritised:
+        if not self.prioritised:
             self._priorities.append(priority)
             level = 0
         try:
-            self._payloads[level].append(payload)
+            self._open[level].append(payload)
         except KeyError:
-            self._payloads[level] = [payload]
+            self._run(level, TO_ALL).append(payload)
         self.count += 1
         self.bytes += len(payload)
 
-    def add_many(self, payloads: list[bytes], priority: int) -> None:
-        """Take several messages of one priority."""
+    def add_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
+        """Take several messages of one priority and scope."""
         level = priority
-        if not self._prioritised:
+        if not self.prioritised:
             self._priorities.extend(bytes([priority]) * len(payloads))
             level = 0
-        self._payloads.setdefault(level, []).extend(payloads)
+        self._run(level, scope).extend(payloads)
         self.count += len(payloads)
         self.bytes += sum(map(len, payloads))
 
@@ -51,18 +52,33 @@ class Assembler:
         if not self.count:
             return []
         batches: list[Batch] = []
-        for level in sorted(self._payloads, reverse=True):
-            payloads = self._payloads[level]
+        for level in sorted(self._runs, reverse=True):
             first = self._next_number.get(level, 0)
-            for start, stop in _cuts(payloads):
-                priorities = bytes(self._priorities[start:stop])
-                batches.append(pack(self._me, level, first + start, payloads[start:stop], priorities))
-            self._next_number[level] = first + len(payloads)
+            taken = 0
+            for scope, payloads in self._runs[level]:
+                for start, stop in _cuts(payloads):
+                    priorities = bytes(self._priorities[taken + start : taken + stop])
+                    number = first + taken + start
+                    batches.append(pack(self._me, level, number, payloads[start:stop], priorities, scope))
+                taken += len(payloads)
+            self._next_number[level] = first + taken
         assert sum(batch.count for batch in batches) == self.count
-        self._payloads = {}
+        self._runs = {}
+        self._open = {}
         self._priorities.clear()
         self.count = self.bytes = 0
         return batches
+
+    def _run(self, level: int, scope: Scope) -> list[bytes]:
+        """Where messages of this level and scope go; messages of one level keep their order."""
+        runs = self._runs.setdefault(level, [])
+        if not runs or runs[-1][0] != scope:
+            runs.append((scope, []))
+            if scope == TO_ALL:
+                self._open[level] = runs[-1][1]
+            else:
+                self._open.pop(level, None)
+        return runs[-1][1]
 
 
 def _cuts(payloads: list[bytes]) -> list[tuple[int, int]]:

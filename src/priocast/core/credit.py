@@ -22,7 +22,7 @@ class Outstanding:
         self._bytes_limits = limits_by_class(bytes_max, reserved)
         self._reopens_at = max(1, count_max // REOPENING_DIVISOR)
         self._exhausted = [False] * CLASS_COUNT
-        self._sent: dict[int, deque[list[int]]] = {}
+        self._sent: dict[int, deque[_UnderWay]] = {}
         self.count = 0
         self.bytes = 0
 
@@ -37,7 +37,7 @@ class Outstanding:
 
     def sent(self, batch: Batch) -> None:
         """A batch of ours is under way."""
-        self._sent.setdefault(batch.level, deque()).append([batch.count, len(batch.block)])
+        self._sent.setdefault(batch.level, deque()).append(_UnderWay(batch))
         self.count += batch.count
         self.bytes += len(batch.block)
 
@@ -48,14 +48,34 @@ class Outstanding:
         while left:
             if not under_way:
                 raise PeerFault(f"{batch} has a place, although {batch.sender} never sent it")
-            count, size = under_way[0]
-            if count <= left:
+            oldest = under_way[0]
+            count = min(left, oldest.count)
+            freed = oldest.size * count // oldest.count
+            oldest.count -= count
+            oldest.size -= freed
+            if not oldest.count:
                 under_way.popleft()
-                freed_count, freed_bytes = count, size
-            else:
-                freed_count, freed_bytes = left, size * left // count
-                under_way[0] = [count - freed_count, size - freed_bytes]
-            self.count -= freed_count
-            self.bytes -= freed_bytes
-            left -= freed_count
+            self.count -= count
+            self.bytes -= freed
+            left -= count
         assert self.count >= 0 and self.bytes >= 0
+
+    def unplaced(self) -> list[Batch]:
+        """What is under way and has no place yet, the most urgent first."""
+        return [
+            under_way.rest() for level in sorted(self._sent, reverse=True) for under_way in self._sent[level]
+        ]
+
+
+class _UnderWay:
+    """A batch of which the last `count` messages, of `size` bytes, have no place yet."""
+
+    __slots__ = ("batch", "count", "size")
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+        self.count = batch.count
+        self.size = len(batch.block)
+
+    def rest(self) -> Batch:
+        return self.batch.after(self.batch.count - self.count)

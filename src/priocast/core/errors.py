@@ -6,13 +6,15 @@
     │   ├── PayloadTooLarge
     │   ├── UnknownProtocol
     │   ├── InvalidOption
-    │   └── InvalidAddress
+    │   ├── InvalidAddress
+    │   └── UnusableKey              a key or certificate is missing, unreadable, or somebody else's
     ├── Overloaded                   there is no room for a message of this priority now
     ├── DeadlineExceeded             a wait ended without what it waited for; the message says what
     ├── GroupClosed                  the group was left, or had to stop; the message says why
     ├── PeerFault                    what another process sent cannot be accepted
     │   ├── ForeignFrame             not a frame of ours, or a damaged one
     │   ├── VersionMismatch          a frame of another version of the wire format
+    │   ├── TurnedAway               a network will not deal with what came; it counts the reason
     │   ├── JoinRefused              a peer will not have us in the group; the message says why
     │   ├── PeerRestarted            a member came back as another process
     │   └── LinkOverflow             a peer does not take what it was sent
@@ -53,6 +55,10 @@ class InvalidAddress(InvalidInput):
     """An address is not of the form host:port, or cannot be listened on."""
 
 
+class UnusableKey(InvalidInput):
+    """A key or certificate is missing, cannot be read, or is not the one that is needed."""
+
+
 class Overloaded(PriocastError):
     """There is no room for a message of this priority now: wait, or send it later."""
 
@@ -75,6 +81,15 @@ class ForeignFrame(PeerFault):
 
 class VersionMismatch(PeerFault):
     """A frame of another version of the wire format."""
+
+
+class TurnedAway(PeerFault):
+    """A network will not deal with what came; `reason` is short and does not vary with what it was."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
 
 
 class JoinRefused(PeerFault):

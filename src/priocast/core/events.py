@@ -30,9 +30,28 @@ class DeliveredBatch(msgspec.Struct, frozen=True):
 
 
 class ViewChange(msgspec.Struct, frozen=True):
-    """The group has these members from here on."""
+    """The group has these members from here on; the next message has this position or a later one.
+
+    `order` is the protocol that orders from here on, `reason` says why there is a new view.
+    """
 
     view: View
+    position: int = 0
+    reason: str = ""
+    order: str = ""
 
 
-Event = Delivery | ViewChange
+class Stopped(msgspec.Struct, frozen=True):
+    """This member is no longer in the group, and says why; it tries to come back as a new member."""
+
+    reason: str
+
+
+class Restored(msgspec.Struct, frozen=True):
+    """The application's state is now the group's at this position; what follows comes as messages."""
+
+    position: int
+    bytes: int
+
+
+Event = Delivery | ViewChange | Stopped | Restored

@@ -6,6 +6,8 @@
 INTEGRITY = "Integrity"
 TOTAL_ORDER = "Total order"
 AGREEMENT = "Agreement"
+UNIFORMITY = "Uniformity"
+VIEW_SYNCHRONY = "View synchrony"
 FIFO_AMONG_EQUALS = "FIFO among equals"
 PRIORITY = "Priority"
 BOUNDED_WINDOW = "Bounded window"

@@ -11,15 +11,38 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import ForeignFrame
-from priocast.core.identity import MessageId, ProcessId
+from priocast.core.identity import NAME_LENGTH_MAX, MessageId, ProcessId
+from priocast.core.view import ViewId
 
 BATCH_COUNT_MAX = 4096
 BATCH_BYTES_CUT = 64 * 1024
 PAYLOAD_BYTES_MAX = 1024 * 1024
 _BLOCK_BYTES_MAX = PAYLOAD_BYTES_MAX + 64 * 1024
+_SCOPE_LENGTH = msgspec.Meta(max_length=256)
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode_block = msgspec.msgpack.Decoder(list[bytes]).decode
+
+
+class Scope(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What a sender asked for beyond a place in the order: the same for all messages of a batch.
+
+    `safe`: deliver only when every member of the view holds the message. `to`: deliver at these members only,
+    by name; at all if empty. `client`: on whose behalf a member broadcast it, and the number of the request
+    there.
+    """
+
+    safe: bool = False
+    to: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)], ...], _SCOPE_LENGTH] = ()
+    client: Annotated[str, msgspec.Meta(max_length=2 * NAME_LENGTH_MAX)] = ""
+    request: Annotated[int, msgspec.Meta(ge=0)] = 0
+
+    def includes(self, member: ProcessId) -> bool:
+        """Whether messages of this scope are delivered at this member."""
+        return not self.to or member.name in self.to
+
+
+TO_ALL = Scope()
 
 
 class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -35,6 +58,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     count: Annotated[int, msgspec.Meta(ge=1, le=BATCH_COUNT_MAX)]
     block: Annotated[bytes, msgspec.Meta(max_length=_BLOCK_BYTES_MAX)]
     priorities: Annotated[bytes, msgspec.Meta(max_length=BATCH_COUNT_MAX)] = b""
+    scope: Scope = TO_ALL
 
     def payloads(self) -> list[bytes]:
         """Open the block."""
@@ -50,13 +74,27 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """The priority that the index-th message was broadcast with."""
         return self.priorities[index] if self.priorities else self.level
 
+    def after(self, count: int) -> "Batch":
+        """The batch without its first messages."""
+        if not count:
+            return self
+        payloads, priorities = self.payloads()[count:], self.priorities[count:]
+        return pack(self.sender, self.level, self.first + count, payloads, priorities, self.scope)
+
     def __str__(self) -> str:
         return f"{self.sender}/{self.level}/{self.first}+{self.count}"
 
 
-def pack(sender: ProcessId, level: int, first: int, payloads: list[bytes], priorities: bytes = b"") -> Batch:
+def pack(
+    sender: ProcessId,
+    level: int,
+    first: int,
+    payloads: list[bytes],
+    priorities: bytes = b"",
+    scope: Scope = TO_ALL,
+) -> Batch:
     """Close payloads into a batch."""
-    return Batch(sender, level, first, len(payloads), _encode(payloads), priorities)
+    return Batch(sender, level, first, len(payloads), _encode(payloads), priorities, scope)
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
@@ -67,6 +105,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     number: int
     priority: int
     payload: bytes
+    scope: Scope = TO_ALL
 
     @property
     def id(self) -> MessageId:
@@ -77,12 +116,15 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 class Stretch:
     """A batch that has its place in the order and waits for the application to consume it.
 
-    `taken` counts the messages that the application took so far.
+    `taken` counts the messages that the application took so far. `mark` names the packet that placed it: the
+    rank of its sender in the view, and its number among those that the sender sent to all.
     """
 
-    __slots__ = ("_payloads", "batch", "position", "taken")
+    __slots__ = ("_payloads", "batch", "mark", "position", "taken", "view")
 
-    def __init__(self, position: int, batch: Batch) -> None:
+    def __init__(self, view: ViewId, position: int, batch: Batch, mark: tuple[int, int] = (0, 0)) -> None:
+        self.mark = mark
+        self.view = view
         self.position = position
         self.batch = batch
         self.taken = 0
@@ -99,5 +141,10 @@ class Stretch:
         """The index-th message of the batch."""
         batch = self.batch
         return Message(
-            batch.sender, batch.level, batch.first + index, batch.priority_of(index), self.payloads[index]
+            batch.sender,
+            batch.level,
+            batch.first + index,
+            batch.priority_of(index),
+            self.payloads[index],
+            batch.scope,
         )

@@ -38,6 +38,7 @@ class _Waiting:
             self.payloads is not None
             or batch.sender != last.sender
             or batch.level != last.level
+            or batch.scope != last.scope
             or self.size + len(batch.block) > BATCH_BYTES_CUT
             or self.count + batch.count > BATCH_COUNT_MAX
         ):
@@ -63,6 +64,7 @@ class _Waiting:
             head.first + start,
             self.payloads[start : self.cut],
             self.priorities[start : self.cut],
+            head.scope,
         )
 
 
@@ -124,3 +126,10 @@ class PriorityQueue:
         self.bytes -= freed
         assert self.count >= 0 and self.bytes >= 0
         return taken
+
+    def drain(self) -> list[Batch]:
+        """Let everything out, in order."""
+        batches = []
+        while self._heap:
+            batches.append(self.take(BATCH_COUNT_MAX))
+        return batches

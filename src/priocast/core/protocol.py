@@ -38,8 +38,11 @@ class Packet(msgspec.Struct, frozen=True, array_like=True):
     """The base of everything that protocols send; a subclass has a tag and is its own wire format.
 
     A packet that carries messages has them in `batches`; one that gives them a place in the order has
-    the place of the first in `position`.
+    the place of the first in `position`. A packet is either always for one member or always `TO_ALL`; whatever
+    decides about the order must be for all, because only such packets are kept until every member has them.
     """
+
+    TO_ALL: ClassVar[bool] = False
 
     @classmethod
     def name(cls) -> str:
@@ -147,17 +150,24 @@ class Protocol(ABC):
     """The frame of every ordering protocol; a subclass reads like the paper's figure.
 
     It owns two queues: `outgoing`, what the application broadcast and the protocol has not sent yet, and
-    the ordered stretches that wait for the application.
+    the ordered stretches that wait for the application. It lives for one view, whose first message has
+    `position`. When the view ends it is asked for what is left in both: everything that has a place, and its
+    own messages that have none, which the next view's protocol sends again.
+
+    `position_next` is where the next message will be, `has_safe` says that safe ones were among them. `mark` is set before a packet to all is handed over: the sender's rank in the view and the packet's number.
     """
 
     NAME: ClassVar[str]
     PACKETS: ClassVar[tuple[type[Packet], ...]]
 
-    def __init__(self, me: ProcessId, view: View, options: OrderingOptions) -> None:
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         assert me in view.members
         self.me = me
         self.view = view
         self.options = options
+        self.mark = (0, 0)
+        self.position_next = position
+        self.has_safe = False
         self.outgoing = PriorityQueue(options.policy, options.queue_max, options.queue_bytes_max)
         self.blocked: dict[ProcessId, bool] = {}
         self._stretches: deque[Stretch] = deque()
@@ -180,8 +190,8 @@ class Protocol(ABC):
 
     @classmethod
     @abstractmethod
-    def orderer(cls, view: View) -> str:
-        """The name of the member whose queue decides the order, or '' where there is no such member."""
+    def orderer(cls, view: View) -> ProcessId | None:
+        """The member whose queue decides the order, or None where there is no such member."""
 
     @property
     def backlog(self) -> int:
@@ -197,12 +207,26 @@ class Protocol(ABC):
         """What the application may consume next; valid until the next step."""
         return self._stretches[0] if self._stretches else None
 
+    def waiting_for(self) -> ProcessId | None:
+        """The member that this one has to wait for before it can order more, if it has to."""
+        return None
+
+    def unconsumed(self) -> list[Stretch]:
+        """What has its place and was not consumed yet."""
+        return list(self._stretches)
+
+    def unplaced(self) -> list[Batch]:
+        """This member's own messages that have no place yet, in the order in which to send them again."""
+        return self.outgoing.drain()
+
     # What a protocol says.
 
     def send(self, to: ProcessId, packet: Packet) -> None:
+        assert not packet.TO_ALL
         self._outputs.append(Send(to, packet))
 
     def send_all(self, packet: Packet) -> None:
+        assert packet.TO_ALL
         self._outputs.append(SendAll(packet))
 
     def more_to_do(self) -> None:
@@ -210,7 +234,10 @@ class Protocol(ABC):
 
     def queue_ordered(self, position: int, batch: Batch) -> None:
         """The batch has its place; it waits here until the application consumes it."""
-        self._stretches.append(Stretch(position, batch))
+        assert position >= self.position_next
+        self.position_next = position + batch.count
+        self.has_safe |= batch.scope.safe
+        self._stretches.append(Stretch(self.view.id, position, batch, self.mark))
 
     # What a protocol hears.
 

@@ -51,11 +51,13 @@ RELIABLE_NETWORK = LinkOptions(
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """What two links exchange. Sequence 0 is an acknowledgement alone.
+    """What two processes exchange: on channel 0 a datagram that stands alone, on others what two links say.
 
-    Bit i of `selective` says that frame `acknowledged + 1 + i` was received.
+    A link's sequence 0 is an acknowledgement alone. Bit i of `selective` says that frame
+    `acknowledged + 1 + i` was received.
     """
 
+    channel: int
     sequence: int
     acknowledged: int
     selective: int
@@ -80,8 +82,9 @@ class FifoLink:
     open, the link is `congested`.
     """
 
-    def __init__(self, options: LinkOptions) -> None:
+    def __init__(self, options: LinkOptions, channel: int = 1) -> None:
         self._options = options
+        self._channel = channel
         self.frames: list[Frame] = []
         self.congested = False
         self.retransmissions = 0
@@ -173,7 +176,7 @@ class FifoLink:
         self.congested = bool(self._backlog)
 
     def _transmit(self, sequence: int, body: bytes) -> None:
-        self.frames.append(Frame(sequence, self._received_last, self._selective(), body))
+        self.frames.append(Frame(self._channel, sequence, self._received_last, self._selective(), body))
         self._acknowledge_at = None
         self._unacknowledged_frames = 0
 
@@ -274,7 +277,7 @@ class FifoLink:
         return bodies
 
     def _acknowledge(self) -> None:
-        self.frames.append(Frame(0, self._received_last, self._selective()))
+        self.frames.append(Frame(self._channel, 0, self._received_last, self._selective()))
         self._acknowledge_at = None
         self._unacknowledged_frames = 0
 

@@ -49,6 +49,8 @@ class Ordered(Packet, frozen=True, tag="ordered"):
     `held_by` names the member for whose grant the next ones wait, if they do.
     """
 
+    TO_ALL = True
+
     position: Annotated[int, msgspec.Meta(ge=0)]
     batches: Batches
     held_by: Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)] = ""
@@ -67,14 +69,14 @@ class SequencerUb(Protocol):
     NAME = "sequencer-ub"
     PACKETS = (Submit, Ordered, Consumed)
 
-    def __init__(self, me: ProcessId, view: View, options: OrderingOptions) -> None:
-        super().__init__(me, view, options)
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
         prioritised = options.prioritised
         # sender
         self._sequencer = view.coordinator
         self._unordered = Outstanding(options.submit_max, options.submit_bytes_max, prioritised)
         # destination
-        self._position_next = 0
+        self._position_first = position
         self._window = ConsumptionWindow(options.window, int(options.window_ms * _MILLISECOND))
         self._consumed = 0
         self._reported = 0
@@ -86,13 +88,13 @@ class SequencerUb(Protocol):
         self._incoming = PriorityQueue(
             options.policy, size * options.submit_max, size * options.submit_bytes_max
         )
-        self._number_next = 0
+        self._number_next = position
         self._submissions = _Submissions(view, options.submit_max)
         self._room = _Room(view, options)
 
     @classmethod
-    def orderer(cls, view: View) -> str:
-        return view.coordinator.name
+    def orderer(cls, view: View) -> ProcessId:
+        return view.coordinator
 
     @property
     def backlog(self) -> int:
@@ -101,6 +103,12 @@ class SequencerUb(Protocol):
     @property
     def idle(self) -> bool:
         return not (self.outgoing or self._incoming or self._unordered.count)
+
+    def waiting_for(self) -> ProcessId | None:
+        return self._room.held_by(self._incoming.head_level()) if self._incoming else None
+
+    def unplaced(self) -> list[Batch]:
+        return self._unordered.unplaced() + super().unplaced()
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._submit()
@@ -149,8 +157,8 @@ class SequencerUb(Protocol):
             batches = _frame(self._incoming, self._room.of_level, self._number)
             if not batches:
                 return
-            held_by = self._room.held_by(self._incoming.head_level()) if self._incoming else ""
-            self.send_all(Ordered(position, batches, held_by))
+            held_by = self.waiting_for()
+            self.send_all(Ordered(position, batches, held_by.name if held_by else ""))
         self.more_to_do()
 
     def _number(self, batch: Batch) -> None:
@@ -161,16 +169,15 @@ class SequencerUb(Protocol):
     # Destination
 
     def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
-        if sender != self._sequencer or ordered.position != self._position_next:
+        if sender != self._sequencer or ordered.position != self.position_next:
             raise PeerFault(
                 f"{sender} orders position {ordered.position}; "
-                f"expected {self._position_next} from {self._sequencer}"
+                f"expected {self.position_next} from {self._sequencer}"
             )
         held = ordered.held_by == self.me.name
         for batch in ordered.batches:
-            self.queue_ordered(self._position_next, batch)
-            self._position_next += batch.count
-            self._unconsumed.append((self._position_next, len(batch.block)))
+            self.queue_ordered(self.position_next, batch)
+            self._unconsumed.append((self.position_next, len(batch.block)))
             self._window.queued(batch.count, held)
             if batch.sender == self.me:
                 self._unordered.placed(batch)
@@ -178,7 +185,7 @@ class SequencerUb(Protocol):
     def on_consumed(self, count: int, now: int) -> None:
         self._window.consumed(count, now)
         self._consumed += count
-        while self._unconsumed and self._unconsumed[0][0] <= self._consumed:
+        while self._unconsumed and self._unconsumed[0][0] <= self._position_first + self._consumed:
             self._unreported_bytes += self._unconsumed.popleft()[1]
         # The sequencer waits for messages or for bytes, so a quarter of either window is worth a report.
         if (
@@ -204,7 +211,7 @@ class _Submissions:
             raise PeerFault(f"{sender} submits a message of {batch.sender}")
         if len(batch.priorities) not in (0, batch.count):
             raise PeerFault(f"{sender} submits {batch} with {len(batch.priorities)} priorities")
-        expected = self._number_next.get((sender, batch.level), 0)
+        expected = self._number_next.get((sender, batch.level), batch.first)
         if batch.first != expected:
             raise PeerFault(f"{sender} submits {batch}, where number {expected} of that level is next")
         self._number_next[sender, batch.level] = expected + batch.count
@@ -240,12 +247,14 @@ class _Room:
             return 0
         return self._limit[class_of(level)] - self._ordered
 
-    def held_by(self, level: int) -> str:
-        """The member for whose grant messages of this level wait, or '' if they need not wait."""
+    def held_by(self, level: int) -> ProcessId | None:
+        """The member for whose grant messages of this level wait, if they have to wait."""
+        if self._under_way_bytes >= self._bytes_max:
+            return min(self._consumed, key=lambda member: self._consumed[member])
         of_class = class_of(level)
         if self._limit[of_class] > self._ordered:
-            return ""
-        return min(self._limits, key=lambda member: self._limits[member][of_class]).name
+            return None
+        return min(self._limits, key=lambda member: self._limits[member][of_class])
 
     def ordered(self, batch: Batch) -> None:
         """A batch is under way."""

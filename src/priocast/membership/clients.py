@@ -1,0 +1,46 @@
+"""Clients: processes that are not members, and have a member broadcast for them.
+
+A client numbers its requests and sends one again, to another member if need be, until it is answered. Members
+order each as often as they are asked to, and all of them pass over the repetitions: the ledger knows them.
+"""
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.membership.ledger import Ledger
+from priocast.membership.packets import Reply, Request
+
+_PENDING_MAX = 4096
+
+
+class Clients:
+    """The requests that came to this member. `replies` gather for the driver."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._pending: dict[tuple[str, int], int] = {}
+        self.replies: list[tuple[str, Reply]] = []
+
+    def is_new(self, client: ProcessId, level: int, request: Request) -> bool:
+        """Whether a request should be broadcast; one that has its place is answered at once."""
+        key = (str(client), level)
+        if request.number <= self._ledger.last_request(f"{client}/{level}"):
+            self.replies.append((client.name, Reply(request.number, request.priority, -1, "")))
+            return False
+        if request.number <= self._pending.get(key, 0):
+            return False
+        self._pending.pop(key, None)
+        self._pending[key] = request.number
+        if len(self._pending) > _PENDING_MAX:
+            del self._pending[next(iter(self._pending))]
+        return True
+
+    def placed(self, batch: Batch, position: int) -> None:
+        """A batch has its place; if it is the request of a client that asked here, tell it."""
+        scope = batch.scope
+        if scope.client and self._pending.get((scope.client, batch.level), 0) >= scope.request:
+            name = scope.client.rpartition("#")[0]
+            self.replies.append((name, Reply(scope.request, batch.priority_of(0), position, "")))
+
+    def forget_pending(self) -> None:
+        """The view has ended: what was asked may have been lost, and may be asked again."""
+        self._pending.clear()

@@ -1,0 +1,244 @@
+"""One view from within: its protocol, its links, and the packets that its members owe each other.
+
+    open ──────▶ frozen ──────▶ complete ──────▶ closed
+      a promise     the cut is        the next view
+      to change     fetched           is installed
+
+While it is open, packets flow between the links and the protocol. Once frozen it takes nothing more from the
+links, so that what it told the proposer stays true; the flush then brings the packets that others hold of the
+view. A complete epoch knows how the view ends: that is a function of the packets alone, and those are the same
+at all who go on together.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from hashlib import blake2b
+
+import msgspec
+
+from priocast.core.errors import ForeignFrame, LinkOverflow, PeerFault
+from priocast.core.identity import ProcessId
+from priocast.core.message import Stretch
+from priocast.core.protocol import (
+    CancelTimer,
+    Input,
+    LinkBlocked,
+    LinkCleared,
+    MoreToDo,
+    Output,
+    Packet,
+    Protocol,
+    Received,
+    Send,
+    SendAll,
+    SetTimer,
+    TimerFired,
+    Turn,
+)
+from priocast.core.view import View, ViewId
+from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.membership.packets import Closure
+from priocast.membership.retention import Retention
+
+_TURN = Turn()
+
+Observe = Callable[[Packet, ProcessId | None, int], None]
+
+
+def channel_of(view: ViewId) -> int:
+    """The number that a view's frames carry; 0 is for datagrams."""
+    digest = blake2b(msgspec.msgpack.encode(view), digest_size=8).digest()
+    return int.from_bytes(digest) | 1
+
+
+class Epoch:
+    """A member's part in one view. `sent` and `received` are told what passes; they belong to the driver."""
+
+    def __init__(
+        self,
+        view: View,
+        protocol: Protocol,
+        link_options: LinkOptions,
+        sent: Observe,
+        received: Observe,
+    ) -> None:
+        self.me = protocol.me
+        self.view = view
+        self.protocol = protocol
+        self.channel = channel_of(view.id)
+        self.links = {peer: FifoLink(link_options, self.channel) for peer in view.members if peer != self.me}
+        self.ranks = {member: rank for rank, member in enumerate(view.members)}
+        self.retention = Retention(len(view.members), self.ranks[self.me])
+        self.frozen = False
+        self.restless = True
+        self.overflowing: list[ProcessId] = []
+        self._sent = sent
+        self._received = received
+        self._blocked: set[ProcessId] = set()
+        self._timers: dict[str, int] = {}
+        self._to_myself: deque[Packet] = deque()
+        self._own_heard = 0
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decode = msgspec.msgpack.Decoder(_union(protocol.PACKETS)).decode
+
+    # While the view lasts
+
+    def receive(self, peer: ProcessId, frame: Frame, now: int) -> None:
+        """A frame came from a peer's link."""
+        link = self.links.get(peer)
+        if link is None:
+            raise PeerFault(f"{peer} sends in view {self.view.id}, of which it is not a member")
+        bodies = link.receive(frame, now)
+        self.restless |= bool(bodies) or link.congested != (peer in self._blocked)
+        for body in bodies:
+            self._on_body(peer, body, now)
+
+    def act(self, now: int, may_order: bool) -> None:
+        """One step of a turn; what comes of it can be transmitted before the next one."""
+        self.restless = False
+        self._hear_myself(now)
+        for peer, link in self.links.items():
+            if link.congested != (peer in self._blocked):
+                self._blocked ^= {peer}
+                self.step(LinkBlocked(peer) if link.congested else LinkCleared(peer), now)
+        if may_order:
+            self.restless |= self.step(_TURN, now)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a turn would act on anything."""
+        return not self.frozen and (self.restless or bool(self._to_myself))
+
+    @property
+    def idle(self) -> bool:
+        """Whether nobody needs this member any more: all is ordered, and all was received."""
+        return self.protocol.idle and not self._to_myself and all(link.idle for link in self.links.values())
+
+    def step(self, event: Input, now: int) -> bool:
+        """Hand one input to the protocol and carry out its outputs; return whether it has more to do."""
+        more = False
+        for output in self.protocol.step(event, now):
+            if type(output) is MoreToDo:
+                more = True
+            elif not self.frozen:
+                self._carry_out(output, now)
+        return more
+
+    def tick(self, now: int) -> None:
+        """Do what is due: timers of the protocol, and of the links."""
+        for link in self.links.values():
+            link.tick(now)
+        for name in [name for name, at in self._timers.items() if at <= now]:
+            del self._timers[name]
+            self.restless = True
+            self.step(TimerFired(name), now)
+
+    @property
+    def deadline(self) -> int | None:
+        """When `tick` has something to do next."""
+        if self.frozen:
+            return None
+        times = [link.deadline for link in self.links.values()]
+        return min((at for at in (*times, *self._timers.values()) if at is not None), default=None)
+
+    @property
+    def has_timers(self) -> bool:
+        """Whether the protocol has set a timer."""
+        return bool(self._timers)
+
+    def _on_body(self, peer: ProcessId, body: bytes, now: int) -> None:
+        try:
+            packet: Packet = self._decode(body)
+        except msgspec.MsgspecError as error:
+            raise ForeignFrame(f"{peer} sent a packet that cannot be read: {error}") from error
+        if packet.TO_ALL:
+            rank = self.ranks[peer]
+            self.protocol.mark = (rank, self.retention.add(rank, body))
+        self._received(packet, peer, now)
+        self.step(Received(peer, packet), now)
+
+    def _hear_myself(self, now: int) -> None:
+        rank = self.ranks[self.me]
+        while self._to_myself:
+            packet = self._to_myself.popleft()
+            if packet.TO_ALL:
+                self._own_heard += 1
+                self.protocol.mark = (rank, self._own_heard)
+            self._received(packet, self.me, now)
+            self.step(Received(self.me, packet), now)
+
+    def _carry_out(self, output: Output, now: int) -> None:
+        match output:
+            case SendAll(packet=packet):
+                self._sent(packet, None, now)
+                body = self._encode(packet)
+                self.retention.add(self.ranks[self.me], body)
+                for peer in self.links:
+                    self._give(peer, body, now)
+                self._to_myself.append(packet)
+            case Send(to=to, packet=packet):
+                self._sent(packet, to, now)
+                if to == self.me:
+                    self._to_myself.append(packet)
+                else:
+                    self._give(to, self._encode(packet), now)
+            case SetTimer(name=name, at=at):
+                self._timers[name] = at
+                self.restless = True
+            case CancelTimer(name=name):
+                self._timers.pop(name, None)
+
+    def _give(self, peer: ProcessId, body: bytes, now: int) -> None:
+        try:
+            self.links[peer].send(body, now)
+        except LinkOverflow:
+            self.overflowing.append(peer)
+
+    # When it ends
+
+    def freeze(self, now: int) -> None:
+        """Take nothing more from the links, and give them nothing more."""
+        if not self.frozen:
+            self._hear_myself(now)
+            self.frozen = True
+            self._timers.clear()
+
+    def missing(self, closure: Closure) -> tuple[ProcessId, ProcessId, int, int] | None:
+        """The next packets that this member lacks of the cut: from whom to get whose, from where to where."""
+        for rank, sender in enumerate(self.view.members):
+            held, cut = self.retention.held[rank], closure.cut[rank]
+            if held < cut:
+                return closure.members[closure.holders[rank]], sender, held + 1, cut
+        return None
+
+    def supply(self, sender: ProcessId, first: int, bodies: tuple[bytes, ...], now: int) -> None:
+        """Packets that another member held; what is held already, or comes too early, is left out."""
+        rank = self.ranks.get(sender)
+        if not self.frozen or rank is None or sender == self.me:
+            return
+        for number, body in enumerate(bodies, first):
+            if number == self.retention.held[rank] + 1:
+                self._on_body(sender, body, now)
+
+    def ending(self, closure: Closure) -> list[Stretch]:
+        """What is still to be consumed of this view by those who go on together.
+
+        All that has its place keeps it. In a group in which each side of a cut goes on there is one exception:
+        a message of a member on the other side, if that member may not know its place. It may send the
+        message again on its side, so delivering it here would give it two places.
+        """
+        assert self.frozen and self.missing(closure) is None
+        return [stretch for stretch in self.protocol.unconsumed() if self._keeps(stretch, closure)]
+
+    def _keeps(self, stretch: Stretch, closure: Closure) -> bool:
+        sender, (rank, number) = stretch.batch.sender, stretch.mark
+        if not closure.known or sender in closure.members or stretch.taken:
+            return True
+        return closure.known[self.ranks[sender]][rank] >= number
+
+
+def _union(packets: tuple[type[Packet], ...]) -> object:
+    union: object = packets[0]
+    for packet in packets[1:]:
+        union = union | packet
+    return union

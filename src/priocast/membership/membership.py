@@ -1,0 +1,535 @@
+"""Membership: the life of a group, as one member lives it.
+
+It listens to who is there, forms a wish, and if the wish differs from the view it has a round held on it: by
+itself if it is the first of those concerned, or later if the first one does not act. What is decided it
+installs: the old epoch ends, the next one begins.
+
+    nothing new ─▶ wish differs ─▶ (settled, my turn) ─▶ round ─▶ decided ─▶ installed
+                        ▲                                  │
+                        └──────── given up, with a pause ──┘
+"""
+
+from collections import deque
+from collections.abc import Callable
+from hashlib import blake2b
+
+import msgspec
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Stretch
+from priocast.core.view import View
+from priocast.membership.epoch import Epoch
+from priocast.membership.neighbours import Neighbours
+from priocast.membership.options import MembershipOptions
+from priocast.membership.packets import (
+    Accepted,
+    Alive,
+    Ballot,
+    ChangeOrder,
+    Control,
+    Declined,
+    Excluded,
+    Fetch,
+    Held,
+    Install,
+    Mismatch,
+    Ordering,
+    Prepare,
+    Promise,
+    Proposal,
+    Propose,
+    Standing,
+    Supply,
+)
+from priocast.membership.proposer import Round
+from priocast.membership.voter import Voter
+from priocast.membership.wish import Wish, Wishes
+
+_PAUSE_DOUBLINGS_MAX = 3
+_SIGNS_LEFT_OUT_MAX = 2
+_DECLINES_MAX = 3
+
+
+class Life(msgspec.Struct, frozen=True):
+    """What the member does when membership decides: begin a view, or be out of the group."""
+
+    begin: Callable[[Proposal, Standing, Epoch | None, int], Epoch]
+    out: Callable[[str, bool, int], None]
+    standing: Callable[[int, list[Stretch]], Standing]
+
+
+class Membership:
+    """One member's view of its group, and its part in changing it.
+
+    `datagrams` gather for the driver; what a member tells itself comes back at once.
+    """
+
+    def __init__(
+        self, me: ProcessId, options: MembershipOptions, config: str, ordering: Ordering, life: Life, now: int
+    ) -> None:
+        self.me = me
+        self.options = options
+        self.ordering = ordering
+        self.view: View | None = None
+        self.epoch: Epoch | None = None
+        self.epoch_before: Epoch | None = None
+        self.datagrams: list[tuple[str, Control]] = []
+        self.suspended = False
+        self.over = False
+        self.mismatch: str | None = None
+        self.neighbours = Neighbours(me, options)
+        self.wishes = Wishes(me, options, self.neighbours)
+        self.voter = Voter(self)
+        self.round: Round | None = None
+        self.decided: Install | None = None
+        self._config = config
+        self._config_hash = hash_of_text(config)
+        self._life = life
+        self._began_at = self._installed_at = now
+        self._ordering_next: Ordering | None = None
+        self._round_highest = 0
+        self._wish_key: object = None
+        self._wished_at = now
+        self._paused_until = now
+        self._pauses = 0
+        self._to_myself: deque[Control] = deque()
+        self._alive_due_at = now
+        self._tick_at = now
+        self._hears_said: tuple[ProcessId, ...] = ()
+        self._contacts: dict[str, _Contact] = {}
+        self._declines: dict[ProcessId, int] = {}
+
+    # What the driver and the member tell
+
+    def reachable(self, name: str, now: int) -> None:
+        """A process of this name can be reached: let it know that we are here."""
+        self._contacts[name] = _Contact()
+        self._alive_due_at = now
+
+    def heard(self, process: ProcessId, now: int) -> bool:
+        """A frame came from a process; False if it is of a life that is over."""
+        known = self.neighbours.knows(process)
+        if not self.neighbours.heard(process, now):
+            return False
+        if not known:
+            self._contacts[process.name] = _Contact()
+            self._alive_due_at = now
+        return True
+
+    def spoke(self, name: str, now: int) -> None:
+        """Frames were sent to a process, which are a sign of life as good as any."""
+        contact = self._contacts.get(name)
+        if contact is not None:
+            contact.spoke_at = now
+
+    def receive(self, process: ProcessId, control: Control, now: int) -> None:
+        """A datagram came from a process that was heard."""
+        if self.over:
+            return
+        match control:
+            case Alive():
+                self._on_alive(process, control, now)
+            case Held():
+                self._on_held(process, control)
+            case Prepare():
+                if process == control.ballot.proposer and self.me in control.voters:
+                    self._note_round(control.ballot.round)
+                    self.voter.on_prepare(control, now)
+            case Promise():
+                self._on_promise(process, control, now)
+            case Propose():
+                if process == control.ballot.proposer:
+                    self.voter.on_propose(control, now)
+            case Declined():
+                self._on_declined(process, control, now)
+            case Accepted():
+                if self.round is not None:
+                    self.round.on_accepted(process, control, now)
+                    self._decide_if_possible(now)
+            case Install():
+                self.voter.on_install(control, now)
+            case Fetch():
+                self.voter.on_fetch(process, control, (self.epoch, self.epoch_before))
+            case Supply():
+                self.voter.on_supply(control, now)
+            case Excluded():
+                self._on_excluded(control, now)
+            case Mismatch():
+                self.mismatch = f"{process.name} is in a group of another kind: {control.config}"
+            case ChangeOrder():
+                self._on_change_order(process, control, now)
+        self._hear_myself(now)
+
+    def leave(self, now: int) -> None:
+        """Ask to be let go."""
+        self.wishes.leaving = True
+        self._alive_due_at = now
+        self.evaluate(now)
+
+    def expel(self, process: ProcessId, reason: str, now: int) -> None:
+        """A member does not do its part: the next view shall be without it."""
+        if self.view is not None and process in self.view.members and process not in self.wishes.expelled:
+            self.wishes.expelled[process] = reason
+            self.evaluate(now)
+
+    def change_order(self, ordering: Ordering, now: int) -> None:
+        """Let another protocol, or other priorities, order from the next view on."""
+        self._ordering_next = ordering
+        self._pass_on_order(now)
+        self.evaluate(now)
+
+    def tick(self, now: int) -> None:
+        """Do what is due: signs of life, what has to be said again, and thinking about the view."""
+        if now < self._tick_at:
+            self._say_alive(now)
+            return
+        self._tick_at = now + self.options.heartbeat_ns // 2
+        self._say_alive(now)
+        self.voter.repeat(now)
+        self._repeat_round(now)
+        self._pass_on_order(now)
+        self.evaluate(now)
+        self._hear_myself(now)
+
+    @property
+    def deadline(self) -> int:
+        """When `tick` has something to do next."""
+        return min(self._tick_at, self._alive_due_at)
+
+    @property
+    def changing(self) -> bool:
+        """Whether the view is about to change, and nothing can be ordered meanwhile."""
+        return self.voter.changing
+
+    # The view
+
+    def evaluate(self, now: int) -> None:
+        """See whether the view should change, and act if it is this member's turn."""
+        if self.over:
+            return
+        wish = self.wishes.form(self.view, now - self._began_at, now)
+        self.suspended = wish is None and self.view is not None
+        if self.wishes.leaving and (wish is None or self.view is None) and not self._others_wait(now):
+            self._be_out("the group was left", True, now)
+            return
+        if wish is None or not self._needs_round(wish, now):
+            self._wish_key = None
+            return
+        key = (wish, self.voter.promised, self._ordering_next)
+        if key != self._wish_key:
+            self._wish_key = key
+            self._wished_at = now
+        if self.round is not None or now < self._paused_until:
+            return
+        if now - self._wished_at >= self._patience_ns(wish, now):
+            self._start_round(wish, now)
+
+    def _others_wait(self, now: int) -> bool:
+        """Whether somebody is there who has to let us go first."""
+        return self.view is not None and any(
+            self.neighbours.trusts(member, now) and not self.neighbours.is_leaving(member)
+            for member in self.view.members
+            if member != self.me
+        )
+
+    def _needs_round(self, wish: Wish, now: int) -> bool:
+        if self.view is None or self.voter.changing or self._ordering_next is not None:
+            return True
+        if wish.members != self.view.members and set(wish.members) != set(self.view.members):
+            return True
+        return any(self._is_estranged(member, now) for member in self.view.members)
+
+    def _is_estranged(self, member: ProcessId, now: int) -> bool:
+        """Whether a member of the view has long been in another one."""
+        assert self.view is not None
+        if member == self.me or now - self._installed_at < self.options.failure_ns:
+            return False
+        return self.neighbours.view_of(member) != self.view.id
+
+    def _patience_ns(self, wish: Wish, now: int) -> int:
+        """The first of the voters acts once things have settled; the others leave it time to do so."""
+        rank = wish.voters.index(self.me)
+        patience = self.options.heartbeat_ns // 2 + rank * self.options.failure_ns // 2
+        if self.voter.changing and now - self.voter.active_at < self.options.failure_ns:
+            patience = max(patience, self.options.failure_ns)
+        return patience
+
+    def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str | None:
+        """Why this member will not vote on a view of these, if so."""
+        if self.options.primary and self.view is not None and proposer not in self.view.members:
+            return f"{proposer.name} is not a member"
+        for voter in voters:
+            if voter != self.me and not self.neighbours.trusts(voter, now):
+                return f"{self.me.name} does not hear {voter.name}"
+        wish = self.wishes.form(self.view, now - self._began_at, now)
+        left_out = [process.name for process in wish.voters if process not in voters] if wish else []
+        return f"it leaves out {', '.join(left_out)}" if left_out else None
+
+    def trusts(self, process: ProcessId, now: int) -> bool:
+        return self.neighbours.trusts(process, now)
+
+    # A round of ours
+
+    def _start_round(self, wish: Wish, now: int) -> None:
+        self._round_highest += 1
+        ballot = Ballot(self._round_highest, self.me)
+        self.round = Round(
+            ballot,
+            wish,
+            self.view,
+            self._ordering_next or self.ordering,
+            self._reason(wish),
+            self.options.primary,
+            now,
+        )
+        self._ask(self.round)
+        self._hear_myself(now)
+
+    def _reason(self, wish: Wish) -> str:
+        before = self.view.members if self.view else ()
+        said = [f"{process.name} joined" for process in wish.members if process not in before]
+        for process in before:
+            if process not in wish.voters:
+                said.append(f"{process.name} failed")
+            elif process in self.wishes.expelled:
+                said.append(f"{process.name} {self.wishes.expelled[process]}")
+            elif process not in wish.members:
+                said.append(f"{process.name} left")
+        if self._ordering_next is not None:
+            said.append(f"the order changes to {self._ordering_next.order}")
+        if self.view is None:
+            return "the group was founded"
+        return "; ".join(said) or "the view was renewed"
+
+    def _ask(self, round_: Round) -> None:
+        question = round_.question()
+        for voter in round_.waiting_for():
+            self.tell(voter, question)
+
+    def _repeat_round(self, now: int) -> None:
+        round_ = self.round
+        if round_ is None:
+            return
+        self._decide_if_possible(now)
+        if self.round is None:
+            return
+        if now - round_.moved_at >= self.options.failure_ns or any(
+            voter != self.me and not self.neighbours.trusts(voter, now) for voter in round_.waiting_for()
+        ):
+            self._give_up(now)
+        else:
+            self._ask(round_)
+
+    def _give_up(self, now: int) -> None:
+        """Pause before the next attempt, longer each time, so that others may succeed meanwhile."""
+        self.round = None
+        self._pauses = min(self._pauses + 1, _PAUSE_DOUBLINGS_MAX)
+        rank = self.view.members.index(self.me) if self.view and self.me in self.view.members else 0
+        self._paused_until = now + (self.options.heartbeat_ns << self._pauses) // 2
+        self._paused_until += rank * self.options.heartbeat_ns // 4
+        self._wish_key = None
+
+    def _on_promise(self, process: ProcessId, promise: Promise, now: int) -> None:
+        round_ = self.round
+        if round_ is None or promise.ballot != round_.ballot:
+            return
+        if not self._stands_with_us(process, promise, now):
+            return
+        if round_.on_promise(process, promise, now):
+            self._ask(round_)
+
+    def _stands_with_us(self, process: ProcessId, promise: Promise, now: int) -> bool:
+        """In a primary group, voters come from our view or from none; others are put right first."""
+        if not self.options.primary or promise.view is None:
+            return True
+        if self.view is not None and promise.view.id == self.view.id:
+            return True
+        if self.view is None or promise.view.number > self.view.number:
+            self._give_up(now)
+        else:
+            self._put_right(process)
+        return False
+
+    def _on_declined(self, process: ProcessId, declined: Declined, now: int) -> None:
+        round_ = self.round
+        if round_ is None or declined.ballot != round_.ballot:
+            return
+        self._note_round(declined.promised.round)
+        if declined.promised <= round_.ballot and not self.options.primary:
+            self._declines[process] = self._declines.get(process, 0) + 1
+            if self._declines[process] >= _DECLINES_MAX:
+                # It prefers others, and we cannot have both: go on without it for a while.
+                del self._declines[process]
+                self.neighbours.avoid(process, now + 2 * self.options.failure_ns)
+        self._give_up(now)
+
+    def _decide_if_possible(self, now: int) -> None:
+        round_ = self.round
+        if round_ is None:
+            return
+        hurried = now - round_.moved_at >= 2 * self.options.heartbeat_ns or any(
+            voter != self.me and not self.neighbours.trusts(voter, now) for voter in round_.waiting_for()
+        )
+        if round_.is_decided(hurried):
+            decision = round_.decision()
+            self.round = None
+            for voter in round_.voters:
+                self.tell(voter, decision)
+
+    # What is decided
+
+    def standing_after(self, proposal: Proposal) -> Standing:
+        """Where the order will stand for this member when its view has ended."""
+        epoch = self.epoch
+        closure = proposal.closure_of(epoch.view.id) if epoch else None
+        if epoch is None or closure is None:
+            return Standing(0)
+        if closure.known:
+            epoch.retention.merge(closure.known)
+        return self._life.standing(epoch.protocol.position_next, epoch.ending(closure))
+
+    def install(self, proposal: Proposal, standing: Standing, now: int) -> None:
+        """The old view ends here, and the next one begins."""
+        self.voter.installed()
+        self.round = None
+        self._pauses = 0
+        if self.me not in proposal.view.members:
+            self._be_out(proposal.reason, self.wishes.leaving, now)
+            return
+        self.epoch_before = self.epoch
+        self.view = proposal.view
+        self.ordering = proposal.ordering
+        if self._ordering_next == proposal.ordering:
+            self._ordering_next = None
+        self.epoch = self._life.begin(proposal, standing, self.epoch_before, now)
+        self.decided = Install(proposal, standing)
+        self.suspended = False
+        self._declines.clear()
+        self._installed_at = now
+        self.wishes.expelled = {
+            process: why for process, why in self.wishes.expelled.items() if process in proposal.view.members
+        }
+        self._wish_key = None
+        self._alive_due_at = now
+
+    def _put_right(self, process: ProcessId) -> None:
+        """A process is behind: it missed that its view has ended, or that the group went on without it."""
+        if self.decided is None or self.view is None:
+            return
+        if process in self.view.members:
+            self.tell(process, self.decided)
+        elif self.options.primary:
+            self.tell(process, Excluded(self.view.id, self.decided.proposal.reason))
+
+    def _on_excluded(self, excluded: Excluded, now: int) -> None:
+        if self.options.primary and self.view is not None and excluded.view.number > self.view.number:
+            self._be_out(f"the group went on without {self.me.name}: {excluded.reason}", False, now)
+
+    def _be_out(self, reason: str, wanted: bool, now: int) -> None:
+        self.over = True
+        self.round = None
+        self._life.out(reason, wanted, now)
+
+    # Signs of life
+
+    def _on_alive(self, process: ProcessId, alive: Alive, now: int) -> None:
+        if alive.config != self._config_hash:
+            self.tell(process, Mismatch(self._config))
+            return
+        self._note_round(alive.round)
+        before = self.neighbours.view_of(process)
+        news = self.neighbours.on_alive(process, alive)
+        epoch, view = self.epoch, self.view
+        if epoch is not None and view is not None:
+            if alive.view == view.id:
+                if process in epoch.ranks and not epoch.frozen:
+                    epoch.retention.report(epoch.ranks[process], alive.held)
+                    if before != view.id:
+                        epoch.links[process].reconnected(now)
+            elif (alive.view is not None and alive.view.number < view.number) or (
+                alive.view is None and process in view.members
+            ):
+                self._put_right(process)
+        if news:
+            self.evaluate(now)
+
+    def _on_held(self, process: ProcessId, held: Held) -> None:
+        epoch = self.epoch
+        if epoch is not None and epoch.view.id == held.view and process in epoch.ranks and not epoch.frozen:
+            epoch.retention.report(epoch.ranks[process], held.held)
+
+    def _say_alive(self, now: int) -> None:
+        """Tell everybody where we stand; leave it to other traffic where there is any and nothing is new."""
+        hears = self.neighbours.hears(now)
+        if now < self._alive_due_at and hears == self._hears_said:
+            return
+        self._hears_said = hears
+        self._alive_due_at = now + self.options.heartbeat_ns
+        alive = self.alive(now)
+        news = msgspec.structs.replace(alive, held=())
+        for name, contact in self._contacts.items():
+            recent = now - contact.spoke_at < self.options.heartbeat_ns
+            if recent and contact.told == news and contact.skipped < _SIGNS_LEFT_OUT_MAX:
+                contact.skipped += 1
+                continue
+            contact.told, contact.skipped = news, 0
+            self.datagrams.append((name, alive))
+
+    def alive(self, now: int) -> Alive:
+        """What this member says of itself."""
+        accepted = self.voter.accepted
+        return Alive(
+            self._config_hash,
+            self.view.id if self.view else None,
+            accepted.view.id if accepted else None,
+            self._round_highest,
+            self.neighbours.hears(now),
+            tuple(self.epoch.retention.held) if self.epoch else (),
+            self.wishes.leaving,
+        )
+
+    def tell(self, process: ProcessId, control: Control) -> None:
+        """Send a datagram; to oneself, too."""
+        if process == self.me:
+            self._to_myself.append(control)
+        else:
+            self.datagrams.append((process.name, control))
+
+    def _hear_myself(self, now: int) -> None:
+        while self._to_myself:
+            self.receive(self.me, self._to_myself.popleft(), now)
+
+    def _note_round(self, number: int) -> None:
+        self._round_highest = max(self._round_highest, number)
+
+    # The order
+
+    def _on_change_order(self, process: ProcessId, change: ChangeOrder, now: int) -> None:
+        if self.view is not None and change.view == self.view.id and change.ordering != self.ordering:
+            self._ordering_next = change.ordering
+            self.evaluate(now)
+
+    def _pass_on_order(self, now: int) -> None:
+        """Whoever coordinates proposes; tell it what is wanted until it has happened."""
+        if self._ordering_next is None or self.view is None:
+            return
+        if self._ordering_next == self.ordering:
+            self._ordering_next = None
+        elif self.view.coordinator != self.me:
+            self.tell(self.view.coordinator, ChangeOrder(self.view.id, self._ordering_next))
+
+
+class _Contact:
+    """A process that can be reached by its name, and what it was told last."""
+
+    __slots__ = ("skipped", "spoke_at", "told")
+
+    def __init__(self) -> None:
+        self.told: Alive | None = None
+        self.skipped = 0
+        self.spoke_at = -(1 << 62)
+
+
+def hash_of_text(text: str) -> int:
+    """Eight bytes that stand for a text."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())

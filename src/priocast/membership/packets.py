@@ -1,0 +1,257 @@
+"""What members say to each other about the group itself.
+
+These are datagrams: each stands alone, may be lost, repeated or late, and is said again for as long as it
+matters. What is out of date is recognised by its ballot or view, and ignored.
+
+    Alive       I am here, in this view; these I hear, this much I hold
+    Held        this much I hold, in between
+    Prepare     (proposer) promise me to follow no lower ballot, and tell me where you stand
+    Promise     (voter)    I do; this is my view, what I hold of it, and what I accepted last
+    Declined    (voter)    not now, and why
+    Propose     (proposer) this shall be the next view, and this the end of the old one
+    Accepted    (voter)    I hold all of it; this is where the old view ends for me
+    Install     (anybody who knows) the proposal was decided; begin
+    Fetch, Supply   packets of the old view that one holds and another lacks
+    Excluded    the group went on without you
+    Mismatch    you want another kind of group
+    ChangeOrder (member to coordinator) let this protocol order from the next view on
+    FetchState, StateChunk   the application's state, piece by piece
+    Request, Reply           a client that is not a member, and what became of its message
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from priocast.core.identity import NAME_LENGTH_MAX, ProcessId
+from priocast.core.message import PAYLOAD_BYTES_MAX, Scope
+from priocast.core.view import View, ViewId
+from priocast.membership.options import MEMBERS_MAX
+
+STATE_CHUNK_BYTES = 48 * 1024
+_SUPPLY_PACKETS_MAX = 4096
+_PACKET_BYTES_MAX = PAYLOAD_BYTES_MAX + 256 * 1024
+_CLIENTS_MAX = 4096
+_PLACED_MAX = 1024
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
+Text = Annotated[str, msgspec.Meta(max_length=512)]
+Processes = Annotated[tuple[ProcessId, ...], msgspec.Meta(max_length=4 * MEMBERS_MAX)]
+Counts = Annotated[tuple[Count, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+Matrix = Annotated[tuple[Counts, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+
+
+class Control(msgspec.Struct, frozen=True, array_like=True):
+    """The base of all of them."""
+
+
+class Ballot(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
+    """One attempt to agree on a view; higher ones win."""
+
+    round: Count
+    proposer: ProcessId
+
+    def __str__(self) -> str:
+        return f"{self.round}@{self.proposer}"
+
+
+class Ordering(msgspec.Struct, frozen=True, array_like=True):
+    """How a view is ordered: what `change_order` can change."""
+
+    order: Name
+    prioritised: bool
+    starvation: Text
+
+
+class Closure(msgspec.Struct, frozen=True, array_like=True):
+    """How an old view ends for those of its members that go on together.
+
+    For each of its members, in the view's order: `cut` packets to all count, and `holders` (an index into
+    `members`) has them. `known` says how many of them each member is known to hold, for those that do not
+    go on; it decides about their messages where each side of a cut goes on.
+    """
+
+    view: ViewId
+    members: Processes
+    cut: Counts
+    holders: Counts
+    known: Matrix
+
+
+class Proposal(msgspec.Struct, frozen=True, array_like=True):
+    """The next view, how the old ones end, and how the new one is ordered."""
+
+    view: View
+    closures: Annotated[tuple[Closure, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+    ordering: Ordering
+    reason: Text
+
+    def closure_of(self, view: ViewId | None) -> Closure | None:
+        """How this view ends, if it is one of those that end here."""
+        return next((closure for closure in self.closures if closure.view == view), None)
+
+
+class Placed(msgspec.Struct, frozen=True, array_like=True):
+    """Which messages of a process have their place: on each level those below a number."""
+
+    process: ProcessId
+    next_numbers: Annotated[dict[int, Count], msgspec.Meta(max_length=256)]
+
+
+class Standing(msgspec.Struct, frozen=True, array_like=True):
+    """Where the order stands at the end of a view.
+
+    `position` is of the next message; `clients` says which requests of clients, and `placed` which messages of
+    each sender, have been ordered.
+    """
+
+    position: Count
+    clients: Annotated[dict[str, Count], msgspec.Meta(max_length=_CLIENTS_MAX)] = {}
+    placed: Annotated[tuple[Placed, ...], msgspec.Meta(max_length=_PLACED_MAX)] = ()
+
+
+class Alive(Control, frozen=True, tag="alive"):
+    """`config` stands for what all members must agree on; `leaving` asks to be let go."""
+
+    config: int
+    view: ViewId | None
+    accepted: ViewId | None
+    round: Count
+    hears: Processes
+    held: Counts
+    leaving: bool = False
+
+
+class Held(Control, frozen=True, tag="held"):
+    """How many packets to all I hold of each member of the view."""
+
+    view: ViewId
+    held: Counts
+
+
+class Prepare(Control, frozen=True, tag="prepare"):
+    ballot: Ballot
+    voters: Processes
+
+
+class Promise(Control, frozen=True, tag="promise"):
+    """`held` counts the packets to all from each member of `view`, `known` what each is known to hold."""
+
+    ballot: Ballot
+    view: View | None
+    held: Counts
+    known: Matrix
+    accepted_in: Ballot | None
+    accepted: Proposal | None
+
+
+class Declined(Control, frozen=True, tag="declined"):
+    ballot: Ballot
+    promised: Ballot
+    reason: Text
+
+
+class Propose(Control, frozen=True, tag="propose"):
+    ballot: Ballot
+    proposal: Proposal
+
+
+class Accepted(Control, frozen=True, tag="accepted"):
+    ballot: Ballot
+    standing: Standing
+
+
+class Install(Control, frozen=True, tag="install"):
+    proposal: Proposal
+    standing: Standing
+
+
+class Fetch(Control, frozen=True, tag="fetch"):
+    """Send me packets to all that `sender` sent in `view`, from number `first` on, up to `last`."""
+
+    view: ViewId
+    sender: ProcessId
+    first: Count
+    last: Count
+
+
+class Supply(Control, frozen=True, tag="supply"):
+    view: ViewId
+    sender: ProcessId
+    first: Count
+    bodies: Annotated[
+        tuple[Annotated[bytes, msgspec.Meta(max_length=_PACKET_BYTES_MAX)], ...],
+        msgspec.Meta(max_length=_SUPPLY_PACKETS_MAX),
+    ]
+
+
+class Excluded(Control, frozen=True, tag="excluded"):
+    view: ViewId
+    reason: Text
+
+
+class Mismatch(Control, frozen=True, tag="mismatch"):
+    config: Text
+
+
+class ChangeOrder(Control, frozen=True, tag="change-order"):
+    view: ViewId
+    ordering: Ordering
+
+
+class FetchState(Control, frozen=True, tag="fetch-state"):
+    """Send me the state as of `position` or later, from byte `offset` on; `digest` names one that was begun."""
+
+    view: ViewId
+    position: Count
+    digest: bytes
+    offset: Count
+
+
+class StateChunk(Control, frozen=True, tag="state-chunk"):
+    position: Count
+    digest: Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
+    size: Count
+    offset: Count
+    data: Annotated[bytes, msgspec.Meta(max_length=STATE_CHUNK_BYTES)]
+
+
+class Request(Control, frozen=True, tag="request"):
+    number: Annotated[int, msgspec.Meta(ge=1)]
+    priority: Annotated[int, msgspec.Meta(ge=0, le=255)]
+    scope: Scope
+    payload: Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)]
+
+
+class Reply(Control, frozen=True, tag="reply"):
+    """The request has this place, or was refused (`reason`)."""
+
+    number: Count
+    priority: int
+    position: int
+    reason: Text
+
+
+AnyControl = (
+    Alive
+    | Held
+    | Prepare
+    | Promise
+    | Declined
+    | Propose
+    | Accepted
+    | Install
+    | Fetch
+    | Supply
+    | Excluded
+    | Mismatch
+    | ChangeOrder
+    | FetchState
+    | StateChunk
+    | Request
+    | Reply
+)
+
+encode = msgspec.msgpack.Encoder().encode
+decode = msgspec.msgpack.Decoder(AnyControl).decode

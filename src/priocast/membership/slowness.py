@@ -1,0 +1,21 @@
+"""Slow members: the order waits for the slowest application, but not for ever."""
+
+from priocast.core.identity import ProcessId
+from priocast.core.protocol import Protocol
+
+
+class Slowness:
+    """Notices when nothing could be ordered for too long because of one member."""
+
+    def __init__(self, patience_ns: int, now: int) -> None:
+        self._patience_ns = patience_ns
+        self._seen: tuple[ProcessId | None, int] = (None, 0)
+        self._since = now
+
+    def found(self, protocol: Protocol, now: int) -> ProcessId | None:
+        """The member that the others have waited for too long, if there is one."""
+        seen = (protocol.waiting_for(), protocol.position_next)
+        if seen != self._seen or seen[0] is None:
+            self._seen = seen
+            self._since = now
+        return seen[0] if now - self._since >= self._patience_ns else None

@@ -1,0 +1,157 @@
+"""State transfer: a new member gets the application's state as of a known place in the order.
+
+The new member asks one that was there before for a piece at a time, so the group does not wait for it and a
+donor that fails is replaced by another one. Meanwhile it keeps what is ordered; when the state is there, what
+came before its position is left out and the rest follows.
+
+    new member                                  donor
+      │ ── FetchState, from this position on ──▶ │ asks its application for a snapshot, once it is that far
+      │ ◀─ StateChunk … ─────────────────────── │
+      │ ── FetchState, from this offset on ────▶ │
+"""
+
+from hashlib import blake2b
+
+import msgspec
+
+from priocast.core.errors import PeerFault
+from priocast.core.identity import ProcessId
+from priocast.core.view import ViewId
+from priocast.membership.packets import STATE_CHUNK_BYTES, FetchState, StateChunk
+
+CHUNKS_PER_REQUEST = 8
+STATE_BYTES_MAX = 1 << 30
+_DIGEST_BYTES = 16
+
+
+def digest_of(data: bytes) -> bytes:
+    """What names a snapshot, and shows whether it arrived whole."""
+    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """The application's state before the message at `position`."""
+
+    position: int
+    digest: bytes
+    data: bytes
+
+
+class Donor:
+    """Gives the application's state to new members. `wanted` is the place from which on one is needed."""
+
+    def __init__(self, kept_ns: int) -> None:
+        self.wanted: int | None = None
+        self._kept_ns = kept_ns
+        self._asked_at = 0
+        self._snapshot: Snapshot | None = None
+
+    def on_fetch(self, fetch: FetchState, now: int) -> list[StateChunk]:
+        """What to answer; nothing until the application has given its state."""
+        self._asked_at = now
+        snapshot = self._snapshot
+        if snapshot is None or snapshot.position < fetch.position:
+            self.wanted = max(fetch.position, self.wanted or 0)
+            return []
+        offset = fetch.offset if fetch.digest == snapshot.digest else 0
+        return [
+            StateChunk(
+                snapshot.position,
+                snapshot.digest,
+                len(snapshot.data),
+                start,
+                snapshot.data[start : start + STATE_CHUNK_BYTES],
+            )
+            for start in range(
+                offset,
+                min(offset + CHUNKS_PER_REQUEST * STATE_CHUNK_BYTES, max(len(snapshot.data), 1)),
+                STATE_CHUNK_BYTES,
+            )
+        ]
+
+    def offer(self, position: int, data: bytes) -> None:
+        """The application's state as it is before this position."""
+        assert self.wanted is not None and position >= self.wanted
+        self._snapshot = Snapshot(position, digest_of(data), data)
+        self.wanted = None
+
+    def tick(self, now: int) -> None:
+        """Forget a snapshot that nobody asks for any more."""
+        if now - self._asked_at > self._kept_ns:
+            self._snapshot = self.wanted = None
+
+
+class Restoration:
+    """A new member's wait for the state. `progress` is told from 0 to 1."""
+
+    def __init__(
+        self, view: ViewId, donors: list[ProcessId], position: int, patience_ns: int, now: int
+    ) -> None:
+        assert donors
+        self._view = view
+        self._donors = donors
+        self._position = position
+        self._patience_ns = patience_ns
+        self._donor_index = 0
+        self._moved_at = now
+        self._begin(b"", 0)
+
+    @property
+    def progress(self) -> float:
+        """How much of the state is here."""
+        return len(self._data) / self._size if self._size else 0.0
+
+    @property
+    def donor(self) -> ProcessId:
+        """The member that is asked now."""
+        return self._donors[self._donor_index % len(self._donors)]
+
+    def request(self) -> FetchState:
+        """What to ask the donor."""
+        self._asked_until = len(self._data) + CHUNKS_PER_REQUEST * STATE_CHUNK_BYTES
+        return FetchState(self._view, self._position, self._digest, len(self._data))
+
+    def replace_donors(self, donors: list[ProcessId], now: int) -> None:
+        """The view has changed: these are the ones to ask."""
+        present = self.donor
+        self._donors = donors
+        self._donor_index = donors.index(present) if present in donors else 0
+        self._moved_at = now
+
+    def tick(self, now: int) -> None:
+        """Turn to another donor if this one does not answer."""
+        if now - self._moved_at >= self._patience_ns:
+            self._donor_index += 1
+            self._moved_at = now
+
+    def on_chunk(self, process: ProcessId, chunk: StateChunk, now: int) -> Snapshot | None:
+        """Take a piece; return the state when it is whole. Raises PeerFault if it turns out to be damaged."""
+        if process != self.donor or chunk.position < self._position:
+            return None
+        if chunk.size > STATE_BYTES_MAX:
+            raise PeerFault(f"{process} offers a state of {chunk.size:,} bytes, which is over the limit")
+        if chunk.digest != self._digest:
+            self._begin(chunk.digest, chunk.size)
+        if chunk.offset != len(self._data) or chunk.size != self._size:
+            return None
+        self._data += chunk.data
+        self._moved_at = now
+        if len(self._data) < self._size:
+            return None
+        data = bytes(self._data)
+        if len(data) != self._size or digest_of(data) != self._digest:
+            self._begin(b"", 0)
+            self._donor_index += 1
+            raise PeerFault(f"{process} gave a state that is damaged: another member is asked")
+        return Snapshot(chunk.position, chunk.digest, data)
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether all that was asked for has come, and more is needed."""
+        return len(self._data) >= self._asked_until
+
+    def _begin(self, digest: bytes, size: int) -> None:
+        self._digest = digest
+        self._size = size
+        self._data = bytearray()
+        self._asked_until = CHUNKS_PER_REQUEST * STATE_CHUNK_BYTES

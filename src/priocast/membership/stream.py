@@ -1,0 +1,168 @@
+"""The one stream that the application consumes: messages, views, and the state that a new member takes over.
+
+What ended views left is kept here, in order; after it comes what the present view's protocol has ordered. A
+message of the present view is handed out when it is ripe:
+
+- *safe*: every member of the view is known to hold the packet that placed it;
+- in a partitionable group: its sender is known to hold that packet. Otherwise the sender might be cut off,
+  not know the place, and give the message another one on its side.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+import msgspec
+
+from priocast.core.events import Restored, ViewChange
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Stretch
+from priocast.core.protocol import Consume
+from priocast.core.view import View
+from priocast.membership.epoch import Epoch
+from priocast.membership.ledger import Ledger
+from priocast.membership.options import MembershipOptions
+from priocast.membership.packets import Proposal, Standing
+from priocast.membership.state_transfer import Snapshot
+
+_CATCH_UP_BYTES_MAX = 64 * 1024 * 1024
+
+
+class Beginning(msgspec.Struct, frozen=True):
+    """The place where a view begins."""
+
+    proposal: Proposal
+    standing: Standing
+
+
+class Restoring(msgspec.Struct, frozen=True):
+    """The place where the application takes over the group's state."""
+
+    snapshot: Snapshot
+
+
+Head = Stretch | Beginning | Restoring
+
+
+class Stream:
+    """What one member's application has not consumed yet. `placed` is told of each batch as it is passed."""
+
+    def __init__(
+        self,
+        me: ProcessId,
+        options: MembershipOptions,
+        ledger: Ledger,
+        placed: Callable[[Batch, int], None],
+    ) -> None:
+        self._me = me
+        self._safe = options.delivery == "safe"
+        self._primary = options.primary
+        self._ledger = ledger
+        self._placed = placed
+        self._items: deque[Head] = deque()
+        self._kept_bytes = 0
+        self._restored_from = 0
+        self.awaits_state = False
+        self.position = 0
+        self.view: View | None = None
+
+    def head(self, epoch: Epoch | None, now: int) -> Head | None:
+        """What may be consumed next; messages that are not for this application are passed over."""
+        while (head := self._next(epoch)) is not None:
+            if not isinstance(head, Stretch):
+                return head
+            passed = self._passed_over(head)
+            if not passed:
+                return head
+            self._pass(head, passed, epoch, now)
+        return None
+
+    def consume(self, head: Stretch, count: int, epoch: Epoch | None, now: int) -> None:
+        """The application took messages of the head."""
+        self._pass(head, count, epoch, now)
+
+    def consume_event(self) -> ViewChange | Restored:
+        """The application took the head, which is not a message."""
+        head = self._items.popleft()
+        assert not isinstance(head, Stretch)
+        if isinstance(head, Restoring):
+            self.position = max(self.position, head.snapshot.position)
+            return Restored(head.snapshot.position, len(head.snapshot.data))
+        proposal, standing = head.proposal, head.standing
+        self._ledger.adopt(standing)
+        self.position = standing.position
+        self.view = proposal.view
+        return ViewChange(proposal.view, standing.position, proposal.reason, proposal.ordering.order)
+
+    def begin(self, proposal: Proposal, standing: Standing, tail: list[Stretch]) -> None:
+        """A view has ended with this tail, and the next one has begun."""
+        self._items.extend(tail)
+        self._items.append(Beginning(proposal, standing))
+
+    def catch_up(self, epoch: Epoch, now: int) -> None:
+        """While the state is awaited, keep what is ordered here, so that the group need not wait for us."""
+        while self._kept_bytes < _CATCH_UP_BYTES_MAX and (head := self._ripe(epoch)) is not None:
+            self._items.append(Stretch(head.view, head.position, head.batch, head.mark))
+            self._kept_bytes += len(head.batch.block)
+            epoch.step(Consume(head.batch.count), now)
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """The state is here: what came before it is passed over, the rest follows it."""
+        self.awaits_state = False
+        self._kept_bytes = 0
+        self._restored_from = snapshot.position
+        for index, item in enumerate(self._items):
+            if isinstance(item, Stretch) and item.position + item.batch.count > snapshot.position:
+                self._items.insert(index, Restoring(snapshot))
+                return
+        self._items.append(Restoring(snapshot))
+
+    def standing(self, position: int, tail: list[Stretch]) -> Standing:
+        """Where the order will stand, before this position, when all this and then the tail is consumed."""
+        ledger = self._ledger.copy()
+        for item in (*self._items, *tail):
+            if isinstance(item, Stretch):
+                ledger.place(item.batch, item.batch.count)
+            elif isinstance(item, Beginning):
+                ledger.adopt(item.standing)
+        return ledger.standing(position)
+
+    def _next(self, epoch: Epoch | None) -> Head | None:
+        if self._items:
+            item = self._items[0]
+            return None if self.awaits_state and isinstance(item, Stretch) else item
+        return None if epoch is None or self.awaits_state else self._ripe(epoch)
+
+    def _ripe(self, epoch: Epoch) -> Stretch | None:
+        head = epoch.protocol.head()
+        if head is None:
+            return None
+        batch = head.batch
+        if (self._safe or batch.scope.safe) and not epoch.retention.is_stable(head.mark):
+            return None
+        if not self._primary and not epoch.retention.is_held_by(epoch.ranks[batch.sender], head.mark):
+            return None
+        return head
+
+    def _passed_over(self, head: Stretch) -> int:
+        """How many of the head's messages are not for this application."""
+        if head.position + head.taken < self._restored_from:
+            return min(head.batch.count - head.taken, self._restored_from - head.position - head.taken)
+        scope = head.batch.scope
+        if not scope.includes(self._me) or (scope.client and self._ledger.is_repeated(head.batch)):
+            return head.batch.count - head.taken
+        return 0
+
+    def _pass(self, head: Stretch, count: int, epoch: Epoch | None, now: int) -> None:
+        batch, position = head.batch, head.position + head.taken + count
+        self._placed(batch, head.position)
+        self._ledger.place(batch, head.taken + count)
+        self.position = position
+        if self._items:
+            assert head is self._items[0]
+            head.taken += count
+            assert head.taken <= batch.count
+            if head.taken == batch.count:
+                self._items.popleft()
+        else:
+            assert epoch is not None
+            epoch.step(Consume(count), now)
