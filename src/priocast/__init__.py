@@ -14,16 +14,21 @@ from priocast.core.errors import (
     PriorityOutOfRange,
     UnknownProtocol,
 )
-from priocast.core.events import DeliveredBatch, Delivery, Event, ViewChange
+from priocast.core.events import DeliveredBatch, Delivery, Event, Restored, Stopped, ViewChange
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import Message
 from priocast.core.priority import BACKGROUND, ELEVATED, HIGHEST, LOWEST, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicFlush, Strict
 from priocast.core.view import View
+from priocast.membership.options import MembershipOptions
 from priocast.network.memory import MemoryHub
+from priocast.network.security import TlsSecurity
 from priocast.runtime.blocking import BlockingGroup, join_blocking
-from priocast.runtime.group import Group, join
+from priocast.runtime.driver import State
+from priocast.runtime.group import Group
+from priocast.runtime.node import Node, join, open_node
+from priocast.runtime.status import Status
 
 __all__ = [
     "BACKGROUND",
@@ -41,9 +46,11 @@ __all__ = [
     "Group",
     "GroupClosed",
     "InvalidInput",
+    "MembershipOptions",
     "MemoryHub",
     "Message",
     "MessageId",
+    "Node",
     "OrderingOptions",
     "Overloaded",
     "PayloadTooLarge",
@@ -52,10 +59,16 @@ __all__ = [
     "PriocastError",
     "PriorityOutOfRange",
     "ProcessId",
+    "Restored",
+    "State",
+    "Status",
+    "Stopped",
     "Strict",
+    "TlsSecurity",
     "UnknownProtocol",
     "View",
     "ViewChange",
     "join",
     "join_blocking",
+    "open_node",
 ]

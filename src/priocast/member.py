@@ -26,7 +26,7 @@ from priocast.core.message import TO_ALL, Batch, Scope, Stretch
 from priocast.core.protocol import Broadcast, OrderingOptions, Packet
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
-from priocast.links.fifo_link import Frame, LinkOptions
+from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.membership.clients import Clients
 from priocast.membership.epoch import Epoch
 from priocast.membership.ledger import Ledger
@@ -205,7 +205,9 @@ class Member:
         epoch = self.membership.epoch
         if epoch is None:
             earlier = self._remains.batches if self._remains else []
-            return Remains(self._remains.process if self._remains else self.me, earlier + self._assembler.close())
+            return Remains(
+                self._remains.process if self._remains else self.me, earlier + self._assembler.close()
+            )
         queued = [
             stretch.batch.after(stretch.taken)
             for stretch in epoch.protocol.unconsumed()
@@ -293,17 +295,16 @@ class Member:
         of_epoch = epoch.deadline if epoch else None
         return deadline if of_epoch is None else min(deadline, of_epoch)
 
-    def frames(self, now: int) -> Iterator[tuple[str, list[Frame]]]:
-        """What is to be transmitted, to whom, by name; each is given out once."""
+    def frames(self, now: int, first: ProcessId | None = None) -> Iterator[tuple[str, list[Frame]]]:
+        """What is to be transmitted, to whom, by name; each is given out once, this peer's first."""
         membership = self.membership
         epoch = membership.epoch
         if epoch is not None and not epoch.frozen:
             self._tell_held(epoch)
+            if first is not None and first in epoch.links:
+                yield from self._link_frames(first, epoch.links[first], now)
             for peer, link in epoch.links.items():
-                if link.frames:
-                    frames, link.frames = link.frames, []
-                    membership.spoke(peer.name, now)
-                    yield peer.name, frames
+                yield from self._link_frames(peer, link, now)
         if membership.datagrams:
             datagrams, membership.datagrams = membership.datagrams, []
             yield from _as_frames(datagrams)
@@ -311,7 +312,19 @@ class Member:
             replies, self.clients.replies = self.clients.replies, []
             yield from _as_frames(replies)
 
+    @property
+    def has_timers(self) -> bool:
+        """Whether the protocol has set a timer."""
+        epoch = self.membership.epoch
+        return epoch is not None and epoch.has_timers
+
     # Between them
+
+    def _link_frames(self, peer: ProcessId, link: FifoLink, now: int) -> Iterator[tuple[str, list[Frame]]]:
+        if link.frames:
+            frames, link.frames = link.frames, []
+            self.membership.spoke(peer.name, now)
+            yield peer.name, frames
 
     def _on_link_frame(self, peer: ProcessId, frame: Frame, now: int) -> None:
         epoch = self.membership.epoch
@@ -455,7 +468,7 @@ class Member:
 
 def config_text(order: str, options: OrderingOptions, membership: MembershipOptions) -> str:
     """What all members of a group must agree on, as a person reads it."""
-    life = msgspec.structs.replace(membership, rejoin=True)
+    life = msgspec.structs.replace(membership, rejoin=True, founders=1)
     return f"{order} {msgspec.json.encode(options).decode()} {msgspec.json.encode(life).decode()}"
 
 

@@ -16,12 +16,13 @@ from priocast.core.starvation import FirstInFirstOut, Starvation
 class _Waiting:
     """Batches of one sender and level whose numbers follow each other; the first `cut` messages have left.
 
-    `size` is the share of their blocks that has not left.
+    `size` is the share of their blocks that has not left, `since` when the first of them came.
     """
 
-    __slots__ = ("batches", "count", "cut", "number_next", "payloads", "priorities", "size")
+    __slots__ = ("batches", "count", "cut", "number_next", "payloads", "priorities", "since", "size")
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, now: int) -> None:
+        self.since = now
         self.batches = [batch]
         self.number_next = batch.first + batch.count
         self.count = batch.count
@@ -98,10 +99,19 @@ class PriorityQueue:
         tail = self._tails.get(rank)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
-            self._tails[rank] = tail = _Waiting(batch)
+            self._tails[rank] = tail = _Waiting(batch, now)
             heappush(self._heap, (rank, self._arrivals, tail))
         self.count += batch.count
         self.bytes += len(batch.block)
+
+    def waiting(self, now: int) -> list[tuple[int, int, int]]:
+        """What is in the queue by level, the highest first: level, messages, time of the oldest (ns)."""
+        by_level: dict[int, list[int]] = {}
+        for _, _, waiting in self._heap:
+            found = by_level.setdefault(waiting.batches[0].level, [0, now])
+            found[0] += waiting.count - waiting.cut
+            found[1] = min(found[1], waiting.since)
+        return [(level, *_count_and_age(by_level[level], now)) for level in sorted(by_level, reverse=True)]
 
     def head_level(self) -> int:
         """The level of the batch that leaves next."""
@@ -133,3 +143,7 @@ class PriorityQueue:
         while self._heap:
             batches.append(self.take(BATCH_COUNT_MAX))
         return batches
+
+
+def _count_and_age(found: list[int], now: int) -> tuple[int, int]:
+    return found[0], now - found[1]

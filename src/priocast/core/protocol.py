@@ -211,6 +211,15 @@ class Protocol(ABC):
         """The member that this one has to wait for before it can order more, if it has to."""
         return None
 
+    def waiting(self, now: int) -> list[tuple[int, int, int]]:
+        """What waits at this member for a place: priority, how many, and how long the oldest has waited (ns)."""
+        return self.outgoing.waiting(now)
+
+    @property
+    def unconsumed_count(self) -> int:
+        """How many messages have a place and wait for the application."""
+        return sum(stretch.batch.count - stretch.taken for stretch in self._stretches)
+
     def unconsumed(self) -> list[Stretch]:
         """What has its place and was not consumed yet."""
         return list(self._stretches)

@@ -113,6 +113,11 @@ class FifoLink:
         return not self._under_way and not self._backlog
 
     @property
+    def unacknowledged_bytes(self) -> int:
+        """How much was handed over that the peer has not acknowledged."""
+        return self._under_way_bytes + self._backlog_bytes
+
+    @property
     def deadline(self) -> int | None:
         """When `tick` has something to do next."""
         if self._retransmit_at is None or self._acknowledge_at is None:

@@ -77,6 +77,7 @@ class Membership:
         self.suspended = False
         self.over = False
         self.mismatch: str | None = None
+        self.last_objection = ""
         self.neighbours = Neighbours(me, options)
         self.wishes = Wishes(me, options, self.neighbours)
         self.voter = Voter(self)
@@ -85,7 +86,8 @@ class Membership:
         self._config = config
         self._config_hash = hash_of_text(config)
         self._life = life
-        self._began_at = self._installed_at = now
+        self._began_at = self.installed_at = now
+        self.views = 0
         self._ordering_next: Ordering | None = None
         self._round_highest = 0
         self._wish_key: object = None
@@ -242,7 +244,7 @@ class Membership:
     def _is_estranged(self, member: ProcessId, now: int) -> bool:
         """Whether a member of the view has long been in another one."""
         assert self.view is not None
-        if member == self.me or now - self._installed_at < self.options.failure_ns:
+        if member == self.me or now - self.installed_at < self.options.failure_ns:
             return False
         return self.neighbours.view_of(member) != self.view.id
 
@@ -258,6 +260,11 @@ class Membership:
         """Why this member will not vote on a view of these, if so."""
         if self.options.primary and self.view is not None and proposer not in self.view.members:
             return f"{proposer.name} is not a member"
+        founders = self.options.founders
+        if self.options.primary and self.view is None and len(voters) != founders:
+            # It is asked to found a group unless it is asked by one.
+            if all(self.neighbours.view_of(voter) is None for voter in voters):
+                return f"{self.me.name} expects {founders} founders, not {len(voters)}"
         for voter in voters:
             if voter != self.me and not self.neighbours.trusts(voter, now):
                 return f"{self.me.name} does not hear {voter.name}"
@@ -355,6 +362,7 @@ class Membership:
         if round_ is None or declined.ballot != round_.ballot:
             return
         self._note_round(declined.promised.round)
+        self.last_objection = declined.reason
         if declined.promised <= round_.ballot and not self.options.primary:
             self._declines[process] = self._declines.get(process, 0) + 1
             if self._declines[process] >= _DECLINES_MAX:
@@ -403,9 +411,10 @@ class Membership:
             self._ordering_next = None
         self.epoch = self._life.begin(proposal, standing, self.epoch_before, now)
         self.decided = Install(proposal, standing)
+        self.views += 1
         self.suspended = False
         self._declines.clear()
-        self._installed_at = now
+        self.installed_at = now
         self.wishes.expelled = {
             process: why for process, why in self.wishes.expelled.items() if process in proposal.view.members
         }

@@ -107,6 +107,9 @@ class SequencerUb(Protocol):
     def waiting_for(self) -> ProcessId | None:
         return self._room.held_by(self._incoming.head_level()) if self._incoming else None
 
+    def waiting(self, now: int) -> list[tuple[int, int, int]]:
+        return self._incoming.waiting(now) if self.me == self._sequencer else super().waiting(now)
+
     def unplaced(self) -> list[Batch]:
         return self._unordered.unplaced() + super().unplaced()
 

@@ -20,7 +20,8 @@ import uvloop
 from priocast.core.events import DeliveredBatch, Event
 from priocast.core.priority import ROUTINE
 from priocast.core.view import View
-from priocast.runtime.group import Group, join
+from priocast.runtime.group import Group
+from priocast.runtime.node import join
 
 T = TypeVar("T")
 

@@ -1,317 +1,243 @@
-"""The asyncio driver of one member: it moves bytes, tells the time, and thinks about nothing else.
+"""A node: one process on one network, which may be a member of many groups.
 
-Everything that is ready is handed to the member before it gets a turn: the frames of one read, the
-broadcasts of one round of the event loop. What the application took is told to the member before anything
-else is, so the head that the application sees never changes under its hands.
+    async with priocast.open_node("a", listen="127.0.0.1:7401", peers=[...]) as node:
+        async with node.join("tickets") as tickets, node.join("audit") as audit:
+            ...
+
+`priocast.join` is the short form for a process that is in one group only.
 """
 
-import asyncio
-import time
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
 
-from priocast.core.errors import DeadlineExceeded, GroupClosed, PriocastError
-from priocast.core.identity import ProcessId
-from priocast.core.message import Stretch
+import msgspec
+
+from priocast.core.errors import InvalidInput
+from priocast.core.identity import ProcessId, check_name
 from priocast.core.protocol import OrderingOptions
-from priocast.core.view import View
-from priocast.links.fifo_link import FifoLink, Frame
-from priocast.member import Member, Observer
-from priocast.membership.fixed import FixedMembership
+from priocast.member import Observer
+from priocast.membership.options import MembershipOptions
+from priocast.network.address import parse_address
 from priocast.network.interface import Network
-from priocast.runtime.waiting_line import WaitingLine
+from priocast.network.memory import MemoryHub, MemoryNetwork
+from priocast.network.security import TlsSecurity
+from priocast.network.tcp import TcpNetwork
+from priocast.network.udp import UdpNetwork
+from priocast.protocols import find_protocol
+from priocast.runtime.driver import Driver, Setting, State
+from priocast.runtime.group import Group
+from priocast.runtime.incarnations import Incarnations
+from priocast.runtime.tracing import Tracing
 
-_SECOND = 1_000_000_000
-_GRACE_SECONDS = 2.0
+START_SECONDS = 30.0
+CLOSE_SECONDS = 5.0
 
 
 class Node:
-    """Drives a member over a network; the group talks to it.
+    """A process that may be in many groups; entering it opens its network, leaving it closes it."""
 
-    The group counts in `taken` what the application took of the head. It is settled, and `settlements`
-    counts up, before anything else happens: then the head may be another one.
-    """
+    def __init__(self, name: str, network: Network, founders: int, state_directory: Path | None) -> None:
+        self.name = name
+        self.network = network
+        self.groups: dict[str, Driver] = {}
+        self._founders = founders
+        self._state_directory = state_directory
 
-    member: Member
+    async def __aenter__(self) -> "Node":
+        await self.network.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.network.close()
+
+    def join(
+        self,
+        group: str,
+        *,
+        order: str = "sequencer-ub",
+        options: OrderingOptions | None = None,
+        prioritised: bool = True,
+        membership: MembershipOptions | None = None,
+        founders: int | None = None,
+        policy: str = "primary",
+        delivery: str = "agreed",
+        state: State | None = None,
+        incarnation: int | None = None,
+        trace: Path | None = None,
+        run: str = "",
+        labels: dict[str, str] | None = None,
+        start_seconds: float = START_SECONDS,
+    ) -> "Joining":
+        """Join a group, as an asynchronous context manager.
+
+        All members must name the same group, order and options. `founders` processes found it together, by
+        default this one and all its peers; whoever comes later is taken in. `policy` says what a cut does
+        (*primary*: the majority goes on; *partitionable*: each side does), `delivery` whether a message is
+        delivered when it has its place (*agreed*) or when every member holds it (*safe*). `state` lets a new
+        member take over the application's state. `trace` is a directory to record the run in.
+        """
+        find_protocol(order)
+        chosen = membership or MembershipOptions(founders=founders or self._founders)
+        setting = Setting(
+            check_name(group, "group"),
+            self.name,
+            order,
+            msgspec.structs.replace(options or OrderingOptions(), prioritised=prioritised),
+            msgspec.structs.replace(
+                chosen,
+                founders=founders or chosen.founders,
+                policy=policy if membership is None else chosen.policy,
+                delivery=delivery if membership is None else chosen.delivery,
+                state=state is not None,
+            ),
+            state,
+        )
+        tracing = Tracing(trace, run or group, labels or {}, setting) if trace is not None else None
+        return Joining(self, setting, incarnation, self._state_directory, tracing, start_seconds)
+
+
+class Joining:
+    """What `join` returns: entering it joins the group, leaving it leaves the group."""
 
     def __init__(
         self,
-        me: ProcessId,
-        size: int,
-        order: str,
-        options: OrderingOptions,
-        network: Network,
-        observer: Observer | None,
+        node: Node,
+        setting: Setting,
+        incarnation: int | None,
+        state_directory: Path | None,
+        tracing: Tracing | None,
+        start_seconds: float,
     ) -> None:
-        self.me = me
-        self.taken = 0
-        self.settlements = 0
-        self._membership = FixedMembership(me, size)
-        self._connected: dict[ProcessId, bool] = {}
-        self._order = order
-        self._options = options
-        self._network = network
-        self._observer = observer
-        self._loop = asyncio.get_running_loop()
-        self._complete: asyncio.Future[None] = self._loop.create_future()
-        self._started = False
-        self._broken: GroupClosed | None = None
-        self._closed: GroupClosed | None = None
-        self._turn_is_due = False
-        self._timer: asyncio.Handle | None = None
-        self._timer_at = 0
-        self._consumable: asyncio.Future[None] | None = None
-        self._line = WaitingLine(options.queue_max)
+        self._node = node
+        self._setting = setting
+        self._incarnation = incarnation
+        self._state_directory = state_directory
+        self._tracing = tracing
+        self._start_seconds = start_seconds
+        self._driver: Driver | None = None
 
-    # Life
-
-    async def start(self, timeout_seconds: float) -> None:
-        """Find the other members; the group exists when all of them are there."""
-        await self._network.start(self)
-        self._check_complete()
+    async def __aenter__(self) -> Group:
+        node, setting = self._node, self._setting
+        if setting.group in node.groups:
+            raise InvalidInput(f"{node.name} is in the group {setting.group!r} already")
+        incarnations = Incarnations(self._state_directory, setting.group, node.name)
+        driver = Driver(setting, node.network, incarnations, self._incarnation, self._observe)
+        node.groups[setting.group] = driver
         try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._complete
-        except TimeoutError:
-            raise DeadlineExceeded(
-                f"{self._membership.missing or 'some'} of the other members did not appear within "
-                f"{timeout_seconds:g} s: are they started, and are the addresses right?"
-            ) from None
+            await driver.start(self._start_seconds)
+        except BaseException:
+            await self._end(driver, 0)
+            raise
+        if self._tracing:
+            assert driver.member.view is not None
+            self._tracing.describe(driver.member.view)
+        self._driver = driver
+        return Group(driver)
 
-    async def close(self, timeout_seconds: float) -> None:
-        """Let the others have what they need of us, then leave."""
-        if self._started and self._closed is None:
-            self._due_turn()
-            deadline = time.monotonic() + timeout_seconds
-            while not (self.member.idle or self._broken or self._closed) and time.monotonic() < deadline:
-                await asyncio.sleep(0.005)
-        self.stop(GroupClosed("the group was left"))
-        await self._network.close()
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._driver is not None
+        await self._end(self._driver, CLOSE_SECONDS if kind is None else 0)
 
-    def stop(self, reason: GroupClosed) -> None:
-        """End here: nothing more goes in, and whoever waits is told why."""
-        if self._closed is None:
-            self._closed = reason
-        if self._timer is not None:
-            self._timer.cancel()
-        self._wake()
-        self._line.dismiss()
+    async def _end(self, driver: Driver, seconds: float) -> None:
+        await driver.close(seconds)
+        self._node.groups.pop(self._setting.group, None)
+        if self._tracing:
+            self._tracing.close()
 
-    # What the network tells
+    def _observe(self, me: ProcessId) -> Observer | None:
+        return self._tracing.open(me) if self._tracing else None
 
-    def introduced(self, process: ProcessId) -> None:
-        self._membership.introduce(process)
-        self._check_complete()
 
-    def connected(self, peer: ProcessId) -> None:
-        if self._started and self._closed is None:
-            now = time.monotonic_ns()
-            self.member.reconnected(peer, now)
-            self._act(now)
-        self._connected[peer] = True
-        self._check_complete()
+class NodeWithGroup:
+    """What `priocast.join` returns: a node and its only group, entered and left together."""
 
-    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
-        if self._closed is not None:
-            return
-        now = time.monotonic_ns()
-        try:
-            self._settle(now)
-            for frame in frames:
-                self.member.receive(peer, frame, now)
-            self._act(now, peer)
-        except Exception as error:
-            self._on_fault(error)
-
-    def departed(self, peer: ProcessId) -> None:
-        """Take no more messages, but let what is under way arrive."""
-        if self._broken is None:
-            self._broken = GroupClosed(f"{peer.name} left, and a fixed group cannot go on without it")
-            self._loop.call_later(_GRACE_SECONDS, self.stop, self._broken)
-
-    def _on_fault(self, error: Exception) -> None:
-        """A member that met a fault, a peer's or its own, takes no further part; its own is raised again."""
-        if isinstance(error, PriocastError):
-            self.failed(error)
-            return
-        self.stop(GroupClosed(f"the group had to stop, by a fault of {self.me.name} itself: {error!r}"))
-        raise error
-
-    def failed(self, error: PriocastError) -> None:
-        if not self._complete.done():
-            self._complete.set_exception(error)
-        self.stop(GroupClosed(f"the group had to stop: {error}"))
-
-    def _check_complete(self) -> None:
-        view = self._membership.view
-        if view is None or self._complete.done() or len(self._connected) < len(view.members) - 1:
-            return
-        self.member = Member(
-            self.me, view, self._order, self._options, self._network.link_options, self._observer
-        )
-        self.member.start(time.monotonic_ns())
-        self._started = True
-        self._complete.set_result(None)
-        self._network.open()
+    def __init__(self, node: Node, joining: Joining) -> None:
+        self._node = node
+        self._joining = joining
+        self._stack = AsyncExitStack()
 
     @property
-    def view(self) -> View:
-        """The members of the group."""
-        return self.member.view
+    def node(self) -> Node:
+        """The node that the group is on."""
+        return self._node
 
-    # What the application asks
+    async def __aenter__(self) -> Group:
+        async with AsyncExitStack() as stack:
+            await stack.enter_async_context(self._node)
+            group = await stack.enter_async_context(self._joining)
+            self._stack = stack.pop_all()
+        return group
 
-    def broadcast(self, payload: bytes, priority: int) -> bool:
-        """Take a message if there is room for it; say whether there was."""
-        if self._closed or self._broken or self._line:
-            return self.broadcast_many([payload], priority)
-        if self.member.room(priority) <= 0:
-            return False
-        self.member.broadcast(payload, priority)
-        self.be_due()
-        return True
-
-    def broadcast_many(self, payloads: list[bytes], priority: int) -> bool:
-        """Take messages of one priority if there is room for all of them; say whether there was."""
-        reason = self._closed or self._broken
-        if reason is not None:
-            raise reason
-        if self.member.room(priority) < len(payloads) or self._line.outranks(priority):
-            return False
-        self.member.broadcast_many(payloads, priority)
-        self.be_due()
-        return True
-
-    async def broadcast_when_room(
-        self, payloads: list[bytes], priority: int, timeout_seconds: float | None
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take messages as room appears; whoever waits with the highest priority is let in first."""
-        waiting = self._line.join(payloads, priority)
-        self.be_due()
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await waiting.admitted
-        except TimeoutError:
-            raise DeadlineExceeded(
-                f"after {timeout_seconds:g} s, {len(waiting.payloads)} of {len(payloads)} message(s) of "
-                f"priority {priority} had found no room and were not broadcast: {self.why_full()}"
-            ) from None
-        if self._closed is not None and waiting.payloads:
-            raise self._closed
+        await self._stack.__aexit__(kind, error, trace)
 
-    def why_full(self) -> str:
-        """What a sender that finds no room waits for."""
-        return (
-            f"{self.member.backlog} messages wait at {self.me.name} for a place in the order, because the "
-            "slowest member has not consumed what came before"
+
+def open_node(
+    name: str,
+    *,
+    listen: str | None = None,
+    peers: Sequence[str] | None = None,
+    hub: MemoryHub | None = None,
+    size: int | None = None,
+    transport: str = "tcp",
+    advertise: str | None = None,
+    tls: TlsSecurity | None = None,
+    keys: Mapping[str, bytes] | None = None,
+    multicast: str | None = None,
+    state_directory: Path | None = None,
+) -> Node:
+    """A process on a network, as an asynchronous context manager.
+
+    Over TCP: `listen` is this process's address, `peers` are those of others; `tls` proves who is who. Over UDP
+    (`transport="udp"`): the same, `keys` holds a key for each group, and `multicast` an address for what goes
+    to all. Within one process: `hub` and `size`. `state_directory` keeps the incarnations.
+    """
+    check_name(name, "member")
+    count = len(peers) + 1 if peers is not None else size
+    if count is None or (hub is None) == (listen is None):
+        raise InvalidInput(
+            "give either listen= and peers= (a network), or hub= and size= (within one process)"
         )
+    if hub is not None:
+        return Node(name, MemoryNetwork(hub, name), count, state_directory)
+    assert listen is not None
+    address, others = parse_address(listen), [parse_address(peer) for peer in peers or ()]
+    network: Network
+    if transport == "tcp":
+        advertised = parse_address(advertise) if advertise else None
+        network = TcpNetwork(name, address, others, advertise=advertised, security=tls)
+    elif transport == "udp":
+        if not keys:
+            raise InvalidInput(
+                "UDP needs keys=, a key of 32 bytes for each group: anybody can send a datagram"
+            )
+        incarnation = Incarnations(state_directory, "node", name).next()
+        group_address = parse_address(multicast) if multicast else None
+        network = UdpNetwork(
+            name, address, others, keys=dict(keys), multicast=group_address, incarnation=incarnation
+        )
+    else:
+        raise InvalidInput(f"transport is {transport!r}: choose 'tcp' or 'udp'")
+    return Node(name, network, count, state_directory)
 
-    def head(self) -> Stretch | None:
-        """What the application may take next."""
-        self._settle(time.monotonic_ns())
-        return self.member.head()
 
-    async def wait_head(self) -> Stretch:
-        """Wait until there is something to take; raises when there will be nothing any more."""
-        assert self._consumable is None, "one iteration at a time"
-        while (head := self.member.head()) is None:
-            if self._closed is not None:
-                raise self._closed
-            self._consumable = self._loop.create_future()
-            try:
-                await self._consumable
-            finally:
-                self._consumable = None
-        return head
+def join(group: str, *, member: str, **arguments: Any) -> NodeWithGroup:
+    """Join a group, as an asynchronous context manager: `open_node` and `Node.join` in one.
 
-    # Between them
+    The arguments are those of both.
+    """
+    of_node = {name: arguments.pop(name) for name in list(arguments) if name in _NODE_ARGUMENTS}
+    node = open_node(member, **of_node)
+    return NodeWithGroup(node, node.join(group, **arguments))
 
-    def _settle(self, now: int) -> None:
-        """Tell the member what the application took."""
-        if self.taken:
-            taken, self.taken = self.taken, 0
-            self.settlements += 1
-            self.member.consume(taken, now)
 
-    def be_due(self) -> None:
-        """Have a turn when this round of the event loop has handed over all it has."""
-        if not self._turn_is_due:
-            self._turn_is_due = True
-            self._loop.call_soon(self._due_turn)
-
-    def _due_turn(self) -> None:
-        self._turn_is_due = False
-        self.settle()
-
-    def settle(self) -> None:
-        """Tell the member what the application took, and let it act."""
-        if self._closed is None:
-            now = time.monotonic_ns()
-            try:
-                self._settle(now)
-                self._act(now)
-            except Exception as error:
-                self._on_fault(error)
-
-    def _act(self, now: int, answered: ProcessId | None = None) -> None:
-        """Give the member a turn if it has something to do, and the network what comes of it.
-
-        Whoever spoke to us is answered first: it waits for it, and on a machine with fewer cores than members
-        each one that is woken before it costs it a tenth of a millisecond.
-        """
-        member = self.member
-        acted = member.restless or answered is not None
-        while True:
-            if member.restless:
-                member.act(now)
-            if answered is not None:
-                self._transmit(answered, member.links[answered])
-            for peer, link in member.links.items():
-                if link.frames:
-                    self._transmit(peer, link)
-                    acted = True
-            if not member.restless:
-                break
-        if acted:
-            self._set_timer(now)
-            if self._line and self._line.let_in(member):
-                self.be_due()
-            if self._consumable is not None and member.head() is not None:
-                self._wake()
-
-    def _transmit(self, peer: ProcessId, link: FifoLink) -> None:
-        if link.frames:
-            frames, link.frames = link.frames, []
-            self._network.send(peer, frames)
-
-    def _wake(self) -> None:
-        """Tell the application that waits that there is something to take."""
-        if self._consumable is not None and not self._consumable.done():
-            self._consumable.set_result(None)
-
-    def _set_timer(self, now: int) -> None:
-        """Be there at the member's deadline; a timer that comes too early does no harm.
-
-        Links have none that is closer than an acknowledgement's: a timer that is never further away need not
-        be set anew for them.
-        """
-        if self._timer is not None and not self.member.has_timers:
-            return
-        deadline = self.member.deadline
-        if deadline is None:
-            return
-        deadline = min(deadline, now + self._network.link_options.acknowledge_after_ns)
-        if self._timer is None or deadline < self._timer_at:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer_at = deadline
-            self._timer = self._loop.call_later(max(0, deadline - now) / _SECOND, self._on_timer)
-
-    def _on_timer(self) -> None:
-        self._timer = None
-        now = time.monotonic_ns()
-        try:
-            self._settle(now)
-            self.member.tick(now)
-            self._act(now)
-            self._set_timer(now)
-        except Exception as error:
-            self._on_fault(error)
+_NODE_ARGUMENTS = frozenset(open_node.__kwdefaults__ or ())

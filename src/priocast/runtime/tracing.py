@@ -1,4 +1,4 @@
-"""Records a real run: the recorder of one member, the writer behind it, and the manifest beside it."""
+"""Records a real run: a recorder for each life of one member, and the manifest beside them."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -7,10 +7,9 @@ from platform import python_version
 import msgspec
 
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
-from priocast.network.interface import Introduction
 from priocast.protocols import find_protocol
+from priocast.runtime.driver import Setting
 from priocast.trace.recorder import Recorder
 from priocast.trace.run_directory import write_manifest
 from priocast.trace.schema import Manifest
@@ -20,32 +19,36 @@ from priocast.trace.writer import TraceWriter
 class Tracing:
     """One member's share in the trace of a run."""
 
-    def __init__(self, directory: Path, run: str, me: ProcessId, labels: dict[str, str]) -> None:
+    def __init__(self, directory: Path, run: str, labels: dict[str, str], setting: Setting) -> None:
         self._directory = directory
         self._run = run
-        self._me = me
         self._labels = labels
-        self._writer: TraceWriter | None = None
+        self._setting = setting
+        self._writers: list[TraceWriter] = []
 
-    def open(self) -> Recorder:
-        """Begin to record."""
-        self._writer = TraceWriter(self._directory, self._me)
-        return Recorder(self._me, self._writer.emit)
+    def open(self, me: ProcessId) -> Recorder:
+        """Begin to record a life."""
+        writer = TraceWriter(self._directory, me)
+        self._writers.append(writer)
+        return Recorder(me, writer.emit)
 
-    def describe(self, introduction: Introduction, options: OrderingOptions, view: View) -> None:
+    def describe(self, view: View) -> None:
         """Say what the run is, now that its members are known."""
-        settings = msgspec.to_builtins(options)
-        del settings["prioritised"], settings["starvation"]
+        setting = self._setting
+        options = msgspec.to_builtins(setting.options) | msgspec.to_builtins(setting.membership)
+        del options["prioritised"], options["starvation"], options["policy"], options["delivery"]
         manifest = Manifest(
             run=self._run,
-            group=introduction.group,
-            order=introduction.order,
-            prioritised=options.prioritised,
-            starvation=str(options.policy),
-            orderer=find_protocol(introduction.order).orderer(view),
+            group=setting.group,
+            order=setting.order,
+            prioritised=setting.options.prioritised,
+            starvation=str(setting.options.policy),
+            orders="coordinator" if find_protocol(setting.order).orderer(view) else "",
             members=[str(member) for member in view.members],
+            policy=setting.membership.policy,
+            delivery=setting.membership.delivery,
             clock="shared",
-            options=settings,
+            options=options,
             labels=self._labels,
             versions={"priocast": version("priocast"), "python": python_version()},
         )
@@ -53,5 +56,5 @@ class Tracing:
 
     def close(self) -> None:
         """Write what is left."""
-        assert self._writer is not None
-        self._writer.close()
+        for writer in self._writers:
+            writer.close()

@@ -3,6 +3,7 @@
 import asyncio
 from heapq import heappop, heappush
 
+from priocast.core.message import Scope
 from priocast.member import Member
 
 _REOPENING_DIVISOR = 32
@@ -11,10 +12,11 @@ _REOPENING_DIVISOR = 32
 class Waiting:
     """Messages of one call; `admitted` is set when all of them are in, or when there is no use in waiting."""
 
-    __slots__ = ("admitted", "payloads")
+    __slots__ = ("admitted", "payloads", "scope")
 
-    def __init__(self, payloads: list[bytes], admitted: asyncio.Future[None]) -> None:
+    def __init__(self, payloads: list[bytes], scope: Scope, admitted: asyncio.Future[None]) -> None:
         self.payloads = payloads
+        self.scope = scope
         self.admitted = admitted
 
 
@@ -38,9 +40,9 @@ class WaitingLine:
         """Whether someone with the same or a higher priority waits already."""
         return bool(self._line) and -self._line[0][0] >= priority
 
-    def join(self, payloads: list[bytes], priority: int) -> Waiting:
+    def join(self, payloads: list[bytes], priority: int, scope: Scope) -> Waiting:
         """Let messages wait."""
-        waiting = Waiting(payloads, asyncio.get_running_loop().create_future())
+        waiting = Waiting(payloads, scope, asyncio.get_running_loop().create_future())
         self._arrivals += 1
         heappush(self._line, (-priority, self._arrivals, waiting))
         return waiting
@@ -54,7 +56,7 @@ class WaitingLine:
                 room = member.room(-outranking)
                 if room < self._reopens_at:
                     break
-                member.broadcast_many(waiting.payloads[:room], -outranking)
+                member.broadcast_many(waiting.payloads[:room], -outranking, waiting.scope)
                 waiting.payloads = waiting.payloads[room:]
                 moved = True
                 if waiting.payloads:

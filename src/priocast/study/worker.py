@@ -18,7 +18,8 @@ import uvloop
 from priocast.core.errors import PriocastError
 from priocast.core.events import Delivery
 from priocast.core.protocol import OrderingOptions
-from priocast.runtime.group import Group, join
+from priocast.runtime.group import Group
+from priocast.runtime.node import join
 from priocast.study.workload import Workload
 
 _TICK_SECONDS = 0.002

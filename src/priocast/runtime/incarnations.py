@@ -1,0 +1,48 @@
+"""Incarnations: every life of a member has a higher number than the one before.
+
+With a directory the last number is kept on disk, and written before it is used, so that a restart is never
+mistaken for the life before it, whatever the clock says. Without one, the clock has to do.
+"""
+
+import os
+import time
+from pathlib import Path
+
+from priocast.core.errors import InvalidOption
+
+
+class Incarnations:
+    """Gives the numbers of one member's lives in one group."""
+
+    def __init__(self, directory: Path | None, group: str, member: str) -> None:
+        self._path = directory / f"{group}.{member}.incarnation" if directory else None
+        self._last = 0
+
+    def next(self) -> int:
+        """The number of the life that begins now."""
+        number = max(time.time_ns() // 1_000_000, self._last + 1, self._read() + 1)
+        self._write(number)
+        self._last = number
+        return number
+
+    def _read(self) -> int:
+        if self._path is None or not self._path.exists():
+            return 0
+        text = self._path.read_text().strip()
+        if not text.isdecimal():
+            raise InvalidOption(
+                f"{self._path} should hold the number of this member's last life, and holds {text!r}: "
+                "restore it, or remove it once the group has no member of this name"
+            )
+        return int(text)
+
+    def _write(self, number: int) -> None:
+        if self._path is None:
+            return
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        aside = self._path.with_suffix(".part")
+        with aside.open("w") as file:
+            file.write(f"{number}\n")
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(self._path)

@@ -1,0 +1,123 @@
+"""How a member and its group are doing: what a person asks when something seems to hang."""
+
+import time
+from typing import Literal
+
+import msgspec
+
+from priocast.core.view import View
+from priocast.member import Member
+from priocast.runtime.driver import Driver
+
+
+class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Another member, as seen from here."""
+
+    member: str
+    suspicion: float
+    retransmissions: int
+    unacknowledged_bytes: int
+    congested: bool
+
+
+class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What waits at this member for a place in the order, of one priority."""
+
+    priority: int
+    messages: int
+    longest_wait_ms: float
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True):
+    """One member's view of its group at one moment.
+
+    `state` is `joining`, `in the group`, `changing` (a new view is being agreed on), `suspended` (no majority
+    can be reached), or `taking over the state`. `blocked_on` is the member for whose application the order
+    waits.
+    """
+
+    group: str
+    member: str
+    state: Literal["joining", "in the group", "changing", "suspended", "taking over the state"]
+    view: View | None
+    order: str
+    prioritised: bool
+    policy: str
+    delivery: str
+    position: int
+    backlog: int
+    queues: list[QueueStatus]
+    unconsumed: int
+    blocked_on: str
+    unstable_bytes: int
+    peers: list[PeerStatus]
+    last_change_reason: str
+    last_change_seconds_ago: float
+    views: int
+    lives: int
+    state_transfer_percent: float | None
+    refusals: dict[str, int]
+
+
+def status_of(driver: Driver) -> Status:
+    """Ask a member how it is doing."""
+    member, setting = driver.member, driver.setting
+    membership, epoch = member.membership, member.epoch
+    now = time.monotonic_ns()
+    blocked_on = epoch.protocol.waiting_for() if epoch else None
+    refusals = dict(member.refusals)
+    for reason, count in driver.network_refusals.items():
+        refusals[reason] = refusals.get(reason, 0) + count
+    return Status(
+        group=setting.group,
+        member=str(member.me),
+        state=_state(member),
+        view=member.view,
+        order=membership.ordering.order,
+        prioritised=membership.ordering.prioritised,
+        policy=setting.membership.policy,
+        delivery=setting.membership.delivery,
+        position=member.stream.position,
+        backlog=member.backlog,
+        queues=[
+            QueueStatus(priority=priority, messages=count, longest_wait_ms=wait_ns / 1e6)
+            for priority, count, wait_ns in (epoch.protocol.waiting(now) if epoch else ())
+        ],
+        unconsumed=epoch.protocol.unconsumed_count if epoch else 0,
+        blocked_on=blocked_on.name if blocked_on else "",
+        unstable_bytes=epoch.retention.bytes if epoch else 0,
+        peers=_peers(member, now),
+        last_change_reason=membership.decided.proposal.reason if membership.decided else "",
+        last_change_seconds_ago=(now - membership.installed_at) / 1e9,
+        views=membership.views,
+        lives=driver.lives,
+        state_transfer_percent=100 * member.restoration.progress if member.restoration else None,
+        refusals=refusals,
+    )
+
+
+def _state(
+    member: Member,
+) -> Literal["joining", "in the group", "changing", "suspended", "taking over the state"]:
+    if member.view is None:
+        return "joining"
+    if member.membership.suspended:
+        return "suspended"
+    if member.membership.changing:
+        return "changing"
+    return "taking over the state" if member.restoration else "in the group"
+
+
+def _peers(member: Member, now: int) -> list[PeerStatus]:
+    if member.epoch is None:
+        return []
+    return [
+        PeerStatus(
+            member=str(peer),
+            suspicion=round(member.membership.neighbours.suspicion(peer, now), 3),
+            retransmissions=link.retransmissions,
+            unacknowledged_bytes=link.unacknowledged_bytes,
+            congested=link.congested,
+        )
+        for peer, link in member.epoch.links.items()
+    ]
