@@ -104,7 +104,7 @@ class Member:
         self.stream = Stream(me, membership, self._ledger, self.clients.placed)
         self.donor = Donor(4 * membership.failure_ns)
         self.restoration: Restoration | None = None
-        self._slowness = Slowness(membership.slow_ns, now)
+        self.slowness = Slowness(membership.slow_ns, now)
         self._held_said = (0, 0)
         self.membership = Membership(
             me,
@@ -183,6 +183,10 @@ class Member:
     def leave(self, now: int) -> None:
         """Ask the group to let this member go; it is `out` when it has."""
         self.membership.leave(now)
+
+    def end(self, reason: str, now: int) -> None:
+        """The process will not take part any more, whether the group has let it go or not."""
+        self._be_out(reason, True, now)
 
     def change_order(self, ordering: Ordering, now: int) -> None:
         """Let another protocol order, from the next view on."""
@@ -278,7 +282,7 @@ class Member:
         epoch = self.membership.epoch
         if epoch is not None and not epoch.frozen:
             epoch.tick(now)
-            slow = self._slowness.found(epoch.protocol, now)
+            slow = self.slowness.found(epoch.protocol, now)
             if slow is not None and len(epoch.view.members) > 1:
                 self.membership.expel(slow, "was too slow", now)
         if now >= self.membership.deadline:
@@ -354,10 +358,9 @@ class Member:
 
     def _on_request(self, client: ProcessId, request: Request) -> None:
         """A client wants something broadcast; if there is no room now, it will ask again."""
-        level = request.priority if self._assembler.prioritised else 0
         if self.membership.epoch is None or self.room(request.priority) <= 0:
             return
-        if self.clients.is_new(client, level, request):
+        if self.clients.is_new(client, request):
             scope = msgspec.structs.replace(request.scope, client=str(client), request=request.number)
             self._assembler.add_many([request.payload], request.priority, scope)
 

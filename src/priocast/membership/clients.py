@@ -20,13 +20,18 @@ class Clients:
         self._pending: dict[tuple[str, int], int] = {}
         self.replies: list[tuple[str, Reply]] = []
 
-    def is_new(self, client: ProcessId, level: int, request: Request) -> bool:
-        """Whether a request should be broadcast; one that has its place is answered at once."""
-        key = (str(client), level)
-        if request.number <= self._ledger.last_request(f"{client}/{level}"):
+    def is_new(self, client: ProcessId, request: Request) -> bool:
+        """Whether a request should be broadcast; one that has its place is answered at once.
+
+        Requests of one priority are taken in order: after a gap, the client sends again what is missing.
+        """
+        key = (str(client), request.priority)
+        placed = self._ledger.last_request(f"{client}/{request.priority}")
+        pending = self._pending.get(key, 0)
+        if request.number <= placed:
             self.replies.append((client.name, Reply(request.number, request.priority, -1, "")))
             return False
-        if request.number <= self._pending.get(key, 0):
+        if request.number <= pending or request.number > max(placed, pending, request.settled) + 1:
             return False
         self._pending.pop(key, None)
         self._pending[key] = request.number
@@ -37,9 +42,12 @@ class Clients:
     def placed(self, batch: Batch, position: int) -> None:
         """A batch has its place; if it is the request of a client that asked here, tell it."""
         scope = batch.scope
-        if scope.client and self._pending.get((scope.client, batch.level), 0) >= scope.request:
+        if not scope.client or self._ledger.is_repeated(batch):
+            return
+        priority = batch.priority_of(0)
+        if self._pending.get((scope.client, priority), 0) >= scope.request:
             name = scope.client.rpartition("#")[0]
-            self.replies.append((name, Reply(scope.request, batch.priority_of(0), position, "")))
+            self.replies.append((name, Reply(scope.request, priority, position, "")))
 
     def forget_pending(self) -> None:
         """The view has ended: what was asked may have been lost, and may be asked again."""

@@ -87,5 +87,5 @@ def merged(standings: list[Standing]) -> Standing:
 
 
 def _client_of(batch: Batch) -> str:
-    """Requests are counted per level: one of another level may overtake."""
-    return f"{batch.scope.client}/{batch.level}"
+    """Requests are counted per priority: one of another priority may overtake. A request is a batch alone."""
+    return f"{batch.scope.client}/{batch.priority_of(0)}"

@@ -48,6 +48,17 @@ from priocast.membership.wish import Wish, Wishes
 _PAUSE_DOUBLINGS_MAX = 3
 _SIGNS_LEFT_OUT_MAX = 2
 _DECLINES_MAX = 3
+_CHANGES_KEPT = 32
+_UNANSWERED_MAX = 1_000
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A view that was installed: why, when, and for how long nothing could be ordered before."""
+
+    view: View
+    reason: str
+    at: int
+    took_ns: int
 
 
 class Life(msgspec.Struct, frozen=True):
@@ -88,6 +99,8 @@ class Membership:
         self._life = life
         self._began_at = self.installed_at = now
         self.views = 0
+        self.changes: deque[Change] = deque(maxlen=_CHANGES_KEPT)
+        self.suspended_since: int | None = None
         self._ordering_next: Ordering | None = None
         self._round_highest = 0
         self._wish_key: object = None
@@ -210,7 +223,7 @@ class Membership:
         if self.over:
             return
         wish = self.wishes.form(self.view, now - self._began_at, now)
-        self.suspended = wish is None and self.view is not None
+        self._note_suspended(wish is None and self.view is not None, now)
         if self.wishes.leaving and (wish is None or self.view is None) and not self._others_wait(now):
             self._be_out("the group was left", True, now)
             return
@@ -225,6 +238,11 @@ class Membership:
             return
         if now - self._wished_at >= self._patience_ns(wish, now):
             self._start_round(wish, now)
+
+    def _note_suspended(self, suspended: bool, now: int) -> None:
+        if suspended != self.suspended:
+            self.suspended = suspended
+            self.suspended_since = now if suspended else None
 
     def _others_wait(self, now: int) -> bool:
         """Whether somebody is there who has to let us go first."""
@@ -363,13 +381,19 @@ class Membership:
             return
         self._note_round(declined.promised.round)
         self.last_objection = declined.reason
-        if declined.promised <= round_.ballot and not self.options.primary:
-            self._declines[process] = self._declines.get(process, 0) + 1
-            if self._declines[process] >= _DECLINES_MAX:
-                # It prefers others, and we cannot have both: go on without it for a while.
-                del self._declines[process]
-                self.neighbours.avoid(process, now + 2 * self.options.failure_ns)
-        self._give_up(now)
+        if declined.promised > round_.ballot or self.options.primary or round_.proposal is not None:
+            self._give_up(now)
+        elif round_.on_declined(process):
+            for decliner in round_.declined:
+                self._avoid_if_often(decliner, now)
+            self._give_up(now)
+
+    def _avoid_if_often(self, process: ProcessId, now: int) -> None:
+        """Who prefers others again and again cannot be had: go on without it for a while."""
+        self._declines[process] = self._declines.get(process, 0) + 1
+        if self._declines[process] >= _DECLINES_MAX:
+            del self._declines[process]
+            self.neighbours.avoid(process, now + 2 * self.options.failure_ns)
 
     def _decide_if_possible(self, now: int) -> None:
         round_ = self.round
@@ -398,6 +422,7 @@ class Membership:
 
     def install(self, proposal: Proposal, standing: Standing, now: int) -> None:
         """The old view ends here, and the next one begins."""
+        took_ns = now - self.voter.froze_at if self.voter.changing else 0
         self.voter.installed()
         self.round = None
         self._pauses = 0
@@ -412,7 +437,8 @@ class Membership:
         self.epoch = self._life.begin(proposal, standing, self.epoch_before, now)
         self.decided = Install(proposal, standing)
         self.views += 1
-        self.suspended = False
+        self.changes.append(Change(proposal.view, proposal.reason, now, took_ns))
+        self._note_suspended(False, now)
         self._declines.clear()
         self.installed_at = now
         self.wishes.expelled = {
@@ -476,7 +502,12 @@ class Membership:
         self._alive_due_at = now + self.options.heartbeat_ns
         alive = self.alive(now)
         news = msgspec.structs.replace(alive, held=())
-        for name, contact in self._contacts.items():
+        for name, contact in list(self._contacts.items()):
+            if contact.told is not None and not self.neighbours.has_heard(name):
+                contact.unanswered += 1
+                if contact.unanswered > _UNANSWERED_MAX:
+                    del self._contacts[name]
+                    continue
             recent = now - contact.spoke_at < self.options.heartbeat_ns
             if recent and contact.told == news and contact.skipped < _SIGNS_LEFT_OUT_MAX:
                 contact.skipped += 1
@@ -490,6 +521,7 @@ class Membership:
         return Alive(
             self._config_hash,
             self.view.id if self.view else None,
+            self.view.members if self.view else (),
             accepted.view.id if accepted else None,
             self._round_highest,
             self.neighbours.hears(now),
@@ -531,9 +563,10 @@ class Membership:
 class _Contact:
     """A process that can be reached by its name, and what it was told last."""
 
-    __slots__ = ("skipped", "spoke_at", "told")
+    __slots__ = ("skipped", "spoke_at", "told", "unanswered")
 
     def __init__(self) -> None:
+        self.unanswered = 0
         self.told: Alive | None = None
         self.skipped = 0
         self.spoke_at = -(1 << 62)

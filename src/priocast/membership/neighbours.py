@@ -27,17 +27,23 @@ class Neighbours:
         """Something came from a process; False if that is an earlier life of it, or one too many."""
         known = self._lives.get(process.name)
         if known is None or process.incarnation > known.incarnation:
-            if process.name == self.me.name or (known is None and len(self._lives) >= _NAMES_MAX):
+            if process.name == self.me.name:
                 return False
             if known is not None:
-                self._detector.forget(process.name)
-                self._alive.pop(known, None)
-                self._avoided.pop(known, None)
+                self._forget(known)
+            elif len(self._lives) >= _NAMES_MAX:
+                self._forget(max(self._lives.values(), key=lambda life: self.suspicion(life, now)))
             self._lives[process.name] = process
         elif process != known:
             return False
         self._detector.heard(process.name, now)
         return True
+
+    def _forget(self, life: ProcessId) -> None:
+        del self._lives[life.name]
+        self._detector.forget(life.name)
+        self._alive.pop(life, None)
+        self._avoided.pop(life, None)
 
     def on_alive(self, process: ProcessId, alive: Alive) -> bool:
         """Take note of what a process says of itself; return whether that is news."""
@@ -91,6 +97,18 @@ class Neighbours:
         """The view that the process last said it is in."""
         alive = self._alive.get(process)
         return alive.view if alive else None
+
+    def has_heard(self, name: str) -> bool:
+        """Whether a process of this name was heard of."""
+        return name in self._lives
+
+    def is_bound_elsewhere(self, process: ProcessId, now: int) -> bool:
+        """Whether the process is with others, in another view, to whom this process is not linked."""
+        alive = self._alive.get(process)
+        if alive is None or self.me in alive.members:
+            return False
+        companions = (other for other in alive.members if other != process and other in alive.hears)
+        return any(not self.trusts(other, now) or not self.linked(self.me, other) for other in companions)
 
     def is_leaving(self, process: ProcessId) -> bool:
         """Whether the process asked to be let go."""

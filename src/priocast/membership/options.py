@@ -19,8 +19,8 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     A process that is silent for `failure_ms` is suspected; on a network where silence is common, later. A
     member for whose application the order waits longer than `slow_ms` is put out. `state` says that the
-    application has a state that a new member must take over before it goes on. `rejoin` lets a member that was
-    put out come back under a new incarnation.
+    application has a state that a new member must take over before it goes on. `rejoin` lets a member that
+    was put out come back under a new incarnation.
     """
 
     founders: int

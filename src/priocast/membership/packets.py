@@ -102,8 +102,8 @@ class Placed(msgspec.Struct, frozen=True, array_like=True):
 class Standing(msgspec.Struct, frozen=True, array_like=True):
     """Where the order stands at the end of a view.
 
-    `position` is of the next message; `clients` says which requests of clients, and `placed` which messages of
-    each sender, have been ordered.
+    `position` is of the next message; `clients` says which requests of clients, and `placed` which messages
+    of each sender, have been ordered.
     """
 
     position: Count
@@ -116,6 +116,7 @@ class Alive(Control, frozen=True, tag="alive"):
 
     config: int
     view: ViewId | None
+    members: Processes
     accepted: ViewId | None
     round: Count
     hears: Processes
@@ -201,7 +202,7 @@ class ChangeOrder(Control, frozen=True, tag="change-order"):
 
 
 class FetchState(Control, frozen=True, tag="fetch-state"):
-    """Send me the state as of `position` or later, from byte `offset` on; `digest` names one that was begun."""
+    """Send me the state as of `position` or later, from byte `offset` on; `digest` names the one begun."""
 
     view: ViewId
     position: Count
@@ -218,10 +219,13 @@ class StateChunk(Control, frozen=True, tag="state-chunk"):
 
 
 class Request(Control, frozen=True, tag="request"):
+    """Requests of one priority are numbered from 1; of those up to `settled` the client needs no more answer."""
+
     number: Annotated[int, msgspec.Meta(ge=1)]
     priority: Annotated[int, msgspec.Meta(ge=0, le=255)]
     scope: Scope
     payload: Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)]
+    settled: Count = 0
 
 
 class Reply(Control, frozen=True, tag="reply"):

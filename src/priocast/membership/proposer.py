@@ -50,6 +50,7 @@ class Round:
         self._ordering = ordering
         self._reason = reason
         self._primary = primary
+        self.declined: list[ProcessId] = []
         self._promises: dict[ProcessId, Promise] = {}
         self._standings: dict[ProcessId, Standing] = {}
 
@@ -72,8 +73,15 @@ class Round:
         self.moved_at = now
         if len(self._promises) < len(self.voters):
             return False
+        assert not self.declined or set(self.declined) <= set(self._promises)
         self.proposal = self._proposal()
         return True
+
+    def on_declined(self, voter: ProcessId) -> bool:
+        """A voter wants another view; return whether all have answered, one way or the other."""
+        if voter in self.voters and voter not in self.declined:
+            self.declined.append(voter)
+        return len(self.declined) + len(self._promises) >= len(self.voters)
 
     def on_accepted(self, voter: ProcessId, accepted: Accepted, now: int) -> None:
         """A voter holds all of the old view that counts."""

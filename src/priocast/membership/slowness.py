@@ -19,3 +19,7 @@ class Slowness:
             self._seen = seen
             self._since = now
         return seen[0] if now - self._since >= self._patience_ns else None
+
+    def waited(self, now: int) -> tuple[ProcessId | None, int]:
+        """The member that the order waits for, if any, and for how long (ns)."""
+        return self._seen[0], now - self._since if self._seen[0] else 0

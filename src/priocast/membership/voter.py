@@ -56,6 +56,7 @@ class Voter:
         self.accepted_in: Ballot | None = None
         self.accepted: Proposal | None = None
         self.active_at = 0
+        self.froze_at = 0
         self._proposed: Propose | None = None
         self._install: Install | None = None
         self._holders_tried = 0
@@ -76,6 +77,7 @@ class Voter:
             if objection:
                 self._decline(ballot, objection)
                 return
+            self.froze_at = self.froze_at if self.changing else now
             self.promised = ballot
             self._proposed = None
             if self._host.epoch is not None:

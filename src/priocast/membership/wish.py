@@ -41,6 +41,7 @@ class Wishes:
             return self._to_begin(present, waited_ns)
         if self._options.primary:
             return self._to_go_on(view, present)
+        present = [one for one in present if not self._neighbours.is_bound_elsewhere(one, now)]
         return self._to_go_on_or_merge(view, present)
 
     def goes(self, process: ProcessId) -> bool:

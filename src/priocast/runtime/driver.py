@@ -8,7 +8,6 @@ A member that was put out of the group is followed by its next life, if it may c
 """
 
 import asyncio
-import logging
 import time
 from collections import deque
 from collections.abc import Callable
@@ -29,7 +28,7 @@ from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.waiting_line import WaitingLine
 
 _SECOND = 1_000_000_000
-_log = logging.getLogger("priocast.group")
+_STOPS_KEPT = 32
 
 
 class State(msgspec.Struct, frozen=True):
@@ -54,7 +53,8 @@ class Driver:
     """Drives the lives of one member over a network; the group talks to it.
 
     The group counts in `taken` what the application took of the head. It is settled, and `settlements`
-    counts up, before anything else happens: then the head may be another one.
+    counts up, before anything else happens: then the head may be another one. `stops` says when it was put
+    out of the group, and why.
     """
 
     def __init__(
@@ -82,6 +82,7 @@ class Driver:
         self._timer_at = 0
         self._consumable: asyncio.Future[None] | None = None
         self._notices: deque[Stopped] = deque()
+        self.stops: deque[tuple[str, int]] = deque(maxlen=_STOPS_KEPT)
         self._line = WaitingLine(setting.options.queue_max)
         self._port: Port | None = None
         self.member = self._member(incarnation or incarnations.next(), None)
@@ -133,6 +134,7 @@ class Driver:
             left_seconds = max(0.0, deadline - time.monotonic())
             if not self._gone.done() and timeout_seconds:
                 await asyncio.wait([self._gone], timeout=left_seconds)
+        self.member.end("the group was left", time.monotonic_ns())
         self.stop(GroupClosed("the group was left"))
         if self._port is not None:
             self._port.close()
@@ -157,7 +159,7 @@ class Driver:
         if member.left or self._leaving:
             self.stop(GroupClosed("the group was left"))
             return
-        _log.warning("put out of the group", extra={"group": self.setting.group, "reason": member.out})
+        self.stops.append((member.out, time.monotonic_ns()))
         self.taken = 0
         self.settlements += 1
         self._notices.append(Stopped(member.out))

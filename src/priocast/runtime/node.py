@@ -69,6 +69,7 @@ class Node:
         state: State | None = None,
         incarnation: int | None = None,
         trace: Path | None = None,
+        trace_journal: bool = False,
         run: str = "",
         labels: dict[str, str] | None = None,
         start_seconds: float = START_SECONDS,
@@ -79,7 +80,8 @@ class Node:
         default this one and all its peers; whoever comes later is taken in. `policy` says what a cut does
         (*primary*: the majority goes on; *partitionable*: each side does), `delivery` whether a message is
         delivered when it has its place (*agreed*) or when every member holds it (*safe*). `state` lets a new
-        member take over the application's state. `trace` is a directory to record the run in.
+        member take over the application's state. `trace` is a directory to record the run in, with
+        `trace_journal` so that nothing is missing should this process be killed.
         """
         find_protocol(order)
         chosen = membership or MembershipOptions(founders=founders or self._founders)
@@ -97,7 +99,9 @@ class Node:
             ),
             state,
         )
-        tracing = Tracing(trace, run or group, labels or {}, setting) if trace is not None else None
+        tracing = (
+            Tracing(trace, run or group, labels or {}, setting, trace_journal) if trace is not None else None
+        )
         return Joining(self, setting, incarnation, self._state_directory, tracing, start_seconds)
 
 
@@ -197,9 +201,9 @@ def open_node(
 ) -> Node:
     """A process on a network, as an asynchronous context manager.
 
-    Over TCP: `listen` is this process's address, `peers` are those of others; `tls` proves who is who. Over UDP
-    (`transport="udp"`): the same, `keys` holds a key for each group, and `multicast` an address for what goes
-    to all. Within one process: `hub` and `size`. `state_directory` keeps the incarnations.
+    Over TCP: `listen` is this process's address, `peers` are those of others; `tls` proves who is who. Over
+    UDP (`transport="udp"`): the same, `keys` holds a key for each group, and `multicast` an address for what
+    goes to all. Within one process: `hub` and `size`. `state_directory` keeps the incarnations.
     """
     check_name(name, "member")
     count = len(peers) + 1 if peers is not None else size

@@ -19,8 +19,11 @@ from priocast.trace.writer import TraceWriter
 class Tracing:
     """One member's share in the trace of a run."""
 
-    def __init__(self, directory: Path, run: str, labels: dict[str, str], setting: Setting) -> None:
+    def __init__(
+        self, directory: Path, run: str, labels: dict[str, str], setting: Setting, journal: bool
+    ) -> None:
         self._directory = directory
+        self._journal = journal
         self._run = run
         self._labels = labels
         self._setting = setting
@@ -28,7 +31,7 @@ class Tracing:
 
     def open(self, me: ProcessId) -> Recorder:
         """Begin to record a life."""
-        writer = TraceWriter(self._directory, me)
+        writer = TraceWriter(self._directory, me, self._journal)
         self._writers.append(writer)
         return Recorder(me, writer.emit)
 

@@ -8,8 +8,21 @@ from collections.abc import Callable
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
 from priocast.core.protocol import Packet
-from priocast.core.view import View
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, Row
+from priocast.core.view import View, ViewId
+from priocast.trace.schema import (
+    BROADCAST,
+    DELIVERED,
+    NO_POSITION,
+    RECEIVED,
+    SENT,
+    STATE,
+    STOPPED,
+    VIEW,
+    Row,
+)
+
+_OfBatch = tuple[str, int, int, int, int, bytes, bool, str, int, int]
+_NO_BATCH: _OfBatch = ("", 0, 0, 0, 0, b"", False, "", NO_POSITION, 0)
 
 
 class Recorder:
@@ -19,15 +32,30 @@ class Recorder:
         self._me = me
         self._emit = emit
         self._step = 0
-        self._view = 0
+        self._view: ViewId | None = None
 
-    def view(self, view: View, position: int, now: int) -> None:
-        self._view = view.number
+    def installed(self, view: View) -> None:
+        """From here on the protocol works in this view."""
+        self._view = view.id
+
+    def view(self, view: View, orderer: ProcessId | None, position: int, reason: str, now: int) -> None:
+        """The application was told of a view, in which this member orders (None: nobody alone)."""
         members = ",".join(str(member) for member in view.members)
-        self._row(now, VIEW, "", members, None, position, 0)
+        of_orderer = (orderer.name, orderer.incarnation) if orderer else ("", 0)
+        of_batch = (*of_orderer, 0, 0, 0, b"", False, "", position, 0)
+        self._emit_row(now, view.id, VIEW, reason, members, of_batch, 0)
+
+    def stopped(self, reason: str, now: int) -> None:
+        """The member is out of the group."""
+        self._emit_row(now, self._view, STOPPED, reason, "", _NO_BATCH, 0)
+
+    def restored(self, view: View, position: int, size: int, now: int) -> None:
+        """The application took over the group's state as it was before this position."""
+        of_batch = ("", 0, 0, 0, 0, b"", False, "", position, size)
+        self._emit_row(now, view.id, STATE, "", "", of_batch, 0)
 
     def broadcast(self, batch: Batch, now: int, backlog: int) -> None:
-        self._row(now, BROADCAST, "", "", batch, NO_POSITION, backlog)
+        self._row(now, self._view, BROADCAST, "", "", batch, NO_POSITION, backlog)
 
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
         self._packet(SENT, packet, to.name if to else "", now, backlog)
@@ -41,37 +69,58 @@ class Recorder:
         if count < batch.count:
             priorities = batch.priorities[taken : taken + count]
             size = len(batch.block) * count // batch.count
-            batch = Batch(batch.sender, batch.level, batch.first + taken, count, bytes(size), priorities)
-        self._row(now, DELIVERED, "", "", batch, stretch.position + taken, backlog)
+            batch = Batch(
+                batch.sender, batch.level, batch.first + taken, count, bytes(size), priorities, batch.scope
+            )
+        self._row(now, stretch.view, DELIVERED, "", "", batch, stretch.position + taken, backlog)
 
     def _packet(self, event: str, packet: Packet, peer: str, now: int, backlog: int) -> None:
         batches: tuple[Batch, ...] = getattr(packet, "batches", ())
         position: int = getattr(packet, "position", NO_POSITION)
         name = packet.name() if batches else ""
         for batch in batches:
-            self._row(now, event, name, peer, batch, position, backlog)
+            self._row(now, self._view, event, name, peer, batch, position, backlog)
             if position != NO_POSITION:
                 position += batch.count
 
     def _row(
-        self, now: int, event: str, packet: str, peer: str, batch: Batch | None, position: int, backlog: int
+        self,
+        now: int,
+        view: ViewId | None,
+        event: str,
+        packet: str,
+        peer: str,
+        batch: Batch,
+        position: int,
+        backlog: int,
+    ) -> None:
+        sender, scope = batch.sender, batch.scope
+        of_batch = (
+            sender.name,
+            sender.incarnation,
+            batch.level,
+            batch.first,
+            batch.count,
+            batch.priorities,
+            scope.safe,
+            ",".join(scope.to),
+            position,
+            len(batch.block),
+        )
+        self._emit_row(now, view, event, packet, peer, of_batch, backlog)
+
+    def _emit_row(
+        self,
+        now: int,
+        view: ViewId | None,
+        event: str,
+        packet: str,
+        peer: str,
+        of_batch: _OfBatch,
+        backlog: int,
     ) -> None:
         me = self._me
-        if batch is None:
-            of_batch = ("", 0, 0, 0, 0, b"", position, 0)
-        else:
-            sender = batch.sender
-            of_batch = (
-                sender.name,
-                sender.incarnation,
-                batch.level,
-                batch.first,
-                batch.count,
-                batch.priorities,
-                position,
-                len(batch.block),
-            )
-        self._emit(
-            Row(me.name, me.incarnation, self._view, self._step, now, event, packet, peer, *of_batch, backlog)
-        )
+        number, coordinator = (view.number, str(view.coordinator)) if view else (0, "")
+        who = (me.name, me.incarnation, number, coordinator, self._step)
+        self._emit(Row._make((*who, now, event, packet, peer, *of_batch, backlog)))
         self._step += 1

@@ -11,14 +11,20 @@ the clocks of two members to agree.
 | sent      | the protocol gave a packet with them to the links (`peer` is empty: to all) | of the packet |
 | received  | a packet with them came from `peer` (from itself, too) | of the packet |
 | delivered | the application consumed them | of the first message |
-| view      | the member installed `view` (`peer` lists the members) | of the next message |
+| view      | the application was told of the view: `peer` lists its members, `sender` is who orders in it
+              (empty: nobody alone), `packet` is the reason | of the next message, at least |
+| stopped   | the member is out of the group, `packet` is the reason (`left`: it wanted to leave) | -1 |
+| state     | the member took over the group's state as it was before this position | of the next message |
+
+A view is named by its number and its coordinator. `safe` and `to` (names of members, with commas) are what
+the sender asked for: delivery only when every member holds the message, and to these members only.
 """
 
 from typing import NamedTuple
 
 import msgspec
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FORMAT = "priocast-run"
 NO_POSITION = -1
 
@@ -27,6 +33,10 @@ SENT = "sent"
 RECEIVED = "received"
 DELIVERED = "delivered"
 VIEW = "view"
+STOPPED = "stopped"
+STATE = "state"
+
+LEFT = "left"
 
 
 class Row(NamedTuple):
@@ -35,6 +45,7 @@ class Row(NamedTuple):
     member: str
     incarnation: int
     view: int
+    coordinator: str
     step: int
     time_ns: int
     event: str
@@ -46,6 +57,8 @@ class Row(NamedTuple):
     first: int
     count: int  # type: ignore[assignment]  # a column, not tuple.count
     priorities: bytes
+    safe: bool
+    to: str
     position: int
     bytes: int
     backlog: int
@@ -54,8 +67,10 @@ class Row(NamedTuple):
 class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     """What a run was: enough to read its trace and, for a simulated one, to repeat it.
 
-    `clock` says whose times can be compared: `virtual` and `shared` ones between members, `local` ones
-    only within a member.
+    `members` are those that found the group. `orders` says who decides the order in each view: the
+    `coordinator`, or nobody alone (empty). `policy` is `primary` or `partitionable`, `delivery` is `agreed`
+    or `safe`. `clock` says whose times can be compared: `virtual` and `shared` ones between members, `local`
+    ones only within a member.
     """
 
     run: str
@@ -63,8 +78,10 @@ class Manifest(msgspec.Struct, kw_only=True, frozen=True):
     order: str
     prioritised: bool
     starvation: str
-    orderer: str
+    orders: str
     members: list[str]
+    policy: str
+    delivery: str
     clock: str
     options: dict[str, int | float | str | bool | None] = {}
     labels: dict[str, str] = {}

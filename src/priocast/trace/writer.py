@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from priocast.core.identity import ProcessId
+from priocast.trace.journal import Journal
 from priocast.trace.run_directory import to_table, write_table
 from priocast.trace.schema import Row
 
@@ -26,11 +27,12 @@ _CHUNKS_WAITING_MAX = 512
 
 
 class TraceWriter:
-    """One member's rows on their way to disk."""
+    """One member's rows on their way to disk; with `journal`, they survive a process that is killed."""
 
-    def __init__(self, directory: Path, me: ProcessId) -> None:
+    def __init__(self, directory: Path, me: ProcessId, journal: bool = False) -> None:
         self._directory = directory
         self._prefix = f"{me.name}-{me.incarnation}"
+        self._journal = Journal(directory, self._prefix) if journal else None
         self._rows: list[Row] = []
         self._queue: queue.Queue[list[Row] | None] = queue.Queue(_CHUNKS_WAITING_MAX)
         self._chunks: list[pyarrow.Table] = []
@@ -44,6 +46,8 @@ class TraceWriter:
 
     def emit(self, row: Row) -> None:
         """Take a row; the thread writes it later."""
+        if self._journal is not None:
+            self._journal.add(row)
         rows = self._rows
         rows.append(row)
         if len(rows) >= _CHUNK_ROWS or row.time_ns - rows[0].time_ns >= _SEGMENT_NS:
@@ -56,6 +60,8 @@ class TraceWriter:
         self._thread.join()
         if self._failure is not None:
             raise self._failure
+        if self._journal is not None:
+            self._journal.remove()
 
     def _hand_over(self) -> None:
         rows, self._rows = self._rows, []
