@@ -140,6 +140,13 @@ class Member:
         in_view = epoch is None or (epoch.idle and not self.membership.changing)
         return in_view and not self._assembler.count
 
+    @property
+    def settled(self) -> bool:
+        """Whether every message that was broadcast here has its place, so that this member may leave."""
+        epoch = self.membership.epoch
+        in_view = epoch is None or (epoch.protocol.settled and not self.membership.changing)
+        return in_view and not self._assembler.count
+
     def room(self, priority: int) -> int:
         """How many messages of this priority may be broadcast now."""
         epoch, assembler = self.membership.epoch, self._assembler

@@ -203,6 +203,11 @@ class Protocol(ABC):
     def idle(self) -> bool:
         """Whether every message that this member is to order, or has broadcast, has its place."""
 
+    @property
+    def settled(self) -> bool:
+        """Whether every message that this member has broadcast has its place."""
+        return not self.outgoing
+
     def head(self) -> Stretch | None:
         """What the application may consume next; valid until the next step."""
         return self._stretches[0] if self._stretches else None

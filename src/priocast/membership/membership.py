@@ -269,7 +269,9 @@ class Membership:
     def _patience_ns(self, wish: Wish, now: int) -> int:
         """The first of the voters acts once things have settled; the others leave it time to do so."""
         rank = wish.voters.index(self.me)
-        patience = self.options.heartbeat_ns // 2 + rank * self.options.failure_ns // 2
+        asked_for = self.wishes.leaving or self.wishes.expelled or self._ordering_next
+        settling_ns = 0 if asked_for else self.options.heartbeat_ns // 2
+        patience = settling_ns + rank * self.options.failure_ns // 2
         if self.voter.changing and now - self.voter.active_at < self.options.failure_ns:
             patience = max(patience, self.options.failure_ns)
         return patience
@@ -429,6 +431,8 @@ class Membership:
         if self.me not in proposal.view.members:
             self._be_out(proposal.reason, self.wishes.leaving, now)
             return
+        for process in self._departing(proposal):
+            self.neighbours.depart(process)
         self.epoch_before = self.epoch
         self.view = proposal.view
         self.ordering = proposal.ordering
@@ -446,6 +450,14 @@ class Membership:
         }
         self._wish_key = None
         self._alive_due_at = now
+
+    def _departing(self, proposal: Proposal) -> list[ProcessId]:
+        """Whose life ends with the old view: in a primary group all that are not in the next one."""
+        if self.view is None:
+            return []
+        closure = proposal.closure_of(self.view.id)
+        ended = self.view.members if self.options.primary or closure is None else closure.members
+        return [process for process in ended if process not in proposal.view.members]
 
     def _put_right(self, process: ProcessId) -> None:
         """A process is behind: it missed that its view has ended, or that the group went on without it."""

@@ -22,6 +22,7 @@ class Neighbours:
         self._lives: dict[str, ProcessId] = {}
         self._alive: dict[ProcessId, Alive] = {}
         self._avoided: dict[ProcessId, int] = {}
+        self._departed: dict[str, ProcessId] = {}
 
     def heard(self, process: ProcessId, now: int) -> bool:
         """Something came from a process; False if that is an earlier life of it, or one too many."""
@@ -44,6 +45,7 @@ class Neighbours:
         self._detector.forget(life.name)
         self._alive.pop(life, None)
         self._avoided.pop(life, None)
+        self._departed.pop(life.name, None)
 
     def on_alive(self, process: ProcessId, alive: Alive) -> bool:
         """Take note of what a process says of itself; return whether that is news."""
@@ -55,6 +57,10 @@ class Neighbours:
             alive.leaving,
         )
 
+    def depart(self, process: ProcessId) -> None:
+        """This life of a process is over for the group, even if it is still heard."""
+        self._departed[process.name] = process
+
     def avoid(self, process: ProcessId, until: int) -> None:
         """Do without a process for a while: it does not want what we want."""
         self._avoided[process] = until
@@ -65,7 +71,9 @@ class Neighbours:
 
     def trusts(self, process: ProcessId, now: int) -> bool:
         """Whether this life of the process counts as alive."""
-        return self._lives.get(process.name) == process and self._detector.trusts(process.name, now)
+        if self._lives.get(process.name) != process or self._departed.get(process.name) == process:
+            return False
+        return self._detector.trusts(process.name, now)
 
     def suspicion(self, process: ProcessId, now: int) -> float:
         """How suspicious the silence of this life of the process is; from 1 on it counts as failed."""

@@ -91,11 +91,10 @@ class Round:
 
     def is_decided(self, hurried: bool) -> bool:
         """Whether the proposal is decided; unless hurried, wait for all of its voters."""
-        if self.proposal is None:
+        all_accepted = len(self._standings) == len(self.voters)
+        if self.proposal is None or not (all_accepted or (hurried and self._primary)):
             return False
-        if len(self._standings) == len(self.voters):
-            return True
-        return hurried and self._primary and is_quorum(self._electorate(), self._standings)
+        return not self._primary or is_quorum(self._electorate(), self._standings)
 
     def decision(self) -> Install:
         """What to tell everybody."""

@@ -104,6 +104,10 @@ class SequencerUb(Protocol):
     def idle(self) -> bool:
         return not (self.outgoing or self._incoming or self._unordered.count)
 
+    @property
+    def settled(self) -> bool:
+        return not (self.outgoing or self._unordered.count)
+
     def waiting_for(self) -> ProcessId | None:
         return self._room.held_by(self._incoming.head_level()) if self._incoming else None
 

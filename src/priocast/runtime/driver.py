@@ -121,11 +121,11 @@ class Driver:
             ) from None
 
     async def close(self, timeout_seconds: float) -> None:
-        """Let the others have what they need of us, and let them let us go."""
+        """Wait until all that was broadcast here has its place, and until the others have let us go."""
         if self._closed is None and self._joined.done() and not self._joined.exception():
             deadline = time.monotonic() + timeout_seconds
             self.be_due()
-            while not (self.member.idle or self._closed) and time.monotonic() < deadline:
+            while not (self.member.settled or self._closed) and time.monotonic() < deadline:
                 await asyncio.sleep(0.002)
             self._leaving = True
             now = time.monotonic_ns()

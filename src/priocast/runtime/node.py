@@ -214,7 +214,7 @@ def open_node(
     if hub is not None:
         return Node(name, MemoryNetwork(hub, name), count, state_directory)
     assert listen is not None
-    address, others = parse_address(listen), [parse_address(peer) for peer in peers or ()]
+    address, others = parse_address(listen, any_port=True), [parse_address(peer) for peer in peers or ()]
     network: Network
     if transport == "tcp":
         advertised = parse_address(advertise) if advertise else None

@@ -9,9 +9,15 @@ from priocast.core.view import View
 from priocast.member import Member
 from priocast.runtime.driver import Driver
 
+SUSPICION_MAX = 1000.0
+
 
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Another member, as seen from here."""
+    """Another member, as seen from here.
+
+    From a `suspicion` of 1 on it counts as failed; `SUSPICION_MAX` stands for all above, and for a member of
+    which this life was never heard.
+    """
 
     member: str
     suspicion: float
@@ -33,7 +39,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     `state` is `joining`, `in the group`, `changing` (a new view is being agreed on), `suspended` (no majority
     can be reached), or `taking over the state`. `blocked_on` is the member for whose application the order
-    waits.
+    waits; the member that orders knows. `refusals` counts what this member did not accept, `network_refusals`
+    what the node's network turned away, for all its groups together.
     """
 
     group: str
@@ -57,6 +64,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     lives: int
     state_transfer_percent: float | None
     refusals: dict[str, int]
+    network_refusals: dict[str, int]
 
 
 def status_of(driver: Driver) -> Status:
@@ -65,9 +73,6 @@ def status_of(driver: Driver) -> Status:
     membership, epoch = member.membership, member.epoch
     now = time.monotonic_ns()
     blocked_on = epoch.protocol.waiting_for() if epoch else None
-    refusals = dict(member.refusals)
-    for reason, count in driver.network_refusals.items():
-        refusals[reason] = refusals.get(reason, 0) + count
     return Status(
         group=setting.group,
         member=str(member.me),
@@ -92,7 +97,8 @@ def status_of(driver: Driver) -> Status:
         views=membership.views,
         lives=driver.lives,
         state_transfer_percent=100 * member.restoration.progress if member.restoration else None,
-        refusals=refusals,
+        refusals=dict(member.refusals),
+        network_refusals=driver.network_refusals,
     )
 
 
@@ -114,7 +120,7 @@ def _peers(member: Member, now: int) -> list[PeerStatus]:
     return [
         PeerStatus(
             member=str(peer),
-            suspicion=round(member.membership.neighbours.suspicion(peer, now), 3),
+            suspicion=round(min(member.membership.neighbours.suspicion(peer, now), SUSPICION_MAX), 3),
             retransmissions=link.retransmissions,
             unacknowledged_bytes=link.unacknowledged_bytes,
             congested=link.congested,
