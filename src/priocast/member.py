@@ -273,8 +273,7 @@ class Member:
         epoch = self.membership.epoch
         if epoch is None:
             return
-        for batch in self._assembler.close():
-            self._observe_broadcast(batch, now, epoch)
+        for batch in self._assembled(now):
             epoch.step(Broadcast(batch), now)
         if epoch.frozen:
             return
@@ -385,15 +384,19 @@ class Member:
             for peer in epoch.links:
                 self.membership.tell(peer, held)
 
-    def _observe_broadcast(self, batch: Batch, now: int, epoch: Epoch) -> None:
+    def _assembled(self, now: int) -> list[Batch]:
+        """What the application has broadcast since the last step."""
+        batches = self._assembler.close()
         if self._observer is not None:
-            self._observer.broadcast(batch, now, epoch.protocol.backlog)
+            for batch in batches:
+                self._observer.broadcast(batch, now, self.backlog)
+        return batches
 
     # What membership decides
 
     def _begin(self, proposal: Proposal, standing: Standing, before: Epoch | None, now: int) -> Epoch:
         """End the old view, and open an epoch for the new one."""
-        unplaced = self._end(proposal, standing, before)
+        unplaced = self._end(proposal, standing, before) + self._assembled(now)
         view, ordering = proposal.view, proposal.ordering
         options = msgspec.structs.replace(
             self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)

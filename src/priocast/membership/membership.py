@@ -367,6 +367,9 @@ class Membership:
 
     def _stands_with_us(self, process: ProcessId, promise: Promise, now: int) -> bool:
         """In a primary group, voters come from our view or from none; others are put right first."""
+        if promise.view is None and self.view is not None and process in self.view.members:
+            self._put_right(process)
+            return False
         if not self.options.primary or promise.view is None:
             return True
         if self.view is not None and promise.view.id == self.view.id:
@@ -416,7 +419,7 @@ class Membership:
         """Where the order will stand for this member when its view has ended."""
         epoch = self.epoch
         closure = proposal.closure_of(epoch.view.id) if epoch else None
-        if epoch is None or closure is None:
+        if epoch is None or closure is None or self.me not in closure.members:
             return Standing(0)
         if closure.known:
             epoch.retention.merge(closure.known)
@@ -465,11 +468,12 @@ class Membership:
             return
         if process in self.view.members:
             self.tell(process, self.decided)
-        elif self.options.primary:
+        elif self.options.primary or self.neighbours.has_departed(process):
             self.tell(process, Excluded(self.view.id, self.decided.proposal.reason))
 
     def _on_excluded(self, excluded: Excluded, now: int) -> None:
-        if self.options.primary and self.view is not None and excluded.view.number > self.view.number:
+        """Whoever says so has seen a decision, and a life that is over cannot go on."""
+        if self.view is None or excluded.view != self.view.id:
             self._be_out(f"the group went on without {self.me.name}: {excluded.reason}", False, now)
 
     def _be_out(self, reason: str, wanted: bool, now: int) -> None:
@@ -493,12 +497,16 @@ class Membership:
                     epoch.retention.report(epoch.ranks[process], alive.held)
                     if before != view.id:
                         epoch.links[process].reconnected(now)
-            elif (alive.view is not None and alive.view.number < view.number) or (
-                alive.view is None and process in view.members
-            ):
+            elif self._is_behind(process, alive, view):
                 self._put_right(process)
         if news:
             self.evaluate(now)
+
+    def _is_behind(self, process: ProcessId, alive: Alive, view: View) -> bool:
+        """Whether a process does not know of a view that concerns it."""
+        if alive.view is None:
+            return process in view.members or self.neighbours.has_departed(process)
+        return alive.view.number < view.number or self.neighbours.has_departed(process)
 
     def _on_held(self, process: ProcessId, held: Held) -> None:
         epoch = self.epoch

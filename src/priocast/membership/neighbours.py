@@ -61,6 +61,10 @@ class Neighbours:
         """This life of a process is over for the group, even if it is still heard."""
         self._departed[process.name] = process
 
+    def has_departed(self, process: ProcessId) -> bool:
+        """Whether this life of a process is over for the group."""
+        return self._departed.get(process.name) == process
+
     def avoid(self, process: ProcessId, until: int) -> None:
         """Do without a process for a while: it does not want what we want."""
         self._avoided[process] = until
@@ -71,7 +75,7 @@ class Neighbours:
 
     def trusts(self, process: ProcessId, now: int) -> bool:
         """Whether this life of the process counts as alive."""
-        if self._lives.get(process.name) != process or self._departed.get(process.name) == process:
+        if self._lives.get(process.name) != process or self.has_departed(process):
             return False
         return self._detector.trusts(process.name, now)
 

@@ -99,12 +99,12 @@ class Round:
     def decision(self) -> Install:
         """What to tell everybody."""
         assert self.proposal is not None
-        standings = [
-            standing
-            for voter, standing in self._standings.items()
-            if self._promises[voter].view is not None and not self._primary
-        ] or [self._standings[voter] for voter in self._electorate() if voter in self._standings][:1]
-        return Install(self.proposal, merged(standings))
+        old_members = [member for closure in self.proposal.closures for member in closure.members]
+        standings = [self._standings[member] for member in old_members if member in self._standings]
+        if self._primary:
+            assert standings or not old_members, "who accepted goes on"
+            standings = standings[:1]
+        return Install(self.proposal, merged(standings or [Standing(0)]))
 
     def _electorate(self) -> tuple[ProcessId, ...]:
         """Those among whom a quorum decides: the last view, or the founders."""

@@ -90,7 +90,7 @@ class Voter:
         if self.promised != propose.ballot:
             self._decline(propose.ballot, "not promised")
             return
-        if not self._fits(propose.proposal):
+        if not self._may_judge(propose.proposal):
             self._decline(propose.ballot, "this member's view has changed")
             return
         self.active_at = now
@@ -103,7 +103,7 @@ class Voter:
         if view is not None and proposal.view.number <= view.number:
             return
         accepted_another = self.accepted is not None and self.accepted != proposal
-        if not self._fits(proposal) or self._host.me not in _addressed(proposal) or accepted_another:
+        if not self._is_concerned(proposal) or accepted_another:
             return
         if self._host.epoch is not None:
             self._host.epoch.freeze(now)
@@ -150,15 +150,26 @@ class Voter:
     def _decline(self, ballot: Ballot, reason: str) -> None:
         self._host.tell(ballot.proposer, Declined(ballot, self.promised or ballot, reason))
 
-    def _fits(self, proposal: Proposal) -> bool:
-        """Whether the proposal says how this member's view ends."""
+    def _may_judge(self, proposal: Proposal) -> bool:
+        """Whether the proposal ends this member's view, with or without it; or begins its first one.
+
+        A proposal that is made again may leave out members that vote on it now: it was made without them.
+        """
         view = self._host.view
         if view is None:
             return all(self._host.me not in closure.members for closure in proposal.closures)
         closure = proposal.closure_of(view.id)
         if closure is not None and len(closure.cut) != len(view.members):
             raise PeerFault(f"a proposal cuts view {view.id} at {len(closure.cut)} members")
-        return closure is not None and self._host.me in closure.members
+        return closure is not None
+
+    def _is_concerned(self, proposal: Proposal) -> bool:
+        """Whether this member goes on, begins or leaves with the proposal."""
+        if not self._may_judge(proposal):
+            return False
+        if self._host.view is None:
+            return self._host.me in proposal.view.members
+        return any(self._host.me in closure.members for closure in proposal.closures)
 
     def _go_on(self, now: int) -> None:
         """Fetch what is missing, or do what waits for it."""
@@ -170,7 +181,7 @@ class Voter:
         if propose is None or self._fetch(propose.proposal, now):
             return
         ballot, proposal = propose.ballot, propose.proposal
-        if self._host.me in _addressed(proposal):
+        if self._host.view is not None or self._is_concerned(proposal):
             self.accepted_in, self.accepted = ballot, proposal
         self._host.tell(ballot.proposer, Accepted(ballot, self._host.standing_after(proposal)))
 
@@ -189,8 +200,3 @@ class Voter:
             holder = others[self._holders_tried % len(others)] if others else holder
         self._host.tell(holder, Fetch(epoch.view.id, sender, first, last))
         return True
-
-
-def _addressed(proposal: Proposal) -> tuple[ProcessId, ...]:
-    leaving = tuple(member for closure in proposal.closures for member in closure.members)
-    return proposal.view.members + leaving
