@@ -114,6 +114,8 @@ class Member:
             Life(self._begin, self._be_out, self.stream.standing),
             now,
         )
+        if remains is not None and membership.primary:
+            self.membership.wishes.may_found = False
 
     # The application's side
 

@@ -488,6 +488,8 @@ class Membership:
             self.tell(process, Mismatch(self._config))
             return
         self._note_round(alive.round)
+        if alive.view is not None and self.options.primary:
+            self.wishes.may_found = False
         before = self.neighbours.view_of(process)
         news = self.neighbours.on_alive(process, alive)
         epoch, view = self.epoch, self.view

@@ -24,13 +24,17 @@ class Wish(msgspec.Struct, frozen=True):
 
 
 class Wishes:
-    """Forms the wish of one process."""
+    """Forms the wish of one process.
+
+    `may_found` is lost, in a primary group, by whoever has heard of a view: there must not be two first ones.
+    """
 
     def __init__(self, me: ProcessId, options: MembershipOptions, neighbours: Neighbours) -> None:
         self._me = me
         self._options = options
         self._neighbours = neighbours
         self.leaving = False
+        self.may_found = True
         self.expelled: dict[ProcessId, str] = {}
 
     def form(self, view: View | None, waited_ns: int, now: int) -> Wish | None:
@@ -53,14 +57,15 @@ class Wishes:
     def _to_begin(self, present: list[ProcessId], waited_ns: int) -> Wish | None:
         """Found the group; but if there is one already, wait to be taken in."""
         founders = self._options.founders
-        if self.leaving or any(self._view_of(process) for process in present):
+        if self.leaving or not self.may_found or any(self._view_of(process) for process in present):
             return None
         there = sorted(process for process in present if not self.goes(process))
         clique = self._clique(there, lambda found: (self._me in found, len(found)))
         patient = self._options.primary or waited_ns < 2 * self._options.failure_ns
         if len(clique) < founders and patient:
             return None
-        return _wish(clique[:founders], self)
+        chosen = clique[:founders]
+        return _wish(chosen, self) if self._me in chosen else None
 
     def _to_go_on(self, view: View, present: list[ProcessId]) -> Wish | None:
         """The majority of the view, and those who want to join it."""
