@@ -1,8 +1,8 @@
 """Network namespaces for tests: members that can really be cut off from each other.
 
-Each member gets a namespace with one interface; all are joined by a bridge in a namespace of its own, so nothing
-outside is touched. A cut in one direction is a route to nowhere. Where namespaces cannot be made, `unavailable`
-says why.
+Each member gets a namespace with one interface; all are joined by a bridge in a namespace of its own, so
+nothing outside is touched. A cut in one direction is a route to nowhere. Where namespaces cannot be made,
+`unavailable` says why.
 """
 
 import os
@@ -103,4 +103,4 @@ def namespaces(names: Sequence[str]) -> Iterator[Namespaces]:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)  # noqa: S603, S607 - fixed words
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)  # noqa: S607 - fixed words

@@ -20,6 +20,7 @@ from priocast.study.living_worker import LivingTask, Report
 
 _END_SECONDS = 10.0
 _POLL_SECONDS = 0.01
+_REST_NS = 500_000_000
 
 
 class LivingMember:
@@ -184,18 +185,22 @@ class LivingGroup:
             said.append(f"{name}: {'running' if member.is_running else 'ended'}, {of_view}")
         return "; ".join(said)
 
-    async def finish(self, seconds: float) -> None:
-        """Let the load end, wait until all members have delivered everything alike, and let all leave."""
+    async def finish(self, seconds: float, alike: bool = True) -> None:
+        """Let the load end, wait until nothing more is delivered anywhere, and let all leave.
+
+        If they are to be `alike`, all members must have come to one state by then.
+        """
         living = [member for member in self.members.values() if member.is_running]
         for member in living:
             member.finish()
 
         def settled() -> bool:
-            digests = {member.last.digest for member in living if member.last}
-            now = time.monotonic_ns()
-            recent = [report for member in living for report in member.reports[-8:]]
-            still = {report.digest for report in recent if now - report.time_ns < 400_000_000}
-            return len(digests) == 1 and len(still) == 1
+            since = time.monotonic_ns() - _REST_NS
+            recent = [
+                [report.digest for report in member.reports if report.time_ns > since] for member in living
+            ]
+            still = all(len(digests) > 1 and len(set(digests)) == 1 for digests in recent)
+            return still and (not alike or len({digests[0] for digests in recent}) == 1)
 
         await self.wait(settled, seconds, "rest, and one state at all members")
         await asyncio.gather(*(member.leave() for member in living))

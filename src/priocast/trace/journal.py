@@ -2,10 +2,11 @@
 
 Segments are written from memory, so a process that is killed takes its last rows with it, and a trace with
 holes proves nothing. A journal gets each row at once, in a file that the system keeps when the process dies. A
-member that ends in an orderly way removes its journal; one that is found later is what a killed member left,
-and is turned into a segment in place of those that it had written.
+member that ends in an orderly way removes its journal; one that is found later, and that nobody holds a lock
+on, is what a killed member left, and is turned into a segment in place of those that it had written.
 """
 
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +31,7 @@ class Journal:
         events.mkdir(parents=True, exist_ok=True)
         self._path = events / f"{prefix}{_SUFFIX}"
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def add(self, row: Row) -> None:
         """Write a row."""
@@ -38,8 +40,8 @@ class Journal:
 
     def remove(self) -> None:
         """All rows are in segments: the journal has done its work."""
-        os.close(self._file)
         self._path.unlink()
+        os.close(self._file)
 
 
 def recover(directory: Path) -> list[str]:
@@ -48,14 +50,25 @@ def recover(directory: Path) -> list[str]:
     for path in sorted((directory / EVENTS).glob(f"*{_SUFFIX}")):
         prefix = path.name.removesuffix(_SUFFIX)
         with path.open("rb") as file:
+            if _is_in_use(file):
+                continue
             rows = list(_rows(file))
-        if rows:
-            for segment in (directory / EVENTS).glob(f"{prefix}-[0-9]*.parquet"):
-                segment.unlink()
-            write_segment(directory, f"{prefix}-000000", rows)
-        path.unlink()
+            if rows:
+                for segment in (directory / EVENTS).glob(f"{prefix}-[0-9]*.parquet"):
+                    segment.unlink()
+                write_segment(directory, f"{prefix}-000000", rows)
+            path.unlink()
         found.append(prefix)
     return found
+
+
+def _is_in_use(file: BinaryIO) -> bool:
+    """Whether a living process writes here."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    return False
 
 
 def _rows(file: BinaryIO) -> Iterator[Row]:
