@@ -16,18 +16,28 @@ class Assembler:
 
     def __init__(self, me: ProcessId, prioritised: bool) -> None:
         self._me = me
-        self.prioritised = prioritised
+        self._prioritised = prioritised
         self._open: dict[int, list[bytes]] = {}
-        self._runs: dict[int, list[tuple[Scope, list[bytes]]]] = {}
+        self._runs: dict[int, list[tuple[Scope, bool, list[bytes]]]] = {}
         self._priorities = bytearray()
         self._next_number: dict[int, int] = {}
         self.count = 0
         self.bytes = 0
 
+    @property
+    def prioritised(self) -> bool:
+        """Whether the level of a message is its priority; otherwise all have level 0."""
+        return self._prioritised
+
+    @prioritised.setter
+    def prioritised(self, prioritised: bool) -> None:
+        self._prioritised = prioritised
+        self._open.clear()
+
     def add(self, payload: bytes, priority: int) -> None:
         """Take one message for all."""
         level = priority
-        if not self.prioritised:
+        if not self._prioritised:
             self._priorities.append(priority)
             level = 0
         try:
@@ -40,7 +50,7 @@ class Assembler:
     def add_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
         """Take several messages of one priority and scope."""
         level = priority
-        if not self.prioritised:
+        if not self._prioritised:
             self._priorities.extend(bytes([priority]) * len(payloads))
             level = 0
         self._run(level, scope).extend(payloads)
@@ -52,16 +62,18 @@ class Assembler:
         if not self.count:
             return []
         batches: list[Batch] = []
+        plain = 0
         for level in sorted(self._runs, reverse=True):
-            first = self._next_number.get(level, 0)
-            taken = 0
-            for scope, payloads in self._runs[level]:
+            number = self._next_number.get(level, 0)
+            for scope, prioritised, payloads in self._runs[level]:
                 for start, stop in _cuts(payloads):
-                    priorities = bytes(self._priorities[taken + start : taken + stop])
-                    number = first + taken + start
-                    batches.append(pack(self._me, level, number, payloads[start:stop], priorities, scope))
-                taken += len(payloads)
-            self._next_number[level] = first + taken
+                    priorities = b"" if prioritised else bytes(self._priorities[plain + start : plain + stop])
+                    batches.append(
+                        pack(self._me, level, number + start, payloads[start:stop], priorities, scope)
+                    )
+                number += len(payloads)
+                plain += 0 if prioritised else len(payloads)
+            self._next_number[level] = number
         assert sum(batch.count for batch in batches) == self.count
         self._runs = {}
         self._open = {}
@@ -72,13 +84,13 @@ class Assembler:
     def _run(self, level: int, scope: Scope) -> list[bytes]:
         """Where messages of this level and scope go; messages of one level keep their order."""
         runs = self._runs.setdefault(level, [])
-        if not runs or runs[-1][0] != scope:
-            runs.append((scope, []))
-            if scope == TO_ALL:
-                self._open[level] = runs[-1][1]
-            else:
-                self._open.pop(level, None)
-        return runs[-1][1]
+        if not runs or runs[-1][:2] != (scope, self._prioritised):
+            runs.append((scope, self._prioritised, []))
+        if scope == TO_ALL:
+            self._open[level] = runs[-1][2]
+        else:
+            self._open.pop(level, None)
+        return runs[-1][2]
 
 
 def _cuts(payloads: list[bytes]) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ import msgspec
 
 from priocast.core.errors import ForeignFrame
 from priocast.core.identity import NAME_LENGTH_MAX, MessageId, ProcessId
+from priocast.core.priority import HIGHEST
 from priocast.core.view import ViewId
 
 BATCH_COUNT_MAX = 4096
@@ -73,6 +74,15 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def priority_of(self, index: int) -> int:
         """The priority that the index-th message was broadcast with."""
         return self.priorities[index] if self.priorities else self.level
+
+    @property
+    def urgency(self) -> int:
+        """The level that decides when the batch leaves a queue.
+
+        A batch of a plain view that is sent again in a prioritised one goes before all others: what was
+        broadcast before must not be overtaken by its equals.
+        """
+        return HIGHEST if self.priorities else self.level
 
     def after(self, count: int) -> "Batch":
         """The batch without its first messages."""

@@ -96,7 +96,7 @@ class PriorityQueue:
 
     def put(self, batch: Batch, now: int) -> None:
         """Let a batch in. The caller has asked for room."""
-        rank = self._rank(batch.level, now)
+        rank = self._rank(batch.urgency, now)
         tail = self._tails.get(rank)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
@@ -115,9 +115,9 @@ class PriorityQueue:
         return [(level, *_count_and_age(by_level[level], now)) for level in sorted(by_level, reverse=True)]
 
     def head_level(self) -> int:
-        """The level of the batch that leaves next."""
+        """The level that the batch which leaves next counts for."""
         assert self._heap, "an empty queue has no head"
-        return self._heap[0][2].batches[0].level
+        return self._heap[0][2].batches[0].urgency
 
     def take(self, count_max: int) -> Batch:
         """Let the next batch out, or as much of it as `count_max` allows."""

@@ -49,7 +49,7 @@ _PAUSE_DOUBLINGS_MAX = 3
 _SIGNS_LEFT_OUT_MAX = 2
 _DECLINES_MAX = 3
 _CHANGES_KEPT = 32
-_UNANSWERED_MAX = 1_000
+_UNANSWERED_MAX = 50
 
 
 class Change(msgspec.Struct, frozen=True):
