@@ -9,8 +9,8 @@ A driver (the asyncio runtime, the simulator) hands over what happens and the ti
 a `turn` when it has handed over all that was ready, transmits the frames that gather, and calls `tick` at
 the `deadline`. The observer, which belongs to the driver, sees what goes in and out.
 
-A member is one life of a process in the group: once it is `out`, it is over. What it leaves (`remains`) its next
-life may take over.
+A member is one life of a process in the group: once it is `out`, it is over. What it leaves (`remains`) its
+next life may take over.
 """
 
 from collections.abc import Iterator, Sequence

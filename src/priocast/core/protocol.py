@@ -38,8 +38,8 @@ class Packet(msgspec.Struct, frozen=True, array_like=True):
     """The base of everything that protocols send; a subclass has a tag and is its own wire format.
 
     A packet that carries messages has them in `batches`; one that gives them a place in the order has
-    the place of the first in `position`. A packet is either always for one member or always `TO_ALL`; whatever
-    decides about the order must be for all, because only such packets are kept until every member has them.
+    the place of the first in `position`. A packet is either always for one member or always `TO_ALL`;
+    whatever decides about the order must be for all: only such packets are kept until every member has them.
     """
 
     TO_ALL: ClassVar[bool] = False
@@ -154,7 +154,8 @@ class Protocol(ABC):
     `position`. When the view ends it is asked for what is left in both: everything that has a place, and its
     own messages that have none, which the next view's protocol sends again.
 
-    `position_next` is where the next message will be, `has_safe` says that safe ones were among them. `mark` is set before a packet to all is handed over: the sender's rank in the view and the packet's number.
+    `position_next` is where the next message will be, `has_safe` says that safe ones were among them. `mark`
+    is set before a packet to all is handed over: the sender's rank in the view and the packet's number.
     """
 
     NAME: ClassVar[str]
@@ -217,7 +218,7 @@ class Protocol(ABC):
         return None
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        """What waits at this member for a place: priority, how many, and how long the oldest has waited (ns)."""
+        """What waits here for a place: priority, how many, and how long the oldest has waited (ns)."""
         return self.outgoing.waiting(now)
 
     @property

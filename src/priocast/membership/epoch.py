@@ -6,8 +6,8 @@
 
 While it is open, packets flow between the links and the protocol. Once frozen it takes nothing more from the
 links, so that what it told the proposer stays true; the flush then brings the packets that others hold of the
-view. A complete epoch knows how the view ends: that is a function of the packets alone, and those are the same
-at all who go on together.
+view. A complete epoch knows how the view ends: that is a function of the packets alone, and those are the
+same at all who go on together.
 """
 
 from collections import deque
@@ -223,9 +223,9 @@ class Epoch:
     def ending(self, closure: Closure) -> list[Stretch]:
         """What is still to be consumed of this view by those who go on together.
 
-        All that has its place keeps it. In a group in which each side of a cut goes on there is one exception:
-        a message of a member on the other side, if that member may not know its place. It may send the
-        message again on its side, so delivering it here would give it two places.
+        All that has its place keeps it. In a group in which each side of a cut goes on there is one
+        exception: a message of a member on the other side, if that member may not know its place. It may send
+        the message again on its side, so delivering it here would give it two places.
         """
         assert self.frozen and self.missing(closure) is None
         return [stretch for stretch in self.protocol.unconsumed() if self._keeps(stretch, closure)]

@@ -1,9 +1,9 @@
-"""The failure detector: how suspicious is a process's silence?
+"""The failure detector: how suspicious a process's silence is.
 
-Everything that comes from a process is a sign of life. What is measured is how long it is usually silent; the
-suspicion is its present silence, in multiples of the time that is allowed. That time is the configured one on a
-network that keeps its rhythm, and longer on one that does not. A suspicion decides nothing: it is one input of
-the agreement on the next view.
+Everything that comes from a process is a sign of life. What is measured is how long it is usually silent;
+the suspicion is its present silence, in multiples of the time that is allowed. That time is the configured
+one on a network that keeps its rhythm, and longer on one that does not. A suspicion decides nothing: it is
+one input of the agreement on the next view.
 """
 
 from priocast.membership.options import MembershipOptions

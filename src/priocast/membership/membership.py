@@ -12,19 +12,21 @@ installs: the old epoch ends, the next one begins.
 from collections import deque
 from collections.abc import Callable
 from hashlib import blake2b
+from typing import Any
 
 import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Stretch
 from priocast.core.view import View
+from priocast.membership.campaign import Campaign
 from priocast.membership.epoch import Epoch
+from priocast.membership.heartbeat import Heartbeat
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import (
     Accepted,
     Alive,
-    Ballot,
     ChangeOrder,
     Control,
     Declined,
@@ -41,15 +43,10 @@ from priocast.membership.packets import (
     Standing,
     Supply,
 )
-from priocast.membership.proposer import Round
 from priocast.membership.voter import Voter
 from priocast.membership.wish import Wish, Wishes
 
-_PAUSE_DOUBLINGS_MAX = 3
-_SIGNS_LEFT_OUT_MAX = 2
-_DECLINES_MAX = 3
 _CHANGES_KEPT = 32
-_UNANSWERED_MAX = 50
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -88,11 +85,10 @@ class Membership:
         self.suspended = False
         self.over = False
         self.mismatch: str | None = None
-        self.last_objection = ""
         self.neighbours = Neighbours(me, options)
         self.wishes = Wishes(me, options, self.neighbours)
         self.voter = Voter(self)
-        self.round: Round | None = None
+        self.campaign = Campaign(self, now)
         self.decided: Install | None = None
         self._config = config
         self._config_hash = hash_of_text(config)
@@ -102,24 +98,33 @@ class Membership:
         self.changes: deque[Change] = deque(maxlen=_CHANGES_KEPT)
         self.suspended_since: int | None = None
         self._ordering_next: Ordering | None = None
-        self._round_highest = 0
         self._wish_key: object = None
         self._wished_at = now
-        self._paused_until = now
-        self._pauses = 0
         self._to_myself: deque[Control] = deque()
-        self._alive_due_at = now
+        self._heartbeat = Heartbeat(options, now)
         self._tick_at = now
         self._hears_said: tuple[ProcessId, ...] = ()
-        self._contacts: dict[str, _Contact] = {}
-        self._declines: dict[ProcessId, int] = {}
+        self._handlers: dict[type, Callable[[ProcessId, Any, int], None]] = {
+            Alive: self._on_alive,
+            Held: self._on_held,
+            Prepare: self._on_prepare,
+            Promise: self.campaign.on_promise,
+            Propose: self._on_propose,
+            Declined: self.campaign.on_declined,
+            Accepted: self.campaign.on_accepted,
+            Install: self._on_install,
+            Fetch: self._on_fetch,
+            Supply: self._on_supply,
+            Excluded: self._on_excluded,
+            Mismatch: self._on_mismatch,
+            ChangeOrder: self._on_change_order,
+        }
 
     # What the driver and the member tell
 
     def reachable(self, name: str, now: int) -> None:
         """A process of this name can be reached: let it know that we are here."""
-        self._contacts[name] = _Contact()
-        self._alive_due_at = now
+        self._heartbeat.meet(name, now)
 
     def heard(self, process: ProcessId, now: int) -> bool:
         """A frame came from a process; False if it is of a life that is over."""
@@ -127,58 +132,46 @@ class Membership:
         if not self.neighbours.heard(process, now):
             return False
         if not known:
-            self._contacts[process.name] = _Contact()
-            self._alive_due_at = now
+            self._heartbeat.meet(process.name, now)
+        self._heartbeat.heard(process.name)
         return True
 
     def spoke(self, name: str, now: int) -> None:
         """Frames were sent to a process, which are a sign of life as good as any."""
-        contact = self._contacts.get(name)
-        if contact is not None:
-            contact.spoke_at = now
+        self._heartbeat.spoke(name, now)
 
     def receive(self, process: ProcessId, control: Control, now: int) -> None:
         """A datagram came from a process that was heard."""
         if self.over:
             return
-        match control:
-            case Alive():
-                self._on_alive(process, control, now)
-            case Held():
-                self._on_held(process, control)
-            case Prepare():
-                if process == control.ballot.proposer and self.me in control.voters:
-                    self._note_round(control.ballot.round)
-                    self.voter.on_prepare(control, now)
-            case Promise():
-                self._on_promise(process, control, now)
-            case Propose():
-                if process == control.ballot.proposer:
-                    self.voter.on_propose(control, now)
-            case Declined():
-                self._on_declined(process, control, now)
-            case Accepted():
-                if self.round is not None:
-                    self.round.on_accepted(process, control, now)
-                    self._decide_if_possible(now)
-            case Install():
-                self.voter.on_install(control, now)
-            case Fetch():
-                self.voter.on_fetch(process, control, (self.epoch, self.epoch_before))
-            case Supply():
-                self.voter.on_supply(control, now)
-            case Excluded():
-                self._on_excluded(control, now)
-            case Mismatch():
-                self.mismatch = f"{process.name} is in a group of another kind: {control.config}"
-            case ChangeOrder():
-                self._on_change_order(process, control, now)
+        self._handlers[type(control)](process, control, now)
         self._hear_myself(now)
+
+    def _on_prepare(self, process: ProcessId, prepare: Prepare, now: int) -> None:
+        if process == prepare.ballot.proposer and self.me in prepare.voters:
+            self.campaign.note(prepare.ballot.round)
+            self.voter.on_prepare(prepare, now)
+
+    def _on_propose(self, process: ProcessId, propose: Propose, now: int) -> None:
+        if process == propose.ballot.proposer:
+            self.voter.on_propose(propose, now)
+
+    def _on_install(self, process: ProcessId, install: Install, now: int) -> None:
+        self.voter.on_install(install, now)
+
+    def _on_fetch(self, process: ProcessId, fetch: Fetch, now: int) -> None:
+        self.voter.on_fetch(process, fetch, (self.epoch, self.epoch_before))
+
+    def _on_supply(self, process: ProcessId, supply: Supply, now: int) -> None:
+        self.voter.on_supply(supply, now)
+
+    def _on_mismatch(self, process: ProcessId, mismatch: Mismatch, now: int) -> None:
+        self.mismatch = f"{process.name} is in a group of another kind: {mismatch.config}"
 
     def leave(self, now: int) -> None:
         """Ask to be let go."""
         self.wishes.leaving = True
-        self._alive_due_at = now
+        self._heartbeat.due_at = now
         self.evaluate(now)
 
     def expel(self, process: ProcessId, reason: str, now: int) -> None:
@@ -201,7 +194,7 @@ class Membership:
         self._tick_at = now + self.options.heartbeat_ns // 2
         self._say_alive(now)
         self.voter.repeat(now)
-        self._repeat_round(now)
+        self.campaign.repeat(now)
         self._pass_on_order(now)
         self.evaluate(now)
         self._hear_myself(now)
@@ -209,7 +202,7 @@ class Membership:
     @property
     def deadline(self) -> int:
         """When `tick` has something to do next."""
-        return min(self._tick_at, self._alive_due_at)
+        return min(self._tick_at, self._heartbeat.due_at)
 
     @property
     def changing(self) -> bool:
@@ -234,10 +227,9 @@ class Membership:
         if key != self._wish_key:
             self._wish_key = key
             self._wished_at = now
-        if self.round is not None or now < self._paused_until:
-            return
-        if now - self._wished_at >= self._patience_ns(wish, now):
-            self._start_round(wish, now)
+        if self.campaign.may_start(now) and now - self._wished_at >= self._patience_ns(wish, now):
+            self.campaign.start(wish, self._ordering_next or self.ordering, self._reason(wish), now)
+            self._hear_myself(now)
 
     def _note_suspended(self, suspended: bool, now: int) -> None:
         if suspended != self.suspended:
@@ -281,10 +273,9 @@ class Membership:
         if self.options.primary and self.view is not None and proposer not in self.view.members:
             return f"{proposer.name} is not a member"
         founders = self.options.founders
-        if self.options.primary and self.view is None and len(voters) != founders:
-            # It is asked to found a group unless it is asked by one.
-            if all(self.neighbours.view_of(voter) is None for voter in voters):
-                return f"{self.me.name} expects {founders} founders, not {len(voters)}"
+        founding = self.view is None and all(self.neighbours.view_of(voter) is None for voter in voters)
+        if self.options.primary and founding and len(voters) != founders:
+            return f"{self.me.name} expects {founders} founders, not {len(voters)}"
         for voter in voters:
             if voter != self.me and not self.neighbours.trusts(voter, now):
                 return f"{self.me.name} does not hear {voter.name}"
@@ -294,23 +285,6 @@ class Membership:
 
     def trusts(self, process: ProcessId, now: int) -> bool:
         return self.neighbours.trusts(process, now)
-
-    # A round of ours
-
-    def _start_round(self, wish: Wish, now: int) -> None:
-        self._round_highest += 1
-        ballot = Ballot(self._round_highest, self.me)
-        self.round = Round(
-            ballot,
-            wish,
-            self.view,
-            self._ordering_next or self.ordering,
-            self._reason(wish),
-            self.options.primary,
-            now,
-        )
-        self._ask(self.round)
-        self._hear_myself(now)
 
     def _reason(self, wish: Wish) -> str:
         before = self.view.members if self.view else ()
@@ -328,91 +302,6 @@ class Membership:
             return "the group was founded"
         return "; ".join(said) or "the view was renewed"
 
-    def _ask(self, round_: Round) -> None:
-        question = round_.question()
-        for voter in round_.waiting_for():
-            self.tell(voter, question)
-
-    def _repeat_round(self, now: int) -> None:
-        round_ = self.round
-        if round_ is None:
-            return
-        self._decide_if_possible(now)
-        if self.round is None:
-            return
-        if now - round_.moved_at >= self.options.failure_ns or any(
-            voter != self.me and not self.neighbours.trusts(voter, now) for voter in round_.waiting_for()
-        ):
-            self._give_up(now)
-        else:
-            self._ask(round_)
-
-    def _give_up(self, now: int) -> None:
-        """Pause before the next attempt, longer each time, so that others may succeed meanwhile."""
-        self.round = None
-        self._pauses = min(self._pauses + 1, _PAUSE_DOUBLINGS_MAX)
-        rank = self.view.members.index(self.me) if self.view and self.me in self.view.members else 0
-        self._paused_until = now + (self.options.heartbeat_ns << self._pauses) // 2
-        self._paused_until += rank * self.options.heartbeat_ns // 4
-        self._wish_key = None
-
-    def _on_promise(self, process: ProcessId, promise: Promise, now: int) -> None:
-        round_ = self.round
-        if round_ is None or promise.ballot != round_.ballot:
-            return
-        if not self._stands_with_us(process, promise, now):
-            return
-        if round_.on_promise(process, promise, now):
-            self._ask(round_)
-
-    def _stands_with_us(self, process: ProcessId, promise: Promise, now: int) -> bool:
-        """In a primary group, voters come from our view or from none; others are put right first."""
-        if promise.view is None and self.view is not None and process in self.view.members:
-            self._put_right(process)
-            return False
-        if not self.options.primary or promise.view is None:
-            return True
-        if self.view is not None and promise.view.id == self.view.id:
-            return True
-        if self.view is None or promise.view.number > self.view.number:
-            self._give_up(now)
-        else:
-            self._put_right(process)
-        return False
-
-    def _on_declined(self, process: ProcessId, declined: Declined, now: int) -> None:
-        round_ = self.round
-        if round_ is None or declined.ballot != round_.ballot:
-            return
-        self._note_round(declined.promised.round)
-        self.last_objection = declined.reason
-        if declined.promised > round_.ballot or self.options.primary or round_.proposal is not None:
-            self._give_up(now)
-        elif round_.on_declined(process):
-            for decliner in round_.declined:
-                self._avoid_if_often(decliner, now)
-            self._give_up(now)
-
-    def _avoid_if_often(self, process: ProcessId, now: int) -> None:
-        """Who prefers others again and again cannot be had: go on without it for a while."""
-        self._declines[process] = self._declines.get(process, 0) + 1
-        if self._declines[process] >= _DECLINES_MAX:
-            del self._declines[process]
-            self.neighbours.avoid(process, now + 2 * self.options.failure_ns)
-
-    def _decide_if_possible(self, now: int) -> None:
-        round_ = self.round
-        if round_ is None:
-            return
-        hurried = now - round_.moved_at >= 2 * self.options.heartbeat_ns or any(
-            voter != self.me and not self.neighbours.trusts(voter, now) for voter in round_.waiting_for()
-        )
-        if round_.is_decided(hurried):
-            decision = round_.decision()
-            self.round = None
-            for voter in round_.voters:
-                self.tell(voter, decision)
-
     # What is decided
 
     def standing_after(self, proposal: Proposal) -> Standing:
@@ -429,8 +318,7 @@ class Membership:
         """The old view ends here, and the next one begins."""
         took_ns = now - self.voter.froze_at if self.voter.changing else 0
         self.voter.installed()
-        self.round = None
-        self._pauses = 0
+        self.campaign.succeeded()
         if self.me not in proposal.view.members:
             self._be_out(proposal.reason, self.wishes.leaving, now)
             return
@@ -446,13 +334,12 @@ class Membership:
         self.views += 1
         self.changes.append(Change(proposal.view, proposal.reason, now, took_ns))
         self._note_suspended(False, now)
-        self._declines.clear()
         self.installed_at = now
         self.wishes.expelled = {
             process: why for process, why in self.wishes.expelled.items() if process in proposal.view.members
         }
         self._wish_key = None
-        self._alive_due_at = now
+        self._heartbeat.due_at = now
 
     def _departing(self, proposal: Proposal) -> list[ProcessId]:
         """Whose life ends with the old view: in a primary group all that are not in the next one."""
@@ -462,7 +349,7 @@ class Membership:
         ended = self.view.members if self.options.primary or closure is None else closure.members
         return [process for process in ended if process not in proposal.view.members]
 
-    def _put_right(self, process: ProcessId) -> None:
+    def put_right(self, process: ProcessId) -> None:
         """A process is behind: it missed that its view has ended, or that the group went on without it."""
         if self.decided is None or self.view is None:
             return
@@ -471,14 +358,14 @@ class Membership:
         elif self.options.primary or self.neighbours.has_departed(process):
             self.tell(process, Excluded(self.view.id, self.decided.proposal.reason))
 
-    def _on_excluded(self, excluded: Excluded, now: int) -> None:
+    def _on_excluded(self, process: ProcessId, excluded: Excluded, now: int) -> None:
         """Whoever says so has seen a decision, and a life that is over cannot go on."""
         if self.view is None or excluded.view != self.view.id:
             self._be_out(f"the group went on without {self.me.name}: {excluded.reason}", False, now)
 
     def _be_out(self, reason: str, wanted: bool, now: int) -> None:
         self.over = True
-        self.round = None
+        self.campaign.round = None
         self._life.out(reason, wanted, now)
 
     # Signs of life
@@ -487,20 +374,22 @@ class Membership:
         if alive.config != self._config_hash:
             self.tell(process, Mismatch(self._config))
             return
-        self._note_round(alive.round)
+        self.campaign.note(alive.round)
         if alive.view is not None and self.options.primary:
             self.wishes.may_found = False
+        for known in alive.hears:
+            if known.name != self.me.name:
+                self._heartbeat.hear_of(known.name, now)
         before = self.neighbours.view_of(process)
         news = self.neighbours.on_alive(process, alive)
-        epoch, view = self.epoch, self.view
-        if epoch is not None and view is not None:
-            if alive.view == view.id:
-                if process in epoch.ranks and not epoch.frozen:
-                    epoch.retention.report(epoch.ranks[process], alive.held)
-                    if before != view.id:
-                        epoch.links[process].reconnected(now)
-            elif self._is_behind(process, alive, view):
-                self._put_right(process)
+        epoch = self.epoch
+        if epoch is not None and alive.view == epoch.view.id:
+            self._on_held(process, Held(epoch.view.id, alive.held), now)
+            if before != alive.view and process in epoch.links:
+                # What was sent to it in this view came too early.
+                epoch.links[process].reconnected(now)
+        elif epoch is not None and self._is_behind(process, alive, epoch.view):
+            self.put_right(process)
         if news:
             self.evaluate(now)
 
@@ -510,7 +399,7 @@ class Membership:
             return process in view.members or self.neighbours.has_departed(process)
         return alive.view.number < view.number or self.neighbours.has_departed(process)
 
-    def _on_held(self, process: ProcessId, held: Held) -> None:
+    def _on_held(self, process: ProcessId, held: Held, now: int) -> None:
         epoch = self.epoch
         if epoch is not None and epoch.view.id == held.view and process in epoch.ranks and not epoch.frozen:
             epoch.retention.report(epoch.ranks[process], held.held)
@@ -518,24 +407,11 @@ class Membership:
     def _say_alive(self, now: int) -> None:
         """Tell everybody where we stand; leave it to other traffic where there is any and nothing is new."""
         hears = self.neighbours.hears(now)
-        if now < self._alive_due_at and hears == self._hears_said:
+        if now < self._heartbeat.due_at and hears == self._hears_said:
             return
         self._hears_said = hears
-        self._alive_due_at = now + self.options.heartbeat_ns
         alive = self.alive(now)
-        news = msgspec.structs.replace(alive, held=())
-        for name, contact in list(self._contacts.items()):
-            if contact.told is not None and not self.neighbours.has_heard(name):
-                contact.unanswered += 1
-                if contact.unanswered > _UNANSWERED_MAX:
-                    del self._contacts[name]
-                    continue
-            recent = now - contact.spoke_at < self.options.heartbeat_ns
-            if recent and contact.told == news and contact.skipped < _SIGNS_LEFT_OUT_MAX:
-                contact.skipped += 1
-                continue
-            contact.told, contact.skipped = news, 0
-            self.datagrams.append((name, alive))
+        self.datagrams += [(name, alive) for name in self._heartbeat.say(alive, now)]
 
     def alive(self, now: int) -> Alive:
         """What this member says of itself."""
@@ -545,7 +421,7 @@ class Membership:
             self.view.id if self.view else None,
             self.view.members if self.view else (),
             accepted.view.id if accepted else None,
-            self._round_highest,
+            self.campaign.round_highest,
             self.neighbours.hears(now),
             tuple(self.epoch.retention.held) if self.epoch else (),
             self.wishes.leaving,
@@ -562,9 +438,6 @@ class Membership:
         while self._to_myself:
             self.receive(self.me, self._to_myself.popleft(), now)
 
-    def _note_round(self, number: int) -> None:
-        self._round_highest = max(self._round_highest, number)
-
     # The order
 
     def _on_change_order(self, process: ProcessId, change: ChangeOrder, now: int) -> None:
@@ -580,18 +453,6 @@ class Membership:
             self._ordering_next = None
         elif self.view.coordinator != self.me:
             self.tell(self.view.coordinator, ChangeOrder(self.view.id, self._ordering_next))
-
-
-class _Contact:
-    """A process that can be reached by its name, and what it was told last."""
-
-    __slots__ = ("skipped", "spoke_at", "told", "unanswered")
-
-    def __init__(self) -> None:
-        self.unanswered = 0
-        self.told: Alive | None = None
-        self.skipped = 0
-        self.spoke_at = -(1 << 62)
 
 
 def hash_of_text(text: str) -> int:

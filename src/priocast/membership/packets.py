@@ -219,7 +219,7 @@ class StateChunk(Control, frozen=True, tag="state-chunk"):
 
 
 class Request(Control, frozen=True, tag="request"):
-    """Requests of one priority are numbered from 1; of those up to `settled` the client needs no more answer."""
+    """Requests of one priority are numbered from 1; up to `settled` the client needs no more answer."""
 
     number: Annotated[int, msgspec.Meta(ge=1)]
     priority: Annotated[int, msgspec.Meta(ge=0, le=255)]

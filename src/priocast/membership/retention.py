@@ -1,8 +1,8 @@
 """What was sent to all in a view, kept until every member has it.
 
 Each member numbers what it sends to all, from 1 on, and links keep the order, so what a member holds of
-another one is told by one number. Members tell each other these numbers; what all hold is *stable* and is forgotten.
-The rest is what a flush may have to hand to those who lack it.
+another one is told by one number. Members tell each other these numbers; what all hold is *stable* and is
+forgotten. The rest is what a flush may have to hand to those who lack it.
 """
 
 from collections import deque

@@ -113,7 +113,7 @@ class Driver:
             async with asyncio.timeout(timeout_seconds):
                 await asyncio.shield(self._joined)
         except TimeoutError:
-            why = self.member.membership.last_objection
+            why = self.member.membership.campaign.objection
             raise DeadlineExceeded(
                 f"the group did not come about, or did not take {self.setting.name} in, within "
                 f"{timeout_seconds:g} s: are the other members started, and are the addresses right?"
