@@ -1,7 +1,8 @@
 """Who is there, and who can talk to whom.
 
 Every process says whom it hears. Two processes are linked if each hears the other; a view is made of
-processes that are all linked to each other, so one-way cuts and bridges do not lead to views that cannot work.
+processes that are all linked to each other, so one-way cuts and bridges do not lead to views that cannot
+work.
 """
 
 from priocast.core.identity import ProcessId

@@ -8,6 +8,8 @@ forgotten. The rest is what a flush may have to hand to those who lack it.
 from collections import deque
 from collections.abc import Sequence
 
+_EVERYTHING = 1 << 62
+
 
 class Retention:
     """The packets to all of one view, by the rank of their sender, and who is known to hold how many.
@@ -21,6 +23,7 @@ class Retention:
         self.known = [[0] * size for _ in range(size)]
         self.known[my_rank] = self.held
         self._bodies: list[deque[bytes]] = [deque() for _ in range(size)]
+        self._held_by_others = [0 if size > 1 else _EVERYTHING] * size
         self.bytes = 0
         self.received = 0
         self.received_bytes = 0
@@ -32,6 +35,8 @@ class Retention:
         self.bytes += len(body)
         self.received += 1
         self.received_bytes += len(body)
+        if self._held_by_others[rank] >= self.held[rank]:
+            self._forget_stable(rank)
         return self.held[rank]
 
     def report(self, rank: int, held: Sequence[int]) -> bool:
@@ -40,8 +45,11 @@ class Retention:
         if rank == self._my_rank or len(held) != len(known) or all(map(int.__le__, held, known)):
             return False
         for sender, count in enumerate(held):
-            known[sender] = max(known[sender], count)
-        self._forget_stable()
+            if count > known[sender]:
+                known[sender] = count
+                others = (row[sender] for member, row in enumerate(self.known) if member != self._my_rank)
+                self._held_by_others[sender] = min(others)
+                self._forget_stable(sender)
         return True
 
     def merge(self, known: Sequence[Sequence[int]]) -> None:
@@ -71,8 +79,8 @@ class Retention:
             index += 1
         return found
 
-    def _forget_stable(self) -> None:
-        for sender, kept in enumerate(self._bodies):
-            unstable = self.held[sender] - min(row[sender] for row in self.known)
-            while len(kept) > unstable:
-                self.bytes -= len(kept.popleft())
+    def _forget_stable(self, sender: int) -> None:
+        kept = self._bodies[sender]
+        unstable = self.held[sender] - min(self.held[sender], self._held_by_others[sender])
+        while len(kept) > unstable:
+            self.bytes -= len(kept.popleft())
