@@ -68,9 +68,8 @@ class Observer(Interface):
 
 
 class Remains(msgspec.Struct, frozen=True):
-    """What a life leaves to the next: its messages of which it does not know whether they have a place."""
+    """What lives leave to the next: their messages of which they do not know whether they have a place."""
 
-    process: ProcessId
     batches: list[Batch]
 
 
@@ -153,7 +152,8 @@ class Member:
         """How many messages of this priority may be broadcast now."""
         epoch, assembler = self.membership.epoch, self._assembler
         if epoch is None:
-            return self._options.queue_max - assembler.count
+            full = assembler.bytes >= self._options.queue_bytes_max
+            return 0 if full else self._options.queue_max - assembler.count
         return epoch.protocol.outgoing.room(priority, assembler.count, assembler.bytes)
 
     def broadcast(self, payload: bytes, priority: int) -> None:
@@ -218,15 +218,13 @@ class Member:
         epoch = self.membership.epoch
         if epoch is None:
             earlier = self._remains.batches if self._remains else []
-            return Remains(
-                self._remains.process if self._remains else self.me, earlier + self._assembler.close()
-            )
+            return Remains(earlier + self._assembler.close())
         queued = [
             stretch.batch.after(stretch.taken)
             for stretch in epoch.protocol.unconsumed()
             if stretch.batch.sender == self.me
         ]
-        return Remains(self.me, queued + epoch.protocol.unplaced() + self._assembler.close())
+        return Remains(queued + epoch.unplaced() + self._assembler.close())
 
     # The driver's side
 
@@ -398,8 +396,10 @@ class Member:
 
     def _begin(self, proposal: Proposal, standing: Standing, before: Epoch | None, now: int) -> Epoch:
         """End the old view, and open an epoch for the new one."""
-        unplaced = self._end(proposal, standing, before) + self._assembled(now)
         view, ordering = proposal.view, proposal.ordering
+        if self._remains is not None:
+            self._inherit(self._remains, standing, ordering.prioritised)
+        unplaced = self._end(proposal, standing, before) + self._assembled(now)
         options = msgspec.structs.replace(
             self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
         )
@@ -409,7 +409,6 @@ class Member:
         if self._observer is not None:
             self._observer.installed(view)
         if before is None:
-            self._inherit(standing)
             self._await_state(proposal, standing, now)
         elif self.restoration is not None:
             self.restoration.replace_donors([member for member in view.members if member != self.me], now)
@@ -428,18 +427,18 @@ class Member:
         assert closure is not None
         tail = before.ending(closure)
         self.stream.begin(proposal, standing, tail)
-        return before.protocol.unplaced()
+        return before.unplaced()
 
-    def _inherit(self, standing: Standing) -> None:
-        """Broadcast what an earlier life of this process left, unless the group has it."""
-        if self._remains is None:
-            return
+    def _inherit(self, remains: Remains, standing: Standing, prioritised: bool) -> None:
+        """Broadcast what earlier lives left, unless the group has it, and then what this one has so far."""
         placed = {each.process: each.next_numbers for each in standing.placed}
-        numbers = placed.get(self._remains.process, {})
-        for batch in self._remains.batches:
-            rest = batch.after(min(batch.count, max(0, numbers.get(batch.level, 0) - batch.first)))
-            for index, payload in enumerate(rest.payloads()):
-                self._assembler.add_many([payload], rest.priority_of(index), rest.scope)
+        batches = remains.batches + self._assembler.close()
+        self._assembler = Assembler(self.me, prioritised)
+        for batch in batches:
+            number = placed.get(batch.sender, {}).get(batch.level, 0)
+            for index, payload in enumerate(batch.payloads()):
+                if batch.first + index >= number:
+                    self._assembler.add_many([payload], batch.priority_of(index), batch.scope)
         self._remains = None
 
     def _await_state(self, proposal: Proposal, standing: Standing, now: int) -> None:

@@ -23,6 +23,7 @@ class Outstanding:
         self._reopens_at = max(1, count_max // REOPENING_DIVISOR)
         self._exhausted = [False] * CLASS_COUNT
         self._sent: dict[int, deque[_UnderWay]] = {}
+        self._arrivals = 0
         self.count = 0
         self.bytes = 0
 
@@ -37,7 +38,8 @@ class Outstanding:
 
     def sent(self, batch: Batch) -> None:
         """A batch of ours is under way."""
-        self._sent.setdefault(batch.level, deque()).append(_UnderWay(batch))
+        self._arrivals += 1
+        self._sent.setdefault(batch.level, deque()).append(_UnderWay(batch, self._arrivals))
         self.count += batch.count
         self.bytes += len(batch.block)
 
@@ -61,18 +63,18 @@ class Outstanding:
         assert self.count >= 0 and self.bytes >= 0
 
     def unplaced(self) -> list[Batch]:
-        """What is under way and has no place yet, the most urgent first."""
-        return [
-            under_way.rest() for level in sorted(self._sent, reverse=True) for under_way in self._sent[level]
-        ]
+        """What is under way and has no place yet, in the order in which it was sent."""
+        left = [under_way for of_level in self._sent.values() for under_way in of_level]
+        return [under_way.rest() for under_way in sorted(left, key=lambda each: each.arrival)]
 
 
 class _UnderWay:
     """A batch of which the last `count` messages, of `size` bytes, have no place yet."""
 
-    __slots__ = ("batch", "count", "size")
+    __slots__ = ("arrival", "batch", "count", "size")
 
-    def __init__(self, batch: Batch) -> None:
+    def __init__(self, batch: Batch, arrival: int) -> None:
+        self.arrival = arrival
         self.batch = batch
         self.count = batch.count
         self.size = len(batch.block)

@@ -84,6 +84,12 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         """
         return HIGHEST if self.priorities else self.level
 
+    def in_line(self) -> "Batch":
+        """The same messages, with a priority each: what comes later will not overtake them."""
+        if self.priorities:
+            return self
+        return msgspec.structs.replace(self, priorities=bytes([self.level]) * self.count)
+
     def after(self, count: int) -> "Batch":
         """The batch without its first messages."""
         if not count:

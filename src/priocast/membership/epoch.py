@@ -18,7 +18,7 @@ import msgspec
 
 from priocast.core.errors import ForeignFrame, LinkOverflow, PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.message import Stretch
+from priocast.core.message import Batch, Stretch
 from priocast.core.protocol import (
     CancelTimer,
     Input,
@@ -229,6 +229,14 @@ class Epoch:
         """
         assert self.frozen and self.missing(closure) is None
         return [stretch for stretch in self.protocol.unconsumed() if self._keeps(stretch, closure)]
+
+    def unplaced(self) -> list[Batch]:
+        """Our messages that have no place, in the order in which to send them again.
+
+        What waited in one line, in a plain view, stays in that line.
+        """
+        batches = self.protocol.unplaced()
+        return batches if self.protocol.options.prioritised else [batch.in_line() for batch in batches]
 
     def _keeps(self, stretch: Stretch, closure: Closure) -> bool:
         sender, (rank, number) = stretch.batch.sender, stretch.mark
