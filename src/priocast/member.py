@@ -141,10 +141,11 @@ class Member:
         in_view = epoch is None or (epoch.idle and not self.membership.changing)
         return in_view and not self._assembler.count
 
-    @property
-    def settled(self) -> bool:
-        """Whether every message that was broadcast here has its place, so that this member may leave."""
+    def may_leave(self, now: int) -> bool:
+        """Whether every message that was broadcast here has its place, and nobody takes over our state now."""
         epoch = self.membership.epoch
+        if self.donor.asked_at > now - 2 * self._life.heartbeat_ns:
+            return False
         in_view = epoch is None or (epoch.protocol.settled and not self.membership.changing)
         return in_view and not self._assembler.count
 
@@ -288,7 +289,7 @@ class Member:
         epoch = self.membership.epoch
         if epoch is not None and not epoch.frozen:
             epoch.tick(now)
-            slow = self.slowness.found(epoch.protocol, now)
+            slow = self.slowness.found(epoch.protocol, self._could_consume(epoch, now), now)
             if slow is not None and len(epoch.view.members) > 1:
                 self.membership.expel(slow, "was too slow", now)
         if now >= self.membership.deadline:
@@ -372,17 +373,30 @@ class Member:
 
     def _tell_held(self, epoch: Epoch) -> None:
         """Say what we hold where others wait for it: for delivery, or to forget what is stable."""
-        retention, protocol = epoch.retention, epoch.protocol
+        retention = epoch.retention
         said_count, said_bytes = self._held_said
         count = retention.received
         if count == said_count:
             return
-        waited_for = self._life.delivery == "safe" or not self._life.primary or protocol.has_safe
-        if waited_for or retention.received_bytes - said_bytes >= _HELD_BYTES_UNSAID_MAX:
+        if self._waits_for_others(epoch) or retention.received_bytes - said_bytes >= _HELD_BYTES_UNSAID_MAX:
             self._held_said = (count, retention.received_bytes)
             held = Held(epoch.view.id, tuple(retention.held))
             for peer in epoch.links:
                 self.membership.tell(peer, held)
+
+    def _could_consume(self, epoch: Epoch, now: int) -> bool:
+        """Whether nothing but its application can keep a member from consuming what is ordered.
+
+        Where messages have to be held by others before they are delivered, that is so once all are; and who
+        waits for one that is about to be found failed is not slow.
+        """
+        if not all(self.membership.trusts(peer, now) for peer in epoch.links):
+            return False
+        return not self._waits_for_others(epoch) or not epoch.retention.bytes
+
+    def _waits_for_others(self, epoch: Epoch) -> bool:
+        """Whether messages are delivered only when others hold them."""
+        return self._life.delivery == "safe" or not self._life.primary or epoch.protocol.has_safe
 
     def _assembled(self, now: int) -> list[Batch]:
         """What the application has broadcast since the last step."""

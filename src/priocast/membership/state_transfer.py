@@ -38,17 +38,20 @@ class Snapshot(msgspec.Struct, frozen=True):
 
 
 class Donor:
-    """Gives the application's state to new members. `wanted` is the place from which on one is needed."""
+    """Gives the application's state to new members.
+
+    `wanted` is the place from which on one is needed, `asked_at` when somebody last asked.
+    """
 
     def __init__(self, kept_ns: int) -> None:
         self.wanted: int | None = None
         self._kept_ns = kept_ns
-        self._asked_at = 0
+        self.asked_at = -(1 << 62)
         self._snapshot: Snapshot | None = None
 
     def on_fetch(self, fetch: FetchState, now: int) -> list[StateChunk]:
         """What to answer; nothing until the application has given its state."""
-        self._asked_at = now
+        self.asked_at = now
         snapshot = self._snapshot
         if snapshot is None or snapshot.position < fetch.position:
             self.wanted = max(fetch.position, self.wanted or 0)
@@ -77,7 +80,7 @@ class Donor:
 
     def tick(self, now: int) -> None:
         """Forget a snapshot that nobody asks for any more."""
-        if now - self._asked_at > self._kept_ns:
+        if now - self.asked_at > self._kept_ns:
             self._snapshot = self.wanted = None
 
 

@@ -82,7 +82,7 @@ class Wishes:
         )
         if not is_quorum(view.members, clique) or self._me not in clique:
             return None
-        return _wish(clique, self)
+        return _wish(clique, self, view)
 
     def _to_go_on_or_merge(self, view: View, present: list[ProcessId]) -> Wish | None:
         """Everybody who can be reached: the view's members first, then those of other views."""
@@ -98,7 +98,7 @@ class Wishes:
             order,
             lambda found: (self._me in found, sum(member in found for member in survivors), len(found)),
         )
-        return _wish(clique, self)
+        return _wish(clique, self, view)
 
     def _clique(self, processes: Sequence[ProcessId], value: _Value) -> list[ProcessId]:
         return best_clique(processes[:MEMBERS_MAX], self._neighbours.linked, value)
@@ -107,6 +107,10 @@ class Wishes:
         return None if process == self._me else self._neighbours.view_of(process)
 
 
-def _wish(voters: list[ProcessId], wishes: Wishes) -> Wish | None:
+def _wish(voters: list[ProcessId], wishes: Wishes, view: View | None = None) -> Wish | None:
+    """Leave out those who go; but somebody of the present view, who has its state, must be in the next."""
     members = tuple(process for process in voters if not wishes.goes(process))
+    if members and view is not None and not any(member in view.members for member in members):
+        members = tuple(voters)
+        wishes.expelled.clear()
     return Wish(tuple(voters), members) if members else None

@@ -125,7 +125,9 @@ class Driver:
         if self._closed is None and self._joined.done() and not self._joined.exception():
             deadline = time.monotonic() + timeout_seconds
             self.be_due()
-            while not (self.member.settled or self._closed) and time.monotonic() < deadline:
+            while not self._closed and time.monotonic() < deadline:
+                if self.member.may_leave(time.monotonic_ns()):
+                    break
                 await asyncio.sleep(0.002)
             self._leaving = True
             now = time.monotonic_ns()
