@@ -142,7 +142,7 @@ class Member:
         return in_view and not self._assembler.count
 
     def may_leave(self, now: int) -> bool:
-        """Whether every message that was broadcast here has its place, and nobody takes over our state now."""
+        """Whether every message that was broadcast here has its place, and nobody fetches our state now."""
         epoch = self.membership.epoch
         if self.donor.asked_at > now - 2 * self._life.heartbeat_ns:
             return False

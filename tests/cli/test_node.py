@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from operations.processes import running
+from priocast.cli.main import app
+from priocast.core.errors import PriocastError
 from priocast.study.processes import free_ports
 from priocast.trace.run_directory import read_manifest, segments
 from support.command import priocast, refusal, start
@@ -21,7 +24,7 @@ def arguments(index: int, addresses: list[str], *more: str) -> list[str]:
 
 def test_three_processes_print_the_same_lines(tmp_path: Path) -> None:
     addresses = [f"127.0.0.1:{port}" for port in free_ports(3)]
-    more = ("--count", "6", "--json", "--trace", str(tmp_path / "run"))
+    more = ("--count", "6", "--json", "--trace", str(tmp_path / "run"), "--log-level", "error")
     processes = [start(*arguments(index, addresses, *more)) for index in range(3)]
     typed = [
         "two seats\nurgent: stop selling\n",
@@ -56,20 +59,39 @@ def test_text_for_people() -> None:
     [address] = [f"127.0.0.1:{port}" for port in free_ports(1)]
     result = priocast(*arguments(0, [address], "--count", "1"), typed="urgent: hello\n")
     assert result.returncode == 0, result.stderr
-    complete, line = result.stdout.splitlines()
-    assert complete == "the group is complete: a (view 1)"
+    view, line = result.stdout.splitlines()
+    assert view == "view 1: a (the group was founded)"
     assert line.split() == ["0", "a", "224", "hello"]
 
 
-def test_what_cannot_be_is_refused_in_one_line() -> None:
+def refused(*arguments: str) -> str:
+    """What the command says when it refuses before anything is started: without a process for each."""
+    with pytest.raises(PriocastError) as error:
+        app([*arguments], standalone_mode=False)
+    return str(error.value)
+
+
+def test_what_cannot_be_is_refused() -> None:
+    good = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
+    assert "no protocol 'paxos'; there are: sequencer-ub" in refused(*good, "--order", "paxos")
+    assert "write host:port" in refused("node", "tickets", "--member", "a", "--listen", "7401")
+    assert "cannot be the name of a member" in refused("node", "tickets", "--member", "a b", *good[4:])
+    assert "is not a starvation policy" in refused(*good, "--starvation", "sometimes")
+    assert "member and listen missing: give GROUP, --member NAME" in refused("node", "tickets")
+    assert "policy is 'anarchy'" in refused(*good, "--policy", "anarchy")
+    assert "delivery is 'never'" in refused(*good, "--delivery", "never")
+    assert "TLS needs all of" in refused(*good, "--tls-key", "a.key")
+    assert "can be reached from other machines" in refused(*good, "--admin", "0.0.0.0:9401")
+    assert "--group is 'audit'" in refused(*good, "--group", "audit")
+    assert "log level 'loud' is not known" in refused(*good, "--log-level", "loud")
+
+
+def test_whom_nobody_joins_says_so_in_one_line() -> None:
     one, other = (f"127.0.0.1:{port}" for port in free_ports(2))
-    good = ("node", "tickets", "--member", "a", "--listen", one)
-    assert "no protocol 'paxos'; there are: sequencer-ub" in refusal(*good, "--order", "paxos")
-    assert "write host:port" in refusal("node", "tickets", "--member", "a", "--listen", "7401")
-    assert "cannot be the name of a member" in refusal("node", "tickets", "--member", "a b", "--listen", one)
-    assert "is not a starvation policy" in refusal(*good, "--starvation", "sometimes")
-    waiting = refusal(*good, "--peer", other, "--start-seconds", "0.2")
-    assert "1 of the other members did not appear within 0.2 s" in waiting
+    waiting = refusal(
+        "node", "tickets", "--member", "a", "--listen", one, "--peer", other, "--start-seconds", "0.2"
+    )
+    assert "the group did not come about, or did not take a in, within 0.2 s" in waiting
 
 
 def test_a_line_that_cannot_be_sent_is_named_and_the_next_one_goes_on() -> None:
@@ -86,6 +108,42 @@ def test_a_port_that_another_program_has_is_named(tmp_path: Path) -> None:
         said = refusal("node", "g", "--member", "a", "--listen", address, "--trace", str(tmp_path / "run"))
     assert f"cannot listen on {address}" in said
     assert not (tmp_path / "run" / "manifest.json").exists()
+
+
+def test_a_file_is_checked_and_told_in_words(tmp_path: Path) -> None:
+    path = tmp_path / "group.toml"
+    example = priocast("node", "--example-config")
+    assert example.returncode == 0
+    path.write_text(example.stdout)
+    checked = priocast("node", "--config", str(path), "--check")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.stdout.splitlines()[0] == "a listens on 127.0.0.1:7401"
+    assert f"  state directory: {tmp_path / 'state'}" in checked.stdout
+    assert not (tmp_path / "state").exists()
+    beside = refused("node", "--config", str(path), "--check", "--member", "b")
+    assert "member is given beside --config: say it in the file" in beside
+
+
+def test_all_that_is_wrong_with_a_file_is_told_and_nothing_is_started(tmp_path: Path) -> None:
+    path = tmp_path / "group.toml"
+    path.write_text('[node]\nname = "a"\nlisten = "7401"\n[[group]]\nname = "tickets"\nspeed = 1\n')
+    result = priocast("node", "--config", str(path))
+    assert (result.returncode, result.stdout) == (2, "")
+    first, *problems = result.stderr.splitlines()
+    assert first == f"error: {path} has 2 problems; nothing was started:"
+    assert [problem.split(":")[0].strip() for problem in problems] == ["node.listen", "group.tickets.speed"]
+
+
+def test_safe_delivery_and_a_founder_that_another_member_joins_later(tmp_path: Path) -> None:
+    one, other = (f"127.0.0.1:{port}" for port in free_ports(2))
+    more = ("--delivery", "safe", "--json")
+    first = ("node", "g", "--member", "a", "--listen", one, "--peer", other, "--founders", "1", *more)
+    second = ("node", "g", "--member", "b", "--listen", other, "--peer", one, *more)
+    with running(tmp_path, "a", *first) as founder, running(tmp_path, "b", *second) as joiner:
+        founder.wait_printed(view=1, reason="the group was founded")
+        founder.wait_printed(view=2, reason="b joined")
+        joiner.type("hello")
+        founder.wait_printed(sender="b", payload="hello")
 
 
 def test_help_has_examples() -> None:

@@ -25,7 +25,7 @@ def run(*arguments: str) -> Result:
 def test_summary_says_what_was_run() -> None:
     result = run("--seeds", "0:4", "--jobs", "1")
     assert result.exit_code == 0
-    for text in ("4 seeds", "seeds/s", "retransmission", "slowest seeds", "violations"):
+    for text in ("4 seeds", "seeds/s", "retransmission", "founding", "slowest seeds", "violations"):
         assert text in result.output
 
 
@@ -33,13 +33,15 @@ def test_json_is_one_object() -> None:
     result = run("--seeds", "0:3", "--jobs", "1", "--json")
     summary = json.loads(result.stdout)
     assert summary["seeds"] == 3 and summary["violations"] == []
-    assert set(summary["fault_percent"]) >= {"loss", "cut", "pause"}
+    assert set(summary["fault_percent"]) >= {"loss", "cut: halves", "pause"}
+    assert summary["transition_percent"]["founding"] == 100
 
 
 def test_one_seed_shows_and_writes_itself(tmp_path: Path) -> None:
     result = run("--seeds", "17", "--show", "--out", str(tmp_path / "run"))
     assert result.exit_code == 0
-    assert "faults.loss_percent" in result.output and "ordering.window" in result.output
+    for option in ("faults.loss_percent", "ordering.window", "membership.policy", "workload.messages"):
+        assert option in result.output
     assert read_manifest(tmp_path / "run").seed == 17
 
 
@@ -56,10 +58,11 @@ def test_violation_exits_with_1_and_says_how_to_replay(monkeypatch: pytest.Monke
             super()._on_ordered(sender, Ordered(ordered.position, ordered.batches[::-1]))
 
     monkeypatch.setitem(PROTOCOLS, "sequencer-ub", Broken)
-    result = run("--seeds", "0:8", "--jobs", "1", "--order", "sequencer-ub")
+    result = run("--seeds", "0:8", "--jobs", "1", "--order", "sequencer-ub", "--policy", "primary")
     assert result.exit_code == 1
     assert "FIFO among equals violated" in result.output
-    assert "replay: priocast simulate --seeds" in result.output and "--order sequencer-ub" in result.output
+    assert "replay: priocast simulate --seeds" in result.output
+    assert "--order sequencer-ub --policy primary" in result.output
 
 
 @pytest.mark.parametrize("text", ["", "x", "5:5", "9:3", "1:2:3", "-4", "1,2"])
@@ -72,6 +75,17 @@ def test_options_that_do_not_fit_are_refused() -> None:
     assert isinstance(run("--seeds", "0:5", "--show").exception, InvalidOption)
     assert isinstance(run("--seeds", "0:5", "--out", "somewhere").exception, InvalidOption)
     assert isinstance(run("--seeds", "1", "--order", "nonsense").exception, UnknownProtocol)
+    assert isinstance(run("--seeds", "1", "--policy", "nonsense").exception, InvalidOption)
+    assert isinstance(run("--seeds", "1", "--delivery", "nonsense").exception, InvalidOption)
+
+
+def test_policy_and_delivery_can_be_chosen() -> None:
+    result = run("--seeds", "17", "--policy", "partitionable", "--delivery", "safe", "--show")
+    assert result.exit_code == 0
+    shown = dict(
+        line.split(maxsplit=1) for line in result.output.splitlines() if line.startswith("membership.")
+    )
+    assert (shown["membership.policy"], shown["membership.delivery"]) == ("partitionable", "safe")
 
 
 def test_help_has_examples() -> None:

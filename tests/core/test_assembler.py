@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 
 from core.builders import A, levels, numbered
 from priocast.core.assembler import Assembler
-from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch
+from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, TO_ALL, Batch, Scope
 
 few_levels = st.sampled_from([0, 1, 224])
+SCOPES = [TO_ALL, Scope(safe=True), Scope(to=("b",)), Scope(client="k#1", request=2)]
 turns = st.lists(st.lists(st.tuples(few_levels, st.binary(max_size=20)), max_size=12), max_size=6)
 
 
@@ -98,4 +99,79 @@ def test_a_payload_over_the_cut_travels_alone() -> None:
         (0, 1, [1]),
         (1, 1, [2]),
         (2, 1, [3]),
+    ]
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(few_levels, st.sampled_from(SCOPES), st.integers(0, 3), st.booleans()), max_size=8
+        ),
+        max_size=4,
+    ),
+    st.booleans(),
+)
+def test_messages_of_several_scopes_keep_their_order_and_their_scope(
+    turns: list[list[tuple[int, Scope, int, bool]]], prioritised: bool
+) -> None:
+    assembler = Assembler(A, prioritised)
+    numbers: dict[int, int] = {}
+    for turn in turns:
+        expected: dict[int, list[tuple[int, Scope, int]]] = {}
+        for priority, scope, count, one_by_one in turn:
+            if one_by_one and scope == TO_ALL:
+                for payload in numbered(count):
+                    assembler.add(payload, priority)
+            else:
+                assembler.add_many(numbered(count), priority, scope)
+            level = priority if prioritised else 0
+            for _ in range(count):
+                number = numbers[level] = numbers.get(level, -1) + 1
+                expected.setdefault(level, []).append((number, scope, priority))
+        closed: dict[int, list[tuple[int, Scope, int]]] = {}
+        for batch in assembler.close():
+            closed.setdefault(batch.level, []).extend(
+                (batch.first + index, batch.scope, batch.priority_of(index)) for index in range(batch.count)
+            )
+            assert len(batch.payloads()) == batch.count
+        assert closed == expected
+
+
+def test_messages_of_one_scope_that_follow_each_other_share_a_batch() -> None:
+    assembler = Assembler(A, prioritised=True)
+    for scope in (TO_ALL, TO_ALL, Scope(safe=True), Scope(safe=True), TO_ALL):
+        assembler.add_many([b"x"], 7, scope)
+    assembler.add(b"x", 7)
+    batches = assembler.close()
+    assert [(batch.first, batch.count, batch.scope.safe) for batch in batches] == [
+        (0, 2, False),
+        (2, 2, True),
+        (4, 2, False),
+    ]
+
+
+def test_the_order_may_stop_and_begin_to_be_prioritised_between_two_turns() -> None:
+    assembler = Assembler(A, prioritised=True)
+    said = []
+    for prioritised in (True, False, True):
+        assembler.prioritised = prioritised
+        assembler.add(b"x", 7)
+        assembler.add(b"y", 0)
+        said.append([(batch.level, batch.first, list(batch.priorities)) for batch in assembler.close()])
+    assert said == [[(7, 0, []), (0, 0, [])], [(0, 1, [7, 0])], [(7, 1, []), (0, 3, [])]]
+
+
+def test_what_was_said_before_the_order_changed_keeps_its_level_and_its_priority() -> None:
+    # Found by the lives of `protocols/lives.py`: all shared the priorities of those that told theirs.
+    assembler = Assembler(A, prioritised=True)
+    for number, prioritised in enumerate((True, False, True)):
+        assembler.prioritised = prioritised
+        assembler.add(b"%d" % number, 7)
+        assembler.add_many([b"%d" % number], 0)
+    closed = [(str(batch), batch.payloads(), list(batch.priorities)) for batch in assembler.close()]
+    assert closed == [
+        ("a#1/7/0+2", [b"0", b"2"], []),
+        ("a#1/0/0+1", [b"0"], []),
+        ("a#1/0/1+2", [b"1", b"1"], [7, 0]),
+        ("a#1/0/3+1", [b"2"], []),
     ]

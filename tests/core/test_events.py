@@ -1,7 +1,9 @@
 """What the application gets."""
 
+from typing import get_args
+
 from core.builders import A
-from priocast.core.events import DeliveredBatch
+from priocast.core.events import DeliveredBatch, Delivery, Event, Restored, Stopped, ViewChange
 
 
 def test_a_delivered_batch_knows_the_priority_of_each_message() -> None:
@@ -9,3 +11,7 @@ def test_a_delivered_batch_knows_the_priority_of_each_message() -> None:
     plain = DeliveredBatch(A, 0, 0, 0, [b"x", b"y"], bytes([7, 224]))
     assert [prioritised.priority_of(index) for index in (0, 1)] == [224, 224]
     assert [plain.priority_of(index) for index in (0, 1)] == [7, 224]
+
+
+def test_the_stream_has_messages_views_a_state_and_an_end() -> None:
+    assert set(get_args(Event)) == {Delivery, ViewChange, Restored, Stopped}

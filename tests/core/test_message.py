@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from core.builders import A, B, batch_of, levels, payload_lists
 from priocast.core.errors import ForeignFrame
-from priocast.core.identity import MessageId
-from priocast.core.message import BATCH_COUNT_MAX, PAYLOAD_BYTES_MAX, Batch, Stretch, pack
+from priocast.core.identity import MessageId, ProcessId
+from priocast.core.message import BATCH_COUNT_MAX, PAYLOAD_BYTES_MAX, TO_ALL, Batch, Scope, Stretch, pack
+from priocast.core.view import ViewId
 
 _over_the_wire = msgspec.msgpack.Decoder(Batch).decode
 
@@ -71,10 +72,77 @@ def test_a_prioritised_batch_has_the_priority_of_its_level_and_a_plain_one_those
     assert [plain.priority_of(index) for index in (0, 1)] == [7, 224]
 
 
+@given(payload_lists, st.data(), st.booleans())
+def test_what_is_left_after_the_first_messages_is_a_batch_of_its_own(
+    payloads: list[bytes], data: st.DataObject, plain: bool
+) -> None:
+    scope = Scope(safe=True, to=("b",), client="k#1", request=3)
+    priorities = bytes(index % 256 for index in range(len(payloads))) if plain else b""
+    batch = pack(B, 7, 40, payloads, priorities, scope)
+    count = data.draw(st.integers(0, len(payloads) - 1))
+    rest = batch.after(count)
+    assert rest == pack(B, 7, 40 + count, payloads[count:], priorities[count:], scope)
+    assert [rest.priority_of(index) for index in range(rest.count)] == [
+        batch.priority_of(count + index) for index in range(rest.count)
+    ]
+
+
+def test_a_batch_of_which_nothing_is_gone_is_the_same_batch_and_is_not_opened() -> None:
+    damaged = Batch(A, 0, 0, 2, b"not a block")
+    assert damaged.after(0) is damaged
+
+
+def test_a_batch_of_a_plain_view_is_more_urgent_than_its_level() -> None:
+    prioritised, plain = pack(A, 7, 0, [b"x"]), pack(A, 0, 0, [b"x"], bytes([3]))
+    assert (prioritised.urgency, plain.urgency) == (7, 255)
+
+
+def test_a_batch_in_line_tells_the_same_priorities_one_by_one() -> None:
+    batch = pack(A, 7, 4, [b"x", b"y"], scope=Scope(safe=True))
+    in_line = batch.in_line()
+    assert in_line == pack(A, 7, 4, [b"x", b"y"], bytes([7, 7]), Scope(safe=True))
+    assert [in_line.priority_of(index) for index in (0, 1)] == [7, 7]
+    assert in_line.in_line() is in_line
+
+
+class TestScope:
+    def test_without_names_a_message_is_for_everybody(self) -> None:
+        assert TO_ALL.includes(A)
+        assert Scope(safe=True).includes(B)
+
+    def test_names_are_of_members_whatever_their_life(self) -> None:
+        scope = Scope(to=("a", "c"))
+        assert scope.includes(ProcessId("a", 1))
+        assert scope.includes(ProcessId("a", 2))
+        assert not scope.includes(B)
+
+    def test_it_travels_with_the_batch(self) -> None:
+        scope = Scope(safe=True, to=("a", "c"), client="k#1", request=3)
+        batch = pack(A, 0, 0, [b"x"], scope=scope)
+        assert _over_the_wire(msgspec.msgpack.encode(batch)).scope == scope
+        assert _over_the_wire(msgspec.msgpack.encode(batch_of(1))).scope == TO_ALL
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            Scope(to=("a" * 65,)),
+            Scope(to=("a",) * 257),
+            Scope(client="k" * 129),
+            Scope(request=-1),
+        ],
+        ids=["name", "names", "client", "request"],
+    )
+    def test_what_is_out_of_bounds_does_not_come_in_from_the_wire(self, wrong: Scope) -> None:
+        with pytest.raises(msgspec.ValidationError):
+            _over_the_wire(msgspec.msgpack.encode(pack(A, 0, 0, [b"x"], scope=wrong)))
+
+
 def test_a_stretch_hands_out_whole_messages_and_opens_its_block_once() -> None:
-    stretch = Stretch(40, pack(B, 0, 5, [b"x", b"y"], bytes([1, 2])))
+    scope = Scope(safe=True)
+    view = ViewId(3, A)
+    stretch = Stretch(view, 40, pack(B, 0, 5, [b"x", b"y"], bytes([1, 2]), scope), mark=(1, 9))
     assert stretch.payloads is stretch.payloads
     message = stretch.message(1)
-    assert (message.payload, message.priority) == (b"y", 2)
+    assert (message.payload, message.priority, message.scope) == (b"y", 2, scope)
     assert message.id == MessageId(B, 0, 6)
-    assert (stretch.position, stretch.taken) == (40, 0)
+    assert (stretch.view, stretch.position, stretch.taken, stretch.mark) == (view, 40, 0, (1, 9))

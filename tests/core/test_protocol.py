@@ -6,6 +6,8 @@ import pytest
 
 from core.builders import A, B, batch_of
 from priocast.core.errors import InvalidOption
+from priocast.core.identity import ProcessId
+from priocast.core.message import Scope, pack
 from priocast.core.protocol import (
     Broadcast,
     Consume,
@@ -22,27 +24,33 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.starvation import Ageing, FirstInFirstOut, Strict
-from priocast.core.view import View
+from priocast.core.view import View, ViewId
 from priocast.core.window import WINDOW_MAX
 
 
 class Ping(Packet, frozen=True, tag="ping"):
-    pass
+    """For one member."""
+
+
+class Shout(Packet, frozen=True, tag="shout"):
+    """For all."""
+
+    TO_ALL = True
 
 
 class Immediate(Protocol):
     """Gives a place to whatever it is given at once: no protocol, but enough to see the frame work."""
 
     NAME = "immediate"
-    PACKETS = (Ping,)
+    PACKETS = (Ping, Shout)
 
-    def __init__(self) -> None:
-        super().__init__(A, View(1, (A, B)), OrderingOptions())
+    def __init__(self, position: int = 0) -> None:
+        super().__init__(A, View(1, (A, B)), OrderingOptions(), position)
         self.consumed: list[int] = []
 
     @classmethod
-    def orderer(cls, view: View) -> str:
-        return view.coordinator.name
+    def orderer(cls, view: View) -> ProcessId:
+        return view.coordinator
 
     @property
     def idle(self) -> bool:
@@ -52,7 +60,7 @@ class Immediate(Protocol):
         self.send(event.sender, event.packet)
 
     def on_turn(self, event: Turn, now: int) -> None:
-        self.send_all(Ping())
+        self.send_all(Shout())
         self.more_to_do()
 
     def on_consumed(self, count: int, now: int) -> None:
@@ -61,7 +69,7 @@ class Immediate(Protocol):
 
 def test_outputs_come_in_the_order_in_which_the_protocol_said_them_and_once() -> None:
     protocol = Immediate()
-    assert protocol.step(Turn(), now=0) == [SendAll(Ping()), MoreToDo()]
+    assert protocol.step(Turn(), now=0) == [SendAll(Shout()), MoreToDo()]
     assert protocol.step(Received(B, Ping()), now=0) == [Send(B, Ping())]
     assert protocol.step(LinkBlocked(B), now=0) == []
 
@@ -87,6 +95,68 @@ def test_the_head_is_consumed_in_parts_and_leaves_when_it_is_empty() -> None:
     assert head is not None
     assert (head.position, head.taken) == (3, 0)
     assert protocol.consumed == [2, 1]
+
+
+def test_places_are_counted_from_where_the_view_begins() -> None:
+    protocol = Immediate(position=40)
+    assert protocol.position_next == 40
+    protocol.queue_ordered(40, batch_of(3))
+    assert protocol.position_next == 43
+    protocol.queue_ordered(50, batch_of(2, first=3))
+    assert protocol.position_next == 52, "a protocol may leave places out"
+    assert [stretch.position for stretch in protocol.unconsumed()] == [40, 50]
+
+
+@pytest.mark.parametrize("position", [0, 39, 42])
+def test_a_place_that_is_taken_or_of_an_earlier_view_is_our_own_fault(position: int) -> None:
+    protocol = Immediate(position=40)
+    protocol.queue_ordered(40, batch_of(3))
+    with pytest.raises(AssertionError):
+        protocol.queue_ordered(position, batch_of(1, first=3))
+
+
+def test_what_is_placed_keeps_the_mark_of_the_packet_that_placed_it() -> None:
+    protocol = Immediate()
+    for number in (1, 2):
+        protocol.mark = (0, number)
+        protocol.queue_ordered(protocol.position_next, batch_of(1, first=number))
+    assert [(stretch.mark, stretch.view) for stretch in protocol.unconsumed()] == [
+        ((0, 1), ViewId(1, A)),
+        ((0, 2), ViewId(1, A)),
+    ]
+
+
+def test_a_protocol_knows_that_safe_messages_were_among_those_placed() -> None:
+    protocol = Immediate()
+    protocol.queue_ordered(0, batch_of(1))
+    assert not protocol.has_safe
+    protocol.queue_ordered(1, pack(A, 0, 1, [b"x"], scope=Scope(safe=True)))
+    assert protocol.has_safe
+    protocol.queue_ordered(2, batch_of(1, first=2))
+    assert protocol.has_safe
+
+
+def test_at_the_end_there_is_what_has_a_place_and_what_has_none() -> None:
+    protocol = Immediate()
+    protocol.queue_ordered(0, batch_of(3))
+    protocol.queue_ordered(3, batch_of(2, first=3))
+    protocol.step(Consume(1), now=0)
+    assert [(stretch.position, stretch.taken) for stretch in protocol.unconsumed()] == [(0, 1), (3, 0)]
+    assert protocol.unconsumed_count == 4
+    protocol.step(Broadcast(batch_of(1, level=5)), now=7)
+    protocol.step(Broadcast(batch_of(2, level=9)), now=8)
+    assert protocol.waiting(now=10) == [(9, 2, 2), (5, 1, 3)]
+    assert protocol.waiting_for() is None
+    assert protocol.unplaced() == [batch_of(2, level=9), batch_of(1, level=5)]
+    assert protocol.backlog == 0
+
+
+def test_a_packet_is_always_for_one_or_always_for_all() -> None:
+    protocol = Immediate()
+    with pytest.raises(AssertionError):
+        protocol.send(B, Shout())
+    with pytest.raises(AssertionError):
+        protocol.send_all(Ping())
 
 
 @pytest.mark.parametrize("count", [0, -1, 4])

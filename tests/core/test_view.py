@@ -1,10 +1,11 @@
-"""Views: who coordinates, and what cannot be a view."""
+"""Views: who coordinates, what they are called, and what cannot be a view."""
 
+import msgspec
 import pytest
 
 from core.builders import A, B
 from priocast.core.identity import ProcessId
-from priocast.core.view import View
+from priocast.core.view import Part, View, ViewId
 
 
 def test_the_first_member_coordinates() -> None:
@@ -19,3 +20,20 @@ def test_a_view_without_members_is_our_own_fault() -> None:
 def test_two_lives_of_one_name_cannot_share_a_view() -> None:
     with pytest.raises(AssertionError, match="names are unique"):
         View(1, (ProcessId("a", 1), ProcessId("a", 2)))
+
+
+def test_a_view_is_named_by_its_number_and_its_coordinator() -> None:
+    assert View(3, (B, A)).id == ViewId(3, B)
+    assert str(ViewId(3, B)) == "3@b#1"
+    assert ViewId(2, B) < ViewId(3, A) < ViewId(3, B)
+
+
+def test_two_sides_of_a_cut_have_views_of_one_number_and_two_names() -> None:
+    assert View(2, (A,)).id != View(2, (B,)).id
+
+
+def test_a_view_keeps_where_its_members_come_from_over_the_wire() -> None:
+    view = View(3, (B, A), (Part(ViewId(2, B), (B,)), Part(None, (A,))))
+    received = msgspec.msgpack.decode(msgspec.msgpack.encode(view), type=View)
+    assert received == view
+    assert [part.view for part in received.parts] == [ViewId(2, B), None]

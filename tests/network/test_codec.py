@@ -4,88 +4,147 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priocast.core.errors import ForeignFrame, VersionMismatch
+from priocast.core.errors import TurnedAway
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
-from priocast.network.codec import FRAME_BYTES_MAX, HEADER_BYTES, FrameReader, FrameWriter, Kind
+from priocast.network.codec import (
+    FRAME_BYTES_MAX,
+    HEADER_BYTES,
+    INTRODUCTION_BYTES_MAX,
+    Arrival,
+    FrameReader,
+    FrameWriter,
+    Kind,
+    hash_of,
+)
 
 A = ProcessId("a", 7)
 U64 = st.integers(0, 2**64 - 1)
-FRAMES = st.lists(st.builds(Frame, U64, U64, U64, st.binary(max_size=2000)), max_size=12)
+FRAMES = st.lists(st.builds(Frame, U64, U64, U64, U64, st.binary(max_size=2000)), max_size=12)
 
 
-def feed(reader: FrameReader, data: bytes) -> list[tuple[Kind, Frame]]:
+def feed(reader: FrameReader, data: bytes) -> list[Arrival]:
     """Hand bytes over as an event loop does: as many as there is space for at a time."""
-    frames: list[tuple[Kind, Frame]] = []
+    arrivals: list[Arrival] = []
     while data:
         space = reader.free()
         count = min(len(space), len(data))
+        assert count, "there is always space for more"
         space[:count] = data[:count]
-        frames += reader.read(count)
+        arrivals += reader.read(count)
         data = data[count:]
-    return frames
+    return arrivals
+
+
+def reader_of(name: str) -> FrameReader:
+    reader = FrameReader()
+    reader.expect(name)
+    return reader
+
+
+def stream_of(frames: list[Frame], group: str = "g", sender: ProcessId = A) -> bytes:
+    return b"".join(FrameWriter(group, sender).data(frames))
 
 
 @given(frames=FRAMES, cuts=st.lists(st.integers(1, 3000), max_size=20))
 def test_frames_arrive_as_they_were_sent_however_the_stream_is_cut(
     frames: list[Frame], cuts: list[int]
 ) -> None:
-    writer, reader = FrameWriter("g", A), FrameReader()
-    reader.expect("g", A)
-    stream = b"".join(b"".join(writer.data(frame)) for frame in frames)
-    received = []
+    reader, stream = reader_of("a"), stream_of(frames)
+    arrivals = []
     for cut in cuts:
-        received += feed(reader, stream[:cut])
+        arrivals += feed(reader, stream[:cut])
         stream = stream[cut:]
-    received += feed(reader, stream)
-    assert [frame for _, frame in received] == frames
-    assert all(kind is Kind.DATA for kind, _ in received)
+    arrivals += feed(reader, stream)
+    assert [frame for arrival in arrivals for frame in arrival.frames] == frames
+    assert all(arrival[:3] == (Kind.DATA, hash_of("g"), 7) for arrival in arrivals)
+
+
+def test_the_header_has_64_bytes() -> None:
+    assert HEADER_BYTES == 64
+    assert len(stream_of([Frame(1, 2, 3, 4)])) == 64
+
+
+@given(lives=st.lists(st.tuples(st.sampled_from("gh"), st.integers(1, 3)), max_size=30))
+def test_what_one_read_brings_for_a_group_from_a_life_comes_at_once(lives: list[tuple[str, int]]) -> None:
+    stream = b""
+    expected: dict[tuple[int, int], list[Frame]] = {}
+    for number, (group, incarnation) in enumerate(lives):
+        frame = Frame(1, number, 0, 0, b"x")
+        stream += stream_of([frame], group, ProcessId("a", incarnation))
+        expected.setdefault((hash_of(group), incarnation), []).append(frame)
+    reader = reader_of("a")
+    reader.free()[: len(stream)] = stream
+    arrivals = reader.read(len(stream))
+    assert {(arrival.group, arrival.incarnation): arrival.frames for arrival in arrivals} == expected
+    assert len(arrivals) == len(expected)
 
 
 def test_a_frame_larger_than_the_buffer_arrives_whole() -> None:
-    reader = FrameReader()
+    reader = reader_of("a")
     body = bytes(range(256)) * 4096
-    stream = b"".join(FrameWriter("g", A).data(Frame(1, 0, 0, body))) * 2
-    received = []
+    stream = stream_of([Frame(1, 1, 0, 0, body)] * 2)
+    arrivals = []
     for start in range(0, len(stream), 100_000):
-        received += feed(reader, stream[start : start + 100_000])
-    assert [frame.body for _, frame in received] == [body, body]
+        arrivals += feed(reader, stream[start : start + 100_000])
+    assert [frame.body for arrival in arrivals for frame in arrival.frames] == [body, body]
 
 
-def header(group: str = "g", sender: ProcessId = A) -> bytearray:
-    return bytearray(FrameWriter(group, sender).frame(Kind.HELLO))
+def hello(sender: ProcessId = A, body: bytes = b"") -> bytearray:
+    return bytearray(FrameWriter("", sender).frame(Kind.HELLO, body))
+
+
+def refusal(reader: FrameReader, data: bytes) -> TurnedAway:
+    with pytest.raises(TurnedAway) as refused:
+        feed(reader, data)
+    return refused.value
 
 
 def test_foreign_bytes_are_refused_by_the_header_alone() -> None:
-    with pytest.raises(ForeignFrame, match="check the port"):
-        feed(FrameReader(), b"GET / HTTP/1.1\r\nHost: tickets.example\r\nAccept: text/html\r\n\r\n")
+    request = b"GET / HTTP/1.1\r\nHost: tickets.example\r\nAccept: text/html\r\n\r\n" + bytes(8)
+    error = refusal(FrameReader(), request)
+    assert error.reason == "not Priocast"
+    assert "check the port" in str(error)
 
 
-def test_another_version_is_refused_with_a_reason() -> None:
-    damaged = header()
+def test_another_version_is_refused_with_what_to_do() -> None:
+    damaged = hello()
     damaged[2] = 9
-    with pytest.raises(VersionMismatch, match=r"version 9.*version 1.*same release"):
-        feed(FrameReader(), bytes(damaged))
+    error = refusal(FrameReader(), bytes(damaged))
+    assert error.reason == "another version of the wire format"
+    assert "version 9" in error.detail
+    assert "same release" in error.detail
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    damaged = header()
+    damaged = hello()
     damaged[3] = 99
-    with pytest.raises(ForeignFrame, match="unknown kind 99"):
-        feed(FrameReader(), bytes(damaged))
+    assert refusal(FrameReader(), bytes(damaged)).reason == "unknown kind of frame"
 
 
-def test_a_length_over_the_limit_is_refused_before_its_bytes_come() -> None:
-    damaged = header()
-    damaged[28:32] = (FRAME_BYTES_MAX + 1).to_bytes(4)
-    with pytest.raises(ForeignFrame, match="over the limit"):
-        feed(FrameReader(), bytes(damaged))
-    assert len(damaged) == HEADER_BYTES
+@pytest.mark.parametrize(
+    ("reader", "limit"), [(FrameReader(), INTRODUCTION_BYTES_MAX), (reader_of("a"), FRAME_BYTES_MAX)]
+)
+def test_a_length_over_the_limit_is_refused_before_its_bytes_come(reader: FrameReader, limit: int) -> None:
+    damaged = hello()
+    damaged[28:32] = (limit + 1).to_bytes(4)
+    room = len(reader.free())
+    assert refusal(reader, bytes(damaged)).reason == "frame over the limit"
+    assert len(reader.free()) <= room, "no buffer grew for it"
 
 
-@pytest.mark.parametrize(("group", "sender"), [("h", A), ("g", ProcessId("b", 7)), ("g", ProcessId("a", 8))])
-def test_a_frame_of_another_group_or_process_is_refused(group: str, sender: ProcessId) -> None:
+def test_before_an_introduction_there_is_little_room() -> None:
     reader = FrameReader()
-    reader.expect("g", A)
-    with pytest.raises(ForeignFrame, match="another group or sender"):
-        feed(reader, bytes(header(group, sender)))
+    assert len(reader.free()) == HEADER_BYTES + INTRODUCTION_BYTES_MAX
+    [arrival] = feed(reader, bytes(hello(body=bytes(INTRODUCTION_BYTES_MAX))))
+    assert len(arrival.frames[0].body) == INTRODUCTION_BYTES_MAX
+    reader.expect("a")
+    assert len(reader.free()) > 100 * INTRODUCTION_BYTES_MAX
+
+
+def test_a_frame_of_another_process_is_refused_once_one_is_expected() -> None:
+    reader = reader_of("a")
+    assert feed(reader, stream_of([Frame(0, 0, 0, 0)], sender=ProcessId("a", 8)))
+    assert refusal(reader, stream_of([Frame(0, 0, 0, 0)], sender=ProcessId("b", 7))).reason == (
+        "frame of another sender"
+    )

@@ -1,165 +1,128 @@
-"""What only a real network has: strangers, broken connections, and peers that are not what was expected."""
+"""What only connections have: they break, lead to the wrong process, or to one that does not read."""
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import cast
 
 import pytest
 
-import priocast
-from priocast.core.errors import InvalidAddress, JoinRefused, PeerRestarted
+from priocast.core.errors import InvalidAddress, UnusableKey
 from priocast.core.identity import ProcessId
-from priocast.network.codec import FrameWriter, Kind
+from priocast.links.fifo_link import Frame
+from priocast.network.address import Address
+from priocast.network.codec import FrameReader, FrameWriter, Kind
 from priocast.network.tcp import TcpNetwork
-from priocast.runtime.group import Joining
-from priocast.study.processes import free_ports
-from support.groups import groups, ids, run, take
+from priocast.network.tcp_connection import Introduction, _encode
+from support.networks import LinkEnd, Recorder, Site, free_address, open_all, run, started, wait_until
 
-
-def pair(ports: list[int], **second: object) -> list[Joining]:
-    """Two members that expect each other; `second` says how the second one differs."""
-    one, other = (f"127.0.0.1:{port}" for port in ports)
-    usual: dict[str, object] = {
-        "group": "test",
-        "member": "b",
-        "listen": other,
-        "peers": [one],
-        "start_seconds": 1,
-    }
-    return [
-        priocast.join("test", member="a", listen=one, peers=[other], start_seconds=1),
-        priocast.join(**(usual | second)),  # type: ignore[arg-type]
-    ]
-
-
-async def outcomes(joinings: list[Joining]) -> list[str]:
-    """What each of them says when all try to join at once."""
-    results = await asyncio.gather(*(each.__aenter__() for each in joinings), return_exceptions=True)
-    for joining, result in zip(joinings, results, strict=True):
-        if not isinstance(result, BaseException):
-            await joining.__aexit__(None, None, None)
-    return [f"{type(result).__name__}: {result}" for result in results]
-
-
-@pytest.mark.parametrize(
-    ("difference", "reason"),
-    [
-        ({"group": "other"}, "another group"),
-        ({"peers": ["127.0.0.1:9", "127.0.0.1:10"]}, "another number of members"),
-        ({"prioritised": False}, "another options of the order"),
-    ],
-)
-def test_members_that_do_not_agree_refuse_each_other_and_say_why(
-    difference: dict[str, object], reason: str
-) -> None:
-    async def test() -> None:
-        said = await outcomes(pair(free_ports(2), **difference))
-        assert said[0].startswith("JoinRefused")
-        assert reason in said[0]
-
-    run(test)
-
-
-def test_two_members_of_one_name_are_told_so() -> None:
-    async def test() -> None:
-        said = await outcomes(pair(free_ports(2), member="a", incarnation=5))
-        assert any("give each member" in each for each in said), said
-
-    run(test)
-
-
-def test_a_peer_that_never_appears_ends_the_wait_with_advice() -> None:
-    async def test() -> None:
-        one, _ = pair(free_ports(2))
-        with pytest.raises(priocast.DeadlineExceeded, match=r"1 of the other members.*addresses right"):
-            await one.__aenter__()
-
-    run(test)
+HERE = "127.0.0.1"
 
 
 def test_a_port_in_use_is_named() -> None:
     async def test() -> None:
-        ports = free_ports(2)
-        server = await asyncio.start_server(lambda *_: None, "127.0.0.1", ports[0])
-        one, _ = pair(ports)
-        with pytest.raises(InvalidAddress, match=f"cannot listen on 127.0.0.1:{ports[0]}"):
-            await one.__aenter__()
+        address = free_address()
+        server = await asyncio.start_server(lambda *_: None, *address)
+        network = TcpNetwork("a", address, [])
+        with pytest.raises(InvalidAddress, match=f"cannot listen on {address}: .*free port"):
+            await network.start()
+        await network.close()
         server.close()
 
     run(test)
 
 
-def other_version(kind: Kind, version: int) -> bytes:
-    frame = bytearray(FrameWriter("test", ProcessId("x", 1)).frame(kind))
-    frame[2] = version
-    return bytes(frame)
-
-
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [(b"HTTP/1.1 400 Bad Request\r\n" * 4, "check the port"), (other_version(Kind.WELCOME, 2), "version 2")],
-)
-def test_a_server_that_is_not_priocast_or_another_version_is_recognised(answer: bytes, error: str) -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(10)
-        writer.write(answer)
-        await writer.drain()
-        writer.close()
-
+def test_any_port_will_do_and_is_told(tmp_path: Path) -> None:
     async def test() -> None:
-        ports = free_ports(2)
-        server = await asyncio.start_server(serve, "127.0.0.1", ports[1])
-        one, _ = pair(ports)
-        with pytest.raises(priocast.PeerFault, match=error):
-            await one.__aenter__()
-        server.close()
+        one = TcpNetwork("a", Address(HERE, 0), [])
+        async with started(one):
+            assert one.address.port
+            other = TcpNetwork("b", Address("0.0.0.0", 0), [one.address])  # noqa: S104 - to be learnt
+            async with started(other):
+                [recorder] = open_all([one], "a")
+                await recorder.wait_reaches("b")
 
     run(test)
 
 
-async def call(port: int, data: bytes) -> bytes:
-    """Connect as a stranger, say something, and return the answer."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(data)
-    with contextlib.suppress(ConnectionError):
-        await writer.drain()
-    answer = b""
-    with contextlib.suppress(ConnectionError, TimeoutError):
-        async with asyncio.timeout(1):
-            answer = await reader.read(-1)
-    writer.close()
-    return answer
-
-
-def network_of(group: priocast.Group) -> TcpNetwork:
-    network = group._node._network
-    assert isinstance(network, TcpNetwork)
-    return network
-
-
-def test_strangers_are_refused_and_counted_and_the_group_goes_on() -> None:
+def test_a_peer_is_dialled_where_it_says() -> None:
     async def test() -> None:
-        async with groups("tcp", 3) as members:
-            network = network_of(members[0])
-            port = network._listen.port
-            stranger = FrameWriter("test", ProcessId("x", 1))
-            assert b"check the port" in await call(port, b"GET / HTTP/1.0\r\n\r\n" + bytes(100))
-            assert b"version 3" in await call(port, other_version(Kind.HELLO, 3))
-            assert b"introduce itself first" in await call(port, stranger.frame(Kind.DATA, b"x"))
-            assert b"cannot be read" in await call(port, stranger.frame(Kind.HELLO, b"\xc1"))
-            assert await call(port, stranger.frame(Kind.HELLO, b"truncated")[:20]) == b""
-            assert len(network.refused) == 4
-            await members[1].broadcast(b"still here")
-            seen = await asyncio.gather(*(take(member, 1) for member in members))
-            assert {ids(each)[0] for each in seen} == {"b#1/96/0"}
+        one = TcpNetwork("a", free_address(), [])
+        address = free_address()
+        async with proxy(address) as (way, _), started(one):
+            other = TcpNetwork("b", address, [one.address], advertise=way)
+            async with started(other):
+                [recorder] = open_all([one], "a")
+                await recorder.wait_reaches("b")
+                assert one.dialled["b"].address == way
+
+    run(test)
+
+
+def test_ones_own_address_is_ignored() -> None:
+    async def test() -> None:
+        address = free_address()
+        network = TcpNetwork("a", Address("0.0.0.0", address.port), [address])  # noqa: S104 - all of ours
+        plain = free_address()
+        async with started(network, TcpNetwork("b", plain, [plain])):
+            await wait_until(lambda: not network._diallers._diallers)
+            assert not network.refusals
+            assert not network.dialled
+
+    run(test)
+
+
+def test_two_addresses_of_one_process_are_counted_and_one_is_used() -> None:
+    async def test() -> None:
+        other = TcpNetwork("b", free_address(), [])
+        async with proxy(other._listen) as (way, _), started(other):
+            one = TcpNetwork("a", free_address(), [other.address, way])
+            async with started(one):
+                [recorder] = open_all([one], "a")
+                await wait_until(lambda: one.refusals["two addresses of one process"] >= 2)
+                assert recorder.told == ["b"]
+
+    run(test)
+
+
+def test_a_namesake_is_refused_by_both() -> None:
+    async def test() -> None:
+        first = TcpNetwork("a", free_address(), [])
+        async with started(first):
+            second = TcpNetwork("a", free_address(), [first.address])
+            async with started(second):
+                await wait_until(lambda: first.refusals["a peer with our own name"])
+                await wait_until(lambda: second.refusals["a peer refused us"])
+                assert not first.dialled
+                assert not second.dialled
+
+    run(test)
+
+
+def test_a_configured_address_is_preferred_to_a_learnt_one() -> None:
+    async def test() -> None:
+        address = free_address()
+        async with proxy(address) as (way, connections):
+            one = TcpNetwork("a", free_address(), [way])
+            other = TcpNetwork("b", address, [one.address])
+            async with started(one, other):
+                await wait_until(lambda: "b" in one.dialled and one.dialled["b"].address == way)
+                for connection in connections:
+                    connection.transport.abort()
+                await wait_until(lambda: len(connections) >= 4 and "b" in one.dialled)
+                await wait_until(lambda: "b" in one.dialled and one.dialled["b"].address == way)
+                await wait_until(lambda: list(one._diallers._diallers) == [way])
 
     run(test)
 
 
 @contextlib.asynccontextmanager
-async def proxy(target: int) -> AsyncIterator[tuple[int, list[asyncio.StreamWriter]]]:
-    """A port that leads to another one, and the connections through it, to be cut."""
+async def proxy(target: Address) -> AsyncIterator[tuple[Address, list[asyncio.StreamWriter]]]:
+    """An address that leads to another one, and the connections through it, to be cut."""
     connections: list[asyncio.StreamWriter] = []
+    tasks: set[asyncio.Task[None] | None] = set()
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, OSError):
@@ -169,70 +132,165 @@ async def proxy(target: int) -> AsyncIterator[tuple[int, list[asyncio.StreamWrit
         writer.close()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        tasks.add(asyncio.current_task())
         try:
-            onward_reader, onward_writer = await asyncio.open_connection("127.0.0.1", target)
+            onward_reader, onward_writer = await asyncio.open_connection(*target)
         except OSError:
             writer.close()
             return
         connections.extend((writer, onward_writer))
         await asyncio.gather(pump(reader, onward_writer), pump(onward_reader, writer))
 
-    [port] = free_ports(1)
-    server = await asyncio.start_server(serve, "127.0.0.1", port)
+    address = free_address()
+    server = await asyncio.start_server(serve, *address)
     try:
-        yield port, connections
+        yield address, connections
     finally:
         server.close()
+        for connection in connections:
+            connection.transport.abort()
+        await asyncio.gather(*(task for task in tasks if task), return_exceptions=True)
 
 
-def test_connections_that_break_lose_repeat_and_reorder_nothing() -> None:
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_over_connections_that_break_links_lose_repeat_and_reorder_nothing(loop: str) -> None:
     async def test() -> None:
-        ports = free_ports(2)
-        async with proxy(ports[0]) as (port, connections):
-            one, other = pair(ports, peers=[f"127.0.0.1:{port}"])
-            members = await asyncio.gather(one.__aenter__(), other.__aenter__())
+        address = free_address()
+        async with proxy(address) as (way, connections):
+            one = TcpNetwork("a", free_address(), [way])
+            other = TcpNetwork("b", address, [], advertise=way)
+            async with started(one, other):
+                ends = [LinkEnd(one, "a", "b"), LinkEnd(other, "b", "a")]
+                await ends[0].wait_reaches("b")
+                bodies = [b"%d" % number * 100 for number in range(600)]
+                for number, body in enumerate(bodies):
+                    ends[0].send(body)
+                    if number % 100 == 50:
+                        for connection in connections:
+                            connection.transport.abort()
+                        connections.clear()
+                        await asyncio.sleep(0.01)
+                await wait_until(lambda: len(ends[1].arrived) == len(bodies))
+                assert ends[1].arrived == bodies
+                assert ends[0].told.count("b") > 1
+                for end in ends:
+                    end.close()
 
-            async def send(group: priocast.Group) -> None:
-                for number in range(3000):
-                    await group.broadcast(b"%d" % number, priority=number % 3 * 90)
-                    if number % 100 == 0:
-                        await asyncio.sleep(0.002)
-
-            async def cut() -> None:
-                for _ in range(8):
-                    await asyncio.sleep(0.02)
-                    for connection in connections:
-                        connection.transport.abort()
-                    connections.clear()
-
-            tasks = [asyncio.create_task(work) for work in (send(members[0]), send(members[1]), cut())]
-            seen = await asyncio.gather(*(take(member, 6000) for member in members))
-            await asyncio.gather(*tasks)
-            assert ids(seen[0]) == ids(seen[1])
-            assert len(set(ids(seen[0]))) == 6000
-            links = [link for member in members for link in member._node.member.links.values()]
-            assert sum(link.retransmissions for link in links) > 0
-            await asyncio.gather(one.__aexit__(None, None, None), other.__aexit__(None, None, None))
-
-    run(test, timeout_seconds=60)
+    run(test, loop=loop)
 
 
-def test_a_member_that_restarts_is_not_taken_for_the_old_one() -> None:
+@contextlib.asynccontextmanager
+async def sleeper(name: str) -> AsyncIterator[Address]:
+    """A peer that welcomes whoever dials it, and reads nothing after that."""
+    welcome = _encode(Introduction(name, HERE, 1, bytes(8)))
+    writers = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        frames = FrameReader()
+        data = await reader.read(2000)
+        frames.free()[: len(data)] = data
+        assert frames.read(len(data))[0].kind is Kind.HELLO
+        writer.write(FrameWriter("", ProcessId(name, 0)).frame(Kind.WELCOME, welcome))
+        cast("asyncio.ReadTransport", writer.transport).pause_reading()
+        writers.append(writer)
+
+    address = free_address()
+    server = await asyncio.start_server(serve, *address)
+    try:
+        yield address
+    finally:
+        server.close()
+        for writer in writers:
+            writer.transport.abort()
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_what_waits_for_a_peer_that_does_not_read_is_bounded(
+    loop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("priocast.network.tcp.CLOSE_SECONDS", 0.2)
+
     async def test() -> None:
-        ports = free_ports(2)
-        one, other = pair(ports, incarnation=1)
-        group, _ = await asyncio.gather(one.__aenter__(), other.__aenter__())
-        port = network_of(group)._listen.port
-        imposter = priocast.join(
-            "test",
-            member="b",
-            listen=f"127.0.0.1:{free_ports(1)[0]}",
-            peers=[f"127.0.0.1:{port}"],
-            incarnation=2,
-            start_seconds=1,
-        )
-        with pytest.raises((JoinRefused, PeerRestarted), match="another process than b#1"):
-            await imposter.__aenter__()
-        await asyncio.gather(one.__aexit__(None, None, None), other.__aexit__(None, None, None))
+        async with sleeper("b") as address:
+            network = TcpNetwork("a", free_address(), [address])
+            async with started(network):
+                recorder = Recorder()
+                port = network.open("test", ProcessId("a"), recorder)
+                await recorder.wait_reaches("b")
+                body = bytes(1_000_000)
+                for _ in range(40):
+                    port.send("b", [Frame(1, 1, 0, 0, body)])
+                    await asyncio.sleep(0)
+                transport = network.dialled["b"].transport
+                assert 0 < transport.get_write_buffer_size() <= 10_000_000
+                assert network.refusals["a peer does not read"] >= 25
+            assert not network.connections, "closing does not wait for it for ever"
+
+    run(test, loop=loop)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\n" * 4, "not Priocast"),
+        (FrameWriter("", ProcessId("x", 0)).frame(Kind.DATA), "frame that does not belong here"),
+        (FrameWriter("", ProcessId("x", 0)).frame(Kind.WELCOME, b"\xc1"), "malformed content"),
+        (b"", "introduction took too long"),
+    ],
+    ids=["http", "data", "nonsense", "silence"],
+)
+def test_a_server_that_answers_otherwise_is_counted_and_dialled_again(
+    answer: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("priocast.network.tcp_dialler.HANDSHAKE_SECONDS", 0.1)
+    writers = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        writer.write(answer)
+        await reader.read()
+        writer.close()
+
+    async def test() -> None:
+        address = free_address()
+        server = await asyncio.start_server(serve, *address)
+        network = TcpNetwork("a", free_address(), [address])
+        async with started(network):
+            await wait_until(lambda: network.refusals[reason] >= 2)
+            assert set(network.refusals) == {reason}
+        server.close()
+        for writer in writers:
+            writer.close()
 
     run(test)
+
+
+def test_a_certificate_must_be_for_the_group_that_is_opened(tmp_path: Path) -> None:
+    async def test() -> None:
+        site = Site("tls", tmp_path)
+        network = site.network("a")
+        with pytest.raises(UnusableKey, match="not for the group third"):
+            network.open("third", ProcessId("a"), Recorder())
+        with pytest.raises(UnusableKey, match="is not a certificate of b"):
+            TcpNetwork("b", free_address(), [], security=site.certificate("a"))
+
+    run(test)
+
+
+def test_the_log_has_fields(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        network = TcpNetwork("a", free_address(), [])
+        async with started(network):
+            for _ in range(5):
+                _, writer = await asyncio.open_connection(*network.address)
+                writer.write(bytes(64))
+                writer.close()
+            await wait_until(lambda: network.refusals["not Priocast"] == 5)
+
+    with caplog.at_level(logging.INFO, logger="priocast.network"):
+        run(test)
+    records = [record.__dict__ for record in caplog.records]
+    assert [record["count"] for record in records] == [1, 2, 4], "a flood is not a flood of lines"
+    assert records[0]["reason"] == "not Priocast"
+    assert records[0]["member"] == "a"
+    assert records[0]["address"] == HERE

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from pipeline.sample_runs import SampleRun
+from pipeline.story import id_of
 from priocast.core.starvation import parse_starvation
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, VIEW, Row
 
@@ -27,10 +28,6 @@ class Named:
 class Mutant:
     run: SampleRun
     named: Named
-
-
-def id_of(row: Row) -> str:
-    return f"{row.sender}#{row.sender_incarnation}/{row.level}/{row.first}"
 
 
 def delivery_swapped_in_time(run: SampleRun) -> Mutant:
@@ -62,7 +59,7 @@ def position_wrong(run: SampleRun) -> Mutant:
     """Member c says 24 for what it delivered as 23."""
     row, following = _delivery(run, "c", PLACE), _delivery(run, "c", PLACE + 1)
     both = tuple(sorted((id_of(row), id_of(following))))
-    changed = run.changed(_replacing(row, row._replace(position=PLACE + 1)))
+    changed = run.changed(replacing(row, row._replace(position=PLACE + 1)))
     return Mutant(changed, Named("Total order", PLACE + 1, both, ("a#1", "b#1", "c#1", "d#1")))
 
 
@@ -76,19 +73,19 @@ def position_left_out(run: SampleRun) -> Mutant:
 
 def delivery_dropped(run: SampleRun) -> Mutant:
     row = _delivery(run, "d", PLACE)
-    return Mutant(run.changed(_without(row)), Named("Agreement", PLACE, (id_of(row),), ("d#1",)))
+    return Mutant(run.changed(without(row)), Named("Agreement", PLACE, (id_of(row),), ("d#1",)))
 
 
 def tail_lost(run: SampleRun) -> Mutant:
     """Members b and c stop before the end."""
     last = max(row.position for row in run.rows)
     rows = [_delivery(run, "b", last), _delivery(run, "c", last)]
-    return Mutant(run.changed(_without(*rows)), Named("Agreement", last, (id_of(rows[0]),), ("b#1", "c#1")))
+    return Mutant(run.changed(without(*rows)), Named("Agreement", last, (id_of(rows[0]),), ("b#1", "c#1")))
 
 
 def delivery_repeated(run: SampleRun) -> Mutant:
     row = _delivery(run, "c", PLACE)
-    changed = run.changed(_inserting_after(row, row))
+    changed = run.changed(inserting_after(row, row))
     return Mutant(changed, Named("Integrity", PLACE, (id_of(row),), ("c#1",)))
 
 
@@ -96,13 +93,13 @@ def never_broadcast(run: SampleRun) -> Mutant:
     row = _delivery(run, "a", PLACE)
     there = next(other for other in run.rows if other.event == BROADCAST and id_of(other) == id_of(row))
     named = Named("Integrity", PLACE, (id_of(row),), ("a#1", "b#1", "c#1", "d#1"))
-    return Mutant(run.changed(_without(there)), named)
+    return Mutant(run.changed(without(there)), named)
 
 
 def outsider(run: SampleRun) -> Mutant:
     """A process that is not in the view delivers, too."""
     row = _delivery(run, "d", PLACE)
-    changed = run.changed(_inserting_after(row, row._replace(member="x")))
+    changed = run.changed(inserting_after(row, row._replace(member="x")))
     return Mutant(changed, Named("Integrity", PLACE, (), ("x#1",)))
 
 
@@ -114,7 +111,7 @@ def fifo_stepped_back(run: SampleRun) -> Mutant:
         for row in run.rows
         if row.event == DELIVERED and id_of(row) == id_of(first._replace(first=first.first + 1))
     )
-    changed = run.changed(_exchanging_in_order(first, second))
+    changed = run.changed(exchanging_in_order(first, second))
     return Mutant(changed, Named("FIFO among equals", PLACE, (id_of(second),), (f"{first.sender}#1",)))
 
 
@@ -130,7 +127,7 @@ def priority_inverted(run: SampleRun) -> Mutant:
         first, second = entered[id_of(ahead)], entered[id_of(behind)]
         ranks = [policy.rank(row.level, row.time_ns) for row in (first, second)]
         if max(first.step, second.step) < ahead.step and ranks[0] < ranks[1]:
-            changed = run.changed(_exchanging_in_order(ahead, behind))
+            changed = run.changed(exchanging_in_order(ahead, behind))
             named = Named("Priority", position, (id_of(ahead), id_of(behind)), ("a#1",))
             return Mutant(changed, named)
     raise AssertionError("the run has a backlog")
@@ -145,33 +142,14 @@ def never_ordered(run: SampleRun) -> Mutant:
     after = [row for row in run.rows if row.event == SENT and row.position >= 0 and row.step > urgent.step]
     worst = max((row for row in after if row.level < urgent.level), key=lambda row: (-row.level, row.step))
     named = Named("Priority", worst.position, (id_of(urgent), id_of(worst)), ("a#1",))
-    return Mutant(run.changed(_without(leave)), named)
+    return Mutant(run.changed(without(leave)), named)
 
 
 def ordered_out_of_nowhere(run: SampleRun) -> Mutant:
     """The orderer gives a position to a message that it never received."""
     row = _delivery(run, "a", PLACE)
     there = next(other for other in run.rows if _enters(other) and id_of(other) == id_of(row))
-    return Mutant(run.changed(_without(there)), Named("Priority", PLACE, (id_of(row),), ("a#1",)))
-
-
-def member_left(run: SampleRun) -> SampleRun:
-    """Not a mutant: d stops near the end of view 1, and the others go on in view 2 without it."""
-
-    def change(rows: list[Row]) -> list[Row]:
-        installed: set[str] = set()
-        changed = []
-        for row in rows:
-            if row.event == DELIVERED and row.position >= PLACE and row.member != "d":
-                if row.member not in installed:
-                    installed.add(row.member)
-                    changed.append(_view_row(row, 2, "a#1,b#1,c#1"))
-                changed.append(row._replace(view=2))
-            elif row.event != DELIVERED or row.position < PLACE - 3 or row.member != "d":
-                changed.append(row)
-        return changed
-
-    return run.changed(change)
+    return Mutant(run.changed(without(there)), Named("Priority", PLACE, (id_of(row),), ("a#1",)))
 
 
 ANY_POLICY = (
@@ -209,25 +187,19 @@ def _with_message(row: Row, of: Row) -> Row:
     )
 
 
-def _view_row(row: Row, view: int, members: str) -> Row:
-    return row._replace(
-        view=view, event=VIEW, peer=members, sender="", level=0, first=0, count=0, priorities=b""
-    )
-
-
-def _without(*gone: Row) -> Callable[[list[Row]], list[Row]]:
+def without(*gone: Row) -> Callable[[list[Row]], list[Row]]:
     return lambda rows: [row for row in rows if row not in gone]
 
 
-def _replacing(old: Row, new: Row) -> Callable[[list[Row]], list[Row]]:
+def replacing(old: Row, new: Row) -> Callable[[list[Row]], list[Row]]:
     return lambda rows: [new if row == old else row for row in rows]
 
 
-def _inserting_after(there: Row, new: Row) -> Callable[[list[Row]], list[Row]]:
+def inserting_after(there: Row, new: Row) -> Callable[[list[Row]], list[Row]]:
     return lambda rows: [copy for row in rows for copy in ((row, new) if row == there else (row,))]
 
 
-def _exchanging_in_order(one: Row, other: Row) -> Callable[[list[Row]], list[Row]]:
+def exchanging_in_order(one: Row, other: Row) -> Callable[[list[Row]], list[Row]]:
     """Exchange the places of two messages, in what the orderer sends and at every member."""
 
     def change(row: Row) -> Row:

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from pipeline.sample_runs import play
-from priocast.pipeline.evidence import Census
+from priocast.pipeline.ledger import Census
 from priocast.pipeline.outcome import Outcome
 from priocast.pipeline.sources import Run
 from priocast.pipeline.tables.delivery_time import DeliveryTime
 from priocast.pipeline.tables.inversions import Inversions
+from priocast.pipeline.tables.membership import Attendance, Lane, Origin, ViewRecord
 from priocast.pipeline.tables.queue_depth import QueueDepth
 from priocast.pipeline.tables.throughput import Throughput
 from priocast.pipeline.verdicts import Verdict, Violation
@@ -17,7 +18,7 @@ _SHARES = (0.0, 0.5, 0.99, 1.0)
 
 
 def verdict(run: str, violations: int = 0, promised: bool = True) -> Verdict:
-    example = Violation(1, 7, ("a#1/0/3",), ("b#1",), f"b#1 did it {WICKED}")
+    example = Violation(1, "a#1", 7, ("a#1/0/3",), ("b#1",), f"b#1 did it {WICKED}")
     return Verdict(
         run=run,
         property="Total order",
@@ -47,10 +48,43 @@ def delivery_time(run: str, priority: int, scale_ms: float) -> DeliveryTime:
     )
 
 
+def views(run: str) -> list[ViewRecord]:
+    """Member c crashed, and d came."""
+    founded = Origin("", ("a#1", "b#1", "c#1"))
+    went_on = Origin("1@a#1", ("a#1", "b#1"))
+    return [
+        ViewRecord(run, "1@a#1", founded.processes, "a#1", "founded", 0.0, 0.01, (founded,), 1700, None),
+        ViewRecord(
+            run,
+            "2@a#1",
+            ("a#1", "b#1", "d#1"),
+            "a#1",
+            f"crashed {WICKED}",
+            1.2,
+            1.25,
+            (Origin("", ("d#1",)), went_on),
+            90,
+            41.5,
+        ),
+    ]
+
+
+def lanes(run: str) -> list[Lane]:
+    both = (Attendance("1@a#1", 0.0, 1.2), Attendance("2@a#1", 1.2, 2.0))
+    return [
+        Lane(run, "a#1", both, (), 2.0, None),
+        Lane(run, "b#1", both, (), 1.9, "left"),
+        Lane(run, "c#1", both[:1], (), 0.9, ""),
+        Lane(run, "d#1", both[1:], (1.4,), 2.0, None),
+    ]
+
+
 def outcome(*runs: str, violations: int = 0) -> Outcome:
     return Outcome(
         runs=tuple(Run(Path("runs") / run, play(run=run, ticks=1).manifest, (), 5000) for run in runs),
-        census=tuple(Census(run, level, 10, 10, 40, 10, 0, 0, 0, 0) for run in runs for level in (32, 224)),
+        census=tuple(
+            Census(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0) for run in runs for level in (32, 224)
+        ),
         verdicts=tuple(verdict(run, violations) for run in runs),
         delivery_times=tuple(
             delivery_time(run, level, 900.0 / (level + 1)) for run in runs for level in (224, 32)
@@ -58,4 +92,6 @@ def outcome(*runs: str, violations: int = 0) -> Outcome:
         throughputs=tuple(Throughput(run, "b#1", 812.4, 0.1, (700.0, 900.0)) for run in runs),
         queue_depths=tuple(QueueDepth(run, "a#1", 0.1, (3, 90)) for run in runs),
         inversions=tuple(Inversions(run, 224, 10, 4) for run in runs),
+        views=tuple(record for run in runs for record in views(run)),
+        lanes=tuple(lane for run in runs for lane in lanes(run)),
     )

@@ -7,7 +7,7 @@ clock is virtual, the dice are seeded.
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from pathlib import Path
@@ -58,6 +58,7 @@ class SampleRun:
         return replace(self, rows=rows)
 
     def write(self, parent: Path) -> Path:
+        """Write it as members do: each its own segments, more than one."""
         directory = parent / self.manifest.run
         write_manifest(directory, self.manifest)
         for member in sorted({row.member for row in self.rows}):
@@ -65,6 +66,13 @@ class SampleRun:
             for number, part in enumerate((rows[: len(rows) // 2], rows[len(rows) // 2 :])):
                 if part:
                     write_segment(directory, f"{member}-1-{number:06}", part)
+        return directory
+
+    def write_whole(self, parent: Path) -> Path:
+        """Write it as one segment: where there are many small runs, to open files takes the most time."""
+        directory = parent / self.manifest.run
+        write_manifest(directory, self.manifest)
+        write_segment(directory, "all-1-000000", self.rows)
         return directory
 
 
@@ -90,9 +98,11 @@ class _Play:
         self.now = 0
         self.position = 0
         processes = tuple(ProcessId(name) for name in names)
+        self.view = View(1, processes)
         self.members = [_Member(me, Recorder(me, self.rows.append)) for me in processes]
         for member in self.members:
-            member.recorder.view(View(1, processes), 0, self.now)
+            member.recorder.installed(self.view)
+            member.recorder.view(self.view, processes[0], 0, "founded", self.now)
 
     def broadcast(self, member: _Member, count_max: int) -> None:
         count = self.dice.randint(1, count_max)
@@ -133,7 +143,7 @@ class _Play:
             member.recorder.received(packet, orderer.me, self.now, 0)
             position = self.position
             for batch in batches:
-                member.waiting.append(Stretch(position, batch))
+                member.waiting.append(Stretch(self.view.id, position, batch))
                 position += batch.count
         self.position += count_max - left
 
@@ -177,16 +187,33 @@ def play(
         playing.order(2 * batch_max)
         for member in playing.members:
             playing.consume(member, max(1, batch_max - 1))
-    manifest = Manifest(
+    return SampleRun(
+        manifest_of(run, names, seed, prioritised=prioritised, starvation=starvation), playing.rows
+    )
+
+
+def manifest_of(
+    run: str,
+    names: Sequence[str],
+    seed: int,
+    prioritised: bool = True,
+    starvation: str = "none",
+    policy: str = "primary",
+    delivery: str = "agreed",
+    clock: str = "virtual",
+) -> Manifest:
+    """What a run of a sequencer is."""
+    return Manifest(
         run=run,
         group="sample",
         order="sequencer-ub",
         prioritised=prioritised,
         starvation=starvation,
-        orderer=names[0],
+        orders="coordinator",
         members=list(names),
-        clock="virtual",
+        policy=policy,
+        delivery=delivery,
+        clock=clock,
         seed=seed,
         versions={"priocast": "0.1.0"},
     )
-    return SampleRun(manifest, playing.rows)

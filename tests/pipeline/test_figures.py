@@ -1,12 +1,14 @@
 """Figures can be drawn of anything that the tables can hold, and take the colour of the page."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import pytest
 from matplotlib.figure import Figure
 
-from pipeline.outcomes import delivery_time, outcome
+from pipeline.outcomes import delivery_time, lanes, outcome
 from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
+from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
 from priocast.pipeline.figures.style import (
     INK,
@@ -15,6 +17,7 @@ from priocast.pipeline.figures.style import (
     render_png,
     render_svg,
 )
+from priocast.pipeline.tables.queue_depth import QueueDepth
 
 TWO = outcome("plain", "prioritised")
 FIGURES = {
@@ -22,6 +25,7 @@ FIGURES = {
     "p99": lambda: draw_p99(TWO.delivery_times),
     "throughput": lambda: draw_throughput(TWO.throughputs),
     "queue depth": lambda: draw_queue_depth(TWO.queue_depths),
+    "membership": lambda: draw_membership(TWO.lanes),
 }
 
 
@@ -57,3 +61,29 @@ def test_runs_and_priorities_keep_their_colours() -> None:
     colours = colours_of_priorities([224, 32, 96])
     assert len(set(colours.values())) == 3
     assert colours_of_priorities(range(256)).keys() == set(range(256))
+
+
+def test_membership_shows_every_view_and_every_end() -> None:
+    (axes,) = draw_membership(lanes("run")).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a#1", "b#1", "c#1", "d#1"]
+    assert len(axes.patches) == 6
+    assert len({patch.get_facecolor() for patch in axes.patches}) == 2
+    assert [text.get_text() for text in axes.texts] == ["1", "2", "1", "2", "1", "2"]
+    marks = [line.get_marker() for line in axes.lines]
+    assert marks == ["s", "X", "^"]
+
+
+def test_membership_of_runs_with_one_view_is_not_drawn() -> None:
+    still = replace(lanes("still")[0], attendances=lanes("still")[0].attendances[:1])
+    assert lanes_of_changing_runs([still, *lanes("changing")]) == lanes("changing")
+
+
+def test_run_that_took_no_time_can_be_drawn() -> None:
+    lane = replace(lanes("run")[0], attendances=(), end_s=0.0)
+    assert render_svg(draw_membership([lane]))
+
+
+def test_queues_of_two_lives_of_a_member_are_told_apart() -> None:
+    depths = [QueueDepth("run", process, 0.1, (1, 2)) for process in ("a#1", "b#1", "a#2")]
+    (axes,) = draw_queue_depth(depths).axes
+    assert [line.get_label() for line in axes.lines] == ["run (at a#1)", "run (at b)", "run (at a#2)"]

@@ -54,6 +54,15 @@ def test_violations_are_listed_and_escaped() -> None:
     assert "&lt;script&gt;alert(&#x27;&amp;&#x27;)&lt;/script&gt;" in page
 
 
+def test_views_are_listed_with_where_their_members_came_from() -> None:
+    page = render_page(outcome("one"), Path("runs"))
+    assert "2@a#1" in page
+    assert "<div>joined: d#1</div><div>1@a#1: a#1, b#1</div>" in page
+    assert "1.200 - 1.250" in page
+    assert "41.5" in page
+    assert "Who was in which view when" in page
+
+
 def test_report_is_written_whole_and_replaces_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "report.html"
     assert write_report(outcome("one"), Path("runs"), path) == path

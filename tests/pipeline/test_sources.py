@@ -3,15 +3,17 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from pipeline.sample_runs import play
+from pipeline.living_groups import LivingGroup
+from pipeline.sample_runs import SampleRun, play
 from priocast.core.errors import ForeignTrace, InvalidInput, InvalidOption, PriocastError, UnreadableTrace
 from priocast.core.identity import MessageId, ProcessId
-from priocast.pipeline.sources import message_id, messages, open_runs, read_events, views
+from priocast.pipeline.sources import message_id, messages, open_runs, read_events
 
 
 def test_runs_below_a_directory_are_found_by_name(tmp_path: Path) -> None:
@@ -56,10 +58,14 @@ def test_batches_are_exploded_into_messages(spark: SparkSession, tmp_path: Path,
 
 
 @pytest.mark.spark
-def test_views_list_their_members(spark: SparkSession, tmp_path: Path) -> None:
-    play(ticks=2, names=("a", "b")).write(tmp_path)
-    (view,) = views(read_events(spark, open_runs(tmp_path))).collect()
-    assert (view["view"], view["first_position"], view["members"]) == (1, 0, ["a#1", "b#1"])
+@pytest.mark.parametrize(("delivery", "safe"), [("agreed", {True, False}), ("safe", {True})])
+def test_what_a_run_delivers_safely_is_safe(
+    spark: SparkSession, tmp_path: Path, delivery: str, safe: set[bool]
+) -> None:
+    run = LivingGroup(safe_share=0.5).work(3).done()
+    SampleRun(msgspec.structs.replace(run.manifest, delivery=delivery), run.rows).write(tmp_path)
+    events = read_events(spark, open_runs(tmp_path)).where("event = 'delivered'")
+    assert {row["safe"] for row in events.collect()} == safe
 
 
 def test_missing_manifest_is_said(tmp_path: Path) -> None:

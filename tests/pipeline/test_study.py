@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline import living_runs
 from pipeline.mutants import delivery_dropped
 from pipeline.sample_runs import play
 from priocast.core.errors import UnreadableTrace
 from priocast.pipeline import study_runs, verify_runs
+from priocast.pipeline.figures.gallery import write_figures
 
 pytestmark = pytest.mark.spark
 
@@ -20,20 +22,33 @@ def test_study_judges_measures_and_reports(spark: SparkSession, tmp_path: Path) 
     outcome = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html", progress=lines.append)
     assert outcome.broken == ()
     assert outcome.report == tmp_path / "report.html"
-    assert "All 9 promises were kept." in outcome.report.read_text()
+    assert "All 11 promises were kept." in outcome.report.read_text()
     assert {time.run for time in outcome.delivery_times} == {"plain", "strict"}
     assert [throughput.run for throughput in outcome.throughputs] == ["plain", "strict"]
     assert [depth.process for depth in outcome.queue_depths] == ["a#1", "a#1"]
     assert sum(of.overtaken for of in outcome.inversions if of.run == "strict") == 0
+    assert [(view.run, view.view) for view in outcome.views] == [("plain", "1@a#1"), ("strict", "1@a#1")]
     assert lines[0] == "starting Spark"
     assert "checked Agreement" in lines
+
+
+def test_study_of_a_group_that_changed(spark: SparkSession, tmp_path: Path) -> None:
+    living_runs.returned().named("returned").write(tmp_path / "runs")
+    living_runs.merged().named("merged").write(tmp_path / "runs")
+    outcome = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html")
+    assert outcome.broken == ()
+    page = (tmp_path / "report.html").read_text()
+    assert "a lane for each process" in page
+    assert "joined: d#2" in page
+    names = {path.name for path in write_figures(outcome, tmp_path / "figures")}
+    assert {"membership.svg", "membership.png"} <= names
 
 
 def test_run_without_messages_breaks_no_promise(spark: SparkSession, tmp_path: Path) -> None:
     play(ticks=0).write(tmp_path / "runs")
     outcome = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html")
     assert outcome.broken == ()
-    assert {verdict.examined for verdict in outcome.verdicts} == {0}
+    assert {verdict.examined for verdict in outcome.verdicts if verdict.property != "View synchrony"} == {0}
     assert outcome.delivery_times == ()
     assert outcome.inversions == ()
 

@@ -45,14 +45,14 @@ def check_all(group: Group) -> None:
 def check_integrity(journal: Journal) -> None:
     """Delivered at most once, and only if it was broadcast (xAMp, Px4 and Px5)."""
     broadcast = {
-        happened.payload: (happened.member, happened.priority)
+        happened.payload: (happened.member, happened.priority, happened.scope)
         for happened in journal
         if isinstance(happened, Broadcast)
     }
     payload_of: dict[MessageId, bytes] = {}
     seen: set[tuple[str, bytes]] = set()
     for member, _, message in _deliveries(journal):
-        if broadcast.get(message.payload) != (message.sender.name, message.priority):
+        if broadcast.get(message.payload) != (message.sender.name, message.priority, message.scope):
             raise Violation(INTEGRITY, f"{member} delivers {message}, which nobody broadcast")
         if (member, message.payload) in seen:
             raise Violation(INTEGRITY, f"{member} delivers {message} twice")
@@ -92,11 +92,11 @@ def check_priority_at_the_orderer(group: Group) -> None:
     rank = group.options.policy.rank
     waiting: dict[MessageId, int] = {}
     for happened in group.journal:
-        if not isinstance(happened, Sent | Received) or happened.member != orderer:
+        if not isinstance(happened, Sent | Received) or orderer is None or happened.member != orderer.name:
             continue
         if isinstance(happened, Received) and not _gives_places(happened.packet):
             for batch in _batches(happened.packet):
-                waiting.update(dict.fromkeys(_ids(batch), rank(batch.level, happened.now)))
+                waiting.update(dict.fromkeys(_ids(batch), rank(batch.urgency, happened.now)))
         elif isinstance(happened, Sent) and _gives_places(happened.packet):
             for batch in _batches(happened.packet):
                 for message in _ids(batch):
@@ -112,7 +112,7 @@ def check_window(group: Group) -> None:
     """
     options = group.options
     granted = options.window or WINDOW_FIRST
-    consumed = dict.fromkeys(group.members, 0)
+    consumed = dict.fromkeys(group.members, group.position)
     placed: list[tuple[int, int]] = []  # end and bytes of each batch that has a place
     for happened in group.journal:
         if isinstance(happened, Delivered):
@@ -134,6 +134,41 @@ def check_window(group: Group) -> None:
             raise Violation(
                 BOUNDED_WINDOW, f"{end - slowest} messages are ordered and not consumed; {granted} may be"
             )
+
+
+def check_waiting(group: Group) -> None:
+    """Who has more to order waits for somebody, and goes on when that one has consumed all it has."""
+    for link in group.links.values():
+        link.congested = False
+    for name, member in group.members.items():
+        group.turn(name)
+        protocol = member.protocol
+        waits_for, place = protocol.waiting_for(), protocol.position_next
+        if waits_for is None:
+            if orders(group, name) and protocol.waiting(group.now):
+                raise Violation(LIVENESS, f"{name} orders nothing more and waits for nobody")
+            continue
+        for _ in range(2):
+            _talk(group, name, waits_for.name)
+            group.consume(waits_for.name, len(group.journal))
+        _talk(group, name, waits_for.name)
+        if protocol.waiting_for() == waits_for and protocol.position_next == place:
+            raise Violation(LIVENESS, f"{name} waits for {waits_for.name}, which can do nothing about it")
+
+
+def orders(group: Group, name: str) -> bool:
+    """Whether a member decides the order."""
+    orderer = PROTOCOLS[group.order].orderer(group.view)
+    return orderer is not None and orderer.name == name
+
+
+def _talk(group: Group, one: str, other: str) -> None:
+    """Let two members hear all that they have said to each other."""
+    for source, target in ((one, other), (other, one)):
+        group.turn(source)
+        if source != target:
+            group.deliver(source, target, len(group.links[source, target].frames))
+    group.turn(one)
 
 
 def check_agreement_and_liveness(group: Group) -> None:

@@ -1,19 +1,19 @@
 """A whole group in one place, driven by hand: nothing happens unless a test says so.
 
-The members are the real ones, with the links replaced by perfect ones, so that a test decides only when a
-packet arrives and not what becomes of its frames. Whatever goes in and out of the protocols is in the
-`journal`, in the order in which it happened in the whole group.
+The members are the real ones for as long as one view lasts, with the links replaced by perfect ones, so that
+a test decides only when a packet arrives and not what becomes of its frames. Whatever goes in and out of the
+protocols is in the `journal`, in the order in which it happened in the whole group.
 """
 
-from collections import deque
 from typing import NamedTuple
 
+from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Message, Stretch
+from priocast.core.message import TO_ALL, Message, Scope
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
-from priocast.member import Member
+from support.stacks import OneView
 
 
 class Broadcast(NamedTuple):
@@ -22,6 +22,7 @@ class Broadcast(NamedTuple):
     member: str
     payload: bytes
     priority: int
+    scope: Scope = TO_ALL
 
 
 class Sent(NamedTuple):
@@ -68,62 +69,70 @@ class PerfectLink(FifoLink):
         return None
 
     def send(self, body: bytes, now: int) -> None:
-        self.frames.append(Frame(1, 0, 0, body))
+        self.frames.append(Frame(1, 1, 0, 0, body))
 
     def receive(self, frame: Frame, now: int) -> list[bytes]:
         return [frame.body]
 
 
-class Witness:
-    """Writes down what one member's protocol does."""
-
-    def __init__(self, member: str, journal: Journal) -> None:
-        self._member = member
-        self._journal = journal
-
-    def view(self, view: View, position: int, now: int) -> None:
-        pass
-
-    def broadcast(self, batch: Batch, now: int, backlog: int) -> None:
-        pass  # the journal has what the application said, not what the stack made of it
-
-    def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
-        self._journal.append(Sent(self._member, packet, to.name if to else None))
-
-    def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
-        self._journal.append(Received(self._member, packet, peer.name, now))
-
-    def delivered(self, stretch: Stretch, count: int, now: int, backlog: int) -> None:
-        for index in range(stretch.taken, stretch.taken + count):
-            place = stretch.position + index
-            self._journal.append(Delivered(self._member, place, stretch.message(index)))
-
-
 class Group:
-    """The members, the packets between them, and the time."""
+    """The members of one view, the packets between them, and the time.
 
-    def __init__(self, names: list[str], order: str, options: OrderingOptions) -> None:
+    `assemblers` are those of an earlier view, by name: a message's number goes on from there.
+    """
+
+    def __init__(
+        self,
+        names: list[str],
+        order: str,
+        options: OrderingOptions,
+        number: int = 1,
+        position: int = 0,
+        assemblers: dict[str, Assembler] | None = None,
+    ) -> None:
         self.now = 0
         self.order = order
         self.options = options
+        self.position = position
         self.journal: Journal = []
-        self.view = View(1, tuple(ProcessId(name) for name in names))
-        self.members: dict[str, Member] = {}
+        self.view = View(number, tuple(ProcessId(name) for name in names))
+        self.members: dict[str, OneView] = {}
         self.links: dict[tuple[str, str], PerfectLink] = {}
         for me in self.view.members:
-            member = Member(me, self.view, order, options, LinkOptions(), Witness(me.name, self.journal))
+            member = self._member(me, (assemblers or {}).get(me.name))
             for peer in member.links:
                 member.links[peer] = self.links[me.name, peer.name] = PerfectLink()
             self.members[me.name] = member
-            member.start(self.now)
 
-    def broadcast(self, name: str, priority: int, payloads: list[bytes]) -> int:
+    def _member(self, me: ProcessId, assembler: Assembler | None) -> OneView:
+        def sent(packet: Packet, to: ProcessId | None, now: int) -> None:
+            self.journal.append(Sent(me.name, packet, to.name if to else None))
+
+        def received(packet: Packet, peer: ProcessId | None, now: int) -> None:
+            assert peer is not None
+            self.journal.append(Received(me.name, packet, peer.name, now))
+
+        return OneView(
+            me,
+            self.view,
+            self.order,
+            self.options,
+            position=self.position,
+            assembler=assembler,
+            sent=sent,
+            received=received,
+        )
+
+    def broadcast(self, name: str, priority: int, payloads: list[bytes], scope: Scope = TO_ALL) -> int:
         """Let an application broadcast as many of these as there is room for."""
         member = self.members[name]
         accepted = payloads[: max(0, member.room(priority))]
         for payload in accepted:
-            self.journal.append(Broadcast(name, payload, priority))
-            member.broadcast(payload, priority)
+            self.journal.append(Broadcast(name, payload, priority, scope))
+            if scope == TO_ALL:
+                member.broadcast(payload, priority)
+            else:
+                member.broadcast_many([payload], priority, scope)
         return len(accepted)
 
     def turn(self, name: str) -> None:
@@ -132,7 +141,7 @@ class Group:
     def deliver(self, source: str, target: str, count: int = 1) -> int:
         """Let up to `count` packets arrive that are on their way from source to target."""
         frames = self.links[source, target].frames
-        arriving = deque(frames[:count])
+        arriving = frames[:count]
         del frames[:count]
         sender = self.members[source].me
         for frame in arriving:
@@ -144,9 +153,16 @@ class Group:
         member, left = self.members[name], count
         while left and (head := member.head()):
             taken = min(left, head.batch.count - head.taken)
+            for index in range(head.taken, head.taken + taken):
+                self.journal.append(Delivered(name, head.position + index, head.message(index)))
             member.consume(taken, self.now)
             left -= taken
         return count - left
+
+    def tell_held(self, source: str, target: str) -> None:
+        """Let a member know which packets to all another one holds; what all hold is forgotten."""
+        held, epoch = self.members[source].epoch.retention.held, self.members[target].epoch
+        epoch.retention.report(epoch.ranks[self.members[source].me], held)
 
     def settle(self, rounds_max: int) -> bool:
         """Let everything happen that can; return whether the group came to rest within so many rounds."""

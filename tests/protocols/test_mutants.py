@@ -23,6 +23,7 @@ from priocast.core.guarantees import (
     PRIORITY,
     TOTAL_ORDER,
 )
+from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, OrderingOptions
@@ -30,7 +31,7 @@ from priocast.core.starvation import Ageing, Starvation, Strict
 from priocast.protocols import sequencer_ub
 from priocast.protocols.sequencer_ub import SequencerUb
 from protocols.guarantees import Violation
-from protocols.schedules import MILLISECOND, Case, cases, check
+from protocols.schedules import MILLISECOND, Case, cases, check, check_waiting_in
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 STRICT: tuple[bool, Starvation] = (True, Strict())
@@ -61,8 +62,7 @@ def only_the_sequencer_ignores_priorities(patch: pytest.MonkeyPatch) -> None:
 
 def the_plain_twin_honours_priorities(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OrderingOptions, "policy", property(lambda _: Strict()))
-    original = Assembler.__init__
-    patch.setattr(Assembler, "__init__", lambda self, me, _: original(self, me, True))
+    patch.setattr(Assembler, "_prioritised", property(lambda _: True, lambda *_: None), raising=False)
 
 
 def ageing_runs_backwards(patch: pytest.MonkeyPatch) -> None:
@@ -95,7 +95,7 @@ def receipt_counts_as_consumption(patch: pytest.MonkeyPatch) -> None:
 
     def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
         original(self, sender, ordered)
-        self.send(self._sequencer, sequencer_ub.Consumed(self._position_next, self._granted))
+        self.send(self._sequencer, sequencer_ub.Consumed(self.position_next, self._granted))
 
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
     patch.setattr(SequencerUb, "on_consumed", lambda *_: None)
@@ -140,8 +140,7 @@ def batches_are_numbered_instead_of_messages(patch: pytest.MonkeyPatch) -> None:
 
 def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> None:
     def on_broadcast(self: SequencerUb, event: Broadcast, now: int) -> None:
-        self.queue_ordered(self._position_next, event.batch)
-        self._position_next += event.batch.count
+        self.queue_ordered(self.position_next, event.batch)
         self._window.queued(event.batch.count, held=False)
         original(self, event, now)
 
@@ -150,8 +149,7 @@ def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> Non
             if batch.sender == self.me:
                 self._unordered.placed(batch)
             else:
-                self.queue_ordered(self._position_next, batch)
-                self._position_next += batch.count
+                self.queue_ordered(self.position_next, batch)
                 self._window.queued(batch.count, held=False)
 
     original = SequencerUb.on_broadcast
@@ -206,6 +204,21 @@ def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
 
 
+def the_sequencer_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(sequencer_ub._Room, "held_by", lambda *_: None)
+
+
+def the_sequencer_waits_for_the_fastest(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is waited for too long is put out: it must not be somebody who is ahead of the others."""
+
+    def held_by(self: sequencer_ub._Room, level: int) -> ProcessId | None:
+        slowest = original(self, level)
+        return slowest and max(self._consumed, key=lambda member: self._consumed[member])
+
+    original = sequencer_ub._Room.held_by
+    patch.setattr(sequencer_ub._Room, "held_by", held_by)
+
+
 MUTANTS: list[tuple[Patch, tuple[bool, Starvation], str]] = [
     (last_in_first_out_among_equals, STRICT, FIFO_AMONG_EQUALS),
     (last_in_first_out_among_equals, PLAIN, FIFO_AMONG_EQUALS),
@@ -238,6 +251,25 @@ def _broken_guarantee(case: Case) -> str:
     except AssertionError:
         return "our own fault"
     return ""
+
+
+def _names_nobody_to_wait_for(case: Case) -> bool:
+    try:
+        check_waiting_in(case)
+    except Violation as violation:
+        return violation.guarantee == LIVENESS
+    return False
+
+
+@pytest.mark.parametrize("mutate", [the_sequencer_waits_for_nobody, the_sequencer_waits_for_the_fastest])
+def test_the_property_of_waiting_finds_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch)
+    find(
+        cases("sequencer-ub", *STRICT),
+        _names_nobody_to_wait_for,
+        settings=settings(max_examples=10_000, database=None, phases=[Phase.generate]),
+        random=Random(0),
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from priocast.core.errors import UnknownProtocol
 from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
 from priocast.protocols import PROTOCOLS, find_protocol
 from protocols.harness import Delivered
-from protocols.schedules import MILLISECOND, Case, cases, check, play
+from protocols.schedules import MILLISECOND, Case, cases, check, check_waiting_in, play
 
 TWINS: dict[str, tuple[bool, Starvation]] = {
     "plain": (False, Strict()),
@@ -32,6 +32,18 @@ def test_every_guarantee_holds_whatever_the_schedule(order: str, twin: tuple[boo
     @given(cases(order, *twin))
     def holds(case: Case) -> None:
         check(case)
+
+    holds()
+
+
+@pytest.mark.parametrize("order", PROTOCOLS)
+def test_whoever_is_waited_for_can_end_the_wait(order: str, twin: tuple[bool, Starvation]) -> None:
+    """Whom a member waits for may be put out for it: it must be somebody whose consumption would help."""
+
+    @settings(max_examples=200)
+    @given(cases(order, *twin))
+    def holds(case: Case) -> None:
+        check_waiting_in(case)
 
     holds()
 

@@ -63,7 +63,8 @@ class ScriptRunner:
             **{name: int(value) for name, value in given.items()},
         )
         self._group = Group(names, order, options)
-        return [f"{order}; {PROTOCOLS[order].orderer(self.group.view) or 'nobody'} orders"]
+        orderer = PROTOCOLS[order].orderer(self.group.view)
+        return [f"{order}; {orderer.name if orderer else 'nobody'} orders"]
 
     def do_broadcast(self, name: str, level: str, *payloads: str) -> list[str]:
         accepted = self.group.broadcast(name, parse_priority(level), [word.encode() for word in payloads])

@@ -29,8 +29,8 @@ from priocast.protocols.sequencer_ub import Consumed, Ordered, SequencerUb, Subm
 VIEW = View(1, (A, B, C))
 
 
-def _member(me: ProcessId, **options: int) -> SequencerUb:
-    return SequencerUb(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
+def _member(me: ProcessId, position: int = 0, **options: int) -> SequencerUb:
+    return SequencerUb(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
 
 
 def _hear(member: SequencerUb, sender: ProcessId, packet: Packet) -> list[Output]:
@@ -73,6 +73,13 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match="where number 2 of that level is next"):
             _hear(sequencer, C, Submit((batch_of(1, sender=C, first=first),)))
 
+    def test_any_number_may_be_the_first_of_a_sender_and_level_and_the_next_ones_follow_it(self) -> None:
+        sequencer = _member(A)
+        _hear(sequencer, C, Submit((batch_of(2, sender=C, first=70), batch_of(1, 5, sender=C, first=9))))
+        _hear(sequencer, C, Submit((batch_of(1, sender=C, first=72), batch_of(1, 5, sender=C, first=10))))
+        with pytest.raises(PeerFault, match="where number 73 of that level is next"):
+            _hear(sequencer, C, Submit((batch_of(1, sender=C, first=71),)))
+
     def test_more_than_there_is_credit_for(self) -> None:
         sequencer = _member(A, submit_max=4, window=1)
         _hear(sequencer, C, Submit((batch_of(4, sender=C),)))
@@ -106,6 +113,17 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match=f"b#1 reports {total} messages consumed, which cannot be"):
             _hear(sequencer, B, Consumed(total, 16))
 
+    def test_an_order_of_an_earlier_view(self) -> None:
+        with pytest.raises(PeerFault, match="a#1 orders position 0; expected 40 from a#1"):
+            _hear(_member(B, position=40), A, Ordered(0, (batch_of(1),)))
+
+    def test_positions_taken_for_consumption(self) -> None:
+        sequencer = _member(A, position=40)
+        _hear(sequencer, B, Submit((batch_of(3, sender=B),)))
+        assert _ordered_by(sequencer)
+        with pytest.raises(PeerFault, match="b#1 reports 43 messages consumed, which cannot be"):
+            _hear(sequencer, B, Consumed(43, 16))
+
     def test_consumption_before_anything_is_ordered(self) -> None:
         # Found by reading: any number was believed, and the window was open that far.
         with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed, which cannot be"):
@@ -119,6 +137,12 @@ class TestReports:
         reports = [member.step(Consume(1), now=0) for _ in range(8)]
         sent = {taken + 1: outputs for taken, outputs in enumerate(reports) if outputs}
         assert sent == {taken: [Send(A, Consumed(taken, 8))] for taken in (2, 4, 6, 8)}
+
+    def test_consumption_is_counted_from_where_the_view_begins(self) -> None:
+        member = _member(B, position=1_000, window=8, window_bytes=100)
+        _hear(member, A, Ordered(1_000, (batch_of(1, size=60), batch_of(1, first=1, size=60))))
+        assert member.step(Consume(1), now=0) == [Send(A, Consumed(1, 8))], "a quarter of the bytes"
+        assert member.step(Consume(1), now=0) == [Send(A, Consumed(2, 8))]
 
     def test_a_window_larger_than_all_windows_is_not_believed(self) -> None:
         sequencer = _member(A, window=1, submit_max=100_000)
@@ -160,6 +184,83 @@ class TestFrames:
         sequencer.step(LinkBlocked(C), now=0)
         assert not _ordered_by(sequencer)
         assert sequencer.backlog == 1
+
+
+class TestViews:
+    def test_the_first_message_has_the_position_of_the_view(self) -> None:
+        sequencer, member = _member(A, position=40), _member(B, position=40)
+        _hear(sequencer, B, Submit((batch_of(2, sender=B),)))
+        _hear(sequencer, C, Submit((batch_of(1, sender=C),)))
+        (output,) = [output for output in sequencer.step(Turn(), now=0) if isinstance(output, SendAll)]
+        assert isinstance(output.packet, Ordered)
+        assert output.packet.position == 40
+        member.step(Broadcast(batch_of(2, sender=B)), now=0)
+        member.step(Turn(), now=0)
+        _hear(member, A, output.packet)
+        assert [stretch.position for stretch in member.unconsumed()] == [40, 42]
+        assert member.position_next == 43
+
+    def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
+        assert [packet.TO_ALL for packet in SequencerUb.PACKETS] == [False, True, False]
+        assert SequencerUb.orderer(VIEW) == A
+
+    def test_a_sender_keeps_what_it_submitted_until_it_has_a_place(self) -> None:
+        member = _member(B, submit_max=2)
+        member.step(Broadcast(batch_of(3, 5, sender=B)), now=0)
+        member.step(Broadcast(batch_of(1, 9, sender=B)), now=0)
+        member.step(Turn(), now=0)
+        _hear(member, A, Ordered(0, (batch_of(1, 9, sender=B),)))
+        assert [str(batch) for batch in member.unplaced()] == ["b#1/5/0+1", "b#1/5/1+2"]
+        assert [str(stretch.batch) for stretch in member.unconsumed()] == ["b#1/9/0+1"]
+
+    def test_the_sequencer_does_not_keep_what_others_submitted(self) -> None:
+        sequencer = _member(A)
+        _hear(sequencer, B, Submit((batch_of(3, sender=B),)))
+        assert sequencer.unplaced() == []
+
+
+class TestWhoIsWaitedFor:
+    def test_nobody_while_there_is_room_or_nothing_to_order(self) -> None:
+        sequencer = _member(A, window=2)
+        assert sequencer.waiting_for() is None
+        _hear(sequencer, B, Submit((batch_of(1, sender=B),)))
+        assert sequencer.waiting_for() is None
+
+    def test_the_member_that_has_granted_least(self) -> None:
+        sequencer = _member(A, window=2)
+        _hear(sequencer, B, Submit((batch_of(5, sender=B),)))
+        _ordered_by(sequencer)
+        for member in (A, B):
+            _hear(sequencer, member, Consumed(2, 2))
+        assert sequencer.waiting_for() == C
+        _hear(sequencer, C, Consumed(1, 2))
+        assert sequencer.waiting_for() is None
+        (batch,) = _ordered_by(sequencer)
+        assert (batch.first, batch.count) == (2, 1)
+        assert sequencer.waiting_for() == C
+
+    def test_the_member_that_has_consumed_least_if_bytes_are_short(self) -> None:
+        sequencer = _member(A, window=100, window_bytes=10)
+        _hear(sequencer, B, Submit((batch_of(1, sender=B), batch_of(1, 7, sender=B))))
+        _ordered_by(sequencer)
+        for member in (A, C):
+            _hear(sequencer, member, Consumed(1, 100))
+        assert sequencer.waiting_for() == B
+
+    def test_members_are_told_for_whom_the_order_waits(self) -> None:
+        sequencer = _member(A, window=2)
+        _hear(sequencer, B, Submit((batch_of(5, sender=B),)))
+        (output,) = [output for output in sequencer.step(Turn(), now=0) if isinstance(output, SendAll)]
+        assert isinstance(output.packet, Ordered)
+        assert output.packet.held_by == "a"
+
+    def test_what_waits_is_told_where_it_waits(self) -> None:
+        sequencer, member = _member(A), _member(B, submit_max=1)
+        _hear(sequencer, B, Submit((batch_of(3, 7, sender=B),)))
+        assert sequencer.waiting(now=9) == [(7, 3, 9)]
+        member.step(Broadcast(batch_of(3, 7, sender=B)), now=4)
+        member.step(Turn(), now=5)
+        assert member.waiting(now=9) == [(7, 2, 5)]
 
 
 def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:

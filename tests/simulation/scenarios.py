@@ -1,15 +1,21 @@
 """Scenarios written by hand, and what the tests measure in a run."""
 
 from collections import defaultdict
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import msgspec
 
 from priocast.core.protocol import OrderingOptions
-from priocast.simulation.scenario import FaultOptions, NetworkOptions, Scenario, WorkloadOptions
+from priocast.membership.options import MembershipOptions
+from priocast.simulation.faults import FaultOptions
+from priocast.simulation.scenario import NetworkOptions, Scenario, WorkloadOptions
 from priocast.simulation.simulator import Run, run_scenario
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, Row
 
 MILLISECOND = 1_000_000
 HIGH, LOW = 1, 0
+#: By then a group of the default membership has been founded.
+FOUNDED_US = 50_000
 
 
 def group(
@@ -23,17 +29,29 @@ def group(
     network: NetworkOptions | None = None,
     faults: FaultOptions | None = None,
     seed: int = 1,
+    life: dict[str, Any] | None = None,
+    load: dict[str, Any] | None = None,
 ) -> Scenario:
-    """A group of members that are alike, on a network that does no harm unless told."""
+    """A group of members that are alike, on a network that does no harm unless told.
+
+    `life` has what differs from a primary group with a failure timeout of 100 ms, `load` what else there is to
+    say about the workload.
+    """
+    size = len(messages)
+    workload = WorkloadOptions(
+        messages=messages,
+        rate_per_second=(rate_per_second,) * size,
+        consume_us=(consume_us,) * size,
+        start_us=(0,) * size,
+        broadcast_from_us=FOUNDED_US,
+        burst=burst,
+        priorities=priorities,
+    )
+    membership = MembershipOptions(founders=size, heartbeat_ms=20, failure_ms=100, slow_ms=60_000)
     return Scenario(
         seed=seed,
-        workload=WorkloadOptions(
-            messages=messages,
-            rate_per_second=(rate_per_second,) * len(messages),
-            consume_us=(consume_us,) * len(messages),
-            burst=burst,
-            priorities=priorities,
-        ),
+        workload=msgspec.structs.replace(workload, **(load or {})),
+        membership=msgspec.structs.replace(membership, **(life or {})),
         ordering=ordering or OrderingOptions(),
         network=network or NetworkOptions(latency_us=10),
         faults=faults or FaultOptions(),
@@ -42,8 +60,28 @@ def group(
 
 def run_without_violation(scenario: Scenario) -> Run:
     run = run_scenario(scenario)
-    assert not run.violations
+    assert [str(violation) for violation in run.violations] == []
     return run
+
+
+def views_of(run: Run, process: str) -> list[str]:
+    """The views that a life was told of, as number and members: `2:b#1,c#1`."""
+    return [f"{row.view}:{row.peer}" for row in told(run, process)]
+
+
+def told(run: Run, process: str) -> list[Row]:
+    """The rows in which a life was told of views."""
+    return [row for row in run.rows if row.event == VIEW and f"{row.member}#{row.incarnation}" == process]
+
+
+def delivered_by(run: Run, process: str) -> list[str]:
+    """The messages that a life delivered, in its order."""
+    return [
+        f"{row.sender}#{row.sender_incarnation}/{row.level}/{number}"
+        for row in run.rows
+        if row.event == DELIVERED and f"{row.member}#{row.incarnation}" == process
+        for number in range(row.first, row.first + row.count)
+    ]
 
 
 def waits_ms(run: Run) -> dict[int, list[float]]:

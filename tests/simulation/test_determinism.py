@@ -11,7 +11,7 @@ from priocast.simulation.draw import draw
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import run_swarm
 
-SEEDS = "0:40"
+SEEDS = "0:16"
 PROGRAM = """
 import sys
 from pathlib import Path
@@ -32,7 +32,7 @@ def hashes(directory: Path, hash_seed: str) -> list[str]:
 @pytest.mark.processes
 def test_two_processes_agree_on_every_hash(tmp_path: Path) -> None:
     first, second = hashes(tmp_path, "1"), hashes(tmp_path, "4242")
-    assert len(first) == 40 and len(set(first)) == 40
+    assert len(first) == 16 and len(set(first)) == 16
     assert first == second
 
 

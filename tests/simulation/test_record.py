@@ -16,8 +16,10 @@ def test_run_directory_holds_every_row(tmp_path: Path) -> None:
     write_run(run, tmp_path / "run")
     assert find_runs(tmp_path) == [tmp_path / "run"]
     manifest = read_manifest(tmp_path / "run")
-    assert (manifest.seed, manifest.clock, manifest.orderer) == (17, "virtual", "a")
-    assert manifest.members == list(run.scenario.members)
+    assert (manifest.seed, manifest.clock, manifest.orders) == (17, "virtual", "coordinator")
+    assert manifest.members == list(run.scenario.members)[: run.scenario.membership.founders]
+    assert manifest.policy == run.scenario.membership.policy
+    assert manifest.delivery == run.scenario.membership.delivery
     assert manifest.starvation == str(run.scenario.ordering.starvation)
     assert manifest.options["faults.loss_percent"] == run.scenario.faults.loss_percent
     assert manifest.labels["digest"] == run.digest
@@ -26,4 +28,4 @@ def test_run_directory_holds_every_row(tmp_path: Path) -> None:
         for path in segments(tmp_path / "run")
         for record in parquet.read_table(path).to_pylist()
     ]
-    assert rows == sorted(run.rows, key=lambda row: (row.member, row.step))
+    assert rows == sorted(run.rows, key=lambda row: (row.member, row.incarnation, row.step))

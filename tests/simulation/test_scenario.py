@@ -8,8 +8,18 @@ import pytest
 from priocast.core.errors import InvalidOption
 from priocast.protocols import PROTOCOLS
 from priocast.simulation.dice import exponential, log_uniform
-from priocast.simulation.draw import draw
-from priocast.simulation.scenario import LOSS_PERCENT_MAX, Cut, FaultOptions, Pause
+from priocast.simulation.draw import Choice, draw
+from priocast.simulation.faults import (
+    LOSS_PERCENT_MAX,
+    Crash,
+    Cut,
+    CutKind,
+    FaultOptions,
+    Leave,
+    OrderChange,
+    Pause,
+    Stall,
+)
 from simulation.scenarios import group
 
 
@@ -18,11 +28,14 @@ def test_every_fault_heals() -> None:
         faults = draw(seed).faults
         assert 0 <= faults.loss_percent <= LOSS_PERCENT_MAX
         assert all(outage.until_us <= faults.healed_at_us for outage in faults.outages)
+        assert all(
+            crash.at_us + (crash.back_after_us or 0) <= faults.healed_at_us for crash in faults.crashes
+        )
 
 
 def test_draws_differ_and_reach_the_edges() -> None:
     scenarios = [draw(seed) for seed in range(300)]
-    assert {len(scenario.members) for scenario in scenarios} == {1, 2, 3, 4, 5}
+    assert {len(scenario.members) for scenario in scenarios} == {1, 2, 3, 4, 5, 6, 7}
     assert {scenario.network.latency_shape for scenario in scenarios} == {
         "constant",
         "uniform",
@@ -31,11 +44,27 @@ def test_draws_differ_and_reach_the_edges() -> None:
     assert any(0 in scenario.workload.messages for scenario in scenarios), "some members are silent"
     assert any(scenario.ordering.window is None for scenario in scenarios)
     assert any(scenario.ordering.window == 1 for scenario in scenarios)
+    calm = [scenario for scenario in scenarios if not (scenario.faults.outages or scenario.faults.crashes)]
+    assert len(calm) > 60, "plain runs in one view are tested, too"
+
+
+def test_founders_of_a_primary_group_are_most_of_it() -> None:
+    """Otherwise those who come late could found another group, and there would be two."""
+    for seed in range(300):
+        scenario = draw(seed)
+        if scenario.membership.primary:
+            assert 2 * scenario.membership.founders > len(scenario.members)
 
 
 def test_order_replaces_nothing_else() -> None:
     for order in PROTOCOLS:
-        assert msgspec.structs.replace(draw(3), order=order) == draw(3, order)
+        assert msgspec.structs.replace(draw(3), order=order) == draw(3, Choice(order))
+
+
+def test_choice_of_the_group_is_kept() -> None:
+    for seed in range(30):
+        scenario = draw(seed, Choice(policy="partitionable", delivery="safe"))
+        assert (scenario.membership.policy, scenario.membership.delivery) == ("partitionable", "safe")
 
 
 def test_description_names_every_option() -> None:
@@ -43,21 +72,34 @@ def test_description_names_every_option() -> None:
         group((1, 2)),
         faults=FaultOptions(
             pauses=(Pause(member="a", from_us=5, for_us=10),),
-            cuts=(Cut(source="a", target="b", from_us=7, for_us=20),),
+            stalls=(Stall(member="b", from_us=6, for_us=10),),
+            cuts=(Cut(kind="one-way", members=("a", "b"), from_us=7, for_us=20),),
+            crashes=(
+                Crash(member="coordinator", at_us=8, back_after_us=9),
+                Crash(at_us=8, change_packets=3),
+            ),
+            leaves=(Leave(member="b", at_us=9),),
+            order_changes=(OrderChange(member="a", at_us=4, prioritised=False, starvation="none"),),
             healed_at_us=30,
         ),
     )
     lines = dict(line.split(maxsplit=1) for line in scenario.describe().splitlines())
     assert lines["members"] == "a b"
     assert lines["workload.messages"] == "1 2" and lines["workload.priorities"] == "1:1 0:1"
+    assert lines["membership.policy"] == "primary" and lines["membership.failure_ms"] == "100"
     assert lines["ordering.starvation"] == "none" and lines["ordering.window"] == "None"
-    assert lines["faults.pauses"] == "a@5+10us" and lines["faults.cuts"] == "a>b@7+20us"
+    assert lines["faults.pauses"] == "a@5+10us" and lines["faults.stalls"] == "b@6+10us"
+    assert lines["faults.cuts"] == "one-way:a-b@7+20us"
+    assert lines["faults.crashes"] == "coordinator@8us,back+9us anybody@8us+3packets"
+    assert lines["faults.leaves"] == "b@9us" and lines["faults.order_changes"] == "a@4us:plain/none"
     assert lines.keys() == {"members", *scenario.flat()}
 
 
 def test_scenario_that_cannot_be_is_refused() -> None:
     with pytest.raises(InvalidOption, match="lasts longer"):
         FaultOptions(pauses=(Pause(member="a", from_us=5, for_us=10),), healed_at_us=14)
+    with pytest.raises(InvalidOption, match="is not over at healed_at_us"):
+        FaultOptions(crashes=(Crash(member="a", at_us=5, back_after_us=10),), healed_at_us=14)
     with pytest.raises(InvalidOption, match="loss_percent is 31"):
         FaultOptions(loss_percent=31)
     scenario = group((1, 2))
@@ -65,6 +107,32 @@ def test_scenario_that_cannot_be_is_refused() -> None:
         msgspec.structs.replace(
             scenario, workload=msgspec.structs.replace(scenario.workload, consume_us=(1,))
         )
+
+
+EVERYBODY = ("a", "b", "c", "d", "e")
+
+
+@pytest.mark.parametrize(
+    ("kind", "members", "talking"),
+    [
+        ("halves", ("a", "b"), "ab ba cd dc ce ec de ed"),
+        ("isolated", ("a",), "bc cb bd db be eb cd dc ce ec de ed"),
+        ("ring", EVERYBODY, "ab ba bc cb cd dc de ed ea ae"),
+    ],
+)
+def test_cut_leaves_these_directions(kind: CutKind, members: tuple[str, ...], talking: str) -> None:
+    cut = Cut(kind=kind, members=members, from_us=0, for_us=1)
+    directions = {(one, other) for one in EVERYBODY for other in EVERYBODY if one != other}
+    left = directions - cut.blocked(members, EVERYBODY)
+    assert left == {(pair[0], pair[1]) for pair in talking.split()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "blocked"), [("one-way", {("a", "c")}), ("bridge", {("a", "c"), ("c", "a")})]
+)
+def test_cut_blocks_these_directions(kind: CutKind, blocked: set[tuple[str, str]]) -> None:
+    cut = Cut(kind=kind, members=("a", "b", "c"), from_us=0, for_us=1)
+    assert cut.blocked(cut.members, EVERYBODY) == blocked
 
 
 def test_exponential_has_its_mean_and_tail() -> None:

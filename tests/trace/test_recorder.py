@@ -1,17 +1,16 @@
-"""The recorder: a tiny run, row by row."""
+"""The recorder: what a member does, row by row."""
 
 import pytest
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Stretch, pack
-from priocast.core.protocol import OrderingOptions
+from priocast.core.message import Batch, Scope, Stretch, pack
+from priocast.core.protocol import Packet
 from priocast.core.view import View
-from priocast.links.fifo_link import LinkOptions
-from priocast.member import Member
 from priocast.trace.recorder import Recorder
-from priocast.trace.schema import Row
+from priocast.trace.schema import LEFT, Row
 
 A, B = ProcessId("a", 3), ProcessId("b", 4)
+ALONE, BOTH = View(9, (A,)), View(10, (B, A))
 COLUMNS = (
     "step",
     "time_ns",
@@ -27,13 +26,24 @@ COLUMNS = (
 )
 
 
-def _recorded(order: View, **options: object) -> tuple[Member, list[Row]]:
+class Submit(Packet, frozen=True, tag="submit"):
+    batches: tuple[Batch, ...]
+
+
+class Ordered(Packet, frozen=True, tag="ordered"):
+    position: int
+    batches: tuple[Batch, ...]
+
+
+class Report(Packet, frozen=True, tag="report"):
+    consumed: int
+
+
+def _recorder(view: View = ALONE) -> tuple[Recorder, list[Row]]:
     rows: list[Row] = []
     recorder = Recorder(A, rows.append)
-    ordering = OrderingOptions(**options)  # type: ignore[arg-type]
-    member = Member(A, order, "sequencer-ub", ordering, LinkOptions(), recorder)
-    member.start(now=1)
-    return member, rows
+    recorder.installed(view)
+    return recorder, rows
 
 
 def _cells(rows: list[Row]) -> list[tuple[object, ...]]:
@@ -41,14 +51,19 @@ def _cells(rows: list[Row]) -> list[tuple[object, ...]]:
 
 
 def test_the_rows_of_a_tiny_run() -> None:
-    member, rows = _recorded(View(9, (A,)), window=3)
-    member.broadcast_many([b"x", b"y"], 7)
-    member.broadcast(b"z", 200)
-    member.turn(now=2)
-    for count in (1, 1, 1):
-        member.consume(count, now=3)
+    recorder, rows = _recorder()
+    urgent, routine = pack(A, 200, 0, [b"z"]), pack(A, 7, 0, [b"x", b"y"])
+    recorder.view(ALONE, A, 0, "founded", now=1)
+    for backlog, batch in enumerate((urgent, routine)):
+        recorder.broadcast(batch, now=2, backlog=backlog)
+    recorder.sent(Submit((urgent, routine)), A, now=2, backlog=0)
+    recorder.received(Submit((urgent, routine)), A, now=2, backlog=0)
+    recorder.sent(Ordered(0, (urgent, routine)), None, now=2, backlog=0)
+    recorder.received(Ordered(0, (urgent, routine)), A, now=2, backlog=0)
+    recorder.delivered(Stretch(ALONE.id, 0, urgent), 1, now=3, backlog=0)
+    recorder.delivered(Stretch(ALONE.id, 1, routine), 1, now=3, backlog=0)
     assert _cells(rows) == [
-        (0, 1, "view", "", "a#3", "", 0, 0, 0, 0, 0),
+        (0, 1, "view", "founded", "a#3", "a", 0, 0, 0, 0, 0),
         (1, 2, "broadcast", "", "", "a", 200, 0, 1, -1, 0),
         (2, 2, "broadcast", "", "", "a", 7, 0, 2, -1, 1),
         (3, 2, "sent", "submit", "a", "a", 200, 0, 1, -1, 0),
@@ -61,43 +76,83 @@ def test_the_rows_of_a_tiny_run() -> None:
         (10, 2, "received", "ordered", "a", "a", 7, 0, 2, 1, 0),
         (11, 3, "delivered", "", "", "a", 200, 0, 1, 0, 0),
         (12, 3, "delivered", "", "", "a", 7, 0, 1, 1, 0),
-        (13, 3, "delivered", "", "", "a", 7, 1, 1, 2, 0),
     ]
-    assert {(row.member, row.incarnation, row.view) for row in rows} == {("a", 3, 9)}
-    assert {row.sender_incarnation for row in rows[1:]} == {3}
+    assert {(row.member, row.incarnation, row.view, row.coordinator) for row in rows} == {("a", 3, 9, "a#3")}
+    assert {row.sender_incarnation for row in rows} == {3}
 
 
 def test_packets_without_messages_leave_no_row() -> None:
-    member, rows = _recorded(View(1, (A,)), window=1)
-    member.broadcast(b"x", 0)
-    member.turn(now=0)
-    member.consume(1, now=0)
-    before = len(rows)
-    member.turn(now=0)  # the report of consumption
-    assert len(rows) == before
+    recorder, rows = _recorder()
+    recorder.sent(Report(5), B, now=1, backlog=0)
+    recorder.received(Report(5), B, now=1, backlog=0)
+    assert rows == []
 
 
-def test_a_view_lists_its_members_with_their_lives() -> None:
-    _, rows = _recorded(View(2, (A, B)))
-    assert rows[0].peer == "a#3,b#4"
+def test_a_view_lists_its_members_with_their_lives_and_who_orders() -> None:
+    recorder, rows = _recorder()
+    recorder.view(BOTH, B, 17, "joined", now=1)
+    recorder.view(BOTH, None, 17, "joined", now=1)
+    assert [(row.view, row.coordinator, row.peer, row.packet, row.position) for row in rows] == [
+        (10, "b#4", "b#4,a#3", "joined", 17)
+    ] * 2
+    assert [(row.sender, row.sender_incarnation) for row in rows] == [("b", 4), ("", 0)]
+
+
+def test_rows_carry_the_view_of_the_protocol_and_deliveries_their_own() -> None:
+    """The application consumes what was ordered in the view before, when the protocol has moved on."""
+    recorder, rows = _recorder(ALONE)
+    batch = pack(A, 0, 0, [b"1"])
+    recorder.broadcast(batch, now=1, backlog=0)
+    recorder.installed(BOTH)
+    recorder.broadcast(batch, now=2, backlog=0)
+    recorder.delivered(Stretch(ALONE.id, 5, batch), 1, now=3, backlog=0)
+    recorder.view(BOTH, B, 6, "joined", now=4)
+    recorder.delivered(Stretch(BOTH.id, 6, batch), 1, now=5, backlog=0)
+    assert [(row.event, row.view, row.coordinator) for row in rows] == [
+        ("broadcast", 9, "a#3"),
+        ("broadcast", 10, "b#4"),
+        ("delivered", 9, "a#3"),
+        ("view", 10, "b#4"),
+        ("delivered", 10, "b#4"),
+    ]
+
+
+def test_before_any_view_a_row_has_none() -> None:
+    rows: list[Row] = []
+    Recorder(A, rows.append).broadcast(pack(A, 0, 0, [b"1"]), now=1, backlog=0)
+    assert (rows[0].view, rows[0].coordinator) == (0, "")
+
+
+def test_a_state_and_an_end_are_recorded() -> None:
+    recorder, rows = _recorder(BOTH)
+    recorder.restored(BOTH, 40, 1000, now=1)
+    recorder.stopped(LEFT, now=2)
+    assert [(row.event, row.packet, row.view, row.position, row.bytes) for row in rows] == [
+        ("state", "", 10, 40, 1000),
+        ("stopped", "left", 10, -1, 0),
+    ]
+    assert {(row.sender, row.count) for row in rows} == {("", 0)}
 
 
 @pytest.mark.parametrize(("taken", "count"), [(0, 1), (1, 2), (3, 1)])
 def test_consuming_a_part_records_that_part(taken: int, count: int) -> None:
-    rows: list[Row] = []
-    batch = pack(B, 0, 50, [b"1", b"2", b"3", b"4"], bytes([1, 2, 3, 4]))
-    stretch = Stretch(100, batch)
+    recorder, rows = _recorder()
+    scope = Scope(safe=True, to=("a", "c"))
+    batch = pack(B, 0, 50, [b"1", b"2", b"3", b"4"], bytes([1, 2, 3, 4]), scope)
+    stretch = Stretch(ALONE.id, 100, batch)
     stretch.taken = taken
-    Recorder(A, rows.append).delivered(stretch, count, now=5, backlog=6)
+    recorder.delivered(stretch, count, now=5, backlog=6)
     (row,) = rows
     assert (row.first, row.count, row.position) == (50 + taken, count, 100 + taken)
     assert row.priorities == bytes([1, 2, 3, 4])[taken : taken + count]
     assert row.bytes == len(batch.block) * count // 4
     assert (row.sender, row.sender_incarnation, row.backlog) == ("b", 4, 6)
+    assert (row.safe, row.to) == (True, "a,c")
 
 
 def test_consuming_all_at_once_records_the_batch_as_it_came() -> None:
-    rows: list[Row] = []
+    recorder, rows = _recorder()
     batch = pack(B, 8, 0, [b"1", b"2"])
-    Recorder(A, rows.append).delivered(Stretch(0, batch), 2, now=5, backlog=0)
+    recorder.delivered(Stretch(ALONE.id, 0, batch), 2, now=5, backlog=0)
     assert (rows[0].count, rows[0].bytes, rows[0].level) == (2, len(batch.block), 8)
+    assert (rows[0].safe, rows[0].to) == (False, "")

@@ -21,15 +21,17 @@ from priocast.trace.run_directory import (
 )
 from priocast.trace.schema import SCHEMA_VERSION, Manifest, Row
 
-ROW = Row("a", 1, 1, 0, 5, "sent", "submit", "b", "a", 1, 7, 0, 2, b"\1\2", -1, 30, 4)
+ROW = Row("a", 1, 1, "a#1", 0, 5, "sent", "submit", "b", "a", 1, 7, 0, 2, b"\1\2", True, "b,c", -1, 30, 4)
 MANIFEST_OF_RUN = Manifest(
     run="r",
     group="g",
     order="sequencer-ub",
     prioritised=True,
     starvation="none",
-    orderer="a",
+    orders="coordinator",
     members=["a", "b"],
+    policy="primary",
+    delivery="agreed",
     clock="virtual",
     options={"window": None, "window_ms": 5.0},
     seed=7,
@@ -131,7 +133,9 @@ class TestManifest:
         ):
             read_manifest(run)
 
-    @pytest.mark.parametrize("changes", [{"members": "a"}, {"prioritised": "yes"}, {"clock": None}])
+    @pytest.mark.parametrize(
+        "changes", [{"members": "a"}, {"prioritised": "yes"}, {"clock": None}, {"policy": 1}]
+    )
     def test_one_that_is_not_whole_is_unreadable(self, run: Path, changes: dict[str, object]) -> None:
         _overwrite_manifest(run, **changes)
         with pytest.raises(UnreadableTrace, match="is not a whole manifest"):

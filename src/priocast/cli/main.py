@@ -1,11 +1,12 @@
-"""The command line: `priocast demo | node | simulate | verify | report`."""
+"""The command line: `priocast demo | node | send | probe | keys | simulate | verify | report`."""
 
 import sys
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
-from priocast.cli import demo, node, report, simulate, verify
+from priocast.cli import client, demo, keys, node, probe, report, simulate, verify
 from priocast.core.errors import PriocastError
 
 EXIT_BAD_INPUT = 2
@@ -20,6 +21,9 @@ app = typer.Typer(
 )
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=node.EXAMPLES)(node.node)
+app.command(epilog=client.EXAMPLES)(client.send)
+app.command(epilog=probe.EXAMPLES)(probe.probe)
+app.add_typer(keys.keys, name="keys")
 app.command(epilog=simulate.EXAMPLES)(simulate.simulate)
 app.command(epilog=verify.EXAMPLES)(verify.verify)
 app.command(epilog=report.EXAMPLES)(report.report)
@@ -33,5 +37,7 @@ def main() -> None:
         error: BaseException = errors
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        Console(stderr=True).print(f"[bold red]error:[/] {error}", highlight=False, soft_wrap=True)
+        Console(stderr=True).print(
+            f"[bold red]error:[/] {escape(str(error))}", highlight=False, soft_wrap=True
+        )
         sys.exit(EXIT_BAD_INPUT)

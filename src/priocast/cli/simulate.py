@@ -4,7 +4,7 @@ import os
 import re
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import msgspec
 import typer
@@ -14,7 +14,7 @@ from rich.table import Table
 
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
-from priocast.simulation.draw import draw
+from priocast.simulation.draw import Choice, Delivery, Policy, draw
 from priocast.simulation.record import write_run
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import Outcome, Summary, run_swarm, summarise
@@ -26,8 +26,12 @@ priocast simulate --seeds 0:10000 --jobs 8
 
 priocast simulate --seeds 17 --show
 
+priocast simulate --seeds 0:1000 --policy partitionable --delivery safe
+
 priocast simulate --seeds 17 --out runs/17, then priocast verify runs/17
 """
+#: What is seen in fewer percent of the seeds is hardly tested.
+OCCURS_PERCENT = 1.0
 _SEEDS = re.compile(r"(\d+)(?::(\d+))?")
 
 
@@ -36,6 +40,12 @@ def simulate(
     jobs: Annotated[int, typer.Option(min=0, help="Processes to use; 0 takes one a core.")] = 0,
     order: Annotated[
         str | None, typer.Option(help="One protocol for all seeds.", show_default="drawn")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="'primary' or 'partitionable' for all seeds.", show_default="drawn")
+    ] = None,
+    delivery: Annotated[
+        str | None, typer.Option(help="'agreed' or 'safe' for all seeds.", show_default="drawn")
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Print every option of the run (one seed).")] = False,
     out: Annotated[
@@ -54,23 +64,22 @@ def simulate(
     chosen = parse_seeds(seeds)
     if len(chosen) != 1 and (show or out is not None):
         raise InvalidOption(f"--show and --out are for one seed, and {seeds!r} are {len(chosen)}")
-    if order is not None:
-        find_protocol(order)
+    choice = parse_choice(order, policy, delivery)
     console = Console(stderr=as_json)
     if show:
-        console.print(draw(chosen[0], order).describe(), markup=False, highlight=False)
+        console.print(draw(chosen[0], choice).describe(), markup=False, highlight=False)
     started = time.perf_counter()
-    outcomes = _run(chosen, jobs or os.cpu_count() or 1, order, console)
+    outcomes = _run(chosen, jobs or os.cpu_count() or 1, choice, console)
     summary = summarise(outcomes, time.perf_counter() - started)
     if hashes is not None:
         lines = sorted((outcome.seed, outcome.digest) for outcome in outcomes)
         hashes.write_text("".join(f"{seed} {digest}\n" for seed, digest in lines))
     if out is not None:
-        write_run(run_scenario(draw(chosen[0], order)), out)
+        write_run(run_scenario(draw(chosen[0], choice)), out)
     if as_json:
         typer.echo(msgspec.json.encode(summary).decode())
     else:
-        _print_summary(summary, order, console)
+        _print_summary(summary, choice, console)
     if summary.violations:
         raise typer.Exit(1)
 
@@ -87,12 +96,22 @@ def parse_seeds(text: str) -> range:
     return chosen
 
 
-def _run(seeds: range, jobs: int, order: str | None, console: Console) -> list[Outcome]:
+def parse_choice(order: str | None, policy: str | None, delivery: str | None) -> Choice:
+    """Read what a person does not leave to the dice."""
+    if order is not None:
+        find_protocol(order)
+    for name, value, known in (("policy", policy, Policy), ("delivery", delivery, Delivery)):
+        if value is not None and value not in get_args(known):
+            raise InvalidOption(f"--{name} is {value!r}: choose {' or '.join(map(repr, get_args(known)))}")
+    return Choice(order, cast("Policy | None", policy), cast("Delivery | None", delivery))
+
+
+def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[Outcome]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     outcomes: list[Outcome] = []
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("seeds", total=len(seeds))
-        for outcome in run_swarm(seeds, jobs, order):
+        for outcome in run_swarm(seeds, jobs, choice):
             outcomes.append(outcome)
             progress.advance(bar)
             for violation in outcome.violations:
@@ -100,20 +119,32 @@ def _run(seeds: range, jobs: int, order: str | None, console: Console) -> list[O
     return outcomes
 
 
-def _print_summary(summary: Summary, order: str | None, console: Console) -> None:
+def _print_summary(summary: Summary, choice: Choice, console: Console) -> None:
     table = Table("what", "how much", title=f"{summary.seeds:,} seeds", title_justify="left")
     table.add_row("time", f"{summary.seconds:.1f} s, {summary.seeds / summary.seconds:.1f} seeds/s")
     table.add_row("virtual time", f"{summary.virtual_seconds:,.1f} s")
     table.add_row("messages", f"{summary.broadcasts:,} broadcast, {summary.deliveries:,} delivered")
-    table.add_row("frames", f"{summary.frames:,}, {summary.retransmissions:,} of them sent again")
-    table.add_section()
-    for kind, percent in summary.fault_percent.items():
-        table.add_row(kind, f"in {percent:.1f} % of the seeds")
+    table.add_row("frames", f"{summary.frames:,}")
+    table.add_row("views", f"{summary.views:,}")
+    for title, percents in (
+        ("faults", summary.fault_percent),
+        ("from view to view", summary.transition_percent),
+    ):
+        table.add_section()
+        table.add_row(title, "in so many of the seeds", style="bold")
+        for kind, percent in percents.items():
+            table.add_row(
+                f"  {kind}", f"{percent:5.1f} %", style="" if percent >= OCCURS_PERCENT else "yellow"
+            )
     table.add_section()
     slowest = ", ".join(f"{seed} ({seconds:.2f} s)" for seed, seconds in summary.slowest)
     table.add_row("slowest seeds", slowest)
     table.add_row("violations", str(len(summary.violations)), style="red" if summary.violations else "green")
     console.print(table)
     for seed in summary.failed_seeds:
-        chosen_order = f" --order {order}" if order else ""
-        console.print(f"replay: priocast simulate --seeds {seed}{chosen_order} --show", markup=False)
+        console.print(f"replay: priocast simulate --seeds {seed}{_options(choice)} --show", markup=False)
+
+
+def _options(choice: Choice) -> str:
+    chosen = {"order": choice.order, "policy": choice.policy, "delivery": choice.delivery}
+    return "".join(f" --{name} {value}" for name, value in chosen.items() if value)

@@ -15,10 +15,10 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def parse_address(text: str) -> Address:
-    """Read `host:port`; the host of an IPv6 address is in brackets."""
+def parse_address(text: str, *, any_port: bool = False) -> Address:
+    """Read `host:port`; the host of an IPv6 address is in brackets. Port 0 is any free one, where allowed."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+    if not host or not port.isdecimal() or not (0 if any_port else 1) <= int(port) < 65536:
         raise InvalidAddress(f"{text!r} is not an address: write host:port, for example 127.0.0.1:7401")
     return Address(host, int(port))

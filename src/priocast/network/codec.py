@@ -2,26 +2,31 @@
 
     0       2         3      4            12            20            28
     | magic | version | kind | group hash | sender hash | incarnation |
-    28       32         40             48          56
-    | length | sequence | acknowledged | selective | body ...
+    28       32        40         48             56          64
+    | length | channel | sequence | acknowledged | selective | body ...
 
-The header alone tells whether the rest is worth reading: our magic, our version, our group, the process that
-introduced itself on this connection, and a length within the limit.
+The header alone tells whether the rest is worth reading: our magic, our version, the process that introduced
+itself on this connection, and a length within the limit. Its first 28 bytes are the same for all that one
+life of a process says in a group: the writer keeps them, and the reader checks them only when they change.
 """
 
 import struct
 from enum import IntEnum
 from hashlib import blake2b
+from typing import NamedTuple
 
-from priocast.core.errors import ForeignFrame, VersionMismatch
+from priocast.core.errors import TurnedAway
 from priocast.core.identity import ProcessId
 from priocast.core.message import PAYLOAD_BYTES_MAX
 from priocast.links.fifo_link import Frame
+from priocast.network.refusals import Reason
 
-WIRE_VERSION = 1
+WIRE_VERSION = 2
 FRAME_BYTES_MAX = PAYLOAD_BYTES_MAX + 512 * 1024
+INTRODUCTION_BYTES_MAX = 1024
 _MAGIC = b"\xb7P"
-_HEADER = struct.Struct("!2sBBQQQIQQQ")
+_ORIGIN = struct.Struct("!2sBBQQQ")
+_HEADER = struct.Struct(f"!{_ORIGIN.size}sIQQQQ")
 HEADER_BYTES = _HEADER.size
 _BUFFER_BYTES = 256 * 1024
 
@@ -33,7 +38,6 @@ class Kind(IntEnum):
     WELCOME = 2
     REFUSED = 3
     DATA = 4
-    GOODBYE = 5
 
 
 _KINDS = {kind.value: kind for kind in Kind}
@@ -48,104 +52,111 @@ class FrameWriter:
     """Writes the frames of one process in one group."""
 
     def __init__(self, group: str, me: ProcessId) -> None:
-        self._group = hash_of(group)
-        self._sender = hash_of(me.name)
-        self._incarnation = me.incarnation
+        self._names = hash_of(group), hash_of(me.name), me.incarnation
+        self._data = self._origin(Kind.DATA)
 
     def frame(self, kind: Kind, body: bytes = b"") -> bytes:
         """A frame of the handshake."""
-        return self._header(kind, len(body), 0, 0, 0) + body
+        return _HEADER.pack(self._origin(kind), len(body), 0, 0, 0, 0) + body
 
-    def data(self, frame: Frame) -> tuple[bytes, bytes]:
-        """A link's frame, as its header and its body (which is not copied)."""
-        header = self._header(Kind.DATA, len(frame.body), frame.sequence, frame.acknowledged, frame.selective)
-        return header, frame.body
+    def data(self, frames: list[Frame]) -> list[bytes]:
+        """Links' frames, as headers and bodies (which are not copied)."""
+        pieces = []
+        origin, pack = self._data, _HEADER.pack
+        for frame in frames:
+            body = frame.body
+            assert len(body) <= FRAME_BYTES_MAX
+            pieces.append(
+                pack(origin, len(body), frame.channel, frame.sequence, frame.acknowledged, frame.selective)
+            )
+            if body:
+                pieces.append(body)
+        return pieces
 
-    def _header(self, kind: Kind, length: int, sequence: int, acknowledged: int, selective: int) -> bytes:
-        assert length <= FRAME_BYTES_MAX
-        return _HEADER.pack(
-            _MAGIC,
-            WIRE_VERSION,
-            kind,
-            self._group,
-            self._sender,
-            self._incarnation,
-            length,
-            sequence,
-            acknowledged,
-            selective,
-        )
+    def _origin(self, kind: Kind) -> bytes:
+        return _ORIGIN.pack(_MAGIC, WIRE_VERSION, kind, *self._names)
+
+
+class Arrival(NamedTuple):
+    """The frames of one read that one life of the peer sent to one group (by its hash)."""
+
+    kind: Kind
+    group: int
+    incarnation: int
+    frames: list[Frame]
 
 
 class FrameReader:
     """Cuts a stream of bytes into frames; the connection reads into its buffer.
 
-    Once `expect` was called, frames of any other group or process are refused.
+    At first it has room for an introduction alone. Once `expect` was called, buffer and frames may have their
+    full size, and those of any other process are refused.
     """
 
     def __init__(self) -> None:
-        self._buffer = bytearray(_BUFFER_BYTES)
+        self._buffer = bytearray(HEADER_BYTES + INTRODUCTION_BYTES_MAX)
         self._end = 0
-        self._expected: tuple[int, int, int] | None = None
+        self._bytes_max = INTRODUCTION_BYTES_MAX
+        self._sender: int | None = None
 
-    def expect(self, group: str, peer: ProcessId) -> None:
+    def expect(self, peer: str) -> None:
         """From now on, all frames must be of this peer."""
-        self._expected = (hash_of(group), hash_of(peer.name), peer.incarnation)
+        self._sender = hash_of(peer)
+        self._bytes_max = FRAME_BYTES_MAX
+        self._keep_rest(0, _BUFFER_BYTES)
 
     def free(self) -> memoryview:
         """Where the next bytes go."""
         return memoryview(self._buffer)[self._end :]
 
-    def read(self, count: int) -> list[tuple[Kind, Frame]]:
+    def read(self, count: int) -> list[Arrival]:
         """The frames that are whole after `count` more bytes have come."""
         self._end += count
-        view = memoryview(self._buffer)
-        frames: list[tuple[Kind, Frame]] = []
-        start = 0
-        while self._end - start >= HEADER_BYTES:
-            kind, length, sequence, acknowledged, selective = self._check_header(start)
-            stop = start + HEADER_BYTES + length
-            if stop > self._end:
+        end, view, unpack = self._end, memoryview(self._buffer), _HEADER.unpack_from
+        arrivals: dict[bytes, Arrival] = {}
+        origin_last = b""
+        start, stop = 0, HEADER_BYTES
+        while start + HEADER_BYTES <= end:
+            origin, length, channel, sequence, acknowledged, selective = unpack(view, start)
+            if origin != origin_last:
+                if origin not in arrivals:
+                    arrivals[origin] = self._check_origin(origin)
+                origin_last, frames = origin, arrivals[origin].frames
+            if length > self._bytes_max:
+                raise TurnedAway(Reason.TOO_LONG, f"{length:,} bytes where {self._bytes_max:,} may come")
+            body_start = start + HEADER_BYTES
+            stop = body_start + length
+            if stop > end:
                 break
-            body = bytes(view[start + HEADER_BYTES : stop])
-            frames.append((kind, Frame(sequence, acknowledged, selective, body)))
-            start = stop
-        if start == self._end:
-            self._end = 0
-        else:
-            self._keep_rest(start)
-        return frames
+            frames.append(Frame(channel, sequence, acknowledged, selective, bytes(view[body_start:stop])))
+            start, stop = stop, stop + HEADER_BYTES
+        self._keep_rest(start, stop - start)
+        return [arrival for arrival in arrivals.values() if arrival.frames]
 
-    def _check_header(self, start: int) -> tuple[Kind, int, int, int, int]:
-        magic, version, kind, group, sender, incarnation, length, sequence, acknowledged, selective = (
-            _HEADER.unpack_from(self._buffer, start)
-        )
+    def _check_origin(self, origin: bytes) -> Arrival:
+        magic, version, kind, group, sender, incarnation = _ORIGIN.unpack(origin)
         if magic != _MAGIC:
-            raise ForeignFrame("this is not Priocast speaking: check the port")
+            raise TurnedAway(Reason.NOT_PRIOCAST, "this is not Priocast speaking: check the port")
         if version != WIRE_VERSION:
-            raise VersionMismatch(
+            raise TurnedAway(
+                Reason.OTHER_VERSION,
                 f"the peer speaks version {version} of the wire format, this process version {WIRE_VERSION}: "
-                "run the same release of Priocast everywhere"
+                "run the same release of Priocast everywhere",
             )
-        if length > FRAME_BYTES_MAX:
-            raise ForeignFrame(f"a frame of {length:,} bytes is over the limit of {FRAME_BYTES_MAX:,}")
-        if self._expected is not None and (group, sender, incarnation) != self._expected:
-            raise ForeignFrame("a frame names another group or sender than the connection's introduction")
-        known = _KINDS.get(kind)
-        if known is None:
-            raise ForeignFrame(f"a frame is of unknown kind {kind}")
-        return known, length, sequence, acknowledged, selective
+        if kind not in _KINDS:
+            raise TurnedAway(Reason.UNKNOWN_KIND, f"kind {kind}")
+        if self._sender is not None and sender != self._sender:
+            raise TurnedAway(Reason.OTHER_SENDER, "the connection was introduced by another process")
+        return Arrival(_KINDS[kind], group, incarnation, [])
 
-    def _keep_rest(self, start: int) -> None:
+    def _keep_rest(self, start: int, needed: int) -> None:
+        """Move what is left to the front of a buffer that has room for `needed` bytes."""
         rest = self._end - start
-        needed = HEADER_BYTES
-        if rest >= HEADER_BYTES:
-            needed += self._check_header(start)[1]
         if needed > len(self._buffer):
             # The event loop may still hold the old buffer, so it cannot grow in place.
             larger = bytearray(needed)
             larger[:rest] = self._buffer[start : self._end]
             self._buffer = larger
-        elif start:
+        elif start and rest:
             self._buffer[:rest] = self._buffer[start : self._end]
         self._end = rest

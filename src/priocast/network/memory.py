@@ -1,22 +1,54 @@
 """A network within one process: for tests, and for groups whose members share an event loop."""
 
 import asyncio
+from collections import Counter
 
-from priocast.core.errors import JoinRefused, PeerFault
+from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
-from priocast.network.interface import Introduction, Receiver
+from priocast.network.interface import Receiver
+from priocast.network.ports import OpenPort, Ports
+from priocast.network.refusals import Reason, Refusals
 
 
 class MemoryHub:
-    """Where the members of memory networks meet."""
+    """Where the processes of memory networks meet, by name."""
 
     def __init__(self) -> None:
-        self.members: dict[ProcessId, MemoryNetwork] = {}
+        self.networks: dict[str, MemoryNetwork] = {}
+        self._cuts: set[tuple[str, str]] = set()
 
-    def network(self, introduction: Introduction) -> "MemoryNetwork":
-        """A network for one more member."""
-        return MemoryNetwork(self, introduction)
+    def cut(self, sender: str, receiver: str) -> None:
+        """Lose all that goes this way from now on; what goes the other way arrives."""
+        self._cuts.add((sender, receiver))
+
+    def heal(self) -> None:
+        """Carry everything again; whoever was cut off is told, as after a lost connection."""
+        cuts, self._cuts = self._cuts, set()
+        for sender, receiver in sorted(cuts):
+            if sender in self.networks and receiver in self.networks:
+                self.networks[sender].tell_reachable(receiver)
+
+    def carries(self, sender: str, receiver: str) -> bool:
+        """Whether frames go this way."""
+        return (sender, receiver) not in self._cuts
+
+
+class MemoryPort(OpenPort):
+    """One group's way into the hub."""
+
+    def __init__(self, network: "MemoryNetwork", group: str, process: ProcessId, receiver: Receiver) -> None:
+        super().__init__(group, process, receiver)
+        self._network = network
+
+    def send(self, peer: str, frames: list[Frame]) -> None:
+        self._network.send(peer, self, frames)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def close(self) -> None:
+        self._network.ports.remove(self)
 
 
 class MemoryNetwork:
@@ -24,53 +56,55 @@ class MemoryNetwork:
 
     link_options = RELIABLE_NETWORK
 
-    def __init__(self, hub: MemoryHub, introduction: Introduction) -> None:
+    def __init__(self, hub: MemoryHub, name: str) -> None:
+        self.ports: Ports[MemoryPort] = Ports(name)
         self._hub = hub
-        self._introduction = introduction
-        self._me = introduction.process
-        self._receiver: Receiver | None = None
-        self._opened = False
-        self._waiting: list[tuple[ProcessId, list[Frame]]] = []
+        self._name = name
+        self._refusals = Refusals(name)
+        self.refusals: Counter[str] = self._refusals.counts
 
-    async def start(self, receiver: Receiver) -> None:
-        self._receiver = receiver
-        for peer, other in self._hub.members.items():
-            reason = other._introduction.refusal_of(self._introduction)
-            if reason:
-                raise JoinRefused(reason)
-            try:
-                other._told().introduced(self._me)
-            except PeerFault as error:
-                raise JoinRefused(str(error)) from error
-            receiver.introduced(peer)
-            other._told().connected(self._me)
-            receiver.connected(peer)
-        self._hub.members[self._me] = self
+    async def start(self) -> None:
+        if self._name in self._hub.networks:
+            raise InvalidOption(f"{self._name} is on this hub already: give each process its own name")
+        others = list(self._hub.networks.values())
+        self._hub.networks[self._name] = self
+        for other in others:
+            other.tell_reachable(self._name)
+            self.tell_reachable(other._name)
 
-    def open(self) -> None:
-        self._opened = True
-        for peer, frames in self._waiting:
-            self._told().frames_received(peer, frames)
-        self._waiting.clear()
-
-    def send(self, peer: ProcessId, frames: list[Frame]) -> None:
-        other = self._hub.members.get(peer)
-        if other is not None:
-            asyncio.get_running_loop().call_soon(other._take, self._me, frames)
+    def open(self, group: str, process: ProcessId, receiver: Receiver) -> MemoryPort:
+        port = MemoryPort(self, group, process, receiver)
+        self.ports.add(port)
+        if self._started:
+            for name in list(self._hub.networks):
+                if name != self._name:
+                    receiver.reachable(name)
+        return port
 
     async def close(self) -> None:
-        if self._hub.members.pop(self._me, None) is not None:
-            for other in self._hub.members.values():
-                other._told().departed(self._me)
+        if self._started:
+            del self._hub.networks[self._name]
 
-    def _take(self, peer: ProcessId, frames: list[Frame]) -> None:
-        if self._me not in self._hub.members:
+    def send(self, peer: str, port: MemoryPort, frames: list[Frame]) -> None:
+        """Hand frames to a process that is there, if they can get there."""
+        other = self._hub.networks.get(peer)
+        if other is not None and self._started and self._hub.carries(self._name, peer):
+            asyncio.get_running_loop().call_soon(other._take, port.group_hash, port.process, frames)
+
+    def tell_reachable(self, peer: str) -> None:
+        """A process has come, or the way to it is open again."""
+        for port in self.ports.all():
+            port.receiver.reachable(peer)
+
+    @property
+    def _started(self) -> bool:
+        return self._hub.networks.get(self._name) is self
+
+    def _take(self, group_hash: int, peer: ProcessId, frames: list[Frame]) -> None:
+        if not self._started:
             return
-        if self._opened:
-            self._told().frames_received(peer, frames)
+        port = self.ports.find(group_hash)
+        if port is None:
+            self._refusals.note(Reason.UNKNOWN_GROUP, peer=peer.name)
         else:
-            self._waiting.append((peer, frames))
-
-    def _told(self) -> Receiver:
-        assert self._receiver is not None, "the network was started"
-        return self._receiver
+            port.receiver.frames_received(peer, frames)

@@ -1,270 +1,231 @@
-"""Frames over TCP.
+"""Frames over TCP, in the clear on a network that is trusted, or with TLS.
 
-Every member listens, and dials every peer; it sends over the connections that it dialled and receives over
-those that it accepted, so no two members ever have to agree on which of two connections to keep.
-
-    dialler                      listener
-      │ ── HELLO, who I am ────────▶ │   checks the header, then the introduction
-      │ ◀─ WELCOME, who I am ─────── │   or REFUSED, why
-      │ ── DATA … ─────────────────▶ │
-      │ ── GOODBYE ────────────────▶ │   leaves on purpose
+Every process listens, and dials every peer; it sends over the connections that it dialled and receives over
+those that it accepted, so no two processes ever have to agree on which of two connections to keep. A process
+that was not among the peers is dialled back at the address that it gives, and is known from then on.
 
 A connection that breaks is dialled again, with growing pauses; the links send again what it had swallowed.
+Nothing that a peer sends ends more than its connection.
 """
 
 import asyncio
-import socket
-from collections.abc import Callable
-from contextlib import suppress
-from typing import cast
+import secrets
+import ssl
+from collections import Counter
 
-import msgspec
-
-from priocast.core.errors import ForeignFrame, InvalidAddress, JoinRefused, PeerFault, PeerRestarted
+from priocast.core.errors import TurnedAway, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
 from priocast.network.address import Address
-from priocast.network.codec import FrameReader, FrameWriter, Kind
-from priocast.network.interface import Introduction, Receiver
+from priocast.network.codec import Arrival, FrameWriter
+from priocast.network.interface import Receiver
+from priocast.network.ports import OpenPort, Ports
+from priocast.network.refusals import Reason, Refusals, log
+from priocast.network.security import TlsSecurity
+from priocast.network.tcp_connection import Accepted, Connection, Dialled, Introduction
+from priocast.network.tcp_dialler import CLOSE_SECONDS, Diallers
+from priocast.network.tcp_listener import Listener
 
-_REDIAL_SECONDS_FIRST = 0.02
-_REDIAL_SECONDS_MAX = 1.0
-_HANDSHAKE_SECONDS = 5.0
-# Bytes that the kernel holds can no longer be overtaken: a shallow buffer keeps urgent frames close.
-_SEND_BUFFER_BYTES = 256 * 1024
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode_introduction = msgspec.msgpack.Decoder(Introduction).decode
-
-
-class _Connection(asyncio.BufferedProtocol):
-    """The part that both ends of a connection share: reading frames, and ending in one way."""
-
-    transport: asyncio.Transport
-
-    def __init__(self, network: "TcpNetwork") -> None:
-        self.network = network
-        self.reader = FrameReader()
-        self.peer: ProcessId | None = None
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)  # uvloop's have the methods, not the base
-        connection = transport.get_extra_info("socket")
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
-        # With a limit of 0, uvloop writes at once instead of at the end of a round, after our application.
-        self.transport.set_write_buffer_limits(0)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self.reader.free()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        try:
-            self.frames(self.reader.read(nbytes))
-        except PeerFault as error:
-            self.fault(error)
-
-    def frames(self, frames: list[tuple[Kind, Frame]]) -> None:
-        raise AssertionError("each end knows what to do with its frames")
-
-    def fault(self, error: PeerFault) -> None:
-        raise AssertionError("each end knows what to do with a fault")
-
-    def introduction_in(self, body: bytes) -> Introduction:
-        try:
-            introduction = _decode_introduction(body)
-        except msgspec.MsgspecError as error:
-            raise ForeignFrame(f"an introduction cannot be read: {error}") from error
-        self.reader.expect(introduction.group, introduction.process)
-        return introduction
+ACCEPTED_MAX = 1024
+_ACCEPTED_OF_ONE_MAX = 4  # a process that restarted, and what the machine has not noticed of its former lives
+# What a peer that does not read may make us keep, beyond what its links hold anyway.
+_UNSENT_BYTES_MAX = 8 * 1024 * 1024
+_ANY_HOST = {"", "0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
 
 
-class _Accepted(_Connection):
-    """A connection that a peer dialled: frames come in here."""
+class TcpPort(OpenPort):
+    """One group's way into the network."""
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self.network.accepted.append(self)
-        self.deadline = asyncio.get_running_loop().call_later(_HANDSHAKE_SECONDS, self.transport.abort)
+    def __init__(self, network: "TcpNetwork", group: str, process: ProcessId, receiver: Receiver) -> None:
+        super().__init__(group, process, receiver)
+        self._network = network
+        self._writer = FrameWriter(group, process)
 
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.deadline.cancel()
-        self.network.accepted.remove(self)
+    def send(self, peer: str, frames: list[Frame]) -> None:
+        connection = self._network.dialled.get(peer)
+        if (
+            connection is None
+            or connection.transport.is_closing()
+            or not connection.may_be_in(self.group_hash)
+        ):
+            return
+        if connection.transport.get_write_buffer_size() > _UNSENT_BYTES_MAX:
+            self._network.gate.note(Reason.NOT_READING, peer=peer)
+            return
+        connection.transport.writelines(self._writer.data(frames))
 
-    def frames(self, frames: list[tuple[Kind, Frame]]) -> None:
-        if self.peer is None and frames:
-            kind, frame = frames.pop(0)
-            if kind is not Kind.HELLO:
-                raise ForeignFrame("a peer did not introduce itself first")
-            self._welcome(self.introduction_in(frame.body))
-        data = [frame for kind, frame in frames if kind is Kind.DATA]
-        if data:
-            assert self.peer is not None
-            self.network.receiver.frames_received(self.peer, data)
-        if frames and frames[-1][0] is Kind.GOODBYE and self.peer is not None:
-            self.network.departed(self.peer)
+    def flush(self) -> None:
+        """Nothing is held back."""
 
-    def _welcome(self, introduction: Introduction) -> None:
-        network = self.network
-        reason = network.introduction.refusal_of(introduction)
-        if reason:
-            raise JoinRefused(reason)
-        network.receiver.introduced(introduction.process)
-        self.deadline.cancel()
-        self.peer = introduction.process
-        self.transport.write(network.writer.frame(Kind.WELCOME, _encode(network.introduction)))
-        if not network.opened:
-            self.transport.pause_reading()
-
-    def fault(self, error: PeerFault) -> None:
-        """Tell the peer why, count it, and hang up; whoever it was, the group goes on."""
-        self.network.refused.append(str(error))
-        self.transport.write(self.network.writer.frame(Kind.REFUSED, str(error).encode()))
-        self.transport.close()
-
-
-class _Dialled(_Connection):
-    """A connection that we dialled: frames go out here."""
-
-    def __init__(self, network: "TcpNetwork", address: Address) -> None:
-        super().__init__(network)
-        self.address = address
-        loop = asyncio.get_running_loop()
-        self.welcomed: asyncio.Future[ProcessId] = loop.create_future()
-        self.lost: asyncio.Future[None] = loop.create_future()
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)
-        self.transport.write(self.network.writer.frame(Kind.HELLO, _encode(self.network.introduction)))
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        if not self.lost.done():
-            self.lost.set_result(None)
-        if not self.welcomed.done():
-            self.welcomed.set_exception(ConnectionResetError(f"{self.address} hung up"))
-
-    def frames(self, frames: list[tuple[Kind, Frame]]) -> None:
-        for kind, frame in frames:
-            if kind is Kind.REFUSED:
-                raise JoinRefused(f"{self.address} refused us: {frame.body.decode(errors='replace')}")
-            if kind is not Kind.WELCOME or self.welcomed.done():
-                raise ForeignFrame(f"{self.address} answers with a frame that does not belong here")
-            introduction = self.introduction_in(frame.body)
-            reason = self.network.introduction.refusal_of(introduction)
-            if reason:
-                raise JoinRefused(reason)
-            self.peer = introduction.process
-            self.welcomed.set_result(introduction.process)
-
-    def fault(self, error: PeerFault) -> None:
-        if not self.welcomed.done():
-            self.welcomed.set_exception(error)
-        self.transport.close()
+    def close(self) -> None:
+        self._network.ports.remove(self)
 
 
 class TcpNetwork:
-    """One member's connections."""
+    """One process's connections.
+
+    `advertise` is the address that others reach us at, where it is not the one that we listen on.
+    """
 
     link_options = RELIABLE_NETWORK
-    receiver: Receiver
 
-    def __init__(self, introduction: Introduction, listen: Address, peers: list[Address]) -> None:
-        self.introduction = introduction
-        self.writer = FrameWriter(introduction.group, introduction.process)
-        self.opened = False
-        self.accepted: list[_Accepted] = []
-        self.refused: list[str] = []
+    def __init__(
+        self,
+        name: str,
+        listen: Address,
+        peers: list[Address],
+        *,
+        advertise: Address | None = None,
+        security: TlsSecurity | None = None,
+    ) -> None:
+        self.ports: Ports[TcpPort] = Ports(name)
+        self.gate = Refusals(name)
+        self.refusals: Counter[str] = self.gate.counts
+        self.connections: dict[Connection, None] = {}
+        self.dialled: dict[str, Dialled] = {}
+        self.introduction = _introduce(name, advertise or listen)
         self._listen = listen
-        self._addresses = peers
-        self._dialled: dict[ProcessId, _Dialled] = {}
-        self._left: set[ProcessId] = set()
-        self._dialling: list[asyncio.Task[None]] = []
-        self._server: asyncio.Server | None = None
+        self._advertise = advertise
+        self._peers = peers
+        accepting: ssl.SSLContext | None = None
+        self.dialling: ssl.SSLContext | None = None
+        self._groups: frozenset[str] | None = None
+        if security is not None:
+            accepting, self.dialling = security.contexts()
+            self._groups = security.groups_of(name)
+        self._listener = Listener(self, accepting)
+        self._diallers = Diallers(self, set())
 
-    async def start(self, receiver: Receiver) -> None:
-        self.receiver = receiver
-        loop = asyncio.get_running_loop()
-        try:
-            self._server = await loop.create_server(lambda: _Accepted(self), *self._listen)
-        except OSError as error:
-            raise InvalidAddress(
-                f"cannot listen on {self._listen}: {error.strerror or error}; choose a free port here"
-            ) from error
-        self._dialling = [loop.create_task(self._dial(address)) for address in self._addresses]
+    @property
+    def address(self) -> Address:
+        """Where this process listens, once it does."""
+        return self._listen
 
-    def open(self) -> None:
-        self.opened = True
-        for connection in self.accepted:
-            if connection.peer is not None:
-                connection.transport.resume_reading()
+    # The runtime's side
 
-    def send(self, peer: ProcessId, frames: list[Frame]) -> None:
-        connection = self._dialled.get(peer)
-        if connection is None or connection.transport.is_closing():
-            return
-        pieces: list[bytes] = []
-        for frame in frames:
-            pieces.extend(self.writer.data(frame))
-        connection.transport.writelines(pieces)
+    async def start(self) -> None:
+        self._listen = await self._listener.start(self._listen)
+        advertised = self._advertise or self._listen
+        self.introduction = _introduce(self.introduction.name, advertised)
+        self._diallers = Diallers(self, {self._listen, advertised})
+        for address in self._peers:
+            self._diallers.add(address, learnt=False)
+
+    def open(self, group: str, process: ProcessId, receiver: Receiver) -> TcpPort:
+        if self._groups is not None and group not in self._groups:
+            raise UnusableKey(
+                f"the certificate of {process.name} is not for the group {group}: make one that is"
+            )
+        port = TcpPort(self, group, process, receiver)
+        self.ports.add(port)
+        for name, connection in list(self.dialled.items()):
+            if connection.may_be_in(port.group_hash):
+                receiver.reachable(name)
+        return port
 
     async def close(self) -> None:
-        for task in self._dialling:
-            task.cancel()
-        goodbye = self.writer.frame(Kind.GOODBYE)
-        for connection in self._dialled.values():
-            if not connection.transport.is_closing():
-                connection.transport.write(goodbye)
-                connection.transport.close()
-        for accepted in list(self.accepted):
-            accepted.transport.close()
-        if self._server is not None:
-            self._server.close()
-            await self._server.wait_closed()
-        await asyncio.gather(*self._dialling, return_exceptions=True)
+        await self._listener.close()
+        await self._diallers.close()
+        await _ended([*self.dialled.values()])
+        for connection in list(self.connections):
+            connection.transport.abort()
+        await _ended(list(self.connections))
 
-    def departed(self, peer: ProcessId) -> None:
-        self._left.add(peer)
-        self.receiver.departed(peer)
+    # What connections tell
 
-    async def _dial(self, address: Address) -> None:
-        """Keep a connection to a peer for as long as both are in the group."""
-        pause = _REDIAL_SECONDS_FIRST
-        while True:
-            try:
-                connection = await self._connect(address)
-            except (OSError, TimeoutError):
-                await asyncio.sleep(pause)
-                pause = min(2 * pause, _REDIAL_SECONDS_MAX)
-                continue
-            except PeerFault as error:
-                self.receiver.failed(error)
-                return
-            pause = _REDIAL_SECONDS_FIRST
-            await connection.lost
-            if connection.peer in self._left:
-                return
+    def on_hello(self, connection: Accepted, peer: Introduction) -> None:
+        """Somebody dialled us: welcome it, and dial it back if it is not reached already."""
+        if peer.token == self.introduction.token:
+            connection.welcome()  # we have dialled ourselves, and shall see so by the welcome
+            connection.transport.close()
+        elif peer.name == self.introduction.name:
+            raise TurnedAway(Reason.OWN_NAME, "give each process its own name")
+        else:
+            connection.welcome()
+            if peer.name in self.dialled:
+                self._admit(connection)
+            else:
+                self._learn(connection)
 
-    async def _connect(self, address: Address) -> _Dialled:
-        loop = asyncio.get_running_loop()
-        async with asyncio.timeout(_HANDSHAKE_SECONDS):
-            make: Callable[[], _Dialled] = lambda: _Dialled(self, address)  # noqa: E731 - typed for mypy
-            _, connection = await loop.create_connection(make, *address)
-            try:
-                peer = await connection.welcomed
-            except BaseException:
-                with suppress(Exception):
-                    connection.welcomed.exception()
+    def on_data(self, connection: Accepted, arrival: Arrival) -> None:
+        """Frames came for a group."""
+        if connection.groups is not None and arrival.group not in connection.groups:
+            self.gate.note(Reason.OTHER_GROUP, peer=connection.name)
+            return
+        port = self.ports.find(arrival.group)
+        if port is None:
+            self.gate.note(Reason.UNKNOWN_GROUP, peer=connection.name)
+        else:
+            port.receiver.frames_received(ProcessId(connection.name, arrival.incarnation), arrival.frames)
+
+    def on_reached(self, connection: Dialled) -> bool:
+        """Somebody welcomed us: whether the address is of any use. One that was configured is preferred."""
+        peer, name = connection.welcomed.result(), connection.name
+        if peer.token == self.introduction.token:
+            return False
+        if name == self.introduction.name:
+            raise TurnedAway(Reason.OWN_NAME, f"{connection.address}: give each process its own name")
+        known = self.dialled.get(name)
+        if known is not None:
+            if connection.learnt:
+                return False
+            if not known.learnt:
+                raise TurnedAway(Reason.TWO_ADDRESSES, f"{connection.address} and {known.address} are {name}")
+            known.transport.close()
+        self.dialled[name] = connection
+        log.info(
+            "%s reaches %s", self.introduction.name, name, extra={"peer": name, "address": connection.remote}
+        )
+        for port in self.ports.all():
+            if connection.may_be_in(port.group_hash):
+                port.receiver.reachable(name)
+        for other in self._accepted(name):
+            if not other.admitted.done():
+                self._admit(other)
+        return True
+
+    def on_unreached(self, connection: Dialled) -> None:
+        """A connection that we sent over is lost; the peer may have moved to where it dials us from."""
+        if self.dialled.get(connection.name) is connection:
+            del self.dialled[connection.name]
+            for accepted in self._accepted(connection.name):
+                self._learn(accepted)
+
+    def _accepted(self, name: str | None = None) -> list[Accepted]:
+        """The connections that peers dialled, all or one's, the oldest first."""
+        accepted = [each for each in self.connections if isinstance(each, Accepted)]
+        return [each for each in accepted if name is None or each.name == name]
+
+    def _learn(self, connection: Accepted) -> None:
+        if connection.address is not None:
+            self._diallers.add(connection.address, learnt=True)
+
+    def _admit(self, connection: Accepted) -> None:
+        admitted = [each for each in self._accepted() if each.admitted.done()]
+        if len(admitted) >= ACCEPTED_MAX:
+            connection.turn_away(TurnedAway(Reason.TOO_MANY_CONNECTIONS))
+            return
+        same = [each for each in admitted if each.name == connection.name]
+        if len(same) >= _ACCEPTED_OF_ONE_MAX:
+            same[0].turn_away(
+                TurnedAway(Reason.TOO_MANY_CONNECTIONS, "the oldest of this process makes room")
+            )
+        connection.admit()
+
+
+def _introduce(name: str, address: Address) -> Introduction:
+    host = "" if address.host in _ANY_HOST else address.host
+    return Introduction(name, host, address.port, secrets.token_bytes(8))
+
+
+async def _ended(connections: list[Connection] | list[Dialled]) -> None:
+    """Let connections send what they hold, and end them; one that takes too long is cut off."""
+    for connection in connections:
+        connection.transport.close()
+    lost = [connection.lost for connection in connections]
+    if lost:
+        _, pending = await asyncio.wait(lost, timeout=CLOSE_SECONDS)
+        if pending:
+            for connection in connections:
                 connection.transport.abort()
-                raise
-        self._admit(peer, connection, address)
-        return connection
-
-    def _admit(self, peer: ProcessId, connection: _Dialled, address: Address) -> None:
-        if peer.name == self.introduction.process.name:
-            raise PeerRestarted(f"{address} is named {peer.name}, as we are: give each member its own name")
-        known = self._dialled.get(peer)
-        if known is not None and known.address != address:
-            raise JoinRefused(f"{address} and {known.address} lead to the same member, {peer.name}")
-        self.receiver.introduced(peer)
-        self._dialled[peer] = connection
-        self.receiver.connected(peer)
+            await asyncio.wait(lost, timeout=CLOSE_SECONDS)

@@ -1,58 +1,71 @@
-"""What the checks and tables look at: the events, and a ledger with one row for each message.
+"""What the checks and tables look at: the events, the views, and a ledger with one row for each message.
 
-The ledger is made in one pass over the exploded events and kept in memory; it answers most questions at
-once, because what is wrong with a message nearly always shows in its counts. Only messages that look odd
-there are looked up again, delivery by delivery, to say who did what and where.
+Only messages that look odd in the ledger are looked up again, delivery by delivery, to say who did what and
+where; of a good run, hardly any.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from priocast.pipeline.chronicle import Chronicle, ViewName, read_chronicles
+from priocast.pipeline.ledger import (
+    Census,
+    count_messages,
+    enters_queue,
+    leaves_queue,
+    ledger,
+    mark,
+    queue_rows,
+)
+from priocast.pipeline.membership import GroupView, audiences, lost_processes, survey
 from priocast.pipeline.sources import (
     MESSAGE_KEY,
+    STREAM_KEY,
     Run,
+    as_messages,
     explode_batches,
     messages,
-    process_id,
     read_events,
-    views,
 )
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
+from priocast.trace.schema import BROADCAST, DELIVERED
 
+Views = Mapping[ViewName, GroupView]
 
-@dataclass(frozen=True)
-class Census:
-    """How much there is of one priority in one run.
-
-    The last four should be nothing: messages that were broadcast and delivered nowhere, delivered but not
-    once by each member at one place, delivered but never broadcast, ordered without having been queued.
-    """
-
-    run: str
-    priority: int
-    broadcasts: int
-    messages: int
-    deliveries: int
-    queue_entries: int
-    undelivered: int
-    odd: int
-    unknown: int
-    unqueued: int
+_VIEWS_SCHEMA = """run string, view long, coordinator string, members array<string>, orderer string,
+    first_position long, final boolean, gapless boolean"""
+_STAYS_SCHEMA = """run string, view long, coordinator string, process string, name string, onward string,
+    owes_from long, owes_until long, final boolean"""
+_AUDIENCES_SCHEMA = """of_run string, view long, coordinator string, to string, start long, end long,
+    processes array<string>"""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """One or several runs, ready to be judged."""
+    """One or several runs, ready to be judged.
+
+    `views` and `stays` (which member was in which view, and where it went on to) are small, and sent to where
+    the messages are. `odd` has every delivery of the messages that the ledger marks as odd, `requeued` every
+    queue in which those were that were in several; if there are any.
+    """
 
     runs: tuple[Run, ...]
+    chronicles: Mapping[str, Chronicle]
+    views_of: Mapping[str, Views]
     events: DataFrame
     views: DataFrame
+    stays: DataFrame
     ledger: DataFrame
+    odd: DataFrame | None
+    requeued: DataFrame | None
     census: tuple[Census, ...]
+
+    @property
+    def spark(self) -> SparkSession:
+        return self.events.sparkSession
 
     @property
     def priorities(self) -> tuple[int, ...]:
@@ -65,103 +78,154 @@ class Evidence:
         return messages(self.events.where(sf.col("event") == DELIVERED))
 
     def deliveries_of(self, few: DataFrame) -> DataFrame:
-        """Every delivery of a few messages; `few` is sent to where the deliveries are."""
-        return self.deliveries.join(sf.broadcast(few.select(*MESSAGE_KEY)), list(MESSAGE_KEY), "left_semi")
+        """Every delivery of a few messages."""
+        return as_messages(rows_of(self.events.where(sf.col("event") == DELIVERED), few))
+
+    def any(self, mark: str) -> bool:
+        """Whether the ledger marks any message so."""
+        return any(getattr(counted, mark) for counted in self.census)
+
+    def lost_processes(self, run: Run) -> set[str]:
+        """Processes of a run whose record may lack its end."""
+        if run.loses_nothing:
+            return set()
+        return lost_processes(self.chronicles[run.name], self.views_of[run.name])
 
 
 @contextmanager
 def gather(spark: SparkSession, runs: Sequence[Run]) -> Iterator[Evidence]:
     """Read the runs and keep what every check needs in memory until the end of the block."""
     events = read_events(spark, runs)
-    members = views(events).cache()
-    accounts = mark(ledger(events), sf.broadcast(members)).cache()
+    chronicles = read_chronicles(events, [run.name for run in runs])
+    views_of = {run: survey(chronicle) for run, chronicle in chronicles.items()}
+    views = _views(spark, views_of).cache()
+    stays = _stays(spark, views_of)
+    accounts = mark(ledger(events, views), sf.broadcast(_audiences(spark, views_of, chronicles))).cache()
+    kept = [views, accounts]
     try:
         census = tuple(Census(**row.asDict()) for row in count_messages(accounts).collect())
         assert all(counted.run for counted in census), "every file is of one of the runs"
-        yield Evidence(tuple(runs), events, sf.broadcast(members), accounts, census)
+        odd = requeued = None
+        if any(counted.odd for counted in census):
+            odd = odd_deliveries(events, accounts).cache()
+            kept.append(odd)
+        if any(counted.requeued for counted in census):
+            requeued = requeued_messages(events, sf.broadcast(views), accounts).cache()
+            kept.append(requeued)
+        yield Evidence(
+            runs=tuple(runs),
+            chronicles=chronicles,
+            views_of=views_of,
+            events=events,
+            views=sf.broadcast(views),
+            stays=sf.broadcast(stays),
+            ledger=accounts,
+            odd=odd,
+            requeued=requeued,
+            census=census,
+        )
     finally:
-        accounts.unpersist()
-        members.unpersist()
+        for frame in kept:
+            frame.unpersist()
 
 
-def count_messages(ledger: DataFrame) -> DataFrame:
-    """How many messages of each priority there are in each run, and with how many something is amiss."""
-    return ledger.groupBy("run", "priority").agg(
-        sf.count_if(sf.col("broadcasts") > 0).alias("broadcasts"),
-        sf.count_if(sf.col("deliveries") > 0).alias("messages"),
-        sf.sum("deliveries").alias("deliveries"),
-        sf.count("enter_step").alias("queue_entries"),
-        sf.count_if((sf.col("broadcasts") > 0) & (sf.col("deliveries") == 0)).alias("undelivered"),
-        *(sf.count_if(mark).alias(mark) for mark in ("odd", "unknown", "unqueued")),
+def rows_of(events: DataFrame, few: DataFrame) -> DataFrame:
+    """The exploded rows of a few messages: batches that cannot hold one of them are not opened."""
+    numbers = few.groupBy(*STREAM_KEY).agg(
+        sf.min("number").alias("lowest"), sf.max("number").alias("highest")
+    )
+    may_hold = (sf.col("first") <= sf.col("highest")) & (sf.col("first") + sf.col("count") > sf.col("lowest"))
+    batches = events.join(sf.broadcast(numbers), list(STREAM_KEY)).where(may_hold).drop("lowest", "highest")
+    return explode_batches(batches).join(
+        sf.broadcast(few.select(*MESSAGE_KEY)), list(MESSAGE_KEY), "left_semi"
     )
 
 
-def ledger(events: DataFrame) -> DataFrame:
-    """One row for each message: its broadcast, who delivered it and where, and its way through the queue.
-
-    The queue is the one that decides the order: at the run's orderer a message enters when it is received
-    without a position and leaves when it is sent with one. What a row tells is put in columns of its own
-    before it is exploded (null where it tells nothing of the kind), so that a message costs only minima.
-    """
-    event, at_orderer = sf.col("event"), sf.col("at_orderer")
-    is_broadcast, is_delivery = event == BROADCAST, event == DELIVERED
-    is_own = is_delivery & (sf.col("process") == process_id("sender", "sender_incarnation"))
-    enters = at_orderer & (event == RECEIVED) & (sf.col("position") < 0)
-    leaves = at_orderer & (event == SENT) & (sf.col("position") >= 0)
-    telling = (
-        events.where(is_broadcast | is_delivery | enters | leaves)
-        .withColumn("broadcast_ns", sf.when(is_broadcast, sf.col("time_ns")))
-        .withColumn("view", sf.when(is_delivery, sf.col("view")))
-        .withColumn("delivered_at", sf.when(is_delivery, sf.col("position")))
-        .withColumn("process_print", sf.when(is_delivery, sf.xxhash64("process")))
-        .withColumn("own_delivery_ns", sf.when(is_own, sf.col("time_ns")))
-        .withColumn("orderer_incarnation", sf.when(enters | leaves, sf.col("incarnation")))
-        .withColumn("enter_step", sf.when(enters, sf.col("step")))
-        .withColumn("rank", sf.when(enters, sf.col("rank")))
-        .withColumn("leave_step", sf.when(leaves, sf.col("step")))
-        .withColumn("left_at", sf.when(leaves, sf.col("position")))
+def odd_deliveries(events: DataFrame, ledger: DataFrame) -> DataFrame:
+    """Every delivery of the odd messages; `to` is whom the sender asked for, if it is known."""
+    known = events.where(sf.col("event").isin(BROADCAST, DELIVERED))
+    rows = rows_of(known, ledger.where("odd"))
+    is_broadcast = sf.col("event") == BROADCAST
+    asked = rows.groupBy(*MESSAGE_KEY).agg(
+        sf.coalesce(sf.max(sf.when(is_broadcast, sf.col("to"))), sf.max("to")).alias("to"),
+        sf.max("safe").alias("safe"),
     )
     return (
-        explode_batches(telling)
-        .groupBy(*MESSAGE_KEY)
+        rows.where(sf.col("event") == DELIVERED)
+        .select(
+            *MESSAGE_KEY,
+            "process",
+            sf.col("member").alias("name"),
+            "view",
+            "coordinator",
+            "view_print",
+            "step",
+            (sf.col("position") + sf.col("index")).alias("position"),
+        )
+        .join(asked, list(MESSAGE_KEY))
+    )
+
+
+def requeued_messages(events: DataFrame, views: DataFrame, ledger: DataFrame) -> DataFrame:
+    """The messages that were in more than one queue: one row for each, as the ledger has it for the others."""
+    again = ledger.where("requeued")
+    enters, leaves = enters_queue(sf.col("orderer")), leaves_queue(sf.col("orderer"))
+    return (
+        rows_of(queue_rows(events, views), again)
+        .groupBy(*MESSAGE_KEY, sf.col("view_print").alias("queue_print"))
         .agg(
             sf.max("priority").alias("priority"),
-            sf.count("broadcast_ns").alias("broadcasts"),
-            sf.min("broadcast_ns").alias("broadcast_ns"),
-            sf.count("process_print").alias("deliveries"),
-            sf.bit_xor("process_print").alias("processes_print"),
-            sf.min("view").alias("view"),
-            sf.max("view").alias("view_last"),
-            sf.min(sf.col("delivered_at") + sf.col("index")).alias("position"),
-            sf.max(sf.col("delivered_at") + sf.col("index")).alias("position_last"),
-            sf.min("own_delivery_ns").alias("own_delivery_ns"),
-            sf.max("orderer_incarnation").alias("orderer_incarnation"),
-            sf.min("enter_step").alias("enter_step"),
-            sf.min("rank").alias("rank"),
-            sf.min("leave_step").alias("leave_step"),
-            sf.min(sf.col("left_at") + sf.col("index")).alias("leave_position"),
+            sf.min(sf.when(enters, sf.col("rank"))).alias("rank"),
+            sf.min(sf.when(enters, sf.col("step"))).alias("enter_step"),
+            sf.min(sf.when(leaves, sf.col("step"))).alias("leave_step"),
+            sf.min(sf.when(leaves, sf.col("position") + sf.col("index"))).alias("leave_position"),
         )
+        .join(sf.broadcast(again.select(*MESSAGE_KEY, "view_print", "view_print_last")), list(MESSAGE_KEY))
     )
 
 
-def mark(ledger: DataFrame, views: DataFrame) -> DataFrame:
-    """Say of each message in the ledger whether something is amiss with it; in a good run, with none.
+def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
+    rows = [
+        (run, *view.name, view.members, view.orderer, view.first_position, view.final, view.gapless)
+        for run, views in views_of.items()
+        for view in views.values()
+    ]
+    return _with_print(spark.createDataFrame(rows, _VIEWS_SCHEMA))
 
-    That a message was delivered by exactly the members of its view, once each, shows in the number of
-    deliveries and in the hashes of the processes together.
-    """
-    whole = (
-        (sf.col("deliveries") == sf.size("members"))
-        & (sf.col("processes_print") == sf.col("members_print"))
-        & (sf.col("view") == sf.col("view_last"))
-        & (sf.col("position") == sf.col("position_last"))
+
+def _stays(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
+    rows = [
+        (run, *view.name, stay.process, stay.name, stay.onward, stay.owes_from, stay.owes_until, view.final)
+        for run, views in views_of.items()
+        for view in views.values()
+        for stay in view.stays
+    ]
+    return _with_print(spark.createDataFrame(rows, _STAYS_SCHEMA)).drop("view", "coordinator")
+
+
+def _audiences(
+    spark: SparkSession, views_of: Mapping[str, Views], chronicles: Mapping[str, Chronicle]
+) -> DataFrame:
+    rows = [
+        (run, *view.name, heard.to, heard.start, heard.end, heard.processes)
+        for run, views in views_of.items()
+        for view in views.values()
+        for heard in audiences(view, chronicles[run].addressed)
+    ]
+    due_print = sf.aggregate(
+        "processes", sf.lit(0).cast("long"), lambda before, process: before.bitwiseXOR(sf.xxhash64(process))
     )
-    delivered, left, entered = sf.col("deliveries") > 0, sf.col("leave_step"), sf.col("enter_step")
-    marks = {
-        "odd": delivered & ~sf.coalesce(whole, sf.lit(False)),
-        "unknown": delivered & (sf.col("broadcasts") == 0),
-        "unqueued": left.isNotNull() & sf.coalesce(left < entered, sf.lit(True)),
-    }
-    return ledger.join(views, ["run", "view"], "left").select(
-        *ledger.columns, *(condition.alias(name) for name, condition in marks.items())
+    return spark.createDataFrame(rows, _AUDIENCES_SCHEMA).select(
+        "of_run",
+        "view",
+        "start",
+        "end",
+        "processes",
+        sf.xxhash64("view", "coordinator").alias("of_view"),
+        sf.xxhash64("to").alias("of_to"),
+        due_print.alias("due_print"),
     )
+
+
+def _with_print(named: DataFrame) -> DataFrame:
+    return named.withColumn("view_print", sf.xxhash64("view", "coordinator"))

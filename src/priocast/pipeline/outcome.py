@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from priocast.pipeline.evidence import Census
+from priocast.pipeline.ledger import Census
 from priocast.pipeline.sources import Run
 from priocast.pipeline.tables.delivery_time import DeliveryTime
 from priocast.pipeline.tables.inversions import Inversions
+from priocast.pipeline.tables.membership import Lane, ViewRecord
 from priocast.pipeline.tables.queue_depth import QueueDepth
 from priocast.pipeline.tables.throughput import Throughput
 from priocast.pipeline.verdicts import Verdict
@@ -38,4 +39,6 @@ class Outcome(Verification):
     throughputs: tuple[Throughput, ...]
     queue_depths: tuple[QueueDepth, ...]
     inversions: tuple[Inversions, ...]
+    views: tuple[ViewRecord, ...]
+    lanes: tuple[Lane, ...]
     report: Path | None = None

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
+from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
 from priocast.pipeline.figures.style import render_svg
 from priocast.pipeline.html import Content, Html, element, figure, render, table, tag
 from priocast.pipeline.outcome import Outcome
 from priocast.pipeline.report_style import CSS
 from priocast.pipeline.tables.delivery_time import name_of
+from priocast.pipeline.tables.membership import Origin
 from priocast.pipeline.verdicts import Verdict, Violation
 from priocast.trace.schema import Manifest
 
@@ -36,6 +38,7 @@ def render_page(outcome: Outcome, source: Path) -> str:
         _summary(outcome),
         *_runs(outcome),
         *_verdicts(outcome),
+        *_views(outcome),
         *_delivery_times(outcome),
         *_over_time(outcome),
         *_reproduce(source),
@@ -78,7 +81,9 @@ def _facts(manifest: Manifest) -> dict[str, Content]:
         "protocol": manifest.order,
         "priorities": f"yes, starvation: {manifest.starvation}" if manifest.prioritised else "no (plain)",
         "members": ", ".join(manifest.members),
-        "orderer": manifest.orderer or "none",
+        "ordered by": f"the {manifest.orders} of the view" if manifest.orders else "nobody alone",
+        "when divided": manifest.policy,
+        "delivery": manifest.delivery,
         "clock": manifest.clock,
         "seed": "none" if manifest.seed is None else str(manifest.seed),
         "options": _pairs(manifest.options),
@@ -129,12 +134,47 @@ def _result(verdict: Verdict) -> Html:
 
 def _violation(violation: Violation) -> list[Content]:
     return [
-        "-" if violation.view is None else violation.view,
+        violation.view_name or "-",
         "-" if violation.position is None else violation.position,
         element("code", ", ".join(violation.messages)),
         ", ".join(violation.members),
         violation.detail,
     ]
+
+
+def _views(outcome: Outcome) -> Iterable[Html]:
+    yield element("h2", "Who was in the group")
+    yield element(
+        "p",
+        "A view is named by its number and its coordinator. Told: when the first and the last of its members were "
+        "told of it, in seconds. Gap: the longest time in ms that a member which came from another view "
+        "was without a message, by its own clock.",
+        css="soft",
+    )
+    rows: list[list[Content]] = [
+        [
+            "" if place and outcome.views[place - 1].run == view.run else view.run,
+            view.view,
+            ", ".join(view.members),
+            view.reason or "-",
+            Html("".join(element("div", _origin(origin)).text for origin in view.origins)),
+            f"{view.first_told_s:.3f} - {view.last_told_s:.3f}",
+            view.messages,
+            "-" if view.gap_ms is None else _milliseconds(view.gap_ms),
+        ]
+        for place, view in enumerate(outcome.views)
+    ]
+    headings = ["run", "view", "members", "reason", "came from", "told (s)", "messages", "gap (ms)"]
+    yield table(headings, rows, numbers_from=5)
+    if changing := lanes_of_changing_runs(outcome.lanes):
+        yield figure(
+            render_svg(draw_membership(changing)),
+            "Who was in which view when: a lane for each process, a bar for each view with its number.",
+        )
+
+
+def _origin(origin: Origin) -> str:
+    return f"{origin.view or 'joined'}: {', '.join(origin.processes)}"
 
 
 def _delivery_times(outcome: Outcome) -> Iterable[Html]:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pyarrow
 from pyarrow import parquet
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     BinaryType,
+    BooleanType,
     DataType,
     IntegerType,
     LongType,
@@ -23,19 +24,27 @@ from priocast.core.errors import InvalidInput
 from priocast.core.priority import HIGHEST
 from priocast.core.starvation import Ageing, PeriodicFlush, parse_starvation
 from priocast.trace.run_directory import arrow_schema, find_runs, read_manifest, segments
-from priocast.trace.schema import VIEW, Manifest
+from priocast.trace.schema import Manifest
 
 _SPARK_TYPES: dict[pyarrow.DataType, DataType] = {
     pyarrow.string(): StringType(),
     pyarrow.binary(): BinaryType(),
+    pyarrow.bool_(): BooleanType(),
     pyarrow.int32(): IntegerType(),
     pyarrow.int64(): LongType(),
 }
-_FILES_SCHEMA = "file string, run string, orderer string, prioritised boolean, ageing_ns long, flush_ns long"
+_FILES_SCHEMA = (
+    "file string, run string, all_safe boolean, prioritised boolean, ageing_ns long, flush_ns long"
+)
 _NOT_IN_JAVA_PATHS = re.compile(r"[^A-Za-z0-9_\-!.~'()*,;:$&+=@/\u0080-\U0010ffff]")
 _GLOB_CHARACTERS = re.compile(r"[\[\]{}*?\\]")
 
-MESSAGE_KEY = ("run", "sender", "sender_incarnation", "level", "number")
+_VIRTUAL = "virtual"
+_SAFE = "safe"
+_PRIMARY = "primary"
+
+STREAM_KEY = ("run", "sender", "sender_incarnation", "level")
+MESSAGE_KEY = (*STREAM_KEY, "number")
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,21 @@ class Run:
     @property
     def name(self) -> str:
         return self.manifest.run
+
+    @property
+    def primary(self) -> bool:
+        """Whether only one side of a cut goes on."""
+        return self.manifest.policy == _PRIMARY
+
+    @property
+    def safe(self) -> bool:
+        """Whether it delivers every message only when all members of the view hold it."""
+        return self.manifest.delivery == _SAFE
+
+    @property
+    def loses_nothing(self) -> bool:
+        """Whether also a process that crashed left a whole record: a simulated one does."""
+        return self.manifest.clock == _VIRTUAL
 
 
 def open_runs(path: Path) -> list[Run]:
@@ -85,9 +109,9 @@ def _spark_type(arrow_type: pyarrow.DataType) -> DataType:
 def read_events(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
     """Every row of every run, with what its run and its process (one life of a member) add to its meaning.
 
-    `at_orderer` says whether it happened where the order is decided; `rank` is the rank that a message which
-    enters a queue then and there gets, null where the run promises no priorities. All files are one scan, so
-    that a thousand runs make no larger plan than one.
+    `view_print` stands for the name of the view, which takes two columns; `safe` includes what the whole run
+    delivers safely; `rank` is the rank that a message which enters a queue then and there gets, null where the
+    run promises no priorities. All files are one scan, so that a thousand runs make no larger plan than one.
     """
     paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for run in runs for path in run.segments]
     return (
@@ -95,22 +119,27 @@ def read_events(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
         .parquet(*paths)
         .withColumn("file", sf.col("_metadata.file_path"))
         .join(sf.broadcast(_describe_files(spark, runs)), "file", "left")
-        .withColumn("process", process_id("member", "incarnation"))
-        .withColumn("at_orderer", sf.col("member") == sf.col("orderer"))
-        .withColumn("rank", _rank())
-        .drop("file", "orderer", "prioritised", "ageing_ns", "flush_ns")
+        .withColumns(
+            {
+                "process": process_id("member", "incarnation"),
+                "view_print": sf.xxhash64("view", "coordinator"),
+                "safe": sf.col("safe") | sf.col("all_safe"),
+                "rank": _rank(),
+            }
+        )
+        .drop("file", "all_safe", "prioritised", "ageing_ns", "flush_ns")
     )
 
 
 def _describe_files(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """One row for each file: the run that it is of, and where and how the queue of that run orders."""
+    """One row for each file: the run that it is of, and how that run orders and delivers."""
     rows = []
     for run in runs:
         manifest = run.manifest
         policy = parse_starvation(manifest.starvation) if manifest.prioritised else None
         ageing_ns = policy.step_ns if isinstance(policy, Ageing) else None
         flush_ns = policy.period_ns if isinstance(policy, PeriodicFlush) else None
-        facts = (run.name, manifest.orderer, manifest.prioritised, ageing_ns, flush_ns)
+        facts = (run.name, run.safe, manifest.prioritised, ageing_ns, flush_ns)
         rows += [(name, *facts) for path in run.segments for name in _as_spark_names(path)]
     return spark.createDataFrame(rows, _FILES_SCHEMA)
 
@@ -148,41 +177,26 @@ def explode_batches(rows: DataFrame) -> DataFrame:
 
 def messages(events: DataFrame) -> DataFrame:
     """What happened to each message: the events of batches, one by one."""
+    return as_messages(explode_batches(events))
+
+
+def as_messages(exploded: DataFrame) -> DataFrame:
+    """Of exploded events, what there is to know of each message; each has a position of its own."""
     position = sf.col("position")
-    return explode_batches(events).select(
+    return exploded.select(
         *MESSAGE_KEY,
         "priority",
         "process",
         "view",
+        "coordinator",
+        "view_print",
+        "safe",
+        "to",
         "step",
         "index",
         "time_ns",
         "event",
         sf.when(position >= 0, position + sf.col("index")).otherwise(position).alias("position"),
-    )
-
-
-def views(events: DataFrame) -> DataFrame:
-    """One row for each view of each run: its first position, its members, who `stayed` for the next view.
-
-    `members_print` is what the members' hashes come to: who delivered a message can be compared with it.
-    """
-    members = events.where(sf.col("event") == VIEW).select(
-        "run", "view", "position", sf.explode(sf.split("peer", ",")).alias("process")
-    )
-    by_number = Window.partitionBy("run").orderBy("view")
-    return (
-        members.groupBy("run", "view", "process")
-        .agg(sf.min("position").alias("position"))
-        .groupBy("run", "view")
-        .agg(
-            sf.min("position").alias("first_position"),
-            sf.sort_array(sf.collect_set("process")).alias("members"),
-            sf.bit_xor(sf.xxhash64("process")).alias("members_print"),
-        )
-        .withColumn("next_members", sf.lead("members").over(by_number))
-        .withColumn("stayed", sf.coalesce(sf.array_intersect("members", "next_members"), sf.col("members")))
-        .drop("next_members")
     )
 
 
@@ -200,3 +214,8 @@ def message_id() -> Column:
         sf.lit("/"),
         sf.col("number"),
     )
+
+
+def view_id() -> Column:
+    """A view as `ViewId` writes it."""
+    return sf.concat(sf.col("view"), sf.lit("@"), sf.col("coordinator"))

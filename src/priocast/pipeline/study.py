@@ -21,6 +21,7 @@ from priocast.pipeline.session import LOCAL, spark_session
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.tables.delivery_time import delivery_times
 from priocast.pipeline.tables.inversions import count_inversions
+from priocast.pipeline.tables.membership import lanes, view_records
 from priocast.pipeline.tables.queue_depth import queue_depths
 from priocast.pipeline.tables.throughput import throughputs
 from priocast.pipeline.tables.timeline import timelines
@@ -60,6 +61,8 @@ def study_runs(
             throughputs=tuple(throughputs(over_time)),
             queue_depths=tuple(queue_depths(over_time)),
             inversions=tuple(count_inversions(evidence)),
+            views=tuple(view_records(evidence)),
+            lanes=tuple(lanes(evidence)),
         )
     if out_html is None:
         return outcome

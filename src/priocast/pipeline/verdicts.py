@@ -21,10 +21,16 @@ class Violation:
     """One place where a property does not hold."""
 
     view: int | None
+    coordinator: str | None
     position: int | None
     messages: tuple[str, ...]
     members: tuple[str, ...]
     detail: str
+
+    @property
+    def view_name(self) -> str:
+        """The view as `ViewId` writes it, or nothing."""
+        return "" if self.view is None else f"{self.view}@{self.coordinator}"
 
 
 @dataclass(frozen=True)
@@ -68,7 +74,7 @@ def judge(
 def first_of_each(violations: DataFrame, count_max: int) -> DataFrame:
     """The first violations in each run, with the `total` that there are."""
     of_run = Window.partitionBy("run")
-    in_order = of_run.orderBy("view", "position", "messages", "members")
+    in_order = of_run.orderBy("view", "coordinator", "position", "messages", "members")
     return (
         violations.withColumn("total", sf.count(sf.lit(1)).over(of_run))
         .withColumn("place", sf.row_number().over(in_order))
@@ -82,8 +88,8 @@ def _verdict(evidence: Evidence, run: Run, check: Check, rows: list[Row]) -> Ver
         run=run.name,
         property=check.property,
         says=check.says,
-        promised=check.promised(run.manifest),
-        examined=sum(check.examined(census) for census in evidence.census if census.run == run.name),
+        promised=check.promised(evidence, run),
+        examined=check.examined(evidence, run),
         unit=check.unit,
         violations=rows[0]["total"] if rows else 0,
         examples=tuple(_violation(row) for row in rows),
@@ -93,5 +99,10 @@ def _verdict(evidence: Evidence, run: Run, check: Check, rows: list[Row]) -> Ver
 
 def _violation(row: Row) -> Violation:
     return Violation(
-        row["view"], row["position"], tuple(row["messages"]), tuple(row["members"]), row["detail"]
+        row["view"],
+        row["coordinator"],
+        row["position"],
+        tuple(row["messages"]),
+        tuple(row["members"]),
+        row["detail"],
     )

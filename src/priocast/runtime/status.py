@@ -9,6 +9,7 @@ from priocast.core.view import View
 from priocast.member import Member
 from priocast.runtime.driver import Driver
 
+GroupState = Literal["joining", "in the group", "changing", "suspended", "taking over the state"]
 SUSPICION_MAX = 1000.0
 
 
@@ -39,13 +40,14 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
     `state` is `joining`, `in the group`, `changing` (a new view is being agreed on), `suspended` (no majority
     can be reached), or `taking over the state`. `blocked_on` is the member for whose application the order
-    waits; the member that orders knows. `refusals` counts what this member did not accept, `network_refusals`
+    waits, for `blocked_ms` so far; the member that orders knows. `last_change_took_ms` is how long nothing
+    could be ordered before the view. `refusals` counts what this member did not accept, `network_refusals`
     what the node's network turned away, for all its groups together.
     """
 
     group: str
     member: str
-    state: Literal["joining", "in the group", "changing", "suspended", "taking over the state"]
+    state: GroupState
     view: View | None
     order: str
     prioritised: bool
@@ -56,10 +58,12 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     queues: list[QueueStatus]
     unconsumed: int
     blocked_on: str
+    blocked_ms: float
     unstable_bytes: int
     peers: list[PeerStatus]
     last_change_reason: str
     last_change_seconds_ago: float
+    last_change_took_ms: float
     views: int
     lives: int
     state_transfer_percent: float | None
@@ -72,7 +76,7 @@ def status_of(driver: Driver) -> Status:
     member, setting = driver.member, driver.setting
     membership, epoch = member.membership, member.epoch
     now = time.monotonic_ns()
-    blocked_on = epoch.protocol.waiting_for() if epoch else None
+    blocked_on, blocked_ns = member.slowness.waited(now) if epoch else (None, 0)
     return Status(
         group=setting.group,
         member=str(member.me),
@@ -90,10 +94,12 @@ def status_of(driver: Driver) -> Status:
         ],
         unconsumed=epoch.protocol.unconsumed_count if epoch else 0,
         blocked_on=blocked_on.name if blocked_on else "",
+        blocked_ms=blocked_ns / 1e6,
         unstable_bytes=epoch.retention.bytes if epoch else 0,
         peers=_peers(member, now),
         last_change_reason=membership.decided.proposal.reason if membership.decided else "",
         last_change_seconds_ago=(now - membership.installed_at) / 1e9,
+        last_change_took_ms=membership.changes[-1].took_ns / 1e6 if membership.changes else 0.0,
         views=membership.views,
         lives=driver.lives,
         state_transfer_percent=100 * member.restoration.progress if member.restoration else None,
@@ -102,9 +108,7 @@ def status_of(driver: Driver) -> Status:
     )
 
 
-def _state(
-    member: Member,
-) -> Literal["joining", "in the group", "changing", "suspended", "taking over the state"]:
+def _state(member: Member) -> GroupState:
     if member.view is None:
         return "joining"
     if member.membership.suspended:

@@ -4,36 +4,63 @@ import msgspec
 
 
 class Counters(msgspec.Struct):
-    """One run's counts."""
+    """One run's counts; `occurred` has those of faults and of transitions between views, by kind."""
 
     broadcasts: int = 0
     deliveries: int = 0
     turns: int = 0
     frames: int = 0
     frame_bytes: int = 0
-    frames_lost: int = 0
-    frames_cut: int = 0
-    frames_duplicated: int = 0
-    frames_reordered: int = 0
-    interface_waits: int = 0
-    processor_waits: int = 0
-    pause_waits: int = 0
-    room_waits: int = 0
-    overtakings: int = 0
-    retransmissions: int = 0
-    link_duplicates: int = 0
+    views: int = 0
+    settling_ns: int = 0
+    occurred: dict[str, int] = {}
+
+    def count(self, kind: str, times: int = 1) -> None:
+        """Something of this kind happened."""
+        self.occurred[kind] = self.occurred.get(kind, 0) + times
 
 
-#: What can hit a run, and the count that shows that it did.
-FAULT_KINDS = {
-    "loss": "frames_lost",
-    "cut": "frames_cut",
-    "duplication": "frames_duplicated",
-    "reordering": "frames_reordered",
-    "busy interface": "interface_waits",
-    "busy processor": "processor_waits",
-    "pause": "pause_waits",
-    "back-pressure": "room_waits",
-    "overtaking": "overtakings",
-    "retransmission": "retransmissions",
-}
+#: What can hit a run.
+FAULT_KINDS = (
+    "loss",
+    "duplication",
+    "reordering",
+    "cut: halves",
+    "cut: isolated",
+    "cut: one-way",
+    "cut: bridge",
+    "cut: ring",
+    "pause",
+    "pause over the timeout",
+    "stall",
+    "crash",
+    "crash in a change",
+    "restart",
+    "late start",
+    "busy interface",
+    "busy processor",
+    "back-pressure",
+    "overtaking",
+    "retransmission",
+    "earlier life",
+    "client turned away",
+)
+
+#: How one view follows another, and what comes with it.
+TRANSITION_KINDS = (
+    "founding",
+    "failure",
+    "crash of the coordinator",
+    "crash during a change",
+    "join",
+    "rejoin",
+    "leave",
+    "eviction",
+    "partition",
+    "merge",
+    "exclusion and return",
+    "renewed",
+    "order changed",
+    "state transfer",
+    "donor replaced",
+)

@@ -1,11 +1,16 @@
 """Dice that fall alike on every machine.
 
 `random.Random` draws the same uniform numbers everywhere, but logarithms and powers may differ in the last
-bit from one C library to the next, and one bit is enough to make a seed tell another story. These two
-distributions need neither.
+bit from one C library to the next, and one bit is enough to make a seed tell another story. What is here
+needs neither.
 """
 
 from random import Random
+
+
+def chance(dice: Random, percent: int) -> bool:
+    """Whether something happens that happens so often."""
+    return dice.randrange(100) < percent
 
 
 def log_uniform(dice: Random, low: int, high: int) -> int:

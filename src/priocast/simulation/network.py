@@ -1,24 +1,76 @@
 """The simulated network: interfaces that write one frame after the other, and paths that may fail.
 
-A path keeps the order of its frames unless a fault says otherwise, as one route through a real network
-does; so whether a run met reordering is known, and counted.
+A path leads from one name to another, whoever lives there. It keeps the order of its frames unless a fault
+says otherwise, as one route through a real network does; so whether a run met reordering is known, and
+counted.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from functools import partial
 from random import Random
 
+from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
 from priocast.simulation.dice import exponential
-from priocast.simulation.scenario import MICROSECOND, Cut, FaultOptions, NetworkOptions
+from priocast.simulation.faults import MICROSECOND
+from priocast.simulation.scenario import Scenario
 
 HEADER_BYTES = 56
 _SECOND = 1_000_000_000
 
+Direction = tuple[str, str]
+Arrive = Callable[[str, ProcessId, Frame], None]
 
-class Interface:
+
+class Network:
+    """All paths between the processes of a run; `arrive` is told where which frame of whom has come."""
+
+    def __init__(self, scenario: Scenario, agenda: Agenda, counters: Counters, arrive: Arrive) -> None:
+        self._scenario = scenario
+        self._agenda = agenda
+        self._counters = counters
+        self._arrive = arrive
+        self._interfaces: dict[str, _Interface] = {}
+        self._paths: dict[Direction, _Path] = {}
+        self._blocked: Counter[Direction] = Counter()
+
+    def transmit(self, source: ProcessId, target: str, frame: Frame, at: int) -> None:
+        """Take a frame that is ready to be written at this time."""
+        direction = (source.name, target)
+        path = self._paths.get(direction) or self._path(direction)
+        size = HEADER_BYTES + len(frame.body)
+        counters = self._counters
+        counters.frames += 1
+        counters.frame_bytes += size
+        left = self._interfaces[source.name].write(size, at)
+        if self._blocked[direction]:
+            return
+        for arrival in path.arrivals(left):
+            self._agenda.at(arrival, partial(self._arrive, target, source, frame))
+
+    def block(self, directions: Iterable[Direction]) -> None:
+        """Nothing passes in these directions any more."""
+        self._blocked.update(directions)
+
+    def unblock(self, directions: Iterable[Direction]) -> None:
+        """What was blocked once is blocked once less."""
+        self._blocked.subtract(directions)
+
+    def _path(self, direction: Direction) -> "_Path":
+        """Each path has dice of its own, so one does not disturb another."""
+        source, target = direction
+        dice = Random(f"path {self._scenario.seed} {source} {target}")
+        path = self._paths[direction] = _Path(self._scenario, dice, self._counters)
+        if source not in self._interfaces:
+            bandwidth = self._scenario.network.bandwidth_bytes_per_second
+            self._interfaces[source] = _Interface(bandwidth, self._counters)
+        return path
+
+
+class _Interface:
     """One process's way out: what is written has to wait for what was written before."""
 
     def __init__(self, bandwidth_bytes_per_second: int | None, counters: Counters) -> None:
@@ -31,74 +83,52 @@ class Interface:
         if self._bandwidth is None:
             return at
         if at < self._free_at:
-            self._counters.interface_waits += 1
+            self._counters.count("busy interface")
         self._free_at = max(at, self._free_at) + size * _SECOND // self._bandwidth
         assert self._free_at >= at
         return self._free_at
 
 
-class Path:
+class _Path:
     """The way from one process to another, in one direction."""
 
-    def __init__(
-        self,
-        interface: Interface,
-        network: NetworkOptions,
-        faults: FaultOptions,
-        cuts: tuple[Cut, ...],
-        dice: Random,
-        agenda: Agenda,
-        counters: Counters,
-        arrive: Callable[[Frame], None],
-    ) -> None:
-        self._interface = interface
+    def __init__(self, scenario: Scenario, dice: Random, counters: Counters) -> None:
+        network = scenario.network
         self._latency_ns = network.latency_us * MICROSECOND
         self._spread_ns = network.latency_spread_us * MICROSECOND
         self._shape = network.latency_shape
-        self._faults = faults
-        self._reordering_ns = faults.reordering_us * MICROSECOND
-        self._healed_at = faults.healed_at_us * MICROSECOND
-        self._cuts = cuts
+        self._faults = scenario.faults
+        self._reordering_ns = scenario.faults.reordering_us * MICROSECOND
+        self._healed_at = scenario.faults.healed_at_us * MICROSECOND
         self._dice = dice
-        self._agenda = agenda
         self._counters = counters
         self._arrived_last = 0
-        self._arrive = arrive
 
-    def transmit(self, frame: Frame, at: int) -> None:
-        """Take a frame that is ready to be written at this time."""
-        counters = self._counters
-        size = HEADER_BYTES + len(frame.body)
-        counters.frames += 1
-        counters.frame_bytes += size
-        left = self._interface.write(size, at)
+    def arrivals(self, left: int) -> list[int]:
+        """When a frame that left at this time arrives: never, once or twice."""
         if left >= self._healed_at:
-            self._arrive_in_order(frame, left)
-            return
-        if any(cut.covers(left) for cut in self._cuts):
-            counters.frames_cut += 1
-            return
-        if self._happens(self._faults.loss_percent):
-            counters.frames_lost += 1
-            return
-        if self._happens(self._faults.duplication_percent):
-            counters.frames_duplicated += 1
-            self._arrive_at(left + self._latency() + self._delay(), frame)
-        if self._happens(self._faults.reordering_percent):
-            counters.frames_reordered += 1
-            self._arrive_at(left + self._latency() + self._delay(), frame)
+            return [self._in_order(left)]
+        faults = self._faults
+        if self._happens(faults.loss_percent, "loss"):
+            return []
+        times = []
+        if self._happens(faults.duplication_percent, "duplication"):
+            times.append(left + self._latency() + self._delay())
+        if self._happens(faults.reordering_percent, "reordering"):
+            times.append(left + self._latency() + self._delay())
         else:
-            self._arrive_in_order(frame, left)
+            times.append(self._in_order(left))
+        return times
 
-    def _arrive_in_order(self, frame: Frame, left: int) -> None:
+    def _in_order(self, left: int) -> int:
         self._arrived_last = max(self._arrived_last, left + self._latency())
-        self._arrive_at(self._arrived_last, frame)
+        return self._arrived_last
 
-    def _arrive_at(self, time: int, frame: Frame) -> None:
-        self._agenda.at(time, partial(self._arrive, frame))
-
-    def _happens(self, percent: int) -> bool:
-        return percent > 0 and self._dice.randrange(100) < percent
+    def _happens(self, percent: int, kind: str) -> bool:
+        happens = percent > 0 and self._dice.randrange(100) < percent
+        if happens:
+            self._counters.count(kind)
+        return happens
 
     def _delay(self) -> int:
         return self._dice.randint(0, self._reordering_ns)

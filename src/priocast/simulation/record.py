@@ -8,22 +8,28 @@ from priocast.core.view import View
 from priocast.protocols import find_protocol
 from priocast.simulation.simulator import Run
 from priocast.trace.run_directory import write_manifest, write_segment
-from priocast.trace.schema import Manifest
+from priocast.trace.schema import Manifest, Row
 
 
 def write_run(run: Run, directory: Path) -> None:
-    """Write the manifest, and one segment a member."""
+    """Write the manifest, and one segment a life."""
     scenario = run.scenario
-    members = [ProcessId(name) for name in scenario.members]
-    assert {row.member for row in run.rows} <= set(scenario.members)
+    founders = [
+        name
+        for name, start_us in zip(scenario.members, scenario.workload.start_us, strict=True)
+        if not start_us
+    ]
+    view = View(1, tuple(ProcessId(name) for name in founders))
     manifest = Manifest(
         run=f"seed-{scenario.seed}",
         group="simulation",
         order=scenario.order,
         prioritised=scenario.ordering.prioritised,
         starvation=str(scenario.ordering.starvation),
-        orderer=find_protocol(scenario.order).orderer(View(1, tuple(members))),
-        members=list(scenario.members),
+        orders="coordinator" if find_protocol(scenario.order).orderer(view) else "",
+        members=founders,
+        policy=scenario.membership.policy,
+        delivery=scenario.membership.delivery,
         clock="virtual",
         options=scenario.flat(),
         labels={"driver": "simulation", "digest": run.digest},
@@ -31,6 +37,8 @@ def write_run(run: Run, directory: Path) -> None:
         versions={"priocast": version("priocast")},
     )
     write_manifest(directory, manifest)
-    for member in members:
-        rows = [row for row in run.rows if row.member == member.name]
-        write_segment(directory, f"{member.name}-{member.incarnation}-000000", rows)
+    rows_of: dict[tuple[str, int], list[Row]] = {}
+    for row in run.rows:
+        rows_of.setdefault((row.member, row.incarnation), []).append(row)
+    for (member, incarnation), rows in sorted(rows_of.items()):
+        write_segment(directory, f"{member}-{incarnation}-000000", rows)

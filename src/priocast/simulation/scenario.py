@@ -14,10 +14,10 @@ from priocast.core.priority import ROUTINE
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
 from priocast.links.fifo_link import LinkOptions
+from priocast.membership.options import MembershipOptions
+from priocast.simulation.faults import FaultOptions
 
-MICROSECOND = 1_000
 MILLISECOND = 1_000_000
-LOSS_PERCENT_MAX = 30
 
 Scalar = int | float | str | bool | None
 
@@ -25,18 +25,30 @@ Scalar = int | float | str | bool | None
 class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the applications do; the tuples have one entry a member.
 
-    A member broadcasts `burst` messages at once, at times that are on average `burst / rate_per_second`
-    apart. `priorities` are pairs of a priority and its weight in the mix. Consuming a message takes
-    `consume_us`.
+    A member starts at `start_us`. From then on, but not before `broadcast_from_us`, it broadcasts `burst`
+    messages at once, at times that are on average `burst / rate_per_second` apart. `priorities` are pairs
+    of a priority and its weight in the mix. So many percent of the bursts are `safe`, so many are
+    `addressed` to some members only. Consuming a message takes `consume_us`. A state has `state_bytes` more
+    than it needs.
+
+    A client that is no member has `client_requests` and waits for each answer, for `client_patience_us`,
+    before it turns to another member.
     """
 
     messages: tuple[int, ...]
     rate_per_second: tuple[int, ...]
     consume_us: tuple[int, ...]
+    start_us: tuple[int, ...]
+    broadcast_from_us: int = 0
     burst: int = 1
     priorities: tuple[tuple[int, int], ...] = ((ROUTINE, 1),)
     payload_bytes_min: int = 8
     payload_bytes_max: int = 64
+    safe_percent: int = 0
+    addressed_percent: int = 0
+    state_bytes: int = 0
+    client_requests: int = 0
+    client_patience_us: int = 50_000
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,73 +72,12 @@ class ProcessorOptions(msgspec.Struct, frozen=True, kw_only=True):
     message_ns: int = 0
 
 
-class Outage(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that does not work for a while."""
-
-    from_us: int
-    for_us: int
-
-    @property
-    def until_us(self) -> int:
-        """When it works again."""
-        return self.from_us + self.for_us
-
-    def covers(self, time_ns: int) -> bool:
-        """Whether it is out of order at this time."""
-        return self.from_us * MICROSECOND <= time_ns < self.until_us * MICROSECOND
-
-
-class Pause(Outage, frozen=True, kw_only=True):
-    """A process stands still: it reads no frame, fires no timer and consumes nothing."""
-
-    member: str
-
-    def __str__(self) -> str:
-        return f"{self.member}@{self.from_us}+{self.for_us}us"
-
-
-class Cut(Outage, frozen=True, kw_only=True):
-    """Frames in one direction are lost, those in the other are not."""
-
-    source: str
-    target: str
-
-    def __str__(self) -> str:
-        return f"{self.source}>{self.target}@{self.from_us}+{self.for_us}us"
-
-
-class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong until `healed_at_us`; nothing does from then on.
-
-    A reordered frame takes up to `reordering_us` longer, and later frames may overtake it.
-    """
-
-    loss_percent: int = 0
-    duplication_percent: int = 0
-    reordering_percent: int = 0
-    reordering_us: int = 0
-    pauses: tuple[Pause, ...] = ()
-    cuts: tuple[Cut, ...] = ()
-    healed_at_us: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.loss_percent <= LOSS_PERCENT_MAX:
-            raise InvalidOption(f"loss_percent is {self.loss_percent}: it must be 0 to {LOSS_PERCENT_MAX}")
-        for outage in self.outages:
-            if outage.until_us > self.healed_at_us:
-                raise InvalidOption(f"{outage} lasts longer than healed_at_us, which is {self.healed_at_us}")
-
-    @property
-    def outages(self) -> list[Outage]:
-        """All that does not work for a while."""
-        return [*self.pauses, *self.cuts]
-
-
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """One run, entirely."""
 
     seed: int
     workload: WorkloadOptions
+    membership: MembershipOptions
     order: str = "sequencer-ub"
     ordering: OrderingOptions = OrderingOptions()
     link: LinkOptions = LinkOptions()
@@ -136,12 +87,20 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         workload = self.workload
-        if not len(workload.messages) == len(workload.rate_per_second) == len(workload.consume_us) > 0:
-            raise InvalidOption("messages, rate_per_second and consume_us need one entry for every member")
+        sizes = {
+            len(workload.messages),
+            len(workload.rate_per_second),
+            len(workload.consume_us),
+            len(workload.start_us),
+        }
+        if len(sizes) != 1 or 0 in sizes:
+            raise InvalidOption(
+                "messages, rate_per_second, consume_us and start_us need one entry for every member"
+            )
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The members by name, which are the first letters of the alphabet."""
+        """The processes by name, which are the first letters of the alphabet."""
         return tuple(chr(ord("a") + index) for index in range(len(self.workload.messages)))
 
     def flat(self) -> dict[str, Scalar]:

@@ -1,39 +1,41 @@
 """The simulator: builds a group out of a scenario and runs it in virtual time, under the checkers' eyes.
 
-It drives the very `Member` that the runtime drives on real networks. A run ends when nothing is left to
-happen, at the first violation, or when the time is over by which everything must have been delivered.
+It drives the very `Member` that the runtime drives on real networks. A run ends when everything is well and
+stays so for a while, at the first violation, or when the time is over by which all should be well.
 """
 
 import traceback
+from collections.abc import Iterator
 from functools import partial
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path as FilePath
-from random import Random
 
 import msgspec
 
 from priocast.core.identity import ProcessId
-from priocast.core.view import View
-from priocast.member import Member
-from priocast.protocols import find_protocol
+from priocast.core.message import Message
+from priocast.links.fifo_link import Frame
+from priocast.member import Member, Remains
 from priocast.simulation.agenda import Agenda
-from priocast.simulation.application import Application
-from priocast.simulation.checkers import checkers_for
+from priocast.simulation.application import Application, Errands, State
 from priocast.simulation.checkers.checker import Violation
-from priocast.simulation.checkers.integrity import Integrity
 from priocast.simulation.checkers.liveness import deadline_ns
-from priocast.simulation.checkers.priority import Priority
+from priocast.simulation.client import Client
 from priocast.simulation.counters import Counters
-from priocast.simulation.network import Interface, Path
-from priocast.simulation.process import Process
-from priocast.simulation.scenario import MICROSECOND, Scenario
-from priocast.simulation.watch import Watch
-from priocast.simulation.workload import wishes
-from priocast.trace.recorder import Recorder
+from priocast.simulation.faults import MICROSECOND
+from priocast.simulation.host import Host
+from priocast.simulation.injector import Injector
+from priocast.simulation.network import Network
+from priocast.simulation.panel import Panel
+from priocast.simulation.process import Process, Written
+from priocast.simulation.scenario import MILLISECOND, Scenario
+from priocast.simulation.settlement import Settlement
+from priocast.simulation.watch import Watch, Witness
+from priocast.simulation.workload import CLIENT, Wish, requests, wishes
 from priocast.trace.schema import Row
 
 _EVENTS_MAX = 2_000_000
+_REJOIN_AFTER_NS = MILLISECOND
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,31 +66,40 @@ class _Simulator:
         self._agenda = Agenda()
         self._counters = Counters()
         self._watch = Watch(scenario.seed)
-        self._view = View(1, tuple(ProcessId(name) for name in scenario.members))
-        self._wishes = {member: wishes(scenario, member) for member in self._view.members}
-        self._deadline = deadline_ns(scenario, chain.from_iterable(self._wishes.values()))
-        checkers = checkers_for(
-            scenario.ordering,
-            scenario.members,
-            find_protocol(scenario.order).orderer(self._view),
-            {member.name: len(of_member) for member, of_member in self._wishes.items()},
+        self._network = Network(scenario, self._agenda, self._counters, self._arrive)
+        wishes_of = {name: wishes(scenario, name) for name in scenario.members}
+        self._hosts = {
+            name: Host(name, of_host, self._agenda, self._begin) for name, of_host in wishes_of.items()
+        }
+        self._injector = Injector(scenario, self._hosts, self._agenda, self._network, self._counters)
+        self._client = Client(scenario, self._agenda, self._network, self._counters)
+        self._settlement = Settlement(self._hosts, self._client)
+        self._deadline = deadline_ns(scenario, (wish for of_host in wishes_of.values() for wish in of_host))
+        self._panel = Panel(
+            scenario,
             self._watch.report,
+            self._counters,
+            crashed=self._injector.crashed,
+            lacks=self._settlement.lacks,
+            wishes=self._wishes,
+            members=self._members,
+            states=self._states,
         )
-        self._watch.appoint(checkers)
-        self._integrity = next(checker for checker in checkers if isinstance(checker, Integrity))
-        self._priority = next((checker for checker in checkers if isinstance(checker, Priority)), None)
-        self._processes = {member: self._process(member) for member in self._view.members}
+        self._watch.appoint(self._panel.checkers)
+        for name, start_us in zip(scenario.members, scenario.workload.start_us, strict=True):
+            if start_us:
+                self._counters.count("late start")
+            self._hosts[name].start_after(start_us * MICROSECOND)
 
     def run(self) -> Run:
         try:
-            for member, process in self._processes.items():
-                process.start(self._paths_from(member))
             self._happen()
         except Exception as error:  # whatever the stack raises is a finding; the seed is the way to it
             self._watch.report(_violation_of(error, self._agenda.now))
         if not self._watch.violations:
+            self._panel.chronicle.alive = {str(member.me) for member in self._members()}
             self._watch.finish(self._agenda.now)
-        self._count()
+        self._panel.finish()
         return Run(
             scenario=self._scenario,
             rows=self._watch.rows,
@@ -98,53 +109,96 @@ class _Simulator:
         )
 
     def _happen(self) -> None:
+        """Let things happen until all has been well for two failure timeouts, or it is too late."""
         agenda, violations = self._agenda, self._watch.violations
+        healed_at = self._scenario.faults.healed_at_us * MICROSECOND
+        step_ns = self._scenario.membership.heartbeat_ns
+        look_at, well_since = healed_at, None
         while not violations and (action := agenda.next(self._deadline)) is not None:
+            if agenda.now >= look_at:
+                look_at = agenda.now + step_ns
+                if self._settlement.lacks():
+                    well_since = None
+                elif well_since is None:
+                    well_since = agenda.now
+                    self._counters.settling_ns = well_since - healed_at
+                elif agenda.now - well_since >= 2 * self._scenario.membership.failure_ns:
+                    return
             action()
             assert agenda.happened < _EVENTS_MAX, "a run that goes on and on makes no progress"
 
-    def _process(self, me: ProcessId) -> Process:
-        scenario, counters = self._scenario, self._counters
-        index = scenario.members.index(me.name)
-        recorder = Recorder(me, self._watch.emit)
-        member = Member(me, self._view, scenario.order, scenario.ordering, scenario.link, recorder)
+    def _begin(self, me: ProcessId, errands: Errands, remains: Remains | None) -> Process:
+        """A life begins; it can reach the others, and they can reach it."""
+        scenario, now = self._scenario, self._agenda.now
+        witness = Witness(me, self._watch)
+        member = Member(
+            me,
+            scenario.order,
+            scenario.ordering,
+            scenario.membership,
+            scenario.link,
+            witness,
+            now,
+            remains,
+        )
+        witness.member = member
         application = Application(
             member,
-            self._wishes[me],
-            scenario.ordering.prioritised,
-            scenario.workload.consume_us[index] * MICROSECOND,
-            partial(self._integrity.on_message, me.name),
-            counters,
+            errands,
+            scenario.workload.consume_us[scenario.members.index(me.name)] * MICROSECOND,
+            scenario.workload.state_bytes,
+            partial(self._inspect, member),
+            self._counters,
         )
-        pauses = tuple(pause for pause in scenario.faults.pauses if pause.member == me.name)
-        return Process(member, application, scenario.processor, pauses, self._agenda, counters)
+        for process in self._processes():
+            member.reachable(process.member.me.name, now)
+            process.member.reachable(me.name, now)
+            process.wake()
+        return Process(
+            member,
+            application,
+            scenario.processor,
+            self._agenda,
+            self._network,
+            self._counters,
+            self._turned,
+        )
 
-    def _paths_from(self, source: ProcessId) -> dict[ProcessId, Path]:
-        """The paths to all other members; each has dice of its own, so one does not disturb another."""
-        scenario, faults = self._scenario, self._scenario.faults
-        interface = Interface(scenario.network.bandwidth_bytes_per_second, self._counters)
-        return {
-            target: Path(
-                interface,
-                scenario.network,
-                faults,
-                tuple(cut for cut in faults.cuts if (cut.source, cut.target) == (source.name, target.name)),
-                Random(f"path {scenario.seed} {source} {target}"),
-                self._agenda,
-                self._counters,
-                partial(process.arrive, source),
-            )
-            for target, process in self._processes.items()
-            if target != source
-        }
+    def _processes(self) -> list[Process]:
+        return [host.process for host in self._hosts.values() if host.process is not None]
 
-    def _count(self) -> None:
-        for process in self._processes.values():
-            for link in process.member.links.values():
-                self._counters.retransmissions += link.retransmissions
-                self._counters.link_duplicates += link.duplicates
-        if self._priority is not None:
-            self._counters.overtakings = self._priority.overtakings
+    def _turned(self, process: Process, written: Written) -> Written:
+        self._panel.look_at(process, self._agenda.now)
+        if process.member.out is not None:
+            rejoins = self._scenario.membership.rejoin
+            self._hosts[process.member.me.name].be_out(_REJOIN_AFTER_NS if rejoins else None)
+            return written
+        return self._injector.turned(process, written)
+
+    def _arrive(self, target: str, source: ProcessId, frame: Frame) -> None:
+        if target == CLIENT:
+            self._client.arrive(frame)
+            return
+        process = self._hosts[target].process
+        if process is not None:
+            process.arrive(source, frame)
+
+    def _inspect(self, member: Member, message: Message, position: int, state: State, now: int) -> None:
+        self._panel.on_message(member, message, position, state, now)
+
+    def _wishes(self) -> Iterator[Wish]:
+        """What must have been fulfilled in the end; what is not for all may be for none who is left."""
+        for host in self._hosts.values():
+            for wish in host.errands.handed:
+                if not wish.scope.to or host.incarnation == 1:
+                    yield wish
+        yield from requests(self._scenario)
+
+    def _members(self) -> list[Member]:
+        return [process.member for process in self._processes()]
+
+    def _states(self) -> dict[str, State]:
+        return {str(process.member.me): process.application.state for process in self._processes()}
 
 
 def _violation_of(error: Exception, now: int) -> Violation:

@@ -12,8 +12,8 @@ from multiprocessing import get_context
 import msgspec
 
 from priocast.simulation.checkers.checker import Violation
-from priocast.simulation.counters import FAULT_KINDS, Counters
-from priocast.simulation.draw import draw
+from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
+from priocast.simulation.draw import DRAWN, Choice, draw
 from priocast.simulation.simulator import run_scenario
 
 _CHUNK_SEEDS_MAX = 16
@@ -32,7 +32,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """What all seeds came to; `fault_percent` says in how many of them each kind of fault occurred."""
+    """What all seeds came to.
+
+    `fault_percent` and `transition_percent` say in how many of them each kind of fault, and of transition
+    from view to view, occurred.
+    """
 
     seeds: int
     seconds: float
@@ -40,9 +44,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     broadcasts: int
     deliveries: int
     frames: int
-    retransmissions: int
+    views: int
     violations: tuple[Violation, ...]
     fault_percent: dict[str, float]
+    transition_percent: dict[str, float]
     slowest: tuple[tuple[int, float], ...]
 
     @property
@@ -51,10 +56,10 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return sorted({violation.seed for violation in self.violations})
 
 
-def run_seed(seed: int, order: str | None = None) -> Outcome:
+def run_seed(seed: int, choice: Choice = DRAWN) -> Outcome:
     """Draw and run one seed."""
     started = time.perf_counter()
-    run = run_scenario(draw(seed, order))
+    run = run_scenario(draw(seed, choice))
     return Outcome(
         seed=seed,
         digest=run.digest,
@@ -65,22 +70,22 @@ def run_seed(seed: int, order: str | None = None) -> Outcome:
     )
 
 
-def run_swarm(seeds: Sequence[int], jobs: int, order: str | None = None) -> Iterator[Outcome]:
+def run_swarm(seeds: Sequence[int], jobs: int, choice: Choice = DRAWN) -> Iterator[Outcome]:
     """Run all seeds in `jobs` processes (one: in this one) and yield the outcomes as they come."""
     assert jobs >= 1
     if jobs == 1 or len(seeds) == 1:
         for seed in seeds:
-            yield run_seed(seed, order)
+            yield run_seed(seed, choice)
         return
     size = max(1, min(_CHUNK_SEEDS_MAX, len(seeds) // (4 * jobs)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(_run_chunk, chunk, order) for chunk in chunks]):
+        for future in as_completed([pool.submit(_run_chunk, chunk, choice) for chunk in chunks]):
             yield from future.result()
 
 
-def _run_chunk(seeds: Sequence[int], order: str | None) -> list[Outcome]:
-    return [run_seed(seed, order) for seed in seeds]
+def _run_chunk(seeds: Sequence[int], choice: Choice) -> list[Outcome]:
+    return [run_seed(seed, choice) for seed in seeds]
 
 
 def summarise(outcomes: Iterable[Outcome], seconds: float) -> Summary:
@@ -96,11 +101,13 @@ def summarise(outcomes: Iterable[Outcome], seconds: float) -> Summary:
         broadcasts=sum(count.broadcasts for count in counts),
         deliveries=sum(count.deliveries for count in counts),
         frames=sum(count.frames for count in counts),
-        retransmissions=sum(count.retransmissions for count in counts),
+        views=sum(count.views for count in counts),
         violations=tuple(violation for outcome in by_seed for violation in outcome.violations),
-        fault_percent={
-            kind: 100 * sum(getattr(count, name) > 0 for count in counts) / len(counts)
-            for kind, name in FAULT_KINDS.items()
-        },
+        fault_percent=_percent(counts, FAULT_KINDS),
+        transition_percent=_percent(counts, TRANSITION_KINDS),
         slowest=tuple((outcome.seed, outcome.seconds) for outcome in slowest),
     )
+
+
+def _percent(counts: list[Counters], kinds: Iterable[str]) -> dict[str, float]:
+    return {kind: 100 * sum(kind in count.occurred for count in counts) / len(counts) for kind in kinds}

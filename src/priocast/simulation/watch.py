@@ -4,10 +4,24 @@ from collections.abc import Callable
 
 import msgspec
 
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.core.view import View
+from priocast.member import Member
+from priocast.membership.packets import Ordering
 from priocast.simulation.checkers.checker import Checker, Violation
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, Row
+from priocast.trace.recorder import Recorder
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, Row
 
-_HANDLERS = {BROADCAST: "on_broadcast", SENT: "on_sent", RECEIVED: "on_received", DELIVERED: "on_delivered"}
+_HANDLERS = {
+    BROADCAST: "on_broadcast",
+    SENT: "on_sent",
+    RECEIVED: "on_received",
+    DELIVERED: "on_delivered",
+    VIEW: "on_view",
+    STOPPED: "on_stopped",
+    STATE: "on_state",
+}
 
 
 class Watch:
@@ -36,11 +50,42 @@ class Watch:
         for handler in self._handlers.get(row.event, ()):
             handler(row)
 
+    def installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
+        """A member's protocol works in this view from here on."""
+        for checker in self._checkers:
+            checker.on_installed(me, view, ordering)
+
+    def requested(self, batch: Batch) -> None:
+        """A member broadcasts for a client."""
+        for checker in self._checkers:
+            checker.on_request(batch)
+
     def report(self, violation: Violation) -> None:
         """A promise was not kept."""
         self.violations.append(msgspec.structs.replace(violation, seed=self._seed))
 
     def finish(self, now: int) -> None:
-        """Nothing more will happen."""
+        """Nothing more will happen. The first checker that finds something wrong has the last word."""
         for checker in self._checkers:
             checker.finish(now)
+            if self.violations:
+                return
+
+
+class Witness(Recorder):
+    """Writes down what one member does, and tells the watch what rows do not say."""
+
+    def __init__(self, me: ProcessId, watch: Watch) -> None:
+        super().__init__(me, watch.emit)
+        self.member: Member | None = None
+        self._watch = watch
+
+    def installed(self, view: View) -> None:
+        super().installed(view)
+        assert self.member is not None
+        self._watch.installed(self.member.me, view, self.member.membership.ordering)
+
+    def broadcast(self, batch: Batch, now: int, backlog: int) -> None:
+        super().broadcast(batch, now, backlog)
+        if batch.scope.client:
+            self._watch.requested(batch)

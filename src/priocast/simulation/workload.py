@@ -1,50 +1,83 @@
 """What the applications broadcast, and when.
 
-A payload repeats the name of its message, so whoever consumes it can tell whether it is the right one
-without knowing what was broadcast.
+A payload repeats the name of the wish that it fulfils, so whoever consumes it can tell whether it is the
+right one. A wish may be broadcast again under another message's name, by a later life of its process or
+through another member for a client; the wish is the same, and is to be fulfilled once.
 """
 
 from random import Random
 from typing import NamedTuple
 
-from priocast.core.identity import MessageId, ProcessId
-from priocast.simulation.dice import exponential
+from priocast.core.message import TO_ALL, Scope
+from priocast.simulation.dice import chance, exponential
+from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.scenario import Scenario
 
+CLIENT = "client"
 _SECOND = 1_000_000_000
 
 
 class Wish(NamedTuple):
     """A message that an application wants to broadcast at this time."""
 
+    name: str
     time: int
     priority: int
     payload: bytes
+    scope: Scope = TO_ALL
 
 
-def wishes(scenario: Scenario, sender: ProcessId) -> list[Wish]:
-    """All that one member's application broadcasts in this run, by time."""
+def wishes(scenario: Scenario, member: str) -> list[Wish]:
+    """All that one process's application broadcasts in this run, by time."""
     workload = scenario.workload
-    index = scenario.members.index(sender.name)
+    index = scenario.members.index(member)
     count, rate = workload.messages[index], workload.rate_per_second[index]
-    dice = Random(f"workload {scenario.seed} {sender}")
-    priorities = [priority for priority, _ in workload.priorities]
-    weights = [weight for _, weight in workload.priorities]
-    numbers = dict.fromkeys(range(256), 0)
+    dice = Random(f"workload {scenario.seed} {member}")
     found: list[Wish] = []
-    time = 0
+    time = max(workload.start_us[index], workload.broadcast_from_us) * MICROSECOND
     while len(found) < count:
         time += exponential(dice, _SECOND * workload.burst // rate)
-        for priority in dice.choices(priorities, weights, k=min(workload.burst, count - len(found))):
-            level = priority if scenario.ordering.prioritised else 0
-            size = dice.randint(workload.payload_bytes_min, workload.payload_bytes_max)
-            identity = MessageId(sender, level, numbers[level])
-            numbers[level] += 1
-            found.append(Wish(time, priority, payload_of(identity, priority, size)))
+        scope = _scope(scenario, member, dice)
+        for _ in range(min(workload.burst, count - len(found))):
+            found.append(_wish(scenario, f"{member}.{len(found)}", time, scope, dice))
     return found
 
 
-def payload_of(identity: MessageId, priority: int, size: int) -> bytes:
-    """The payload that the message of this name has in every run, at this size."""
-    name = f"{identity}/{priority};".encode()
-    return (name * (size // len(name) + 1))[:size]
+def requests(scenario: Scenario) -> list[Wish]:
+    """What the client asks for, one after the other."""
+    dice = Random(f"client {scenario.seed}")
+    count = scenario.workload.client_requests
+    safe = scenario.workload.safe_percent
+    return [
+        _wish(scenario, f"{CLIENT}.{number}", 0, Scope(safe=chance(dice, safe)), dice)
+        for number in range(count)
+    ]
+
+
+def _wish(scenario: Scenario, name: str, time: int, scope: Scope, dice: Random) -> Wish:
+    workload = scenario.workload
+    priorities = [priority for priority, _ in workload.priorities]
+    (priority,) = dice.choices(priorities, [weight for _, weight in workload.priorities])
+    size = dice.randint(workload.payload_bytes_min, workload.payload_bytes_max)
+    return Wish(name, time, priority, payload_of(name, priority, size), scope)
+
+
+def _scope(scenario: Scenario, member: str, dice: Random) -> Scope:
+    workload = scenario.workload
+    safe = chance(dice, workload.safe_percent)
+    to: tuple[str, ...] = ()
+    if chance(dice, workload.addressed_percent):
+        others = [name for name in scenario.members if name != member]
+        to = (member, *sorted(dice.sample(others, dice.randint(0, len(others)))))
+    return Scope(safe, to) if safe or to else TO_ALL
+
+
+def payload_of(name: str, priority: int, size: int) -> bytes:
+    """The payload of the wish of this name, at this size or as short as it can be."""
+    text = f"{name}/{priority};".encode()
+    return (text * (size // len(text) + 1))[: max(size, len(text))]
+
+
+def name_in(payload: bytes) -> str:
+    """The name of the wish that a payload fulfils."""
+    return payload.partition(b"/")[0].decode()

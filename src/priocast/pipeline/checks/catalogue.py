@@ -2,14 +2,29 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from operator import attrgetter
 
 from pyspark.sql import DataFrame
 
-from priocast.core.guarantees import AGREEMENT, FIFO_AMONG_EQUALS, INTEGRITY, PRIORITY, TOTAL_ORDER
-from priocast.pipeline.checks import agreement, fifo, integrity, priority, total_order
-from priocast.pipeline.evidence import Census, Evidence
-from priocast.trace.schema import Manifest
+from priocast.core.guarantees import (
+    AGREEMENT,
+    FIFO_AMONG_EQUALS,
+    INTEGRITY,
+    PRIORITY,
+    TOTAL_ORDER,
+    UNIFORMITY,
+    VIEW_SYNCHRONY,
+)
+from priocast.pipeline.checks import (
+    agreement,
+    fifo,
+    integrity,
+    priority,
+    total_order,
+    uniformity,
+    view_synchrony,
+)
+from priocast.pipeline.evidence import Evidence
+from priocast.pipeline.sources import Run
 
 
 @dataclass(frozen=True)
@@ -19,49 +34,82 @@ class Check:
     property: str
     says: str
     unit: str
-    examined: Callable[[Census], int]
+    examined: Callable[[Evidence, Run], int]
     find: Callable[[Evidence], DataFrame]
-    promised: Callable[[Manifest], bool]
+    promised: Callable[[Evidence, Run], bool]
 
 
-def _always(_: Manifest) -> bool:
+def _count(what: str) -> Callable[[Evidence, Run], int]:
+    """How many of these the census has of a run."""
+
+    def count(evidence: Evidence, run: Run) -> int:
+        return sum(getattr(counted, what) for counted in evidence.census if counted.run == run.name)
+
+    return count
+
+
+def _count_views(evidence: Evidence, run: Run) -> int:
+    return sum(len(life.told) for life in evidence.chronicles[run.name].lives.values())
+
+
+def _always(_evidence: Evidence, _run: Run) -> bool:
     return True
 
 
-def _if_prioritised_by_one(manifest: Manifest) -> bool:
-    return manifest.prioritised and manifest.orderer != ""
+def _if_prioritised_by_one(_evidence: Evidence, run: Run) -> bool:
+    return run.manifest.prioritised and run.manifest.orders != ""
+
+
+def _if_safe(evidence: Evidence, run: Run) -> bool:
+    return run.safe or _count("safe")(evidence, run) > 0
 
 
 CHECKS = (
     Check(
         INTEGRITY,
-        "delivered at most once, only if it was broadcast, only by members of the view",
+        "delivered at most once, only if it was broadcast, only by those in the view whom it is for",
         "deliveries",
-        attrgetter("deliveries"),
+        _count("deliveries"),
         integrity.find,
         _always,
     ),
     Check(
         TOTAL_ORDER,
-        "members that deliver two messages deliver them in the same order",
+        "processes that deliver two messages deliver them in the same order, in whichever views",
         "deliveries",
-        attrgetter("deliveries"),
+        _count("deliveries"),
         total_order.find,
         _always,
     ),
     Check(
         AGREEMENT,
-        "what one member of a view delivered, every member delivered",
+        "members that go on together from a view delivered the same messages in it",
         "messages",
-        attrgetter("messages"),
+        _count("messages"),
         agreement.find,
         _always,
+    ),
+    Check(
+        VIEW_SYNCHRONY,
+        "processes agree on the views, and deliver each message in the view that it belongs to",
+        "views told",
+        _count_views,
+        view_synchrony.find,
+        _always,
+    ),
+    Check(
+        UNIFORMITY,
+        "a safe message that anyone delivered, even one that crashed, is nowhere missing",
+        "safe messages",
+        _count("safe"),
+        uniformity.find,
+        _if_safe,
     ),
     Check(
         FIFO_AMONG_EQUALS,
         "messages of one sender and level are delivered in the order of their numbers",
         "messages",
-        attrgetter("messages"),
+        _count("messages"),
         fifo.find,
         _always,
     ),
@@ -69,7 +117,7 @@ CHECKS = (
         PRIORITY,
         "nothing leaves the ordering queue before a waiting message that ranks ahead of it",
         "queue entries",
-        attrgetter("queue_entries"),
+        _count("queue_entries"),
         priority.find,
         _if_prioritised_by_one,
     ),

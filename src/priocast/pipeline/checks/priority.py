@@ -4,6 +4,9 @@ A message *h* was **wronged** by *l* if h was in the queue when l left, and h ra
 those of the run's starvation policy, from the time at which a message entered. Everything is judged by the
 order of the orderer's own steps, so no two clocks are compared.
 
+Each view in which one member orders has a queue of its own: what is left in it when the view ends is gone from
+there, and enters the next one's queue if its sender submits it again.
+
 There is no join of pairs. Walking through the queue in the order of leaving, two running values per priority
 suffice: the *last* message of that priority that left, and the *highest* rank that left. Any message of the
 priority left while h waited exactly if the last one did, and
@@ -25,6 +28,7 @@ from pyspark.sql import functions as sf
 from priocast.core.starvation import Strict
 from priocast.pipeline.checks.violation import together, violations
 from priocast.pipeline.evidence import Evidence
+from priocast.pipeline.ledger import places_it
 from priocast.pipeline.sources import message_id
 
 _NEVER = 2**63 - 1
@@ -33,24 +37,33 @@ _NEVER = 2**63 - 1
 def find(evidence: Evidence) -> DataFrame:
     """Every departure from the queue that should not have been, then."""
     parts = []
-    if any(counted.queue_entries for counted in evidence.census):
+    if evidence.any("queue_entries"):
         parts.append(overtaken(evidence))
-    if any(counted.unqueued for counted in evidence.census):
+    if evidence.any("unqueued") or evidence.requeued is not None:
         parts.append(out_of_nowhere(evidence))
     return together(evidence, parts)
 
 
 def out_of_nowhere(evidence: Evidence) -> DataFrame:
-    """Messages that the orderer gave a position without, or before, having them in its queue."""
+    """Messages that the orderer gave a position without, or before, having them in its queue.
+
+    If it sends a message again that has its place in another view, it gives it no position.
+    """
     promised = [run.name for run in evidence.runs if run.manifest.prioritised]
-    found = evidence.ledger.where(sf.col("unqueued") & sf.col("run").isin(promised))
+    found = evidence.ledger.where("unqueued").select(
+        "run", "queue_print", message_id().alias("message"), "leave_position"
+    )
+    if evidence.requeued is not None:
+        entered_late = sf.coalesce(sf.col("leave_step") < sf.col("enter_step"), sf.lit(True))
+        again = evidence.requeued.where(sf.col("leave_step").isNotNull() & entered_late & places_it())
+        found = found.unionByName(again.withColumn("message", message_id()).select(found.columns))
+    at = sf.col("orderer")
     return violations(
-        found,
-        view=sf.col("view"),
+        _in_views(found.where(sf.col("run").isin(promised)), evidence),
         position=sf.col("leave_position"),
-        messages=sf.array(message_id()),
-        members=sf.array(_orderer(evidence)),
-        detail=sf.concat(_orderer(evidence), sf.lit(" gave it a position while it was not in its queue")),
+        messages=sf.array("message"),
+        members=sf.array(at),
+        detail=sf.concat(at, sf.lit(" gave it a position while it was not in its queue")),
     )
 
 
@@ -62,16 +75,15 @@ def overtaken(evidence: Evidence) -> DataFrame:
     )
     wronged = name_who_wronged(find_wronged(entered, evidence.priorities, ageless), entered)
     return violations(
-        wronged,
-        view=sf.col("by.view"),
+        _in_views(wronged, evidence),
         position=sf.col("by.leave_position"),
         messages=sf.array("message", "by.message"),
-        members=sf.array("at"),
+        members=sf.array("orderer"),
         detail=sf.format_string(
             "%s (priority %d) was waiting at %s when %s (priority %d) was given position %d",
             "message",
             "priority",
-            "at",
+            "orderer",
             "by.message",
             "by.priority",
             "by.leave_position",
@@ -92,23 +104,29 @@ def inversions(evidence: Evidence) -> DataFrame:
 
 
 def queue(evidence: Evidence) -> DataFrame:
-    """One row for each message that entered the orderer's queue, with its rank and when it left."""
-    return evidence.ledger.where(sf.col("enter_step").isNotNull()).select(
+    """One row for each time that a message entered a queue, with its rank and when it left."""
+    columns = [
         "run",
-        _orderer(evidence).alias("at"),
-        message_id().alias("message"),
+        "queue_print",
+        "message",
         "priority",
         "rank",
-        "view",
         "enter_step",
-        sf.coalesce("leave_step", sf.lit(_NEVER)).alias("leave_step"),
+        "leave_step",
         "leave_position",
+    ]
+    entered = evidence.ledger.where("not requeued").withColumn("message", message_id()).select(columns)
+    if evidence.requeued is not None:
+        again = evidence.requeued.withColumn("message", message_id())
+        entered = entered.unionByName(again.select(columns))
+    return entered.where(sf.col("enter_step").isNotNull()).withColumn(
+        "leave_step", sf.coalesce("leave_step", sf.lit(_NEVER))
     )
 
 
 def walk(entered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
     """Each row with `by`, the hindmost of the last that left while it waited, and whether it is in doubt."""
-    in_order = Window.partitionBy("run", "at").orderBy("leave_step", "leave_position")
+    in_order = Window.partitionBy("run", "queue_print").orderBy("leave_step", "leave_position")
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
     running, met, doubts = [], [sf.lit(None)], [sf.lit(False)]
     for priority in priorities:
@@ -152,21 +170,21 @@ def compare(doubtful: DataFrame, entered: DataFrame) -> DataFrame:
 def name_who_wronged(wronged: DataFrame, entered: DataFrame) -> DataFrame:
     """`by` with everything that is known of the message: of that step and rank, the last one before."""
     same = (sf.col("l.leave_step") == sf.col("h.by.leave_step")) & (sf.col("l.rank") == sf.col("h.by.rank"))
-    by = sf.struct("l.leave_position", "l.message", "l.priority", "l.view")
+    by = sf.struct("l.leave_position", "l.message", "l.priority")
     return (
         _left(entered)
         .join(sf.broadcast(wronged).alias("h"), _one_queue() & same & _left_before("l", "h"))
-        .groupBy("h.run", "h.at", "h.message", "h.priority")
+        .groupBy("h.run", "h.queue_print", "h.message", "h.priority")
         .agg(sf.max(by).alias("by"))
     )
 
 
-def _orderer(evidence: Evidence) -> Column:
-    """The process at whose queue a message of the ledger was."""
-    names = sf.create_map(
-        [sf.lit(text) for run in evidence.runs for text in (run.name, run.manifest.orderer)]
+def _in_views(found: DataFrame, evidence: Evidence) -> DataFrame:
+    """What was found in queues, with the view and the orderer whose queue it is."""
+    of_queue = evidence.views.select(
+        "run", sf.col("view_print").alias("queue_print"), "view", "coordinator", "orderer"
     )
-    return sf.concat(names[sf.col("run")], sf.lit("#"), "orderer_incarnation")
+    return found.join(of_queue, ["run", "queue_print"])
 
 
 def _left(entered: DataFrame) -> DataFrame:
@@ -174,7 +192,7 @@ def _left(entered: DataFrame) -> DataFrame:
 
 
 def _one_queue() -> Column:
-    return (sf.col("l.run") == sf.col("h.run")) & (sf.col("l.at") == sf.col("h.at"))
+    return (sf.col("l.run") == sf.col("h.run")) & (sf.col("l.queue_print") == sf.col("h.queue_print"))
 
 
 def _left_before(one: str, other: str) -> Column:

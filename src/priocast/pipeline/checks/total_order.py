@@ -1,26 +1,32 @@
-"""Total order: members that deliver two messages deliver them in the same order.
+"""Total order: processes that deliver two messages deliver them in the same order, in whichever views they are.
 
-Three questions, the first of which is usually the last but one:
+It is not checked pair by pair. Three things together imply it:
 
-1. Did every member of a view deliver every message at one and the same position, with no position left out?
-   The ledger knows it without looking at deliveries again. (The other way, a hash of (position, message)
-   combined per member and compared, has to explode them all once more.) Only views in doubt are searched.
-2. In those: which positions hold more than one message, and which does nobody fill?
-3. Did each member deliver in the order that its positions say? The positions are the member's own word: they
-   are held against the order of its steps. A member that went back is named at that place.
+(a) a message has one place, a view and a position in it, wherever it is delivered: in all views, also in those
+    that exist side by side;
+(b) each process, through all its views, delivers at ever higher positions, by the order of its own steps;
+(c) a place has one message.
 
-A member that stopped early has broken no order: that is for Agreement.
+Let p deliver m before n, and q deliver both. By (a) both have the same positions at p and at q; by (b) m's is
+the lower one, and q delivers m first. (c) adds that two processes never fill one place with different messages,
+and with it goes that no place is left open: between a view's first position and the last one delivered in it,
+somebody delivered at each. What nobody delivered may leave a place open if it was not for all, or if only
+those who fell out of the view knew of it (`GroupView.gapless`).
+
+The ledger knows (a) and (c) without looking at deliveries again: only views in doubt are searched. That a
+message is missing at some members is for Agreement, and that views follow each other for View synchrony.
 """
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from priocast.pipeline.checks.violation import names, together, violations
-from priocast.pipeline.evidence import Evidence
-from priocast.pipeline.sources import message_id
-from priocast.trace.schema import DELIVERED
+from priocast.pipeline.evidence import Evidence, rows_of
+from priocast.pipeline.sources import MESSAGE_KEY, as_messages, message_id, view_id
+from priocast.trace.schema import DELIVERED, RECEIVED, SENT
 
-_VIEWS_SCHEMA = "run string, view long, first_position long"
+_VIEW = ("run", "view", "coordinator")
+_VIEWS_SCHEMA = "run string, view_print long, first_position long, gapless boolean"
 
 
 def find(evidence: Evidence) -> DataFrame:
@@ -28,32 +34,32 @@ def find(evidence: Evidence) -> DataFrame:
     parts = [steps_back(evidence.events)]
     doubtful = doubtful_views(evidence).collect()
     if doubtful:
-        searched = evidence.events.sparkSession.createDataFrame(doubtful, _VIEWS_SCHEMA)
-        deliveries = evidence.deliveries.join(sf.broadcast(searched), ["run", "view"])
-        parts += [conflicts(deliveries), unfilled(deliveries)]
+        searched = evidence.spark.createDataFrame(doubtful, _VIEWS_SCHEMA)
+        deliveries = evidence.deliveries.join(sf.broadcast(searched), ["run", "view_print"])
+        parts += [conflicts(deliveries), unfilled(deliveries, evidence)]
+    if evidence.odd is not None:
+        parts.append(scattered(evidence.odd))
     return together(evidence, parts)
 
 
 def doubtful_views(evidence: Evidence) -> DataFrame:
     """Views with odd messages, or whose messages do not fill the positions from the view's first on."""
-    filled = (
-        (sf.min("position") == sf.col("first_position"))
-        & (sf.max("position") - sf.min("position") + 1 == sf.count(sf.lit(1)))
-        & (sf.count_distinct("position") == sf.count(sf.lit(1)))
+    once = sf.count_distinct("position") == sf.count(sf.lit(1))
+    filled = (sf.min("position") == sf.col("first_position")) & (
+        sf.max("position") - sf.min("position") + 1 == sf.count(sf.lit(1))
     )
-    whole = evidence.ledger.where("deliveries > 0 and not odd")
+    known = evidence.views.select("run", "view_print", "first_position", "gapless")
     sparse = (
-        whole.join(evidence.views, ["run", "view"])
-        .groupBy("run", "view", "first_position")
-        .agg(filled.alias("filled"))
+        evidence.ledger.where("deliveries > 0 and not odd")
+        .join(known, ["run", "view_print"])
+        .groupBy("run", "view_print", "first_position", "gapless")
+        .agg((once & (filled | ~sf.col("gapless"))).alias("filled"))
         .where("not filled")
-        .select("run", "view")
+        .select("run", "view_print")
     )
-    if any(counted.odd for counted in evidence.census):
-        odd = evidence.ledger.where("odd")
-        both = odd.select("run", sf.explode(sf.array("view", "view_last")).alias("view"))
-        sparse = sparse.unionByName(both).distinct()
-    return sparse.join(evidence.views, ["run", "view"]).select("run", "view", "first_position")
+    if evidence.odd is not None:
+        sparse = sparse.unionByName(evidence.odd.select("run", "view_print")).distinct()
+    return sparse.join(known, ["run", "view_print"], "left")
 
 
 def conflicts(deliveries: DataFrame) -> DataFrame:
@@ -61,10 +67,10 @@ def conflicts(deliveries: DataFrame) -> DataFrame:
     who = sf.concat(names("members"), sf.lit(" delivered "), sf.col("message"))
     found = (
         deliveries.withColumn("message", message_id())
-        .groupBy("run", "view", "position", "message")
+        .groupBy(*_VIEW, "position", "message")
         .agg(sf.array_sort(sf.collect_set("process")).alias("members"))
         .withColumn("who", who)
-        .groupBy("run", "view", "position")
+        .groupBy(*_VIEW, "position")
         .agg(
             sf.array_sort(sf.collect_list("message")).alias("messages"),
             sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("members")))).alias("members"),
@@ -74,7 +80,6 @@ def conflicts(deliveries: DataFrame) -> DataFrame:
     )
     return violations(
         found,
-        view=sf.col("view"),
         position=sf.col("position"),
         messages=sf.col("messages"),
         members=sf.col("members"),
@@ -82,18 +87,52 @@ def conflicts(deliveries: DataFrame) -> DataFrame:
     )
 
 
-def unfilled(deliveries: DataFrame) -> DataFrame:
-    """Positions that the order went past without anybody delivering there."""
-    in_order = Window.partitionBy("run", "view").orderBy("position")
+def scattered(odd: DataFrame) -> DataFrame:
+    """Messages that were delivered in more than one place, and who delivered them where."""
+    where = sf.concat(
+        names("members"),
+        sf.lit(" delivered it at position "),
+        sf.col("position"),
+        sf.lit(" of view "),
+        view_id(),
+    )
     found = (
-        deliveries.select("run", "view", "first_position", "position")
-        .distinct()
-        .withColumn("due", sf.coalesce(sf.lag("position").over(in_order) + 1, sf.col("first_position")))
-        .where(sf.col("position") != sf.col("due"))
+        odd.groupBy(*MESSAGE_KEY, "view", "coordinator", "position")
+        .agg(sf.array_sort(sf.collect_set("process")).alias("members"))
+        .withColumn("where", where)
+        .groupBy(*MESSAGE_KEY)
+        .agg(
+            sf.min(sf.struct("view", "coordinator", "position")).alias("place"),
+            sf.array_sort(sf.array_distinct(sf.flatten(sf.collect_list("members")))).alias("members"),
+            sf.array_sort(sf.collect_list("where")).alias("where"),
+        )
+        .where(sf.size("where") > 1)
+        .select("*", "place.*")
     )
     return violations(
         found,
-        view=sf.col("view"),
+        position=sf.col("position"),
+        messages=sf.array(message_id()),
+        members=sf.col("members"),
+        detail=sf.array_join("where", "; "),
+    )
+
+
+def unfilled(deliveries: DataFrame, evidence: Evidence) -> DataFrame:
+    """Positions that the order went past without anybody delivering there, and without a reason."""
+    in_order = Window.partitionBy(*_VIEW).orderBy("position")
+    due = sf.greatest(sf.lag("position").over(in_order) + 1, "first_position")
+    gaps = (
+        deliveries.where("gapless")
+        .select(*_VIEW, "view_print", "first_position", "position")
+        .distinct()
+        .withColumn("due", due)
+        .where(sf.col("position") > sf.col("due"))
+    )
+    if evidence.any("withheld"):
+        gaps = unexplained(gaps, evidence)
+    return violations(
+        gaps,
         position=sf.col("due"),
         messages=sf.array(),
         members=sf.array(),
@@ -103,13 +142,34 @@ def unfilled(deliveries: DataFrame) -> DataFrame:
     )
 
 
+def unexplained(gaps: DataFrame, evidence: Evidence) -> DataFrame:
+    """Gaps that are wider than messages which were not for all, and which nobody delivered, can explain.
+
+    Packets say which positions such messages have. Where none does, because nobody alone gives positions, any
+    message of the kind in the run explains any gap.
+    """
+    withheld = evidence.ledger.where("withheld").select(*MESSAGE_KEY)
+    ordered = [run.name for run in evidence.runs if run.manifest.orders]
+    excused = withheld.where(~sf.col("run").isin(ordered)).select("run").distinct()
+    packets = evidence.events.where(sf.col("event").isin(SENT, RECEIVED) & (sf.col("position") >= 0))
+    placed = (
+        as_messages(rows_of(packets, withheld))
+        .select("run", "view_print", sf.col("position").alias("placed"))
+        .distinct()
+    )
+    inside = (sf.col("placed") >= sf.col("due")) & (sf.col("placed") < sf.col("position"))
+    return (
+        gaps.join(sf.broadcast(excused), "run", "left_anti")
+        .join(sf.broadcast(placed), ["run", "view_print"], "left")
+        .groupBy(*_VIEW, "position", "due")
+        .agg(sf.count_if(inside).alias("explained"))
+        .where(sf.col("explained") < sf.col("position") - sf.col("due"))
+    )
+
+
 def steps_back(events: DataFrame) -> DataFrame:
     """Deliveries at a position that the process had already reached or passed, by the order of its steps."""
-    before = (
-        Window.partitionBy("run", "view", "process")
-        .orderBy("step")
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
+    before = Window.partitionBy("run", "process").orderBy("step").rowsBetween(Window.unboundedPreceding, -1)
     found = (
         events.where(sf.col("event") == DELIVERED)
         .withColumn("reached", sf.max(sf.col("position") + sf.col("count") - 1).over(before))
@@ -118,7 +178,6 @@ def steps_back(events: DataFrame) -> DataFrame:
     )
     return violations(
         found,
-        view=sf.col("view"),
         position=sf.col("position"),
         messages=sf.array(message_id()),
         members=sf.array("process"),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
+from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
 from priocast.pipeline.figures.style import render_png, render_svg
 from priocast.pipeline.outcome import Outcome
@@ -18,6 +19,8 @@ def write_figures(outcome: Outcome, directory: Path) -> list[Path]:
     if outcome.delivery_times:
         figures["delivery-times"] = draw_distributions(outcome.delivery_times)
         figures["p99"] = draw_p99(outcome.delivery_times)
+    if changing := lanes_of_changing_runs(outcome.lanes):
+        figures["membership"] = draw_membership(changing)
     written = []
     for name, figure in figures.items():
         picture, page = directory / f"{name}.png", directory / f"{name}.svg"

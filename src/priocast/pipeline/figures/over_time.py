@@ -1,11 +1,13 @@
 """Figures over the time of a run: how many messages a second were delivered, and how many waited."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from priocast.pipeline.figures.style import colours_of_runs, new_figure, styled
+from priocast.pipeline.membership import name_of
 from priocast.pipeline.tables.queue_depth import QueueDepth
 from priocast.pipeline.tables.throughput import Throughput
 
@@ -31,15 +33,29 @@ def draw_queue_depth(depths: Sequence[QueueDepth]) -> Figure:
     colours = colours_of_runs(depth.run for depth in depths)
     figure, (axes,) = new_figure(3.3)
     drawn: dict[str, int] = {}
+    labels = _queue_names(depths)
     for depth in depths:
         times = [(place + 0.5) * depth.slice_s for place in range(len(depth.over_time))]
         style = _LINE_STYLES[drawn.get(depth.run, 0) % len(_LINE_STYLES)]
         drawn[depth.run] = drawn.get(depth.run, 0) + 1
-        label = f"{depth.run} (at {depth.process.partition('#')[0]})"
+        label = labels[depth.run, depth.process]
         axes.plot(times, depth.over_time, style, color=colours[depth.run], label=label)
     axes.set_ylabel("messages waiting\nfor a place in the order")
     _finish(figure)
     return figure
+
+
+def _queue_names(depths: Sequence[QueueDepth]) -> dict[tuple[str, str], str]:
+    """Whose queue it is: the member, and which of its lives if several had one."""
+    lives = Counter((depth.run, name_of(depth.process)) for depth in depths)
+    return {
+        (
+            depth.run,
+            depth.process,
+        ): f"{depth.run} (at {name if lives[depth.run, name] == 1 else depth.process})"
+        for depth in depths
+        for name in [name_of(depth.process)]
+    }
 
 
 def _finish(figure: Figure) -> None:

@@ -20,6 +20,8 @@ _WIDTH = 10.4
 _PANELS_PER_ROW = 3
 # Okabe and Ito's palette: told apart by colour-blind readers, too.
 _RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+# Views next to each other in number must be told apart, and white must be legible on them.
+VIEW_COLOURS = ("#0072b2", "#009e73", "#b8740a", "#a0527f", "#5b6b7b", "#1f8fc4", "#7a8f2a")
 # From calm to alarming, by how urgent; in between for priorities without a name.
 _URGENCY_COLOURS = ("#8d99a6", "#5b8fb9", "#3c9d8f", "#e0a030", "#e8743b", "#d7263d")
 _SETTINGS: dict[Any, Any] = {
@@ -81,6 +83,13 @@ def new_figure(height: float, panels: int = 1) -> tuple[Figure, Sequence[Axes]]:
     for axes in spare:
         axes.remove()
     return figure, list(grid.flat)[:panels]
+
+
+def new_column(heights: Sequence[float]) -> tuple[Figure, Sequence[Axes]]:
+    """A figure as wide as the page, with panels of these heights one below the other, each with its own axes."""
+    figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
+    grid = figure.subplots(len(heights), 1, squeeze=False, height_ratios=list(heights))
+    return figure, list(grid.flat)
 
 
 def use_log_milliseconds(axes: Axes, axis: str) -> None:

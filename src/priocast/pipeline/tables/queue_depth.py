@@ -21,7 +21,7 @@ class QueueDepth:
 
 
 def queue_depths(timelines: Iterable[Timeline]) -> list[QueueDepth]:
-    """The queue at each run's orderer, or at every process of a run that has no orderer."""
+    """The queue at each process that ever ordered alone, or at every process of a run where none did."""
     timelines = list(timelines)
     ordered_by_one = {timeline.run for timeline in timelines if timeline.is_orderer}
     return [

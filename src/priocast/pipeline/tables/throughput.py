@@ -1,4 +1,7 @@
-"""Throughput: messages delivered per second at the slowest member: what the group as a whole does."""
+"""Throughput: messages delivered per second at the slowest member: what the group as a whole does.
+
+Of a time, only those members count who were in the group for the whole of it.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -29,5 +32,8 @@ def throughputs(timelines: Iterable[Timeline]) -> list[Throughput]:
 def _throughput(run: str, processes: list[Timeline]) -> Throughput:
     slowest = min(processes, key=lambda process: process.rate)
     slice_s = slowest.slice_s
-    least = (min(delivered) for delivered in zip(*(process.delivered for process in processes), strict=True))
+    least = (
+        min((process.delivered[place] for process in processes if process.present[place]), default=0)
+        for place in range(len(slowest.delivered))
+    )
     return Throughput(run, slowest.process, slowest.rate, slice_s, tuple(count / slice_s for count in least))

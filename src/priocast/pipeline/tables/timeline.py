@@ -1,8 +1,4 @@
-"""What each process did over time, in slices: how many messages it delivered and how many waited there.
-
-Where the members' clocks can be compared, the slices of a run start together; otherwise each process's start
-at its own first event.
-"""
+"""What each process did over time, in slices: how many messages it delivered and how many waited there."""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -10,11 +6,14 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
+from priocast.pipeline.chronicle import Life
 from priocast.pipeline.evidence import Evidence
+from priocast.pipeline.membership import stayers
+from priocast.pipeline.sources import Run
+from priocast.pipeline.tables.run_time import beginnings, is_founder
 from priocast.trace.schema import DELIVERED
 
 _SLICES = 60
-_LOCAL = "local"
 _NS = 1_000_000_000
 
 
@@ -22,7 +21,8 @@ _NS = 1_000_000_000
 class Timeline:
     """One process in one run, a value for each slice of `slice_s` seconds.
 
-    `rate` is in messages per second, from its first to its last delivery.
+    `present` says whether it was in the group for the whole of a slice; `rate` is in messages per second,
+    from its first to its last delivery.
     """
 
     run: str
@@ -31,89 +31,77 @@ class Timeline:
     slice_s: float
     delivered: tuple[int, ...]
     waiting: tuple[int, ...]
+    present: tuple[bool, ...]
     rate: float
 
 
 @dataclass(frozen=True)
-class _Span:
+class _Scale:
     run: str
     process: str
     origin_ns: int
     slice_ns: int
 
+    def slice_of(self, time_ns: int) -> int:
+        return max(0, (time_ns - self.origin_ns) // self.slice_ns)
+
 
 def timelines(evidence: Evidence) -> list[Timeline]:
     """Every process of every run, by name."""
-    totals = sum_up(evidence.events).orderBy("run", "process").collect()
-    local = {run.name: run.manifest.clock == _LOCAL for run in evidence.runs}
-    spans = _spans(totals, local)
-    rows = cut_in_slices(evidence.events, spans).collect()
+    scales = [scale for run in evidence.runs for scale in _scales(run, evidence)]
     slices: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in rows:
+    for row in cut_in_slices(evidence.events, scales).collect():
         slices[row["run"], row["process"]].append(row)
-    return [
-        _timeline(total, span, slices[span.run, span.process])
-        for total, span in zip(totals, spans, strict=True)
-    ]
+    return [_timeline(evidence, scale, slices[scale.run, scale.process]) for scale in scales]
 
 
-def sum_up(events: DataFrame) -> DataFrame:
-    """When each process began and ended, and how much it delivered from when to when."""
-    delivery_ns = sf.when(sf.col("event") == DELIVERED, sf.col("time_ns"))
-    return events.groupBy("run", "process").agg(
-        sf.max("at_orderer").alias("is_orderer"),
-        sf.min("time_ns").alias("start_ns"),
-        sf.max("time_ns").alias("end_ns"),
-        sf.min(delivery_ns).alias("first_delivery_ns"),
-        sf.max(delivery_ns).alias("last_delivery_ns"),
-        sf.sum(sf.when(sf.col("event") == DELIVERED, sf.col("count")).otherwise(0)).alias("deliveries"),
-    )
-
-
-def cut_in_slices(events: DataFrame, spans: list[_Span]) -> DataFrame:
+def cut_in_slices(events: DataFrame, scales: list[_Scale]) -> DataFrame:
     """How many messages each process delivered in each slice, and the most that waited there."""
     spark = events.sparkSession
     schema = "run string, process string, origin_ns long, slice_ns long"
-    cuts = spark.createDataFrame([(s.run, s.process, s.origin_ns, s.slice_ns) for s in spans], schema)
+    cuts = spark.createDataFrame([(s.run, s.process, s.origin_ns, s.slice_ns) for s in scales], schema)
     delivered = sf.when(sf.col("event") == DELIVERED, sf.col("count")).otherwise(0)
     return (
         events.join(sf.broadcast(cuts), ["run", "process"])
-        .withColumn("slice", sf.expr("(time_ns - origin_ns) div slice_ns"))
+        .withColumn("slice", sf.greatest(sf.expr("(time_ns - origin_ns) div slice_ns"), sf.lit(0)))
         .groupBy("run", "process", "slice")
         .agg(sf.sum(delivered).alias("delivered"), sf.max("backlog").alias("waiting"))
     )
 
 
-def _spans(totals: list[Row], local: dict[str, bool]) -> list[_Span]:
+def _scales(run: Run, evidence: Evidence) -> list[_Scale]:
     """Where the slices of each process begin, and how long they are: alike within a run."""
-    of_run: dict[str, list[Row]] = defaultdict(list)
-    for total in totals:
-        of_run[total["run"]].append(total)
-    spans = []
-    for run, processes in of_run.items():
-        together = min(process["start_ns"] for process in processes)
-        origins = [process["start_ns"] if local[run] else together for process in processes]
-        longest = max(process["end_ns"] - origin for process, origin in zip(processes, origins, strict=True))
-        slice_ns = longest // _SLICES + 1
-        spans += [
-            _Span(run, process["process"], origin, slice_ns)
-            for process, origin in zip(processes, origins, strict=True)
-        ]
-    return spans
+    chronicle = evidence.chronicles[run.name]
+    began = beginnings(run, chronicle)
+    longest = max(life.last_ns - began[process] for process, life in chronicle.lives.items())
+    slice_ns = longest // _SLICES + 1
+    return [_Scale(run.name, process, began[process], slice_ns) for process in sorted(chronicle.lives)]
 
 
-def _timeline(total: Row, span: _Span, slices: list[Row]) -> Timeline:
+def _timeline(evidence: Evidence, scale: _Scale, slices: list[Row]) -> Timeline:
     delivered, waiting = [0] * _SLICES, [0] * _SLICES
     for row in slices:
         delivered[row["slice"]] = row["delivered"]
         waiting[row["slice"]] = row["waiting"]
-    seconds = ((total["last_delivery_ns"] or 0) - (total["first_delivery_ns"] or 0)) / _NS
+    life = evidence.chronicles[scale.run].lives[scale.process]
+    spans = life.delivered.values()
+    first_ns = min((span.first_ns for span in spans), default=0)
+    seconds = (max((span.last_ns for span in spans), default=0) - first_ns) / _NS
     return Timeline(
-        run=span.run,
-        process=span.process,
-        is_orderer=total["is_orderer"],
-        slice_s=span.slice_ns / _NS,
+        run=scale.run,
+        process=scale.process,
+        is_orderer=any(telling.orderer == scale.process for telling in life.told),
+        slice_s=scale.slice_ns / _NS,
         delivered=tuple(delivered),
         waiting=tuple(waiting),
-        rate=total["deliveries"] / seconds if seconds else 0.0,
+        present=_presence(evidence, scale, life),
+        rate=sum(span.count for span in spans) / seconds if seconds else 0.0,
     )
+
+
+def _presence(evidence: Evidence, scale: _Scale, life: Life) -> tuple[bool, ...]:
+    """A founder is there from the beginning on, who stayed in a final view until the end."""
+    stayed = life.process in stayers(evidence.views_of[scale.run])
+    came = 0 if is_founder(life, evidence.chronicles[scale.run]) else scale.slice_of(life.told[0].time_ns) + 1
+    went = _SLICES if stayed else scale.slice_of(life.last_ns)
+    return tuple(came <= place < went for place in range(_SLICES))

@@ -1,28 +1,37 @@
-"""Agreement: what one member delivers, every member delivers."""
+"""Agreement: lives that go on together from a view, or stay in it together, delivered the same in it."""
 
 from priocast.core.guarantees import AGREEMENT
-from priocast.simulation.checkers.checker import Checker, Key, Report, keys_of, name_of
-from priocast.trace.schema import Row
+from priocast.simulation.checkers.checker import Checker, Report, ViewKey, name_of, text_of
+from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle, Stay
 
 
 class Agreement(Checker):
-    """Counts by how many members each message was delivered."""
+    """Compares what was delivered in each view, when the run is over."""
 
     PROPERTY = AGREEMENT
 
-    def __init__(self, report: Report, members: tuple[str, ...]) -> None:
+    def __init__(self, report: Report, chronicle: Chronicle) -> None:
         super().__init__(report)
-        self._members = members
-        self._delivered_by: dict[Key, list[str]] = {}
-
-    def on_delivered(self, row: Row) -> None:
-        for key in keys_of(row):
-            self._delivered_by.setdefault(key, []).append(row.member)
+        self._chronicle = chronicle
 
     def finish(self, now: int) -> None:
-        for key, members in self._delivered_by.items():
-            missing = [member for member in self._members if member not in members]
-            if missing:
-                text = f"{members[0]} delivered {name_of(key)}, {', '.join(missing)} never did"
-                self.violated(text, now, messages=[key], members=[members[0], *missing])
-                return
+        for view, stays in self._chronicle.by_view().items():
+            together: dict[ViewKey, list[Stay]] = {}
+            for stay in stays:
+                if stay.onward != FELL_OUT:
+                    together.setdefault(stay.onward, []).append(stay)
+            for onward, group in together.items():
+                self._compare(view, onward, group, now)
+
+    def _compare(self, view: ViewKey, onward: ViewKey, group: list[Stay], now: int) -> None:
+        for stay in group:
+            for key, delivered in stay.delivered.items():
+                missing = list(self._chronicle.lacking(group, key, delivered))
+                if missing:
+                    text = (
+                        f"{stay.process} delivered {name_of(key)} in view {text_of(view)} and went on to "
+                        f"{text_of(onward)}; {', '.join(missing)} did not"
+                    )
+                    members = [stay.process, *missing]
+                    self.violated(text, now, position=delivered.position, messages=[key], members=members)
+                    return

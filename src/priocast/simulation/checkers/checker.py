@@ -10,10 +10,16 @@ from typing import ClassVar
 import msgspec
 
 from priocast.core.identity import MessageId, ProcessId
+from priocast.core.message import Batch
+from priocast.core.view import View
+from priocast.membership.packets import Ordering
 from priocast.trace.schema import NO_POSITION, Row
 
 Key = tuple[str, int, int, int]
 """The name of a message, as rows have it: sender, incarnation, level, number."""
+
+ViewKey = tuple[int, str]
+"""The name of a view, as rows have it: number and coordinator."""
 
 
 class Violation(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +53,15 @@ class Checker:
     def on_sent(self, row: Row) -> None: ...
     def on_received(self, row: Row) -> None: ...
     def on_delivered(self, row: Row) -> None: ...
+    def on_view(self, row: Row) -> None: ...
+    def on_stopped(self, row: Row) -> None: ...
+    def on_state(self, row: Row) -> None: ...
+
+    def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
+        """A member's protocol works in this view from here on; its application will hear of it."""
+
+    def on_request(self, batch: Batch) -> None:
+        """A member broadcasts for a client, and all may pass over it if it is a repetition."""
 
     def finish(self, now: int) -> None:
         """Nothing more will happen."""
@@ -83,3 +98,18 @@ def name_of(key: Key) -> str:
     """How a message is called in texts."""
     sender, incarnation, level, number = key
     return str(MessageId(ProcessId(sender, incarnation), level, number))
+
+
+def process_of(row: Row) -> str:
+    """The life that a row is about."""
+    return f"{row.member}#{row.incarnation}"
+
+
+def view_of(row: Row) -> ViewKey:
+    """The view that a row is about."""
+    return row.view, row.coordinator
+
+
+def text_of(view: ViewKey) -> str:
+    """How a view is called in texts."""
+    return f"{view[0]}@{view[1]}"

@@ -1,60 +1,99 @@
-"""Liveness: once the faults have healed, everything is delivered everywhere within a stated time."""
+"""Liveness: once the faults have healed, the group is whole and every wish is fulfilled within a stated time.
 
-from collections.abc import Iterable
+A wish goes down with the life that had it: when that crashes, or leaves. When it is put out of the group,
+the wish is handed on to the next life, unless the life had already delivered it itself (or answered the
+client that had it): then it may be lost with the side of the cut that was left behind. Safe messages are
+not.
+"""
+
+from collections.abc import Callable, Iterable
 
 from priocast.core.guarantees import LIVENESS
+from priocast.core.identity import ProcessId
+from priocast.core.message import Message
 from priocast.simulation.checkers.checker import Checker, Report
+from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle
+from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.network import HEADER_BYTES
-from priocast.simulation.scenario import MICROSECOND, MILLISECOND, Scenario
-from priocast.simulation.workload import Wish
-from priocast.trace.schema import Row
+from priocast.simulation.scenario import MILLISECOND, Scenario
+from priocast.simulation.workload import CLIENT, Wish, name_in
 
+FAILURE_TIMEOUTS = 10
 SETTLE_MS = 3_000
 """For retransmission timers that had doubled up to their maximum of a second, on the way in and out."""
 
 
 class Liveness(Checker):
-    """Counts what each member has delivered of each sender; the run is stopped at `deadline_ns`."""
+    """Knows who fulfilled which wish. `lacks` says what the run lacks, `wishes` are those to be fulfilled."""
 
     PROPERTY = LIVENESS
 
-    def __init__(self, report: Report, members: tuple[str, ...], expected: dict[str, int]) -> None:
+    def __init__(
+        self,
+        report: Report,
+        chronicle: Chronicle,
+        lacks: Callable[[], str | None],
+        wishes: Callable[[], Iterable[Wish]],
+    ) -> None:
         super().__init__(report)
-        self._expected = expected
-        self._delivered = {(member, sender): 0 for member in members for sender in expected}
+        self._chronicle = chronicle
+        self._lacks = lacks
+        self._wishes = wishes
+        self._fulfilled: dict[str, list[tuple[str, int]]] = {}
 
-    def on_delivered(self, row: Row) -> None:
-        if (row.member, row.sender) in self._delivered:
-            self._delivered[row.member, row.sender] += row.count
+    def on_message(self, me: ProcessId, message: Message, view: int) -> None:
+        """An application has a message in hand, in the view of this number."""
+        self._fulfilled.setdefault(name_in(message.payload), []).append((str(me), view))
 
     def finish(self, now: int) -> None:
-        for (member, sender), count in self._delivered.items():
-            expected = self._expected[sender]
-            if count < expected:
-                text = f"{member} has delivered {count} of the {expected} messages of {sender}"
-                self.violated(text, now, members=[member, sender])
+        lacks = self._lacks()
+        if lacks:
+            self.violated(lacks, now)
+            return
+        onward = {
+            (stay.process, stay.view[0]): stay.onward
+            for life in self._chronicle.lives.values()
+            for stay in life.stays
+        }
+        for wish in self._wishes():
+            deliveries = self._fulfilled.get(wish.name, [])
+            owner = wish.name.partition(".")[0]
+            if not any(
+                onward[delivery] != FELL_OUT or (not wish.scope.safe and _is_of(owner, delivery[0]))
+                for delivery in deliveries
+            ):
+                by = ", ".join(sorted({process for process, _ in deliveries})) or "nobody"
+                text = f"{wish.name} was delivered by {by}, and by none of those who went on"
+                self.violated(text, now, members=[owner])
                 return
 
 
+def _is_of(owner: str, process: str) -> bool:
+    return owner in (CLIENT, process.rpartition("#")[0])
+
+
 def deadline_ns(scenario: Scenario, wishes: Iterable[Wish]) -> int:
-    """By when all is delivered: the last fault and the last wish, the work if nothing overlaps, `SETTLE_MS`.
+    """By when all is well: after the last fault and the last wish, `FAILURE_TIMEOUTS` and the work itself.
 
     In the worst case (a window of one message, no batches) every message takes two hops to its place and
     two more until the slowest member has reported it, a frame to and from each member at every hop, and
     the time that the slowest application needs.
     """
-    network, processor = scenario.network, scenario.processor
-    last_wish = count = size = 0
+    network, processor, workload = scenario.network, scenario.processor, scenario.workload
+    last_wish = size = 0
+    count = workload.client_requests
     for wish in wishes:
         last_wish = max(last_wish, wish.time)
         count += 1
         size += len(wish.payload) + HEADER_BYTES
     frames = 4 * len(scenario.members)
     latency_us = network.latency_us + 3 * network.latency_spread_us
-    each_us = 4 * latency_us + 2 * frames * processor.frame_us + max(scenario.workload.consume_us)
+    each_us = 4 * latency_us + 2 * frames * processor.frame_us + max(workload.consume_us)
     each_ns = each_us * MICROSECOND + 4 * processor.message_ns
     byte_ns = 2 * processor.byte_ns
     if network.bandwidth_bytes_per_second is not None:
         byte_ns += 1_000_000_000 // network.bandwidth_bytes_per_second
+    size += len(scenario.members) * workload.state_bytes
     work_ns = count * each_ns + frames * size * byte_ns
-    return max(scenario.faults.healed_at_us * MICROSECOND, last_wish) + work_ns + SETTLE_MS * MILLISECOND
+    waited_ns = FAILURE_TIMEOUTS * scenario.membership.failure_ns + SETTLE_MS * MILLISECOND
+    return max(scenario.faults.healed_at_us * MICROSECOND, last_wish) + work_ns + waited_ns

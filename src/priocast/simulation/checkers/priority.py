@@ -1,16 +1,32 @@
-"""Priority: what the orderer lets into the order next is the most urgent of what waits there.
+"""Priority: what the orderer of a view lets into the order next is the most urgent of what waits there.
 
 A message enters when the orderer receives it without a position, and leaves when the orderer sends it with
 one. The starvation policy gives it a rank by its level and the time at which it entered; it may leave only
 when nothing that waits has a lower one. This is exact for every policy, and implies what the policies bound.
+What waits when a view ends waits no longer: it enters again, in the next view.
 """
 
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 from priocast.core.guarantees import PRIORITY
-from priocast.core.starvation import Starvation
-from priocast.simulation.checkers.checker import Checker, Key, Report, keys_of, name_of
+from priocast.core.identity import ProcessId
+from priocast.core.priority import HIGHEST
+from priocast.core.starvation import FirstInFirstOut, Starvation, parse_starvation
+from priocast.core.view import View
+from priocast.membership.packets import Ordering
+from priocast.protocols import find_protocol
+from priocast.simulation.checkers.checker import (
+    Checker,
+    Key,
+    Report,
+    ViewKey,
+    keys_of,
+    name_of,
+    process_of,
+    view_of,
+)
+from priocast.simulation.counters import Counters
 from priocast.trace.schema import NO_POSITION, Row
 
 
@@ -20,52 +36,77 @@ class _Entry(NamedTuple):
     key: Key
 
 
+class _Queue:
+    """What waits at the orderer of one view."""
+
+    def __init__(self, orderer: str, policy: Starvation) -> None:
+        self.orderer = orderer
+        self.policy = policy
+        self.waiting: dict[Key, _Entry] = {}
+        self._by_rank: list[_Entry] = []
+        self._entered = 0
+
+    def enter(self, key: Key, rank: int) -> None:
+        self._entered += 1
+        entry = self.waiting[key] = _Entry(rank, self._entered, key)
+        heappush(self._by_rank, entry)
+
+    def best(self) -> _Entry | None:
+        """The one that should leave next."""
+        while self._by_rank and self.waiting.get(self._by_rank[0].key) != self._by_rank[0]:
+            heappop(self._by_rank)
+        return self._by_rank[0] if self._by_rank else None
+
+
 class Priority(Checker):
-    """Keeps what waits at the orderer; `overtakings` counts messages that left before an older one."""
+    """Keeps what waits at the orderers, and counts messages that left before an older one."""
 
     PROPERTY = PRIORITY
 
-    def __init__(self, report: Report, orderer: str, policy: Starvation) -> None:
+    def __init__(self, report: Report, counters: Counters) -> None:
         super().__init__(report)
-        self._orderer = orderer
-        self._policy = policy
-        self._waiting: dict[Key, _Entry] = {}
-        self._by_rank: list[_Entry] = []
-        self._entered = 0
-        self.overtakings = 0
+        self._counters = counters
+        self._queues: dict[ViewKey, _Queue] = {}
+
+    def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
+        key = (view.number, str(view.coordinator))
+        orderer = find_protocol(ordering.order).orderer(view)
+        if orderer is not None and key not in self._queues:
+            policy = parse_starvation(ordering.starvation) if ordering.prioritised else FirstInFirstOut()
+            self._queues[key] = _Queue(str(orderer), policy)
 
     def on_received(self, row: Row) -> None:
-        if row.member != self._orderer or row.position != NO_POSITION:
+        queue = self._queues.get(view_of(row))
+        if queue is None or process_of(row) != queue.orderer or row.position != NO_POSITION:
             return
-        rank = self._policy.rank(row.level, row.time_ns)
+        # What was broadcast in a plain view and is sent again in a prioritised one goes before all others.
+        rank = queue.policy.rank(HIGHEST if row.priorities else row.level, row.time_ns)
         for key in keys_of(row):
-            self._entered += 1
-            entry = _Entry(rank, self._entered, key)
-            self._waiting[key] = entry
-            heappush(self._by_rank, entry)
+            queue.enter(key, rank)
 
     def on_sent(self, row: Row) -> None:
-        if row.member != self._orderer or row.position == NO_POSITION:
+        queue = self._queues.get(view_of(row))
+        if queue is None or process_of(row) != queue.orderer or row.position == NO_POSITION:
             return
         for position, key in enumerate(keys_of(row), row.position):
-            entry = self._waiting.pop(key, None)
+            entry = queue.waiting.pop(key, None)
             if entry is None:
-                text = f"{row.member} orders {name_of(key)}, which does not wait there"
-                self.violated(text, row.time_ns, position=position, messages=[key], members=[row.member])
+                text = f"{process_of(row)} orders {name_of(key)}, which does not wait there"
+                self._wrong(row, position, text, [key])
             else:
-                self._leaves(row, position, entry)
+                self._leaves(row, position, entry, queue)
 
-    def _leaves(self, row: Row, position: int, entry: _Entry) -> None:
-        by_rank, waiting = self._by_rank, self._waiting
-        while by_rank and by_rank[0].key not in waiting:
-            heappop(by_rank)
-        if not waiting:
+    def _leaves(self, row: Row, position: int, entry: _Entry, queue: _Queue) -> None:
+        best = queue.best()
+        if best is None:
             return
-        assert by_rank, "what waits has a rank"
-        self.overtakings += next(iter(waiting.values())).number < entry.number
-        best = by_rank[0]
+        if next(iter(queue.waiting.values())).number < entry.number:
+            self._counters.count("overtaking")
         if best.rank < entry.rank:
-            text = f"{row.member} orders {name_of(entry.key)} while {name_of(best.key)}, more urgent, waits"
-            self.violated(
-                text, row.time_ns, position=position, messages=[entry.key, best.key], members=[row.member]
+            text = (
+                f"{process_of(row)} orders {name_of(entry.key)} while {name_of(best.key)}, more urgent, waits"
             )
+            self._wrong(row, position, text, [entry.key, best.key])
+
+    def _wrong(self, row: Row, position: int, text: str, messages: list[Key]) -> None:
+        self.violated(text, row.time_ns, position=position, messages=messages, members=[process_of(row)])
