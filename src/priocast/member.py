@@ -144,7 +144,7 @@ class Member:
     def may_leave(self, now: int) -> bool:
         """Whether every message that was broadcast here has its place, and nobody fetches our state now."""
         epoch = self.membership.epoch
-        if self.donor.asked_at > now - 2 * self._life.heartbeat_ns:
+        if self.donor.asked_at > now - self._life.failure_ns:
             return False
         in_view = epoch is None or (epoch.protocol.settled and not self.membership.changing)
         return in_view and not self._assembler.count
@@ -212,7 +212,8 @@ class Member:
 
     def offer_snapshot(self, data: bytes) -> None:
         """The application's state, with everything in it that it has consumed so far."""
-        self.donor.offer(self.stream.position, data)
+        for process, chunk in self.donor.offer(self.stream.position, data):
+            self.membership.tell(process, chunk)
 
     def remains(self) -> Remains:
         """What this life, which is over, leaves to the next one: its own messages that it did not deliver."""
@@ -294,9 +295,8 @@ class Member:
                 self.membership.expel(slow, "was too slow", now)
         if now >= self.membership.deadline:
             self.donor.tick(now)
-            if self.restoration is not None:
-                self.restoration.tick(now)
-                self._ask_for_state()
+            if self.restoration is not None and self.restoration.tick(now):
+                self._ask_for_state(now)
             self.membership.tick(now)
 
     @property
@@ -356,7 +356,7 @@ class Member:
         elif not self.membership.heard(peer, now):
             self.refuse("earlier life")
         elif isinstance(control, FetchState):
-            for chunk in self.donor.on_fetch(control, now):
+            for chunk in self.donor.on_fetch(peer, control, now):
                 self.membership.tell(peer, chunk)
         elif isinstance(control, StateChunk):
             self._on_state(peer, control, now)
@@ -462,11 +462,11 @@ class Member:
             self.restoration = Restoration(
                 proposal.view.id, donors, standing.position, self._life.failure_ns, now
             )
-            self._ask_for_state()
+            self._ask_for_state(now)
 
-    def _ask_for_state(self) -> None:
+    def _ask_for_state(self, now: int) -> None:
         assert self.restoration is not None
-        self.membership.tell(self.restoration.donor, self.restoration.request())
+        self.membership.tell(self.restoration.donor, self.restoration.request(now))
 
     def _on_state(self, peer: ProcessId, chunk: StateChunk, now: int) -> None:
         if self.restoration is None:
@@ -475,8 +475,8 @@ class Member:
         if snapshot is not None:
             self.restoration = None
             self.stream.restore(snapshot)
-        elif self.restoration.wants_more:
-            self._ask_for_state()
+        elif self.restoration.wants_more(now):
+            self._ask_for_state(now)
 
     def _be_out(self, reason: str, wanted: bool, now: int) -> None:
         if self.out is None:

@@ -28,7 +28,8 @@ from priocast.core.message import PAYLOAD_BYTES_MAX, Scope
 from priocast.core.view import View, ViewId
 from priocast.membership.options import MEMBERS_MAX
 
-STATE_CHUNK_BYTES = 48 * 1024
+STATE_CHUNK_BYTES = 16 * 1024
+STATE_PIECES_MAX = 32
 _SUPPLY_PACKETS_MAX = 4096
 _PACKET_BYTES_MAX = PAYLOAD_BYTES_MAX + 256 * 1024
 _CLIENTS_MAX = 4096
@@ -202,12 +203,13 @@ class ChangeOrder(Control, frozen=True, tag="change-order"):
 
 
 class FetchState(Control, frozen=True, tag="fetch-state"):
-    """Send me the state as of `position` or later, from byte `offset` on; `digest` names the one begun."""
+    """Send me pieces of the state as of `position` or later, from `offset` on; `digest` names the one begun."""
 
     view: ViewId
     position: Count
     digest: bytes
     offset: Count
+    pieces: Annotated[int, msgspec.Meta(ge=1, le=STATE_PIECES_MAX)]
 
 
 class StateChunk(Control, frozen=True, tag="state-chunk"):

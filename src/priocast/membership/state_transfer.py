@@ -17,9 +17,8 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import ViewId
-from priocast.membership.packets import STATE_CHUNK_BYTES, FetchState, StateChunk
+from priocast.membership.packets import STATE_CHUNK_BYTES, STATE_PIECES_MAX, FetchState, StateChunk
 
-CHUNKS_PER_REQUEST = 8
 STATE_BYTES_MAX = 1 << 30
 _DIGEST_BYTES = 16
 
@@ -48,14 +47,19 @@ class Donor:
         self._kept_ns = kept_ns
         self.asked_at = -(1 << 62)
         self._snapshot: Snapshot | None = None
+        self._waiting: dict[ProcessId, FetchState] = {}
 
-    def on_fetch(self, fetch: FetchState, now: int) -> list[StateChunk]:
+    def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> list[StateChunk]:
         """What to answer; nothing until the application has given its state."""
         self.asked_at = now
         snapshot = self._snapshot
         if snapshot is None or snapshot.position < fetch.position:
             self.wanted = max(fetch.position, self.wanted or 0)
+            self._waiting[process] = fetch
             return []
+        return self._pieces(snapshot, fetch)
+
+    def _pieces(self, snapshot: Snapshot, fetch: FetchState) -> list[StateChunk]:
         offset = fetch.offset if fetch.digest == snapshot.digest else 0
         return [
             StateChunk(
@@ -67,36 +71,52 @@ class Donor:
             )
             for start in range(
                 offset,
-                min(offset + CHUNKS_PER_REQUEST * STATE_CHUNK_BYTES, max(len(snapshot.data), 1)),
+                min(offset + fetch.pieces * STATE_CHUNK_BYTES, max(len(snapshot.data), 1)),
                 STATE_CHUNK_BYTES,
             )
         ]
 
-    def offer(self, position: int, data: bytes) -> None:
-        """The application's state as it is before this position."""
+    def offer(self, position: int, data: bytes) -> list[tuple[ProcessId, StateChunk]]:
+        """The application's state as it is before this position; return what to answer those who wait."""
         assert self.wanted is not None and position >= self.wanted
         self._snapshot = Snapshot(position, digest_of(data), data)
         self.wanted = None
+        waiting, self._waiting = self._waiting, {}
+        return [
+            (process, chunk)
+            for process, fetch in waiting.items()
+            for chunk in self._pieces(self._snapshot, fetch)
+        ]
 
     def tick(self, now: int) -> None:
         """Forget a snapshot that nobody asks for any more."""
         if now - self.asked_at > self._kept_ns:
             self._snapshot = self.wanted = None
+            self._waiting.clear()
 
 
 class Restoration:
-    """A new member's wait for the state. `progress` is told from 0 to 1."""
+    """A new member's wait for the state.
+
+    It asks for one piece first, and for twice as many each time that all came quickly: what is on its way
+    must not keep signs of life waiting. It asks again only when nothing came for a while, and turns to another
+    donor when nothing came for long.
+    """
 
     def __init__(
-        self, view: ViewId, donors: list[ProcessId], position: int, patience_ns: int, now: int
+        self, view: ViewId, donors: list[ProcessId], position: int, failure_ns: int, now: int
     ) -> None:
         assert donors
         self._view = view
         self._donors = donors
         self._position = position
-        self._patience_ns = patience_ns
+        self._quick_ns = failure_ns // 8
+        self._retry_ns = failure_ns // 2
+        self._patience_ns = 4 * failure_ns
         self._donor_index = 0
         self._moved_at = now
+        self._asked_at = now
+        self._pieces = 1
         self._begin(b"", 0)
 
     @property
@@ -109,10 +129,11 @@ class Restoration:
         """The member that is asked now."""
         return self._donors[self._donor_index % len(self._donors)]
 
-    def request(self) -> FetchState:
+    def request(self, now: int) -> FetchState:
         """What to ask the donor."""
-        self._asked_until = len(self._data) + CHUNKS_PER_REQUEST * STATE_CHUNK_BYTES
-        return FetchState(self._view, self._position, self._digest, len(self._data))
+        self._asked_at = now
+        self._asked_until = len(self._data) + self._pieces * STATE_CHUNK_BYTES
+        return FetchState(self._view, self._position, self._digest, len(self._data), self._pieces)
 
     def replace_donors(self, donors: list[ProcessId], now: int) -> None:
         """The view has changed: these are the ones to ask."""
@@ -121,11 +142,15 @@ class Restoration:
         self._donor_index = donors.index(present) if present in donors else 0
         self._moved_at = now
 
-    def tick(self, now: int) -> None:
-        """Turn to another donor if this one does not answer."""
+    def tick(self, now: int) -> bool:
+        """Turn to another donor if this one does not answer; return whether to ask again."""
         if now - self._moved_at >= self._patience_ns:
             self._donor_index += 1
             self._moved_at = now
+        elif now - max(self._asked_at, self._moved_at) < self._retry_ns:
+            return False
+        self._pieces = 1
+        return True
 
     def on_chunk(self, process: ProcessId, chunk: StateChunk, now: int) -> Snapshot | None:
         """Take a piece; return the state when it is whole. Raises PeerFault if it turns out to be damaged."""
@@ -148,13 +173,16 @@ class Restoration:
             raise PeerFault(f"{process} gave a state that is damaged: another member is asked")
         return Snapshot(chunk.position, chunk.digest, data)
 
-    @property
-    def wants_more(self) -> bool:
+    def wants_more(self, now: int) -> bool:
         """Whether all that was asked for has come, and more is needed."""
-        return len(self._data) >= self._asked_until
+        if len(self._data) < self._asked_until:
+            return False
+        if now - self._asked_at < self._quick_ns:
+            self._pieces = min(2 * self._pieces, STATE_PIECES_MAX)
+        return True
 
     def _begin(self, digest: bytes, size: int) -> None:
         self._digest = digest
         self._size = size
         self._data = bytearray()
-        self._asked_until = CHUNKS_PER_REQUEST * STATE_CHUNK_BYTES
+        self._asked_until = self._pieces * STATE_CHUNK_BYTES

@@ -115,8 +115,8 @@ class Driver:
         except TimeoutError:
             why = self.member.membership.campaign.objection
             raise DeadlineExceeded(
-                f"the group did not come about, or did not take {self.setting.name} in, within "
-                f"{timeout_seconds:g} s: are the other members started, and are the addresses right?"
+                f"the group {self.setting.group!r} did not come about, or did not take {self.setting.name} in, "
+                f"within {timeout_seconds:g} s: are the other members started, and are the addresses right?"
                 + (f" ({why})" if why else "")
             ) from None
 
@@ -293,6 +293,7 @@ class Driver:
         """The application has dealt with all that it took, so its state is that of this position."""
         state = self.setting.state
         self.member.offer_snapshot(state.save() if state else b"")
+        self.be_due()
 
     # Between them
 
