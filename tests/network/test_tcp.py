@@ -2,7 +2,9 @@
 
 import asyncio
 import contextlib
+import errno
 import logging
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import cast
@@ -70,6 +72,58 @@ def test_ones_own_address_is_ignored() -> None:
             await wait_until(lambda: not network._diallers._diallers)
             assert not network.refusals
             assert not network.dialled
+
+    run(test)
+
+
+def test_a_process_that_moves_is_found_where_it_is_now() -> None:
+    async def test() -> None:
+        stays = TcpNetwork("a", free_address(), [])
+        async with started(stays):
+            [recorder] = open_all([stays], "a")
+            for _ in range(3):
+                recorder.told.clear()
+                async with started(TcpNetwork("b", free_address(), [stays.address])):
+                    await recorder.wait_reaches("b")
+            assert not stays.refusals
+
+    run(test)
+
+
+def test_an_address_that_leads_nowhere_is_forgotten_if_it_was_only_learnt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("priocast.network.tcp_dialler._LEARNT_SECONDS", 0.1)
+
+    async def test() -> None:
+        nobody, somebody = free_address(), free_address()
+        network = TcpNetwork("a", free_address(), [nobody])
+        async with started(network):
+            network._diallers.add(somebody, learnt=True)
+            assert list(network._diallers._diallers) == [nobody, somebody]
+            await wait_until(lambda: list(network._diallers._diallers) == [nobody])
+
+    run(test)
+
+
+def test_running_out_of_descriptors_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        loop, failures = asyncio.get_running_loop(), 2
+        accept = loop.sock_accept
+
+        async def failing(listening: socket.socket) -> tuple[socket.socket, object]:
+            nonlocal failures
+            failures -= 1
+            if failures >= 0:
+                raise OSError(errno.EMFILE, "too many open files")
+            return await accept(listening)
+
+        monkeypatch.setattr(loop, "sock_accept", failing)
+        one = TcpNetwork("a", free_address(), [])
+        other = TcpNetwork("b", free_address(), [one.address])
+        async with started(one, other):
+            await wait_until(lambda: "b" in one.dialled)
+            assert one.refusals + other.refusals == {"no free file descriptors": 2}
 
     run(test)
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import priocast
-from support.groups import NETWORKS, groups, ids, joinings, run, take
+from support.groups import NETWORKS, groups, ids, reading, run, take, wait_until
 
 pytestmark = pytest.mark.parametrize("network", NETWORKS)
 
@@ -31,6 +31,8 @@ def test_the_stream_begins_with_the_view(network: str) -> None:
             first = await anext(aiter(members[1]))
             assert isinstance(first, priocast.ViewChange)
             assert [member.name for member in first.view.members] == ["a", "b", "c"]
+            assert (first.position, first.reason, first.order) == (0, "the group was founded", "sequencer-ub")
+            assert first.view == members[1].view
 
     run(test)
 
@@ -124,6 +126,10 @@ def test_bad_input_is_refused_and_changes_nothing(network: str) -> None:
                 await group.broadcast("text")  # type: ignore[arg-type]
             with pytest.raises(priocast.InvalidInput, match="encode it first"):
                 await group.broadcast_many([b"x", bytearray(b"y")])  # type: ignore[list-item]
+            with pytest.raises(priocast.InvalidInput, match=r"not the text 'bob': write \['bob'\]"):
+                await group.broadcast(b"x", to="bob")
+            with pytest.raises(priocast.InvalidInput, match="cannot be the name of a member"):
+                await group.broadcast_many([b"x"], to=["bob", ""])
             await group.broadcast(b"good")
             assert ids(await take(members[1], 1)) == ["a#1/96/0"]
 
@@ -142,6 +148,8 @@ def test_without_room_nowait_raises_and_a_deadline_ends_the_wait(network: str) -
             with pytest.raises(priocast.DeadlineExceeded, match=r"2 of 2 message.* were not broadcast"):
                 await group.broadcast_many([b"y", b"y"], priocast.BACKGROUND, timeout_seconds=0.05)
             group.broadcast_nowait(b"there is a reserve for me", priority=priocast.URGENT)
+            async with reading(*members):
+                await wait_until(lambda: not group.backlog)
 
     run(test)
 
@@ -200,20 +208,124 @@ def test_the_most_urgent_of_those_who_wait_is_let_in_first(network: str) -> None
     run(test)
 
 
-def test_when_a_member_leaves_the_others_get_what_was_ordered_and_then_an_end(network: str) -> None:
+def test_after_the_end_nothing_goes_in_or_comes_out(network: str) -> None:
     async def test() -> None:
-        one, other = joinings(network, 2)
-        group, leaving = await asyncio.gather(one.__aenter__(), other.__aenter__())
-        await leaving.broadcast(b"goodbye")
-        await other.__aexit__(None, None, None)
-        assert [d.message.payload for d in await take(group, 1)] == [b"goodbye"]
-        with pytest.raises(priocast.GroupClosed, match="b left"):
-            await group.broadcast(b"too late")
-        with pytest.raises(priocast.GroupClosed, match="b left"):
-            await take(group, 1)
-        await one.__aexit__(None, None, None)
-        with pytest.raises(priocast.GroupClosed):
-            await group.broadcast(b"much too late")
+        async with groups(network, 2) as members:
+            await members[0].broadcast(b"last")
+        for group in members:
+            with pytest.raises(priocast.GroupClosed, match="the group was left"):
+                await group.broadcast(b"too late")
+            with pytest.raises(priocast.GroupClosed, match="the group was left"):
+                group.broadcast_nowait(b"too late")
+            with pytest.raises(priocast.GroupClosed, match="the group was left"):
+                await take(group, 2)
+
+    run(test)
+
+
+def test_a_message_to_some_is_delivered_there_alone_at_its_place(network: str) -> None:
+    async def test() -> None:
+        async with groups(network, 3) as members:
+            await members[0].broadcast(b"for all")
+            await members[0].broadcast(b"for b", to=["b"])
+            await members[0].broadcast_many([b"for a and c", b"and this"], to=["a", "c"])
+            members[0].broadcast_nowait(b"for c", to=["c"])
+            await members[0].broadcast(b"end")
+            async with reading(*members) as readers:
+                for reader in readers:
+                    await reader.wait_payloads(b"end")
+            placed = [{d.position: d.message.payload for d in reader.deliveries} for reader in readers]
+            assert placed == [
+                {0: b"for all", 2: b"for a and c", 3: b"and this", 5: b"end"},
+                {0: b"for all", 1: b"for b", 5: b"end"},
+                {0: b"for all", 2: b"for a and c", 3: b"and this", 4: b"for c", 5: b"end"},
+            ]
+
+    run(test)
+
+
+def test_a_safe_message_keeps_its_place_among_the_others(network: str) -> None:
+    async def test() -> None:
+        async with groups(network, 3) as members:
+            for number in range(60):
+                await members[number % 3].broadcast(b"%d" % number, safe=number % 2 == 0)
+            seen = await asyncio.gather(*(take(member, 60) for member in members))
+            assert ids(seen[0]) == ids(seen[1]) == ids(seen[2])
+            assert {d.message.payload for d in seen[0] if d.message.scope.safe} == {
+                b"%d" % number for number in range(0, 60, 2)
+            }
+
+    run(test)
+
+
+def test_a_group_may_deliver_nothing_but_what_all_hold(network: str) -> None:
+    async def test() -> None:
+        async with groups(network, 3, delivery="safe") as members:
+            for member in members:
+                await member.broadcast_many([b"%d" % number for number in range(100)])
+            seen = await asyncio.gather(*(take(member, 300) for member in members))
+            assert ids(seen[0]) == ids(seen[1]) == ids(seen[2])
+            assert members[0].status().delivery == "safe"
+
+    run(test)
+
+
+def test_the_order_can_be_changed_while_messages_flow(network: str) -> None:
+    async def test() -> None:
+        async with groups(network, 3, options=priocast.OrderingOptions(window=8)) as members:
+            async with reading(*members) as readers:
+                for number in range(90):
+                    await members[number % 3].broadcast(b"%d" % number, priority=number % 4 * 60)
+                    if number == 30:
+                        members[1].change_order("sequencer-ub", prioritised=False)
+                        await wait_until(lambda: not members[1].status().prioritised)
+                    if number == 60:
+                        members[2].change_order(
+                            "sequencer-ub", prioritised=True, starvation=priocast.Ageing(1_000_000)
+                        )
+                        await wait_until(lambda: members[0].status().prioritised)
+                for reader in readers:
+                    await reader.wait_payloads(*(b"%d" % number for number in range(90)))
+            assert ids(readers[0].deliveries) == ids(readers[1].deliveries) == ids(readers[2].deliveries)
+            assert sorted(readers[0].payloads) == sorted(b"%d" % number for number in range(90))
+            assert [event.reason for event in readers[0].views] == [
+                "the group was founded",
+                "the order changes to sequencer-ub",
+                "the order changes to sequencer-ub",
+            ]
+
+    run(test)
+
+
+def test_an_order_that_there_is_not_is_refused_and_changes_nothing(network: str) -> None:
+    async def test() -> None:
+        async with groups(network, 2) as members:
+            with pytest.raises(priocast.UnknownProtocol, match="no protocol 'ring'"):
+                members[0].change_order("ring")
+            assert members[0].status().order == "sequencer-ub"
+
+    run(test)
+
+
+def test_a_member_tells_how_it_is_doing(network: str) -> None:
+    async def test() -> None:
+        async with groups(network, 3, options=priocast.OrderingOptions(window=2)) as members:
+            for number in range(8):
+                await members[0].broadcast(b"%d" % number, priority=7)
+            await wait_until(lambda: members[1].status().unconsumed == 2)
+            status = members[0].status()
+            assert (status.group, status.member, status.state) == ("test", "a#1", "in the group")
+            assert status.view == members[1].view == members[0].view
+            assert (status.order, status.prioritised, status.policy) == ("sequencer-ub", True, "primary")
+            assert (status.position, status.backlog, status.unconsumed) == (0, 6, 2)
+            assert [(queue.priority, queue.messages) for queue in status.queues] == [(7, 6)]
+            assert [peer.member for peer in status.peers] == ["b#1", "c#1"]
+            assert all(peer.suspicion < 1 for peer in status.peers)
+            assert (status.views, status.lives) == (1, 1)
+            assert status.last_change_reason == "the group was founded"
+            assert status.refusals == {}
+            await asyncio.gather(*(take(member, 8) for member in members))
+            assert members[0].status().position == 8
 
     run(test)
 
@@ -225,7 +337,7 @@ def test_a_fault_of_our_own_stops_the_member_and_says_so(
         faults: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(str(context)))
         async with groups(network, 2) as members:
-            monkeypatch.setattr(members[0]._node.member, "act", lambda _: 1 // 0)
+            monkeypatch.setattr(members[0]._driver.member, "act", lambda _: 1 // 0)
             await members[0].broadcast(b"x")
             with pytest.raises(priocast.GroupClosed, match="a fault of a itself: ZeroDivisionError"):
                 await take(members[0], 1)

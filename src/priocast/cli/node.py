@@ -53,6 +53,7 @@ From a file, which a service would use:
 """
 EXIT_UNSETTLED = 1
 _WRITE_SECONDS = 2.0
+_NOWHERE = -1  # a descriptor that is closed
 _BESIDE_CONFIG = {
     "config",
     "check",
@@ -205,7 +206,7 @@ async def _take_part(
 ) -> list[str]:
     """Run the plan; lines in are broadcast, events are lines out."""
     only = plan.groups[0].name if len(plan.groups) == 1 else lines_to
-    reader = LineReader(sys.stdin.fileno())
+    reader = LineReader(sys.stdin.fileno() if sys.stdin else _NOWHERE)
     delivered = 0
 
     async def print_event(group: str, event: Event) -> None:
@@ -223,7 +224,7 @@ async def _take_part(
                 await _broadcast(line, groups, only)
 
     service = Service(plan, print_event, broadcast_lines)
-    writer = LineWriter(sys.stdout.fileno(), service.finish)
+    writer = LineWriter(sys.stdout.fileno() if sys.stdout else _NOWHERE, service.finish)
     try:
         return await service.run()
     finally:

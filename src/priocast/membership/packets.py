@@ -203,7 +203,7 @@ class ChangeOrder(Control, frozen=True, tag="change-order"):
 
 
 class FetchState(Control, frozen=True, tag="fetch-state"):
-    """Send me pieces of the state as of `position` or later, from `offset` on; `digest` names the one begun."""
+    """Send me pieces of the state as of `position` or later, from `offset` on, if begun of this `digest`."""
 
     view: ViewId
     position: Count

@@ -99,8 +99,8 @@ class Restoration:
     """A new member's wait for the state.
 
     It asks for one piece first, and for twice as many each time that all came quickly: what is on its way
-    must not keep signs of life waiting. It asks again only when nothing came for a while, and turns to another
-    donor when nothing came for long.
+    must not keep signs of life waiting. It asks again only when nothing came for a while, and turns to
+    another donor when nothing came for long.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from priocast.network.address import Address
 from priocast.network.codec import Arrival, FrameWriter
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
-from priocast.network.refusals import Reason, Refusals, log
+from priocast.network.refusals import Reason, Refusals
 from priocast.network.security import TlsSecurity
 from priocast.network.tcp_connection import Accepted, Connection, Dialled, Introduction
 from priocast.network.tcp_dialler import CLOSE_SECONDS, Diallers
@@ -149,11 +149,13 @@ class TcpNetwork:
 
     def on_data(self, connection: Accepted, arrival: Arrival) -> None:
         """Frames came for a group."""
-        if connection.groups is not None and arrival.group not in connection.groups:
-            self.gate.note(Reason.OTHER_GROUP, peer=connection.name)
-            return
+        reached = self.dialled.get(connection.name)
+        if reached is None:
+            return  # it is held by now, and sends again what it is not told was received
         port = self.ports.find(arrival.group)
-        if port is None:
+        if not (connection.may_be_in(arrival.group) and reached.may_be_in(arrival.group)):
+            self.gate.note(Reason.OTHER_GROUP, peer=connection.name)
+        elif port is None:
             self.gate.note(Reason.UNKNOWN_GROUP, peer=connection.name)
         else:
             port.receiver.frames_received(ProcessId(connection.name, arrival.incarnation), arrival.frames)
@@ -173,14 +175,14 @@ class TcpNetwork:
                 raise TurnedAway(Reason.TWO_ADDRESSES, f"{connection.address} and {known.address} are {name}")
             known.transport.close()
         self.dialled[name] = connection
-        log.info(
-            "%s reaches %s", self.introduction.name, name, extra={"peer": name, "address": connection.remote}
-        )
+        self.gate.note_reached(name, str(connection.address))
         for port in self.ports.all():
             if connection.may_be_in(port.group_hash):
                 port.receiver.reachable(name)
         for other in self._accepted(name):
-            if not other.admitted.done():
+            if other.admitted.done():
+                other.admit()
+            else:
                 self._admit(other)
         return True
 
@@ -189,6 +191,7 @@ class TcpNetwork:
         if self.dialled.get(connection.name) is connection:
             del self.dialled[connection.name]
             for accepted in self._accepted(connection.name):
+                accepted.hold()
                 self._learn(accepted)
 
     def _accepted(self, name: str | None = None) -> list[Accepted]:

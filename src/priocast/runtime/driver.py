@@ -115,8 +115,8 @@ class Driver:
         except TimeoutError:
             why = self.member.membership.campaign.objection
             raise DeadlineExceeded(
-                f"the group {self.setting.group!r} did not come about, or did not take {self.setting.name} in, "
-                f"within {timeout_seconds:g} s: are the other members started, and are the addresses right?"
+                f"the group {self.setting.group!r} did not come about, or did not take {self.setting.name} "
+                f"in, within {timeout_seconds:g} s: are the other members started, and are the addresses right?"
                 + (f" ({why})" if why else "")
             ) from None
 

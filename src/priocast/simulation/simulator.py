@@ -187,10 +187,14 @@ class _Simulator:
         self._panel.on_message(member, message, position, state, now)
 
     def _wishes(self) -> Iterator[Wish]:
-        """What must have been fulfilled in the end; what is not for all may be for none who is left."""
+        """What must have been fulfilled in the end.
+
+        What is not for all may be for none who is left, and is passed over where a state takes its place.
+        """
         for host in self._hosts.values():
+            sure = host.incarnation == 1 and not self._scenario.membership.state
             for wish in host.errands.handed:
-                if not wish.scope.to or host.incarnation == 1:
+                if sure or not wish.scope.to:
                     yield wish
         yield from requests(self._scenario)
 
