@@ -1,11 +1,14 @@
-"""One process's stack: application and frames on the outside, protocol and links on the inside."""
+"""One process's stack: application and frames on the outside, protocol and links on the inside.
+
+How members live together is in `test_member_life.py`.
+"""
 
 from typing import Any
 
 import msgspec
 import pytest
 
-from priocast.core.errors import ForeignFrame, UnknownProtocol
+from priocast.core.errors import UnknownProtocol
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch, Stretch
 from priocast.core.protocol import (
@@ -26,10 +29,15 @@ from priocast.core.protocol import (
 from priocast.core.view import View
 from priocast.links.fifo_link import WINDOW_FRAMES, Frame, LinkOptions
 from priocast.member import Member
+from priocast.membership.epoch import Epoch
+from priocast.membership.options import MembershipOptions
+from priocast.membership.packets import Alive, Excluded, Held, Reply, encode
 from priocast.protocols import PROTOCOLS
+from support.stacks import MILLISECOND, Neighbourhood
 
 A, B, C = ProcessId("a"), ProcessId("b"), ProcessId("c")
-OPTIONS = LinkOptions(window_bytes_first=LinkOptions().window_bytes)
+STRANGER = ProcessId("stranger")
+WIDE = LinkOptions(window_bytes_first=LinkOptions().window_bytes)
 
 
 class Notebook:
@@ -38,26 +46,40 @@ class Notebook:
     def __init__(self) -> None:
         self.lines: list[str] = []
 
-    def view(self, view: View, position: int, now: int) -> None:
-        self.lines.append(f"{now} view {view.number} from {position}")
+    def installed(self, view: View) -> None:
+        self.lines.append(f"installed view {view.number}")
+
+    def view(self, view: View, orderer: ProcessId | None, position: int, reason: str, now: int) -> None:
+        self.lines.append(f"view {view.number} of {orderer} from {position}: {reason}")
+
+    def stopped(self, reason: str, now: int) -> None:
+        self.lines.append(f"stopped: {reason}")
+
+    def restored(self, view: View, position: int, size: int, now: int) -> None:
+        self.lines.append(f"restored {size} bytes at {position} in view {view.number}")
 
     def broadcast(self, batch: Batch, now: int, backlog: int) -> None:
-        self.lines.append(f"{now} broadcast {batch} backlog {backlog}")
+        self.lines.append(f"broadcast {batch} backlog {backlog}")
 
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
-        self.lines.append(f"{now} sent {packet.name()} to {to or 'all'} backlog {backlog}")
+        self.lines.append(f"sent {packet.name()} to {to or 'all'} backlog {backlog}")
 
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
-        self.lines.append(f"{now} received {packet.name()} from {peer} backlog {backlog}")
+        self.lines.append(f"received {packet.name()} from {peer} backlog {backlog}")
 
     def delivered(self, stretch: Stretch, count: int, now: int, backlog: int) -> None:
-        self.lines.append(
-            f"{now} delivered {count} of {stretch.batch} at {stretch.position} backlog {backlog}"
-        )
+        self.lines.append(f"delivered {count} of {stretch.batch} at {stretch.position} backlog {backlog}")
+
+    def cut(self) -> list[str]:
+        """What was written since the last cut."""
+        lines, self.lines = self.lines, []
+        return lines
 
 
 class Tick(Packet, frozen=True, tag="tick"):
     """The only packet of the metronome."""
+
+    TO_ALL = True
 
 
 class Metronome(Protocol):
@@ -71,8 +93,8 @@ class Metronome(Protocol):
         self.heard: list[Input] = []
 
     @classmethod
-    def orderer(cls, view: View) -> str:
-        return view.coordinator.name
+    def orderer(cls, view: View) -> ProcessId:
+        return view.coordinator
 
     @property
     def idle(self) -> bool:
@@ -105,65 +127,65 @@ class Metronome(Protocol):
         raise NotImplementedError
 
 
-def _member(me: ProcessId, *others: ProcessId, observer: Notebook | None = None, **options: int) -> Member:
-    view = View(1, tuple(sorted((me, *others))))
-    ordering = OrderingOptions(**options)  # type: ignore[arg-type]
-    member = Member(me, view, "sequencer-ub", ordering, OPTIONS, observer)
-    member.start(now=0)
-    return member
+def _founded(names: str, **options: Any) -> Neighbourhood:
+    neighbourhood = Neighbourhood(names, link_options=WIDE, **options)
+    neighbourhood.wait_view(names)
+    neighbourhood.run(5)
+    return neighbourhood
 
 
 @pytest.fixture
-def metronome(monkeypatch: pytest.MonkeyPatch) -> Member:
+def metronomes(monkeypatch: pytest.MonkeyPatch) -> Neighbourhood:
+    """A group of two that beats time; nobody will ever take the other one for failed."""
     monkeypatch.setitem(PROTOCOLS, "metronome", Metronome)
-    return Member(A, View(1, (A, B)), "metronome", OrderingOptions(), OPTIONS)
+    return _founded("ab", order="metronome", failure_ms=60_000.0, slow_ms=60_000.0)
+
+
+def _epoch(member: Member) -> Epoch:
+    assert member.epoch is not None
+    return member.epoch
 
 
 def _heard(member: Member) -> list[Input]:
-    assert isinstance(member._protocol, Metronome)
-    return member._protocol.heard
+    """What the metronome heard since it was last asked."""
+    protocol = _epoch(member).protocol
+    assert isinstance(protocol, Metronome)
+    heard, protocol.heard = protocol.heard, []
+    return heard
 
 
-def _say(member: Member, *words: bytes, now: int = 0) -> None:
+def _say(member: Member, *words: bytes, now: int) -> None:
     member.broadcast_many(list(words), 0)
     member.turn(now)
-    _heard(member).clear()
+    _heard(member)
 
 
 def _transmitted(member: Member, peer: ProcessId) -> list[Frame]:
-    link = member.links[peer]
+    link = _epoch(member).links[peer]
     frames, link.frames = link.frames, []
     return frames
 
 
-def _delivered(member: Member, now: int = 0) -> list[bytes]:
-    """Consume everything."""
-    payloads = []
-    while (head := member.head()) is not None:
-        payloads.append(head.message(head.taken).payload)
-        member.consume(1, now)
-    return payloads
-
-
 def test_an_unknown_protocol_is_refused() -> None:
     with pytest.raises(UnknownProtocol, match="there is no protocol 'raft'"):
-        Member(A, View(1, (A,)), "raft", OrderingOptions(), OPTIONS)
+        Member(A, "raft", OrderingOptions(), MembershipOptions(founders=1), WIDE)
 
 
 class TestApplication:
     def test_a_group_of_one_gets_its_own_messages_without_any_frame(self) -> None:
-        member = _member(A)
+        group = _founded("a")
+        member, now = group.members["a"], group.now
         member.broadcast(b"low", 0)
         member.broadcast(b"high", 255)
-        assert member.head() is None
-        member.turn(now=0)
-        assert _delivered(member) == [b"high", b"low"]
-        member.turn(now=0)
+        assert member.head(now) is None
+        member.turn(now)
+        assert list(member.frames(now)) == []
+        group.run(1)
+        assert group.applications["a"].payloads == [b"high", b"low"]
         assert member.idle
-        assert member.deadline is None
 
     def test_room_counts_what_is_not_yet_in_a_batch(self) -> None:
-        member = _member(B, A, queue_max=16)
+        member = _founded("ab", queue_max=16).members["b"]
         assert member.room(255) == 16
         member.broadcast_many([b"x"] * 10, 0)
         assert member.room(255) == 6
@@ -171,158 +193,288 @@ class TestApplication:
         assert member.backlog == 10
 
     def test_room_counts_bytes(self) -> None:
-        member = _member(B, A, queue_bytes_max=100)
+        member = _founded("ab", queue_bytes_max=100).members["b"]
         member.broadcast(bytes(100), 255)
         assert member.room(255) == 0
 
+    def test_there_is_room_before_there_is_a_group_and_it_has_its_limits(self) -> None:
+        member = Neighbourhood("a", founders=2, queue_max=16, queue_bytes_max=100).members["a"]
+        member.broadcast_many([b"x"] * 10, 0)
+        assert (member.room(0), member.backlog, member.idle) == (6, 10, False)
+        member.broadcast(bytes(90), 0)
+        assert member.room(255) == 0
+
     def test_a_sender_is_held_back_until_its_messages_have_places(self) -> None:
-        member = _member(B, A, queue_max=2, submit_max=1)
+        group = _founded("ab", queue_max=2, submit_max=1)
+        member = group.members["b"]
         member.broadcast_many([b"1", b"2"], 0)
-        member.turn(now=0)
+        member.turn(group.now)
         assert (member.backlog, member.room(0)) == (1, 1)
         member.broadcast(b"3", 0)
-        member.turn(now=0)
+        member.turn(group.now)
         assert member.room(0) == 0
 
-    def test_a_member_is_idle_when_nobody_needs_it(self) -> None:
-        member = _member(B, A)
-        assert member.idle
-        member.broadcast(b"x", 0)
-        assert not member.idle
-        member.turn(now=0)
-        assert not member.idle
-        member.receive(A, Frame(0, 1, 0), now=0)
-        assert not member.idle  # received, but without a place
+    def test_a_member_is_idle_when_nobody_needs_it_and_may_leave_when_it_has_said_all(self) -> None:
+        group = _founded("abc")
+        group.applications["c"].takes_messages = False
+        sequencer, sender = group.members["a"], group.members["b"]
+        assert sequencer.idle
+        sender.broadcast_many([b"%d" % number for number in range(20)], 0)
+        assert not sender.idle
+        assert not sender.may_leave(group.now)
+        sender.turn(group.now)
+        assert not sender.idle
+        assert not sender.may_leave(group.now)
+        group.run(20)
+        assert (sequencer.backlog, sequencer.idle, sequencer.may_leave(group.now)) == (4, False, True)
+        assert not sender.may_leave(group.now)
+        group.applications["c"].takes_messages = True
+        group.run_until(lambda: len(group.applications["c"].payloads) == 20)
+        group.run(50)
+        assert sequencer.idle
+        assert sender.idle
+        assert sender.may_leave(group.now)
 
 
 class TestFrames:
-    def test_members_exchange_frames_until_all_have_everything(self) -> None:
-        members = {process: _member(process, *{A, B, C} - {process}) for process in (A, B, C)}
-        members[B].broadcast(b"from b", 0)
-        members[C].broadcast(b"from c", 255)
-        for _ in range(4):
-            for member in members.values():
-                member.turn(now=0)
-            for source, member in members.items():
-                for target in member.links:
-                    for frame in _transmitted(member, target):
-                        members[target].receive(source, frame, now=0)
-        assert {tuple(_delivered(member)) for member in members.values()} == {(b"from c", b"from b")}
-
     def test_a_turn_goes_on_while_the_protocol_has_more_to_do(self) -> None:
-        member = _member(B, A)
+        group = _founded("ab")
+        member = group.members["b"]
         member.broadcast_many([bytes(BATCH_BYTES_CUT)] * 20, 0)
-        member.turn(now=0)
-        assert [frame.sequence for frame in _transmitted(member, A)] == list(range(1, 21))
+        member.turn(group.now)
+        bodies = [frame for frame in _transmitted(member, A) if frame.body]
+        assert [frame.sequence for frame in bodies] == list(range(1, 21))
         assert member.backlog == 0
 
-    @pytest.mark.parametrize("body", [b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa6submit\x90"])
-    def test_a_packet_that_cannot_be_read_is_a_foreign_frame(self, body: bytes) -> None:
-        member = _member(A, B)
-        with pytest.raises(ForeignFrame, match="b#1 sent a packet that cannot be read"):
-            member.receive(B, Frame(1, 0, 0, body), now=0)
-
-    def test_a_packet_of_another_protocol_cannot_be_read(self, metronome: Member) -> None:
-        metronome.receive(B, Frame(1, 0, 0, msgspec.msgpack.encode(Tick())), now=0)
-        with pytest.raises(ForeignFrame):
-            _member(A, B).receive(B, Frame(1, 0, 0, msgspec.msgpack.encode(Tick())), now=0)
-
     def test_a_new_connection_sends_again_what_was_under_way(self) -> None:
-        member = _member(B, A)
+        group = _founded("ab")
+        member = group.members["b"]
         member.broadcast(b"x", 0)
-        member.turn(now=0)
-        (frame,) = _transmitted(member, A)
-        member.reconnected(A, now=1)
-        assert _transmitted(member, A) == [frame]
+        member.turn(group.now)
+        frames = _transmitted(member, A)
+        member.reachable("a", group.now)
+        again = _transmitted(member, A)
+        assert [frame.body for frame in again if frame.body] == [frame.body for frame in frames if frame.body]
+        member.reachable("c", group.now)
+        assert _transmitted(member, A) == []
+
+    def test_whoever_is_named_is_answered_first(self) -> None:
+        group = _founded("abc")
+        member = group.members["a"]
+        member.broadcast(b"x", 0)
+        member.turn(group.now)
+        assert [name for name, _ in member.frames(group.now, C)][:2] == ["c", "b"]
 
     def test_the_protocol_hears_of_a_full_link_once_and_when_it_has_room_again(
-        self, metronome: Member
+        self, metronomes: Neighbourhood
     ) -> None:
+        member, now = metronomes.members["a"], metronomes.now
         for _ in range(WINDOW_FRAMES):
-            _say(metronome, b"tick")
-        metronome.broadcast(b"tick", 0)
-        metronome.turn(now=0)
-        assert LinkBlocked(B) in _heard(metronome)
-        _heard(metronome).clear()
-        metronome.turn(now=0)
-        assert _heard(metronome) == []
-        metronome.receive(B, Frame(0, 1, 0), now=0)
-        metronome.turn(now=0)
-        assert _heard(metronome) == [LinkCleared(B)]
+            _say(member, b"tick", now=now)
+        member.broadcast(b"tick", 0)
+        member.turn(now)
+        assert LinkBlocked(B) in _heard(member)
+        member.turn(now)
+        assert _heard(member) == []
+        member.receive(B, [Frame(_epoch(member).channel, 0, 1, 0)], now)
+        member.turn(now)
+        assert _heard(member) == [LinkCleared(B)]
 
-    def test_one_s_own_packets_come_back_within_the_turn(self, metronome: Member) -> None:
-        metronome.broadcast(b"tick", 0)
-        metronome.turn(now=7)
-        assert _heard(metronome)[1:] == [Received(A, Tick())]
+    def test_one_s_own_packets_come_back_within_the_turn(self, metronomes: Neighbourhood) -> None:
+        member = metronomes.members["a"]
+        member.broadcast(b"tick", 0)
+        member.turn(metronomes.now)
+        assert _heard(member)[1:] == [Received(A, Tick())]
+
+
+class TestWhatIsNotAccepted:
+    """It is counted by its kind, and a member that sends what it must not is put out."""
+
+    @pytest.mark.parametrize("body", [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa5alive\x90"])
+    def test_a_datagram_that_cannot_be_read(self, body: bytes) -> None:
+        group = _founded("abc")
+        group.hand_over(STRANGER, "a", Frame(0, 0, 0, 0, body))
+        assert group.members["a"].refusals == {"ForeignFrame": 1}
+        group.run(300)
+        assert set(group.views().values()) == {"abc"}, "a stranger cannot be put out"
+        group.hand_over(B, "a", Frame(0, 0, 0, 0, body))
+        group.wait_view("ac")
+        assert (
+            group.applications["a"].reasons[-1].startswith("b was put out: b#1 sent a datagram that cannot")
+        )
+
+    @pytest.mark.parametrize("body", [b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa6submit\x90"])
+    def test_a_packet_that_cannot_be_read(self, body: bytes) -> None:
+        group = _founded("abc")
+        channel = _epoch(group.members["a"]).channel
+        group.hand_over(C, "a", Frame(channel, 1, 0, 0, body))
+        assert group.members["a"].refusals == {"ForeignFrame": 1}
+        group.wait_view("ab")
+        assert group.applications["b"].reasons[-1].startswith("c was put out: c#1 sent a packet that cannot")
+
+    def test_a_packet_of_another_protocol(self, metronomes: Neighbourhood) -> None:
+        tick = msgspec.msgpack.encode(Tick())
+        beating, ordering = metronomes, _founded("ab")
+        for group in (beating, ordering):
+            channel = _epoch(group.members["a"]).channel
+            group.hand_over(B, "a", Frame(channel, 1, 0, 0, tick))
+        assert beating.members["a"].refusals == {}
+        assert ordering.members["a"].refusals == {"ForeignFrame": 1}
+
+    def test_frames_of_a_process_that_is_not_in_the_view(self) -> None:
+        group = _founded("ab")
+        channel = _epoch(group.members["a"]).channel
+        group.hand_over(STRANGER, "a", Frame(channel, 1, 0, 0, b"hello"))
+        assert group.members["a"].refusals == {"PeerFault": 1}
+
+    def test_frames_of_another_view_are_nobody_s_business(self) -> None:
+        group = _founded("ab")
+        group.hand_over(B, "a", Frame(12345, 1, 0, 0, b"hello"))
+        assert group.members["a"].refusals == {}
+        assert set(group.views().values()) == {"ab"}
+
+    def test_frames_of_an_earlier_life(self) -> None:
+        group = _founded("ab")
+        group.start("c", 7)
+        group.wait_view("abc")
+        channel = _epoch(group.members["a"]).channel
+        earlier = ProcessId("c", 6)
+        group.hand_over(earlier, "a", Frame(channel, 1, 0, 0, b"hello"))
+        group.hand_over(earlier, "a", Frame(0, 0, 0, 0, encode(Alive(0, None, None, 0, (), ()))))
+        assert group.members["a"].refusals == {"earlier life": 2}
+        group.run(300)
+        assert set(group.views().values()) == {"abc"}
+
+    def test_an_acknowledgement_of_what_was_never_sent(self) -> None:
+        group = _founded("abc")
+        channel = _epoch(group.members["a"]).channel
+        group.hand_over(B, "a", Frame(channel, 0, 10**6, 0))
+        assert group.members["a"].refusals == {"ForeignFrame": 1}
+        group.wait_view("ac")
+
+    def test_a_reply_that_is_for_a_client(self) -> None:
+        group = _founded("ab")
+        group.hand_over(B, "a", Frame(0, 0, 0, 0, encode(Reply(1, 0, 0, ""))))
+        assert group.members["a"].refusals == {"reply to a member": 1}
+
+    def test_what_a_member_cannot_hold(self) -> None:
+        group = _founded("abc")
+        view = _epoch(group.members["a"]).view.id
+        for held in ((1, 2), (1, 2, 3, 4), ()):
+            group.hand_over(B, "a", Frame(0, 0, 0, 0, encode(Held(view, held))))
+        group.run(50)
+        assert set(group.views().values()) == {"abc"}
 
 
 class TestTime:
-    def test_the_deadline_is_the_earliest_of_links_and_timers(self, metronome: Member) -> None:
-        assert metronome.deadline is None
-        assert not metronome.has_timers
-        _say(metronome, b"late", b"900000000")
-        assert metronome.deadline == 900_000_000
-        assert metronome.has_timers
-        _say(metronome, b"early", b"5")
-        assert metronome.deadline == 5
-        _say(metronome, b"stop", b"early")
-        _say(metronome, b"stop", b"never set")
-        _say(metronome, b"tick")
-        assert metronome.deadline == OPTIONS.retransmit_ns_first
+    def test_the_deadline_is_the_earliest_of_links_and_timers_and_heartbeats(
+        self, metronomes: Neighbourhood
+    ) -> None:
+        member, now = metronomes.members["a"], metronomes.now
+        heartbeat = member.deadline
+        assert now < heartbeat <= now + 20 * MILLISECOND
+        assert not member.has_timers
+        _say(member, b"late", b"%d" % (now + 900 * MILLISECOND), now=now)
+        assert member.deadline == heartbeat
+        assert member.has_timers
+        _say(member, b"early", b"%d" % (now + 5), now=now)
+        assert member.deadline == now + 5
+        _say(member, b"stop", b"early", now=now)
+        _say(member, b"stop", b"never set", now=now)
+        assert member.deadline == heartbeat
 
-    def test_timers_that_are_due_fire_once_and_by_name(self, metronome: Member) -> None:
-        for name, at in ((b"y", b"5"), (b"x", b"5"), (b"z", b"6")):
-            _say(metronome, name, at)
-        metronome.tick(now=4)
-        assert _heard(metronome) == []
-        metronome.tick(now=5)
-        metronome.tick(now=5)
-        assert _heard(metronome) == [TimerFired("x"), TimerFired("y")]
-        assert metronome.deadline == 6
+    def test_timers_that_are_due_fire_once_and_by_name(self, metronomes: Neighbourhood) -> None:
+        member, now = metronomes.members["a"], metronomes.now
+        for name, at in ((b"y", 5), (b"x", 5), (b"z", 6)):
+            _say(member, name, b"%d" % (now + at), now=now)
+        member.tick(now + 4)
+        assert _heard(member) == []
+        member.tick(now + 5)
+        member.tick(now + 5)
+        assert _heard(member) == [TimerFired("y"), TimerFired("x")]
+        assert member.deadline == now + 6
 
-    def test_a_timer_that_is_set_again_fires_at_its_new_time(self, metronome: Member) -> None:
-        _say(metronome, b"x", b"5")
-        _say(metronome, b"x", b"9")
-        metronome.tick(now=5)
-        assert _heard(metronome) == []
-        assert metronome.deadline == 9
+    def test_a_timer_that_is_set_again_fires_at_its_new_time(self, metronomes: Neighbourhood) -> None:
+        member, now = metronomes.members["a"], metronomes.now
+        _say(member, b"x", b"%d" % (now + 5), now=now)
+        _say(member, b"x", b"%d" % (now + 9), now=now)
+        member.tick(now + 5)
+        assert _heard(member) == []
+        assert member.deadline == now + 9
 
-    def test_only_links_that_are_due_tick(self, metronome: Member) -> None:
-        _say(metronome, b"tick")
-        _transmitted(metronome, B)
-        metronome.tick(now=OPTIONS.retransmit_ns_first - 1)
-        assert _transmitted(metronome, B) == []
-        metronome.tick(now=OPTIONS.retransmit_ns_first)
-        assert [frame.sequence for frame in _transmitted(metronome, B)] == [1]
+    def test_a_timer_of_a_view_does_not_fire_in_the_next_one(self, metronomes: Neighbourhood) -> None:
+        member = metronomes.members["a"]
+        _say(member, b"x", b"%d" % (metronomes.now + 40 * MILLISECOND), now=metronomes.now)
+        metronomes.start("c")
+        metronomes.wait_view("abc")
+        metronomes.run(80)
+        assert TimerFired("x") not in _heard(member)
+        assert not member.has_timers
+
+    def test_only_links_that_are_due_tick(self, metronomes: Neighbourhood) -> None:
+        member, now = metronomes.members["a"], metronomes.now
+        _say(member, b"tick", now=now)
+        _transmitted(member, B)
+        member.tick(now + WIDE.retransmit_ns_first - 1)
+        assert [frame.sequence for frame in _transmitted(member, B) if frame.body] == []
+        member.tick(now + WIDE.retransmit_ns_first)
+        assert [frame.sequence for frame in _transmitted(member, B) if frame.body] == [1]
 
 
 class TestObserver:
     def test_it_sees_everything_that_goes_in_and_out_of_the_sequencer(self) -> None:
         notebook = Notebook()
-        member = _member(A, observer=notebook, window=1)
+        group = Neighbourhood("", founders=1, window=1)
+        member = group.start("a", observer=notebook)
+        group.wait_view("a")
+        assert notebook.cut() == ["installed view 1", "view 1 of a#1 from 0: the group was founded"]
         member.broadcast_many([b"x", b"y"], 7)
-        member.turn(now=1)
-        member.consume(1, now=2)
-        member.turn(now=3)
-        assert notebook.lines == [
-            "0 view 1 from 0",
-            "1 broadcast a#1/7/0+2 backlog 0",
-            "1 sent submit to a#1 backlog 0",
-            "1 received submit from a#1 backlog 0",
-            "1 sent ordered to all backlog 1",
-            "1 received ordered from a#1 backlog 1",
-            "2 delivered 1 of a#1/7/0+1 at 0 backlog 1",
-            "2 sent consumed to a#1 backlog 1",
-            "3 received consumed from a#1 backlog 1",
-            "3 sent ordered to all backlog 0",
-            "3 received ordered from a#1 backlog 0",
+        member.turn(group.now)
+        member.consume(1, group.now)
+        member.turn(group.now)
+        assert notebook.cut() == [
+            "broadcast a#1/7/0+2 backlog 0",
+            "sent submit to a#1 backlog 0",
+            "received submit from a#1 backlog 0",
+            "sent ordered to all backlog 1",
+            "received ordered from a#1 backlog 1",
+            "delivered 1 of a#1/7/0+1 at 0 backlog 1",
+            "sent consumed to a#1 backlog 1",
+            "received consumed from a#1 backlog 1",
+            "sent ordered to all backlog 0",
+            "received ordered from a#1 backlog 0",
         ]
 
-    def test_it_sees_what_comes_from_others(self) -> None:
-        notebook, other = Notebook(), _member(B, A)
-        member = _member(A, B, observer=notebook)
-        other.broadcast(b"x", 7)
-        other.turn(now=0)
-        for frame in _transmitted(other, A):
-            member.receive(B, frame, now=5)
-        assert notebook.lines[1:] == ["5 received submit from b#1 backlog 0"]
+    def test_it_sees_what_comes_from_others_and_how_the_group_lives(self) -> None:
+        notebook = Notebook()
+        group = _founded("ab", state=True)
+        group.members["b"].broadcast(b"x", 7)
+        group.run(10)
+        member = group.start("c", observer=notebook)
+        group.wait_view("abc")
+        group.members["b"].broadcast(b"y", 7)
+        group.run_until(lambda: len(group.applications["c"].pages) == 2)
+        member.leave(group.now)
+        group.run_until(lambda: member.out)
+        seen = [line for line in notebook.cut() if "consumed" not in line]
+        assert seen == [
+            "installed view 2",
+            "view 2 of a#1 from 1: c joined",
+            "received ordered from a#1 backlog 0",
+            "restored 1 bytes at 1 in view 2",
+            "delivered 1 of b#1/7/1+1 at 1 backlog 0",
+            "stopped: c left",
+        ]
+
+
+def test_a_member_that_is_out_believes_nothing_any_more() -> None:
+    group = _founded("abc")
+    member = group.members["c"]
+    member.leave(group.now)
+    group.run_until(lambda: member.out)
+    assert member.left
+    assert member.out == "c left"
+    member.receive(
+        A, [Frame(0, 0, 0, 0, encode(Excluded(C, View(9, (A, B)).id, "something else")))], group.now
+    )
+    assert member.out == "c left"

@@ -13,13 +13,12 @@ A member is one life of a process in the group: once it is `out`, it is over. Wh
 next life may take over.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol as Interface
+from collections.abc import Iterator
 
 import msgspec
 
 from priocast.core.assembler import Assembler
-from priocast.core.errors import ForeignFrame, PeerFault
+from priocast.core.errors import PeerFault
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Batch, Scope, Stretch
@@ -28,49 +27,28 @@ from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.membership.clients import Clients
+from priocast.membership.datagrams import CHANNEL, frames_of, read
 from priocast.membership.epoch import Epoch
+from priocast.membership.inheritance import Remains, inherit
 from priocast.membership.ledger import Ledger
 from priocast.membership.membership import Life, Membership
+from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import (
     Control,
     FetchState,
-    Held,
     Ordering,
     Proposal,
     Reply,
     Request,
     Standing,
     StateChunk,
-    decode,
-    encode,
 )
+from priocast.membership.reports import Reports
 from priocast.membership.slowness import Slowness
-from priocast.membership.state_transfer import Donor, Restoration
+from priocast.membership.state_transfer import StateTransfer
 from priocast.membership.stream import Head, Stream
 from priocast.protocols import find_protocol
-
-_DATAGRAM = 0
-_HELD_BYTES_UNSAID_MAX = 1024 * 1024
-
-
-class Observer(Interface):
-    """Who watches a member: the recorder of a trace, or the simulator's checkers."""
-
-    def installed(self, view: View) -> None: ...
-    def view(self, view: View, orderer: ProcessId | None, position: int, reason: str, now: int) -> None: ...
-    def stopped(self, reason: str, now: int) -> None: ...
-    def restored(self, view: View, position: int, size: int, now: int) -> None: ...
-    def broadcast(self, batch: Batch, now: int, backlog: int) -> None: ...
-    def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None: ...
-    def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None: ...
-    def delivered(self, stretch: Stretch, count: int, now: int, backlog: int) -> None: ...
-
-
-class Remains(msgspec.Struct, frozen=True):
-    """What lives leave to the next: their messages of which they do not know whether they have a place."""
-
-    batches: list[Batch]
 
 
 class Member:
@@ -93,7 +71,6 @@ class Member:
         self.left = False
         self.refusals: dict[str, int] = {}
         self._options = options
-        self._life = membership
         self._link_options = link_options
         self._observer = observer
         self._remains = remains
@@ -101,20 +78,19 @@ class Member:
         self._ledger = Ledger()
         self.clients = Clients(self._ledger)
         self.stream = Stream(me, membership, self._ledger, self.clients.placed)
-        self.donor = Donor(4 * membership.failure_ns)
-        self.restoration: Restoration | None = None
         self.slowness = Slowness(membership.slow_ns, now)
-        self._held_said = (0, 0)
+        self._reports = Reports(membership)
         self.membership = Membership(
             me,
             membership,
-            config_text(order, options, membership),
+            membership.agreed_on(order, options),
             Ordering(order, options.prioritised, str(options.starvation)),
             Life(self._begin, self._be_out, self.stream.standing),
             now,
         )
         if remains is not None and membership.primary:
             self.membership.wishes.may_found = False
+        self.state = StateTransfer(membership, self.membership.tell, self.stream.restore)
 
     # The application's side
 
@@ -144,7 +120,7 @@ class Member:
     def may_leave(self, now: int) -> bool:
         """Whether every message that was broadcast here has its place, and nobody fetches our state now."""
         epoch = self.membership.epoch
-        if self.donor.asked_at > now - self._life.failure_ns:
+        if self.state.is_asked(now):
             return False
         in_view = epoch is None or (epoch.protocol.settled and not self.membership.changing)
         return in_view and not self._assembler.count
@@ -207,13 +183,12 @@ class Member:
     @property
     def snapshot_wanted(self) -> bool:
         """Whether the application's state is asked for, and it is far enough to give it."""
-        wanted = self.donor.wanted
+        wanted = self.state.donor.wanted
         return wanted is not None and self.stream.position >= wanted and not self.stream.awaits_state
 
     def offer_snapshot(self, data: bytes) -> None:
         """The application's state, with everything in it that it has consumed so far."""
-        for process, chunk in self.donor.offer(self.stream.position, data):
-            self.membership.tell(process, chunk)
+        self.state.offer(self.stream.position, data)
 
     def remains(self) -> Remains:
         """What this life, which is over, leaves to the next one: its own messages that it did not deliver."""
@@ -243,8 +218,8 @@ class Member:
         """Frames came from a process, all that were ready."""
         for frame in frames:
             try:
-                if frame.channel == _DATAGRAM:
-                    self._on_datagram(peer, frame.body, now)
+                if frame.channel == CHANNEL:
+                    self._on_datagram(peer, read(peer, frame), now)
                 else:
                     self._on_link_frame(peer, frame, now)
             except PeerFault as fault:
@@ -294,9 +269,7 @@ class Member:
             if slow is not None and len(epoch.view.members) > 1:
                 self.membership.expel(slow, "was too slow", now)
         if now >= self.membership.deadline:
-            self.donor.tick(now)
-            if self.restoration is not None and self.restoration.tick(now):
-                self._ask_for_state(now)
+            self.state.tick(now)
             self.membership.tick(now)
 
     @property
@@ -311,17 +284,20 @@ class Member:
         membership = self.membership
         epoch = membership.epoch
         if epoch is not None and not epoch.frozen:
-            self._tell_held(epoch)
+            held = self._reports.due(epoch)
+            if held is not None:
+                for peer in epoch.links:
+                    membership.tell(peer, held)
             if first is not None and first in epoch.links:
                 yield from self._link_frames(first, epoch.links[first], now)
             for peer, link in epoch.links.items():
                 yield from self._link_frames(peer, link, now)
         if membership.datagrams:
             datagrams, membership.datagrams = membership.datagrams, []
-            yield from _as_frames(datagrams)
+            yield from frames_of(datagrams)
         if self.clients.replies:
             replies, self.clients.replies = self.clients.replies, []
-            yield from _as_frames(replies)
+            yield from frames_of(replies)
 
     @property
     def has_timers(self) -> bool:
@@ -344,11 +320,7 @@ class Member:
         elif epoch is not None and frame.channel == epoch.channel and not epoch.frozen:
             epoch.receive(peer, frame, now)
 
-    def _on_datagram(self, peer: ProcessId, body: bytes, now: int) -> None:
-        try:
-            control = decode(body)
-        except msgspec.MsgspecError as error:
-            raise ForeignFrame(f"{peer} sent a datagram that cannot be read: {error}") from error
+    def _on_datagram(self, peer: ProcessId, control: Control, now: int) -> None:
         if isinstance(control, Request):
             self._on_request(peer, control)
         elif isinstance(control, Reply):
@@ -356,10 +328,9 @@ class Member:
         elif not self.membership.heard(peer, now):
             self.refuse("earlier life")
         elif isinstance(control, FetchState):
-            for chunk in self.donor.on_fetch(peer, control, now):
-                self.membership.tell(peer, chunk)
+            self.state.on_fetch(peer, control, now)
         elif isinstance(control, StateChunk):
-            self._on_state(peer, control, now)
+            self.state.on_chunk(peer, control, now)
         else:
             self.membership.receive(peer, control, now)
 
@@ -371,32 +342,14 @@ class Member:
             scope = msgspec.structs.replace(request.scope, client=str(client), request=request.number)
             self._assembler.add_many([request.payload], request.priority, scope)
 
-    def _tell_held(self, epoch: Epoch) -> None:
-        """Say what we hold where others wait for it: for delivery, or to forget what is stable."""
-        retention = epoch.retention
-        said_count, said_bytes = self._held_said
-        count = retention.received
-        if count == said_count:
-            return
-        if self._waits_for_others(epoch) or retention.received_bytes - said_bytes >= _HELD_BYTES_UNSAID_MAX:
-            self._held_said = (count, retention.received_bytes)
-            held = Held(epoch.view.id, tuple(retention.held))
-            for peer in epoch.links:
-                self.membership.tell(peer, held)
-
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
         """Whether nothing but its application can keep a member from consuming what is ordered.
 
         Where messages have to be held by others before they are delivered, that is so once all are; and who
         waits for one that is about to be found failed is not slow.
         """
-        if not all(self.membership.trusts(peer, now) for peer in epoch.links):
-            return False
-        return not self._waits_for_others(epoch) or not epoch.retention.bytes
-
-    def _waits_for_others(self, epoch: Epoch) -> bool:
-        """Whether messages are delivered only when others hold them."""
-        return self._life.delivery == "safe" or not self._life.primary or epoch.protocol.has_safe
+        trusted = all(self.membership.trusts(peer, now) for peer in epoch.links)
+        return trusted and self._reports.are_complete(epoch)
 
     def _assembled(self, now: int) -> list[Batch]:
         """What the application has broadcast since the last step."""
@@ -412,7 +365,9 @@ class Member:
         """End the old view, and open an epoch for the new one."""
         view, ordering = proposal.view, proposal.ordering
         if self._remains is not None:
-            self._inherit(self._remains, standing, ordering.prioritised)
+            own = self._assembler.close()
+            self._assembler = inherit(self.me, self._remains, own, standing, ordering.prioritised)
+            self._remains = None
         unplaced = self._end(proposal, standing, before) + self._assembled(now)
         options = msgspec.structs.replace(
             self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
@@ -422,13 +377,11 @@ class Member:
         epoch = Epoch(view, protocol, self._link_options, self._sent, self._received)
         if self._observer is not None:
             self._observer.installed(view)
-        if before is None:
-            self._await_state(proposal, standing, now)
-        elif self.restoration is not None:
-            self.restoration.replace_donors([member for member in view.members if member != self.me], now)
+        if self.state.begin(self.me, view, before is None, standing.position, now):
+            self.stream.awaits_state = True
         for batch in unplaced:
             epoch.step(Broadcast(batch), now)
-        self._held_said = (0, 0)
+        self._reports.begin()
         self.clients.forget_pending()
         return epoch
 
@@ -443,41 +396,6 @@ class Member:
         self.stream.begin(proposal, standing, tail)
         return before.unplaced()
 
-    def _inherit(self, remains: Remains, standing: Standing, prioritised: bool) -> None:
-        """Broadcast what earlier lives left, unless the group has it, and then what this one has so far."""
-        placed = {each.process: each.next_numbers for each in standing.placed}
-        batches = remains.batches + self._assembler.close()
-        self._assembler = Assembler(self.me, prioritised)
-        for batch in batches:
-            number = placed.get(batch.sender, {}).get(batch.level, 0)
-            for index, payload in enumerate(batch.payloads()):
-                if batch.first + index >= number:
-                    self._assembler.add_many([payload], batch.priority_of(index), batch.scope)
-        self._remains = None
-
-    def _await_state(self, proposal: Proposal, standing: Standing, now: int) -> None:
-        donors = [member for part in proposal.view.parts if part.view for member in part.members]
-        if self._life.state and donors:
-            self.stream.awaits_state = True
-            self.restoration = Restoration(
-                proposal.view.id, donors, standing.position, self._life.failure_ns, now
-            )
-            self._ask_for_state(now)
-
-    def _ask_for_state(self, now: int) -> None:
-        assert self.restoration is not None
-        self.membership.tell(self.restoration.donor, self.restoration.request(now))
-
-    def _on_state(self, peer: ProcessId, chunk: StateChunk, now: int) -> None:
-        if self.restoration is None:
-            return
-        snapshot = self.restoration.on_chunk(peer, chunk, now)
-        if snapshot is not None:
-            self.restoration = None
-            self.stream.restore(snapshot)
-        elif self.restoration.wants_more(now):
-            self._ask_for_state(now)
-
     def _be_out(self, reason: str, wanted: bool, now: int) -> None:
         if self.out is None:
             self.out, self.left = reason, wanted
@@ -489,23 +407,5 @@ class Member:
             self._observer.sent(packet, to, now, self.membership.epoch.protocol.backlog)
 
     def _received(self, packet: Packet, peer: ProcessId | None, now: int) -> None:
-        if self._observer is not None and self.membership.epoch is not None:
-            assert peer is not None
+        if self._observer is not None and self.membership.epoch is not None and peer is not None:
             self._observer.received(packet, peer, now, self.membership.epoch.protocol.backlog)
-
-
-def config_text(order: str, options: OrderingOptions, membership: MembershipOptions) -> str:
-    """What all members of a group must agree on, as a person reads it."""
-    life = msgspec.structs.replace(membership, rejoin=True, founders=1)
-    return f"{order} {msgspec.json.encode(options).decode()} {msgspec.json.encode(life).decode()}"
-
-
-def _as_frames(datagrams: Sequence[tuple[str, Control]]) -> Iterator[tuple[str, list[Frame]]]:
-    """Encode each datagram once, however many it goes to."""
-    last: Control | None = None
-    frame = Frame(_DATAGRAM, 0, 0, 0)
-    for name, control in datagrams:
-        if control is not last:
-            frame = Frame(_DATAGRAM, 0, 0, 0, encode(control))
-            last = control
-        yield name, [frame]

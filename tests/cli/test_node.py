@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from operations.processes import running
 from priocast.cli.main import app
@@ -91,7 +92,7 @@ def test_whom_nobody_joins_says_so_in_one_line() -> None:
     waiting = refusal(
         "node", "tickets", "--member", "a", "--listen", one, "--peer", other, "--start-seconds", "0.2"
     )
-    assert "the group did not come about, or did not take a in, within 0.2 s" in waiting
+    assert "the group 'tickets' did not come about, or did not take a in, within 0.2 s" in waiting
 
 
 def test_a_line_that_cannot_be_sent_is_named_and_the_next_one_goes_on() -> None:
@@ -112,11 +113,11 @@ def test_a_port_that_another_program_has_is_named(tmp_path: Path) -> None:
 
 def test_a_file_is_checked_and_told_in_words(tmp_path: Path) -> None:
     path = tmp_path / "group.toml"
-    example = priocast("node", "--example-config")
-    assert example.returncode == 0
+    example = CliRunner().invoke(app, ["node", "--example-config"])
+    assert example.exit_code == 0
     path.write_text(example.stdout)
-    checked = priocast("node", "--config", str(path), "--check")
-    assert (checked.returncode, checked.stderr) == (0, "")
+    checked = CliRunner().invoke(app, ["node", "--config", str(path), "--check"])
+    assert (checked.exit_code, checked.stderr) == (0, "")
     assert checked.stdout.splitlines()[0] == "a listens on 127.0.0.1:7401"
     assert f"  state directory: {tmp_path / 'state'}" in checked.stdout
     assert not (tmp_path / "state").exists()
@@ -147,6 +148,6 @@ def test_safe_delivery_and_a_founder_that_another_member_joins_later(tmp_path: P
 
 
 def test_help_has_examples() -> None:
-    result = priocast("node", "--help")
-    assert result.returncode == 0
+    result = CliRunner().invoke(app, ["node", "--help"])
+    assert result.exit_code == 0
     assert "three terminals on one machine" in result.stdout

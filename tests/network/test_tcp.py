@@ -17,7 +17,7 @@ from priocast.links.fifo_link import Frame
 from priocast.network.address import Address
 from priocast.network.codec import FrameReader, FrameWriter, Kind
 from priocast.network.tcp import TcpNetwork
-from priocast.network.tcp_connection import Introduction, _encode
+from priocast.network.tcp_connection import Introduction, encode_introduction
 from support.networks import LinkEnd, Recorder, Site, free_address, open_all, run, started, wait_until
 
 HERE = "127.0.0.1"
@@ -96,11 +96,13 @@ def test_an_address_that_leads_nowhere_is_forgotten_if_it_was_only_learnt(
     monkeypatch.setattr("priocast.network.tcp_dialler._LEARNT_SECONDS", 0.1)
 
     async def test() -> None:
-        nobody, somebody = free_address(), free_address()
+        nobody, namesake = free_address(), TcpNetwork("a", free_address(), [])
         network = TcpNetwork("a", free_address(), [nobody])
-        async with started(network):
-            network._diallers.add(somebody, learnt=True)
-            assert list(network._diallers._diallers) == [nobody, somebody]
+        async with started(network, namesake):
+            learnt = [free_address(), namesake.address]
+            for address in learnt:
+                network._diallers.add(address, learnt=True)
+            assert list(network._diallers._diallers) == [nobody, *learnt]
             await wait_until(lambda: list(network._diallers._diallers) == [nobody])
 
     run(test)
@@ -236,7 +238,7 @@ def test_over_connections_that_break_links_lose_repeat_and_reorder_nothing(loop:
 @contextlib.asynccontextmanager
 async def sleeper(name: str) -> AsyncIterator[Address]:
     """A peer that welcomes whoever dials it, and reads nothing after that."""
-    welcome = _encode(Introduction(name, HERE, 1, bytes(8)))
+    welcome = encode_introduction(Introduction(name, HERE, 1, bytes(8)))
     writers = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -37,8 +37,10 @@ def expected_places(run: SampleRun) -> dict[str, list[Place]]:
 def orders_differ(run: SampleRun) -> bool:
     """Total order as it is defined: whether two processes deliver two messages in different orders."""
     sequences = defaultdict(list)
-    for event in sorted(Story(run).deliveries, key=lambda event: (event.step, event.position)):
-        sequences[event.process].append(event.message)
+    story = Story(run)
+    for event in sorted(story.deliveries, key=lambda event: (event.step, event.position)):
+        if story.binds(event.message, event.view):
+            sequences[event.process].append(event.message)
     for one, other in combinations(sequences.values(), 2):
         shared = set(one) & set(other)
         if [message for message in one if message in shared] != [
@@ -134,7 +136,7 @@ def _is_gapless(story: Story, view: View) -> bool:
     orderer_is_there = story.orderer(view) in story.members(view) and (
         story.way_on(story.orderer(view), view) is not None
     )
-    return story.is_final(view) or together or orderer_is_there
+    return story.is_final(view) or together or (orderer_is_there and story.run.manifest.policy == "primary")
 
 
 def steps_back(story: Story) -> Iterator[Place]:
@@ -147,7 +149,8 @@ def steps_back(story: Story) -> Iterator[Place]:
 
 
 def scattered(story: Story) -> Iterator[Place]:
-    for message, events in story.by_message.items():
+    for message in story.by_message:
+        events = [event for event in story.by_message[message] if story.binds(message, event.view)]
         places = {(event.view, event.position) for event in events}
         if len(places) > 1:
             view, position = min(places)
@@ -251,14 +254,21 @@ def out_of_fifo(story: Story) -> Iterator[Place]:
         sender = event.stream[0]
         began_in = next(iter(story.views_of(sender)), None)
         skipped = [f"{sender}/{event.level}/{number}" for number in range(due[event.stream], event.number)]
-        withheld = set(skipped) <= story.withheld and event.number >= due[event.stream]
+        excused = event.number >= due[event.stream] and all(
+            message in story.withheld
+            or (
+                message in story.by_message
+                and not any(story.binds(message, other.view) for other in story.by_message[message])
+            )
+            for message in skipped
+        )
         changed = (
             story.run.manifest.policy != "primary"
             and event.number > due[event.stream]
             and began_in is not None
             and last_view.get(event.stream, began_in) != event.view
         )
-        if event.number != due[event.stream] and not withheld and not changed:
+        if event.number != due[event.stream] and not excused and not changed:
             view = name_of(event.view) if event.view in story.views else ""
             yield Place(view, event.position, (event.message,), (sender,))
         due[event.stream] = max(due[event.stream], event.number + 1)
@@ -268,7 +278,10 @@ def out_of_fifo(story: Story) -> Iterator[Place]:
 def _agreed(story: Story) -> list[Event]:
     """Every message once, where most delivered it."""
     agreed = []
-    for events in story.by_message.values():
+    for message in story.by_message:
+        events = [event for event in story.by_message[message] if story.binds(message, event.view)]
+        if not events:
+            continue
         votes = Counter((event.view, event.position) for event in events)
         best = max(votes, key=lambda place: (votes[place], -place[0][0], -place[1], place[0][1]))
         agreed.append(next(event for event in events if (event.view, event.position) == best))
@@ -281,7 +294,7 @@ def _agreed(story: Story) -> list[Event]:
 def wronged(story: Story) -> Iterator[Place]:
     """Who was wronged; by whom, and where, is left open where several did."""
     policy = parse_starvation(story.run.manifest.starvation)
-    for view in story.views:
+    for view in _judged(story):
         entered, left = _queue(story, view)
         rank = {message: policy.rank(event.level, event.time_ns) for message, event in entered.items()}
         for waiting in entered:
@@ -296,13 +309,18 @@ def wronged(story: Story) -> Iterator[Place]:
 
 
 def out_of_nowhere(story: Story) -> Iterator[Place]:
-    for view in story.views:
+    for view in _judged(story):
         entered, left = _queue(story, view)
         for message, gone in left.items():
             views = {event.view for event in story.by_message.get(message, [])}
             is_late = message not in entered or gone.step < entered[message].step
             if is_late and (not views or view in views):
                 yield Place(name_of(view), gone.position, (message,), (story.orderer(view),))
+
+
+def _judged(story: Story) -> list[View]:
+    """The views whose policy is on record."""
+    return [view for view in story.views if not story.is_reordered(view)]
 
 
 def _queue(story: Story, view: View) -> tuple[dict[str, Event], dict[str, Event]]:

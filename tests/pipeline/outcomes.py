@@ -83,7 +83,7 @@ def outcome(*runs: str, violations: int = 0) -> Outcome:
     return Outcome(
         runs=tuple(Run(Path("runs") / run, play(run=run, ticks=1).manifest, (), 5000) for run in runs),
         census=tuple(
-            Census(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0) for run in runs for level in (32, 224)
+            Census(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0, 0) for run in runs for level in (32, 224)
         ),
         verdicts=tuple(verdict(run, violations) for run in runs),
         delivery_times=tuple(

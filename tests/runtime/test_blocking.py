@@ -1,12 +1,22 @@
 """The group for programs without asyncio."""
 
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
 import priocast
 from priocast.study.processes import free_ports
+
+
+@contextmanager
+def meanwhile(threads: ThreadPoolExecutor, work: Callable[[], None]) -> Iterator[None]:
+    """Let something happen in another thread meanwhile; what went wrong there is raised here."""
+    done = threads.submit(work)
+    yield
+    done.result()
 
 
 def _take_part(index: int, addresses: list[str]) -> list[bytes]:
@@ -39,6 +49,30 @@ def test_members_without_asyncio_see_one_order() -> None:
     assert sorted(first) == sorted(
         b"%s from %d" % (word, index) for word in (b"one", b"two", b"three") for index in range(2)
     )
+
+
+def test_when_a_member_leaves_the_others_go_on() -> None:
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+
+    def leave() -> None:
+        with priocast.join_blocking("test", member="b", listen=addresses[1], peers=addresses[:1]) as group:
+            group.broadcast(b"goodbye")
+
+    seen: list[object] = []
+    with (
+        ThreadPoolExecutor(1) as threads,
+        meanwhile(threads, leave),
+        priocast.join_blocking("test", member="a", listen=addresses[0], peers=addresses[1:]) as group,
+    ):
+        for event in group:
+            seen.append(event.message.payload if isinstance(event, priocast.Delivery) else event)
+            if len(group.view.members) == 1 and isinstance(event, priocast.ViewChange):
+                break
+    founded, goodbye, left = seen
+    assert isinstance(founded, priocast.ViewChange)
+    assert goodbye == b"goodbye"
+    assert isinstance(left, priocast.ViewChange)
+    assert left.reason == "b left"
 
 
 def test_errors_reach_the_caller_and_leave_no_thread_behind() -> None:

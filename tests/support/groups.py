@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Any
+from typing import Any, TypeVar
 
 import priocast
 from priocast.runtime.node import NodeWithGroup
@@ -110,8 +110,12 @@ class Reader:
                 self.events.append(event)
                 if isinstance(event, priocast.Delivery):
                     self.deliveries.append(event)
+                    self.on_delivery(event)
         except priocast.GroupClosed as closed:
             self.ended = closed
+
+    def on_delivery(self, delivery: priocast.Delivery) -> None:
+        """What the application does with a message."""
 
     @property
     def payloads(self) -> list[bytes]:
@@ -136,10 +140,22 @@ class Reader:
         await wait_until(lambda: {*payloads} <= {*self.payloads}, lambda: f"{self.payloads}")
 
 
+R = TypeVar("R", bound=Reader)
+
+
 @asynccontextmanager
 async def reading(*members: priocast.Group) -> AsyncIterator[list[Reader]]:
     """Read groups in the background."""
-    readers = [Reader(group) for group in members]
+    async with reading_with(Reader, *members) as readers:
+        yield readers
+
+
+@asynccontextmanager
+async def reading_with(
+    made: Callable[[priocast.Group], R], *members: priocast.Group
+) -> AsyncIterator[list[R]]:
+    """Read groups in the background, each with a reader of its own that is made for it."""
+    readers = [made(group) for group in members]
     async with AsyncExitStack() as stack:
         for reader in readers:
             task = asyncio.create_task(reader.read())

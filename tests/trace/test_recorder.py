@@ -7,7 +7,7 @@ from priocast.core.message import Batch, Scope, Stretch, pack
 from priocast.core.protocol import Packet
 from priocast.core.view import View
 from priocast.trace.recorder import Recorder
-from priocast.trace.schema import LEFT, Row
+from priocast.trace.schema import Row
 
 A, B = ProcessId("a", 3), ProcessId("b", 4)
 ALONE, BOTH = View(9, (A,)), View(10, (B, A))
@@ -126,10 +126,10 @@ def test_before_any_view_a_row_has_none() -> None:
 def test_a_state_and_an_end_are_recorded() -> None:
     recorder, rows = _recorder(BOTH)
     recorder.restored(BOTH, 40, 1000, now=1)
-    recorder.stopped(LEFT, now=2)
+    recorder.stopped("a left", now=2)
     assert [(row.event, row.packet, row.view, row.position, row.bytes) for row in rows] == [
         ("state", "", 10, 40, 1000),
-        ("stopped", "left", 10, -1, 0),
+        ("stopped", "a left", 10, -1, 0),
     ]
     assert {(row.sender, row.count) for row in rows} == {("", 0)}
 

@@ -20,6 +20,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Stretch
 from priocast.core.view import View
 from priocast.membership.campaign import Campaign
+from priocast.membership.deliberation import Deliberation
 from priocast.membership.epoch import Epoch
 from priocast.membership.heartbeat import Heartbeat
 from priocast.membership.neighbours import Neighbours
@@ -44,7 +45,7 @@ from priocast.membership.packets import (
     Supply,
 )
 from priocast.membership.voter import Voter
-from priocast.membership.wish import Wish, Wishes
+from priocast.membership.wish import Wishes
 
 _CHANGES_KEPT = 32
 
@@ -93,13 +94,11 @@ class Membership:
         self._config = config
         self._config_hash = hash_of_text(config)
         self._life = life
-        self._began_at = self.installed_at = now
+        self.installed_at = now
         self.views = 0
         self.changes: deque[Change] = deque(maxlen=_CHANGES_KEPT)
         self.suspended_since: int | None = None
-        self._ordering_next: Ordering | None = None
-        self._wish_key: object = None
-        self._wished_at = now
+        self._deliberation = Deliberation(self, now)
         self._to_myself: deque[Control] = deque()
         self._heartbeat = Heartbeat(options, now)
         self._tick_at = now
@@ -182,7 +181,7 @@ class Membership:
 
     def change_order(self, ordering: Ordering, now: int) -> None:
         """Let another protocol, or other priorities, order from the next view on."""
-        self._ordering_next = ordering
+        self._deliberation.ordering_next = ordering
         self._pass_on_order(now)
         self.evaluate(now)
 
@@ -215,92 +214,27 @@ class Membership:
         """See whether the view should change, and act if it is this member's turn."""
         if self.over:
             return
-        wish = self.wishes.form(self.view, now - self._began_at, now)
+        wish = self._deliberation.wish(now)
         self._note_suspended(wish is None and self.view is not None, now)
-        if self.wishes.leaving and (wish is None or self.view is None) and not self._others_wait(now):
+        alone = (wish is None or self.view is None) and not self._deliberation.others_wait(now)
+        if self.wishes.leaving and alone:
             self._be_out("the group was left", True, now)
             return
-        if wish is None or not self._needs_round(wish, now):
-            self._wish_key = None
-            return
-        key = (wish, self.voter.promised, self._ordering_next)
-        if key != self._wish_key:
-            self._wish_key = key
-            self._wished_at = now
-        if self.campaign.may_start(now) and now - self._wished_at >= self._patience_ns(wish, now):
-            self.campaign.start(wish, self._ordering_next or self.ordering, self._reason(wish), now)
-            self._hear_myself(now)
+        self._deliberation.act_on(wish, now)
+        self._hear_myself(now)
 
     def _note_suspended(self, suspended: bool, now: int) -> None:
         if suspended != self.suspended:
             self.suspended = suspended
             self.suspended_since = now if suspended else None
 
-    def _others_wait(self, now: int) -> bool:
-        """Whether somebody is there who has to let us go first."""
-        return self.view is not None and any(
-            self.neighbours.trusts(member, now) and not self.neighbours.is_leaving(member)
-            for member in self.view.members
-            if member != self.me
-        )
-
-    def _needs_round(self, wish: Wish, now: int) -> bool:
-        if self.view is None or self.voter.changing or self._ordering_next is not None:
-            return True
-        if wish.members != self.view.members and set(wish.members) != set(self.view.members):
-            return True
-        return any(self._is_estranged(member, now) for member in self.view.members)
-
-    def _is_estranged(self, member: ProcessId, now: int) -> bool:
-        """Whether a member of the view has long been in another one."""
-        assert self.view is not None
-        if member == self.me or now - self.installed_at < self.options.failure_ns:
-            return False
-        return self.neighbours.view_of(member) != self.view.id
-
-    def _patience_ns(self, wish: Wish, now: int) -> int:
-        """The first of the voters acts once things have settled; the others leave it time to do so."""
-        rank = wish.voters.index(self.me)
-        asked_for = self.wishes.leaving or self.wishes.expelled or self._ordering_next
-        settling_ns = 0 if asked_for else self.options.heartbeat_ns // 2
-        patience = settling_ns + rank * self.options.failure_ns // 2
-        if self.voter.changing and now - self.voter.active_at < self.options.failure_ns:
-            patience = max(patience, self.options.failure_ns)
-        return patience
-
     def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str | None:
         """Why this member will not vote on a view of these, if so."""
-        if self.options.primary and self.view is not None and proposer not in self.view.members:
-            return f"{proposer.name} is not a member"
-        founders = self.options.founders
-        founding = self.view is None and all(self.neighbours.view_of(voter) is None for voter in voters)
-        if self.options.primary and founding and len(voters) != founders:
-            return f"{self.me.name} expects {founders} founders, not {len(voters)}"
-        for voter in voters:
-            if voter != self.me and not self.neighbours.trusts(voter, now):
-                return f"{self.me.name} does not hear {voter.name}"
-        wish = self.wishes.form(self.view, now - self._began_at, now)
-        left_out = [process.name for process in wish.voters if process not in voters] if wish else []
-        return f"it leaves out {', '.join(left_out)}" if left_out else None
+        return self._deliberation.objection_to(proposer, voters, now)
 
     def trusts(self, process: ProcessId, now: int) -> bool:
+        """Whether this life of a process counts as alive."""
         return self.neighbours.trusts(process, now)
-
-    def _reason(self, wish: Wish) -> str:
-        before = self.view.members if self.view else ()
-        said = [f"{process.name} joined" for process in wish.members if process not in before]
-        for process in before:
-            if process not in wish.voters:
-                said.append(f"{process.name} failed")
-            elif process in self.wishes.expelled:
-                said.append(f"{process.name} {self.wishes.expelled[process]}")
-            elif process not in wish.members:
-                said.append(f"{process.name} left")
-        if self._ordering_next is not None:
-            said.append(f"the order changes to {self._ordering_next.order}")
-        if self.view is None:
-            return "the group was founded"
-        return "; ".join(said) or "the view was renewed"
 
     # What is decided
 
@@ -327,8 +261,6 @@ class Membership:
         self.epoch_before = self.epoch
         self.view = proposal.view
         self.ordering = proposal.ordering
-        if self._ordering_next == proposal.ordering:
-            self._ordering_next = None
         self.epoch = self._life.begin(proposal, standing, self.epoch_before, now)
         self.decided = Install(proposal, standing)
         self.views += 1
@@ -338,7 +270,7 @@ class Membership:
         self.wishes.expelled = {
             process: why for process, why in self.wishes.expelled.items() if process in proposal.view.members
         }
-        self._wish_key = None
+        self._deliberation.installed()
         self._heartbeat.due_at = now
 
     def _departing(self, proposal: Proposal) -> list[ProcessId]:
@@ -442,17 +374,17 @@ class Membership:
 
     def _on_change_order(self, process: ProcessId, change: ChangeOrder, now: int) -> None:
         if self.view is not None and change.view == self.view.id and change.ordering != self.ordering:
-            self._ordering_next = change.ordering
+            self._deliberation.ordering_next = change.ordering
             self.evaluate(now)
 
     def _pass_on_order(self, now: int) -> None:
         """Whoever coordinates proposes; tell it what is wanted until it has happened."""
-        if self._ordering_next is None or self.view is None:
+        if self._deliberation.ordering_next is None or self.view is None:
             return
-        if self._ordering_next == self.ordering:
-            self._ordering_next = None
+        if self._deliberation.ordering_next == self.ordering:
+            self._deliberation.ordering_next = None
         elif self.view.coordinator != self.me:
-            self.tell(self.view.coordinator, ChangeOrder(self.view.id, self._ordering_next))
+            self.tell(self.view.coordinator, ChangeOrder(self.view.id, self._deliberation.ordering_next))
 
 
 def hash_of_text(text: str) -> int:

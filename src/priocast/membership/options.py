@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from priocast.core.errors import InvalidOption
+from priocast.core.protocol import OrderingOptions
 
 MEMBERS_MAX = 64
 _MILLISECOND = 1_000_000
@@ -48,6 +49,11 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.slow_ms < self.failure_ms:
             raise InvalidOption(f"slow_ms is {self.slow_ms:g}: it must be at least failure_ms")
+
+    def agreed_on(self, order: str, options: OrderingOptions) -> str:
+        """What all members of a group must agree on, as a person reads it."""
+        life = msgspec.structs.replace(self, rejoin=True, founders=1)
+        return f"{order} {msgspec.json.encode(options).decode()} {msgspec.json.encode(life).decode()}"
 
     @property
     def primary(self) -> bool:

@@ -258,6 +258,3 @@ AnyControl = (
     | Request
     | Reply
 )
-
-encode = msgspec.msgpack.Encoder().encode
-decode = msgspec.msgpack.Decoder(AnyControl).decode

@@ -10,14 +10,22 @@ came before its position is left out and the rest follows.
       │ ── FetchState, from this offset on ────▶ │
 """
 
+from collections.abc import Callable
 from hashlib import blake2b
 
 import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.view import ViewId
-from priocast.membership.packets import STATE_CHUNK_BYTES, STATE_PIECES_MAX, FetchState, StateChunk
+from priocast.core.view import View, ViewId
+from priocast.membership.options import MembershipOptions
+from priocast.membership.packets import (
+    STATE_CHUNK_BYTES,
+    STATE_PIECES_MAX,
+    Control,
+    FetchState,
+    StateChunk,
+)
 
 STATE_BYTES_MAX = 1 << 30
 _DIGEST_BYTES = 16
@@ -186,3 +194,66 @@ class Restoration:
         self._size = size
         self._data = bytearray()
         self._asked_until = self._pieces * STATE_CHUNK_BYTES
+
+
+class StateTransfer:
+    """Both sides of one member: what it gives, and what it waits for."""
+
+    def __init__(
+        self,
+        options: MembershipOptions,
+        tell: Callable[[ProcessId, Control], None],
+        restore: Callable[[Snapshot], None],
+    ) -> None:
+        self._options = options
+        self._tell = tell
+        self._restore = restore
+        self.donor = Donor(4 * options.failure_ns)
+        self.restoration: Restoration | None = None
+
+    def begin(self, me: ProcessId, view: View, is_new: bool, position: int, now: int) -> bool:
+        """A view begins; return whether this member, if it is new in the group, has to wait for the state."""
+        if not is_new:
+            if self.restoration is not None:
+                self.restoration.replace_donors([member for member in view.members if member != me], now)
+            return False
+        donors = [member for part in view.parts if part.view for member in part.members]
+        if not self._options.state or not donors:
+            return False
+        self.restoration = Restoration(view.id, donors, position, self._options.failure_ns, now)
+        self._ask(self.restoration, now)
+        return True
+
+    def tick(self, now: int) -> None:
+        """Do what is due."""
+        self.donor.tick(now)
+        if self.restoration is not None and self.restoration.tick(now):
+            self._ask(self.restoration, now)
+
+    def offer(self, position: int, data: bytes) -> None:
+        """The application's state as it is before this position."""
+        for process, chunk in self.donor.offer(position, data):
+            self._tell(process, chunk)
+
+    def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> None:
+        """A new member asks for the state."""
+        for chunk in self.donor.on_fetch(process, fetch, now):
+            self._tell(process, chunk)
+
+    def on_chunk(self, process: ProcessId, chunk: StateChunk, now: int) -> None:
+        """A piece of the state came."""
+        if self.restoration is None:
+            return
+        snapshot = self.restoration.on_chunk(process, chunk, now)
+        if snapshot is not None:
+            self.restoration = None
+            self._restore(snapshot)
+        elif self.restoration.wants_more(now):
+            self._ask(self.restoration, now)
+
+    def is_asked(self, now: int) -> bool:
+        """Whether somebody is fetching our state."""
+        return self.donor.asked_at > now - self._options.failure_ns
+
+    def _ask(self, restoration: Restoration, now: int) -> None:
+        self._tell(restoration.donor, restoration.request(now))

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from priocast.pipeline.chronicle import Chronicle, ViewName, read_chronicles
@@ -21,7 +21,7 @@ from priocast.pipeline.ledger import (
     mark,
     queue_rows,
 )
-from priocast.pipeline.membership import GroupView, audiences, lost_processes, survey
+from priocast.pipeline.membership import FELL_OUT, GroupView, audiences, lost_processes, survey
 from priocast.pipeline.sources import (
     MESSAGE_KEY,
     STREAM_KEY,
@@ -36,11 +36,11 @@ from priocast.trace.schema import BROADCAST, DELIVERED
 Views = Mapping[ViewName, GroupView]
 
 _VIEWS_SCHEMA = """run string, view long, coordinator string, members array<string>, orderer string,
-    first_position long, final boolean, gapless boolean"""
+    first_position long, gapless boolean, reordered boolean"""
 _STAYS_SCHEMA = """run string, view long, coordinator string, process string, name string, onward string,
-    owes_from long, owes_until long, final boolean"""
+    owes_from long, owes_until long, final boolean, binds boolean"""
 _AUDIENCES_SCHEMA = """of_run string, view long, coordinator string, to string, start long, end long,
-    processes array<string>"""
+    processes array<string>, bound boolean, complete boolean"""
 
 
 @dataclass(frozen=True)
@@ -97,17 +97,19 @@ def gather(spark: SparkSession, runs: Sequence[Run]) -> Iterator[Evidence]:
     """Read the runs and keep what every check needs in memory until the end of the block."""
     events = read_events(spark, runs)
     chronicles = read_chronicles(events, [run.name for run in runs])
-    views_of = {run: survey(chronicle) for run, chronicle in chronicles.items()}
+    views_of = {run.name: survey(chronicles[run.name], run.primary) for run in runs}
     views = _views(spark, views_of).cache()
-    stays = _stays(spark, views_of)
-    accounts = mark(ledger(events, views), sf.broadcast(_audiences(spark, views_of, chronicles))).cache()
+    stays = _stays(spark, runs, views_of)
+    accounts = mark(
+        ledger(events, views), sf.broadcast(_audiences(spark, runs, views_of, chronicles))
+    ).cache()
     kept = [views, accounts]
     try:
         census = tuple(Census(**row.asDict()) for row in count_messages(accounts).collect())
         assert all(counted.run for counted in census), "every file is of one of the runs"
         odd = requeued = None
         if any(counted.odd for counted in census):
-            odd = odd_deliveries(events, accounts).cache()
+            odd = odd_deliveries(events, accounts, sf.broadcast(stays)).cache()
             kept.append(odd)
         if any(counted.requeued for counted in census):
             requeued = requeued_messages(events, sf.broadcast(views), accounts).cache()
@@ -141,8 +143,12 @@ def rows_of(events: DataFrame, few: DataFrame) -> DataFrame:
     )
 
 
-def odd_deliveries(events: DataFrame, ledger: DataFrame) -> DataFrame:
-    """Every delivery of the odd messages; `to` is whom the sender asked for, if it is known."""
+def odd_deliveries(events: DataFrame, ledger: DataFrame, stays: DataFrame) -> DataFrame:
+    """Every delivery of the odd messages; `to` is whom the sender asked for, if it is known.
+
+    `binding` is false where, in a primary group, only those delivered a message in a view who fell out of it,
+    and the message is not safe.
+    """
     known = events.where(sf.col("event").isin(BROADCAST, DELIVERED))
     rows = rows_of(known, ledger.where("odd"))
     is_broadcast = sf.col("event") == BROADCAST
@@ -150,6 +156,8 @@ def odd_deliveries(events: DataFrame, ledger: DataFrame) -> DataFrame:
         sf.coalesce(sf.max(sf.when(is_broadcast, sf.col("to"))), sf.max("to")).alias("to"),
         sf.max("safe").alias("safe"),
     )
+    in_view = Window.partitionBy(*MESSAGE_KEY, "view_print")
+    went_on = stays.select("run", "view_print", "process", "binds")
     return (
         rows.where(sf.col("event") == DELIVERED)
         .select(
@@ -163,6 +171,9 @@ def odd_deliveries(events: DataFrame, ledger: DataFrame) -> DataFrame:
             (sf.col("position") + sf.col("index")).alias("position"),
         )
         .join(asked, list(MESSAGE_KEY))
+        .join(went_on, ["run", "view_print", "process"], "left")
+        .withColumn("binding", sf.col("safe") | sf.max(sf.coalesce("binds", sf.lit(True))).over(in_view))
+        .drop("binds")
     )
 
 
@@ -186,31 +197,53 @@ def requeued_messages(events: DataFrame, views: DataFrame, ledger: DataFrame) ->
 
 def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
     rows = [
-        (run, *view.name, view.members, view.orderer, view.first_position, view.final, view.gapless)
+        (run, *view.name, view.members, view.orderer, view.first_position, view.gapless, view.reordered)
         for run, views in views_of.items()
         for view in views.values()
     ]
     return _with_print(spark.createDataFrame(rows, _VIEWS_SCHEMA))
 
 
-def _stays(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
+def _stays(spark: SparkSession, runs: Sequence[Run], views_of: Mapping[str, Views]) -> DataFrame:
     rows = [
-        (run, *view.name, stay.process, stay.name, stay.onward, stay.owes_from, stay.owes_until, view.final)
-        for run, views in views_of.items()
-        for view in views.values()
+        (
+            run.name,
+            *view.name,
+            stay.process,
+            stay.name,
+            stay.onward,
+            stay.owes_from,
+            stay.owes_until,
+            view.final,
+            stay.onward != FELL_OUT or not run.primary,
+        )
+        for run in runs
+        for view in views_of[run.name].values()
         for stay in view.stays
     ]
     return _with_print(spark.createDataFrame(rows, _STAYS_SCHEMA)).drop("view", "coordinator")
 
 
 def _audiences(
-    spark: SparkSession, views_of: Mapping[str, Views], chronicles: Mapping[str, Chronicle]
+    spark: SparkSession,
+    runs: Sequence[Run],
+    views_of: Mapping[str, Views],
+    chronicles: Mapping[str, Chronicle],
 ) -> DataFrame:
     rows = [
-        (run, *view.name, heard.to, heard.start, heard.end, heard.processes)
-        for run, views in views_of.items()
-        for view in views.values()
-        for heard in audiences(view, chronicles[run].addressed)
+        (
+            run.name,
+            *view.name,
+            heard.to,
+            heard.start,
+            heard.end,
+            heard.processes,
+            heard.binding or not run.primary,
+            heard.complete or not run.primary,
+        )
+        for run in runs
+        for view in views_of[run.name].values()
+        for heard in audiences(view, chronicles[run.name].addressed)
     ]
     due_print = sf.aggregate(
         "processes", sf.lit(0).cast("long"), lambda before, process: before.bitwiseXOR(sf.xxhash64(process))
@@ -221,6 +254,8 @@ def _audiences(
         "start",
         "end",
         "processes",
+        "bound",
+        "complete",
         sf.xxhash64("view", "coordinator").alias("of_view"),
         sf.xxhash64("to").alias("of_to"),
         due_print.alias("due_print"),

@@ -20,7 +20,9 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Scope, Stretch
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import Frame
-from priocast.member import Member, Observer, Remains
+from priocast.member import Member
+from priocast.membership.inheritance import Remains
+from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.stream import Beginning, Restoring
 from priocast.network.interface import Network, Port
@@ -116,7 +118,7 @@ class Driver:
             why = self.member.membership.campaign.objection
             raise DeadlineExceeded(
                 f"the group {self.setting.group!r} did not come about, or did not take {self.setting.name} "
-                f"in, within {timeout_seconds:g} s: are the other members started, and are the addresses right?"
+                f"in, within {timeout_seconds:g} s: are the other members started, are the addresses right?"
                 + (f" ({why})" if why else "")
             ) from None
 

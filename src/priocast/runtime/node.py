@@ -18,7 +18,7 @@ import msgspec
 from priocast.core.errors import InvalidInput
 from priocast.core.identity import ProcessId, check_name
 from priocast.core.protocol import OrderingOptions
-from priocast.member import Observer
+from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.network.address import parse_address
 from priocast.network.interface import Network

@@ -102,7 +102,7 @@ def status_of(driver: Driver) -> Status:
         last_change_took_ms=membership.changes[-1].took_ns / 1e6 if membership.changes else 0.0,
         views=membership.views,
         lives=driver.lives,
-        state_transfer_percent=100 * member.restoration.progress if member.restoration else None,
+        state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,
         refusals=dict(member.refusals),
         network_refusals=driver.network_refusals,
     )
@@ -115,7 +115,7 @@ def _state(member: Member) -> GroupState:
         return "suspended"
     if member.membership.changing:
         return "changing"
-    return "taking over the state" if member.restoration else "in the group"
+    return "taking over the state" if member.state.restoration else "in the group"
 
 
 def _peers(member: Member, now: int) -> list[PeerStatus]:

@@ -15,7 +15,8 @@ import msgspec
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.links.fifo_link import Frame
-from priocast.member import Member, Remains
+from priocast.member import Member
+from priocast.membership.inheritance import Remains
 from priocast.simulation.agenda import Agenda
 from priocast.simulation.application import Application, Errands, State
 from priocast.simulation.checkers.checker import Violation

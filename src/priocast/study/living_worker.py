@@ -1,8 +1,8 @@
 """One member of a living group, as a process of its own: `python -m priocast.study.living_worker`.
 
 It reads its task from the first line of standard input, broadcasts at a steady rate and consumes what is
-delivered, and reports as JSON lines on standard output: every view, every time it was put out, and how much it
-delivered every so often. A line `finish` lets it broadcast no more; it leaves when standard input ends.
+delivered, and reports as JSON lines on standard output: every view, every time it was put out, and how much
+it delivered every so often. A line `finish` lets it broadcast no more; it leaves when standard input ends.
 """
 
 import asyncio

@@ -55,7 +55,9 @@ class Recorder:
         self._emit_row(now, view.id, STATE, "", "", of_batch, 0)
 
     def broadcast(self, batch: Batch, now: int, backlog: int) -> None:
-        self._row(now, self._view, BROADCAST, "", "", batch, NO_POSITION, backlog)
+        client, request = batch.scope.client, batch.scope.request
+        name = f"{client}/{request}" if client else ""
+        self._row(now, self._view, BROADCAST, name, "", batch, NO_POSITION, backlog)
 
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
         self._packet(SENT, packet, to.name if to else "", now, backlog)

@@ -7,13 +7,14 @@ the clocks of two members to agree.
 
 | event | when | position |
 |---|---|---|
-| broadcast | the application handed the messages over | -1 |
+| broadcast | the application handed the messages over; `packet` names the request of a client, if it was on
+              behalf of one | -1 |
 | sent      | the protocol gave a packet with them to the links (`peer` is empty: to all) | of the packet |
 | received  | a packet with them came from `peer` (from itself, too) | of the packet |
 | delivered | the application consumed them | of the first message |
 | view      | the application was told of the view: `peer` lists its members, `sender` is who orders in it
               (empty: nobody alone), `packet` is the reason | of the next message, at least |
-| stopped   | the member is out of the group, `packet` is the reason (`left`: it wanted to leave) | -1 |
+| stopped   | the member is out of the group, `packet` is the reason | -1 |
 | state     | the member took over the group's state as it was before this position | of the next message |
 
 A view is named by its number and its coordinator. `safe` and `to` (names of members, with commas) are what
@@ -35,8 +36,6 @@ DELIVERED = "delivered"
 VIEW = "view"
 STOPPED = "stopped"
 STATE = "state"
-
-LEFT = "left"
 
 
 class Row(NamedTuple):

@@ -6,7 +6,8 @@ forward, so its messages have one order by view and position even where views ex
 
 No number is left out, except
 
-- a message that was not for all, and that nobody delivered;
+- a message that was not for all, or on behalf of a client (who asked twice), and that nobody delivered;
+- one that binds nobody (see Total order): only members that fell out of the view delivered it;
 - in a partitionable group, where the sender goes from one view to another: it cannot know what the other side
   of a cut has ordered, and must not submit that again.
 """
@@ -34,8 +35,8 @@ def find(evidence: Evidence) -> DataFrame:
         .withColumn("print_before", sf.last("view_print").over(before))
         .where(sf.col("number") != sf.col("due"))
     )
-    if evidence.any("withheld"):
-        found = not_withheld(found, evidence)
+    if evidence.any("withheld") or evidence.any("unbound"):
+        found = not_excused(found, evidence)
     if not all(run.primary for run in evidence.runs):
         found = not_between_views(found, evidence)
     named = evidence.views.select("run", "view_print", "coordinator")
@@ -53,26 +54,31 @@ def find(evidence: Evidence) -> DataFrame:
 def agreed_order(evidence: Evidence) -> DataFrame:
     """Every delivered message at its place: where all members delivered it, or else most of them."""
     place = [*MESSAGE_KEY, "view", "view_print", "position"]
-    delivered = evidence.ledger.where("deliveries > 0")
+    whole = evidence.ledger.where("deliveries > 0 and not odd and not unbound").select(place)
     if evidence.odd is None:
-        return delivered.select(place)
+        return whole
     first_of_most = sf.struct("votes", -sf.col("view"), -sf.col("position"), "coordinator")
     voted = (
-        evidence.odd.groupBy(*place, "coordinator")
+        evidence.odd.where("binding")
+        .groupBy(*place, "coordinator")
         .agg(sf.count(sf.lit(1)).alias("votes"))
         .groupBy(*MESSAGE_KEY)
         .agg(sf.max_by(sf.struct("view", "view_print", "position"), first_of_most).alias("place"))
         .select(*MESSAGE_KEY, "place.*")
     )
-    return delivered.where("not odd").select(place).unionByName(voted)
+    return whole.unionByName(voted)
 
 
-def not_withheld(found: DataFrame, evidence: Evidence) -> DataFrame:
-    """Those that are out of turn even if the messages that nobody was there to deliver are counted."""
-    withheld = evidence.ledger.where("withheld").select(*STREAM_KEY, sf.col("number").alias("withheld"))
-    skipped = (sf.col("withheld") >= sf.col("due")) & (sf.col("withheld") < sf.col("number"))
+def not_excused(found: DataFrame, evidence: Evidence) -> DataFrame:
+    """Those that are out of turn even if the messages are counted that need not be in the order."""
+    excused = evidence.ledger.where("withheld or (unbound and not odd)").select(*MESSAGE_KEY)
+    if evidence.odd is not None:
+        bound = evidence.odd.groupBy(*MESSAGE_KEY).agg(sf.max("binding").alias("binding"))
+        excused = excused.unionByName(bound.where("not binding").select(*MESSAGE_KEY))
+    excused = excused.withColumnRenamed("number", "excused")
+    skipped = (sf.col("excused") >= sf.col("due")) & (sf.col("excused") < sf.col("number"))
     return (
-        found.join(withheld, list(STREAM_KEY), "left")
+        found.join(excused, list(STREAM_KEY), "left")
         .groupBy(found.columns)
         .agg(sf.count_if(skipped).alias("explained"))
         .where(sf.col("due") + sf.col("explained") != sf.col("number"))

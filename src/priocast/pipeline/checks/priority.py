@@ -5,7 +5,8 @@ those of the run's starvation policy, from the time at which a message entered. 
 order of the orderer's own steps, so no two clocks are compared.
 
 Each view in which one member orders has a queue of its own: what is left in it when the view ends is gone from
-there, and enters the next one's queue if its sender submits it again.
+there, and enters the next one's queue if its sender submits it again. Which policy orders is known for the
+views until the order is changed while the group lives; the views after that are not judged.
 
 There is no join of pairs. Walking through the queue in the order of leaving, two running values per priority
 suffice: the *last* message of that priority that left, and the *highest* rank that left. Any message of the
@@ -49,7 +50,6 @@ def out_of_nowhere(evidence: Evidence) -> DataFrame:
 
     If it sends a message again that has its place in another view, it gives it no position.
     """
-    promised = [run.name for run in evidence.runs if run.manifest.prioritised]
     found = evidence.ledger.where("unqueued").select(
         "run", "queue_print", message_id().alias("message"), "leave_position"
     )
@@ -59,7 +59,7 @@ def out_of_nowhere(evidence: Evidence) -> DataFrame:
         found = found.unionByName(again.withColumn("message", message_id()).select(found.columns))
     at = sf.col("orderer")
     return violations(
-        _in_views(found.where(sf.col("run").isin(promised)), evidence),
+        _in_views(found, evidence),
         position=sf.col("leave_position"),
         messages=sf.array("message"),
         members=sf.array(at),
@@ -180,8 +180,9 @@ def name_who_wronged(wronged: DataFrame, entered: DataFrame) -> DataFrame:
 
 
 def _in_views(found: DataFrame, evidence: Evidence) -> DataFrame:
-    """What was found in queues, with the view and the orderer whose queue it is."""
-    of_queue = evidence.views.select(
+    """What was found in queues whose policy is on record, with the view and the orderer whose queue it is."""
+    promised = [run.name for run in evidence.runs if run.manifest.prioritised]
+    of_queue = evidence.views.where(sf.col("run").isin(promised) & ~sf.col("reordered")).select(
         "run", sf.col("view_print").alias("queue_print"), "view", "coordinator", "orderer"
     )
     return found.join(of_queue, ["run", "queue_print"])

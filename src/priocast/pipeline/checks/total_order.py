@@ -97,7 +97,8 @@ def scattered(odd: DataFrame) -> DataFrame:
         view_id(),
     )
     found = (
-        odd.groupBy(*MESSAGE_KEY, "view", "coordinator", "position")
+        odd.where("binding")
+        .groupBy(*MESSAGE_KEY, "view", "coordinator", "position")
         .agg(sf.array_sort(sf.collect_set("process")).alias("members"))
         .withColumn("where", where)
         .groupBy(*MESSAGE_KEY)

@@ -1,0 +1,172 @@
+"""Makes what members prove themselves with: an authority, certificates for members, keys for groups.
+
+    authority = make_authority(Path("keys"))
+    make_member_certificate(Path("keys"), authority, "alice", ["tickets"])   # for TCP with TLS
+    make_group_key(Path("keys/tickets.key"))                                  # for UDP
+
+The authority's key signs and is needed for nothing else: keep it off the machines that run members. Private
+files are made readable for their owner alone, and none is ever overwritten.
+"""
+
+import os
+import secrets
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import msgspec
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from priocast.core.errors import InvalidOption, UnusableKey
+from priocast.core.identity import check_name
+from priocast.network.security import TlsSecurity, uri_of
+from priocast.network.udp_security import GROUP_KEY_BYTES
+
+_CLOCKS_APART = timedelta(minutes=5)
+
+
+class Authority(msgspec.Struct, frozen=True):
+    """Where an authority's certificate and key are: PEM files."""
+
+    certificate: Path
+    key: Path
+
+
+def make_authority(directory: Path, *, days: int = 3650) -> Authority:
+    """Make an authority: a key, and a certificate that members check other members' certificates with."""
+    authority = Authority(directory / "authority.crt", directory / "authority.key")
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = _name("Priocast authority")
+    builder = _builder(name, name, key.public_key(), datetime.now(UTC), days)
+    builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+    builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
+    builder = builder.add_extension(
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
+    )
+    _write_private(authority.key, _pem(key))
+    _write(authority.certificate, builder.sign(key, hashes.SHA256()))
+    return authority
+
+
+def make_member_certificate(
+    directory: Path,
+    authority: Authority,
+    member: str,
+    groups: list[str],
+    *,
+    days: int = 365,
+    valid_from: datetime | None = None,
+) -> TlsSecurity:
+    """Make a member's key, and a certificate that lets it into these groups; return where they are."""
+    if not groups:
+        raise InvalidOption(f"a certificate for {member} names no group: name those that it may be in")
+    made = TlsSecurity(directory / f"{member}.crt", directory / f"{member}.key", authority.certificate)
+    signer, signing_key = _load(authority)
+    key = ec.generate_private_key(ec.SECP256R1())
+    uris = [x509.UniformResourceIdentifier(uri_of(group, member)) for group in groups]
+    builder = _builder(
+        _name(check_name(member, "member")),
+        signer.subject,
+        key.public_key(),
+        valid_from or datetime.now(UTC),
+        days,
+    )
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
+    builder = builder.add_extension(x509.SubjectAlternativeName(uris), critical=False)
+    both_ways = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
+    builder = builder.add_extension(x509.ExtendedKeyUsage(both_ways), critical=False)
+    builder = builder.add_extension(
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False
+    )
+    _write_private(made.key, _pem(key))
+    _write(made.certificate, builder.sign(signing_key, hashes.SHA256()))
+    return made
+
+
+def make_group_key(path: Path) -> bytes:
+    """Make the key that the members of a group share over UDP, as a line of hexadecimal digits in a file."""
+    key = secrets.token_bytes(GROUP_KEY_BYTES)
+    _write_private(path, f"{key.hex()}\n".encode())
+    return key
+
+
+def read_group_key(path: Path) -> bytes:
+    """The key in a file that `make_group_key` made."""
+    try:
+        key = bytes.fromhex(path.read_text(encoding="ascii"))
+    except OSError as error:
+        raise UnusableKey(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise UnusableKey(f"{path} is not a group's key: it should hold hexadecimal digits alone") from error
+    if len(key) != GROUP_KEY_BYTES:
+        raise UnusableKey(f"{path} holds {len(key)} bytes: a group's key has {GROUP_KEY_BYTES}")
+    return key
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _builder(
+    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey, valid_from: datetime, days: int
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(valid_from - _CLOCKS_APART)
+        .not_valid_after(valid_from + timedelta(days=days))
+    )
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _load(authority: Authority) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    try:
+        certificate = x509.load_pem_x509_certificate(authority.certificate.read_bytes())
+        key = serialization.load_pem_private_key(authority.key.read_bytes(), None)
+    except OSError as error:
+        raise UnusableKey(f"cannot read {error.filename}: {error.strerror or error}") from error
+    except (ValueError, TypeError) as error:
+        raise UnusableKey(f"{authority.certificate} or {authority.key} is not a PEM file of ours") from error
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
+        raise UnusableKey(f"{authority.key} is not the key of {authority.certificate}")
+    return certificate, key
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _write(path: Path, certificate: x509.Certificate) -> None:
+    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _write_private(path: Path, content: bytes) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except FileExistsError as error:
+        raise UnusableKey(f"{path} is there already: move it away if it is not needed any more") from error
+    except OSError as error:
+        raise UnusableKey(f"cannot write {path}: {error.strerror or error}") from error
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)

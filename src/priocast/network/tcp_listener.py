@@ -1,0 +1,120 @@
+"""Takes in connections. Whoever comes is a stranger until it was introduced, and dialled back.
+
+Strangers are few and have little time: when one too many comes, the one that has been here longest is sent
+away, so idle connections cannot keep others out. Until then a stranger has a kilobyte of buffer, and with TLS
+what a handshake takes.
+"""
+
+import asyncio
+import socket
+import ssl
+
+from priocast.core.errors import InvalidAddress, TurnedAway
+from priocast.network.address import Address
+from priocast.network.refusals import Reason
+from priocast.network.security import reason_of
+from priocast.network.tcp_connection import Accepted, Host
+from priocast.network.tcp_dialler import CLOSE_SECONDS, HANDSHAKE_SECONDS
+
+STRANGERS_MAX = 256
+_BACKLOG = 128
+_DESCRIPTORS_PAUSE_SECONDS = 0.2
+
+
+class Listener:
+    """The socket that listens, and the strangers who came in by it."""
+
+    def __init__(self, host: Host, context: ssl.SSLContext | None) -> None:
+        self._host = host
+        self._context = context
+        self._strangers: dict[asyncio.Task[None], None] = {}
+        self._socket: socket.socket | None = None
+        self._accepting: asyncio.Task[None] | None = None
+
+    async def start(self, listen: Address) -> Address:
+        """Listen; return where, which is news if any port would do."""
+        loop = asyncio.get_running_loop()
+        try:
+            found = await loop.getaddrinfo(*listen, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+            family, _, _, _, address = found[0]
+            self._socket = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+        except OSError as error:
+            raise InvalidAddress(
+                f"cannot listen on {listen}: {error.strerror or error}; choose a free port here"
+            ) from error
+        self._socket.setblocking(False)
+        self._accepting = loop.create_task(self._accept(self._socket))
+        return Address(listen.host, self._socket.getsockname()[1])
+
+    async def close(self) -> None:
+        """Let nobody in any more; strangers are sent away."""
+        if self._accepting is None or self._socket is None:
+            return
+        self._accepting.cancel()
+        await asyncio.gather(self._accepting, return_exceptions=True)
+        self._socket.close()
+        strangers = list(self._strangers)
+        for stranger in strangers:
+            stranger.cancel()
+        await asyncio.gather(*strangers, return_exceptions=True)
+
+    async def _accept(self, listening: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(listening)
+            except OSError as error:
+                self._host.gate.note(Reason.NO_DESCRIPTORS, str(error))
+                await asyncio.sleep(_DESCRIPTORS_PAUSE_SECONDS)
+                continue
+            if len(self._strangers) >= STRANGERS_MAX:
+                self._host.gate.note(Reason.TOO_MANY_STRANGERS)
+                oldest = next(iter(self._strangers))
+                del self._strangers[oldest]
+                oldest.cancel()
+            stranger = loop.create_task(self._meet(accepted))
+            self._strangers[stranger] = None
+            stranger.add_done_callback(lambda task: self._strangers.pop(task, None))
+            await asyncio.sleep(0)  # a task that is cancelled before it began would leave its socket open
+
+    async def _meet(self, accepted: socket.socket) -> None:
+        """Give a stranger a little time to become somebody we know."""
+        connection = Accepted(self._host)
+        try:
+            async with asyncio.timeout(HANDSHAKE_SECONDS):
+                await self._connect(connection, accepted)
+                await asyncio.wait(
+                    (connection.admitted, connection.lost), return_when=asyncio.FIRST_COMPLETED
+                )
+        except ssl.SSLError as error:
+            self._host.gate.note(reason_of(error), str(error))
+            return
+        except TimeoutError:
+            reason = Reason.NOT_DIALLED_BACK if connection.name else Reason.TOO_SLOW
+            if connection.made:
+                connection.turn_away(TurnedAway(reason, str(connection.address or "")))
+            else:
+                self._host.gate.note(reason)
+            return
+        except OSError:
+            self._host.gate.note(Reason.HUNG_UP)
+            return
+        except BaseException:
+            if connection.made:
+                connection.transport.abort()
+            raise
+        if not connection.name and not connection.turned_away:
+            self._host.gate.note(Reason.HUNG_UP)
+
+    async def _connect(self, connection: Accepted, accepted: socket.socket) -> None:
+        loop = asyncio.get_running_loop()
+        if self._context is None:
+            await loop.connect_accepted_socket(lambda: connection, accepted)
+        else:
+            await loop.connect_accepted_socket(
+                lambda: connection,
+                accepted,
+                ssl=self._context,
+                ssl_handshake_timeout=2 * HANDSHAKE_SECONDS,
+                ssl_shutdown_timeout=CLOSE_SECONDS,
+            )

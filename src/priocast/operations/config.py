@@ -1,0 +1,250 @@
+"""The file that says what a node runs: `priocast node --config group.toml`.
+
+    [node]      who this process is, where it listens, how it proves who it is
+    [peers]     the members' names and addresses; the same table may be in every member's file
+    [[group]]   a group to be in; as many as there are
+
+`config_example.py` holds one with every key. Paths are relative to the file. Nothing is started before the
+whole file is right, and everything that is wrong is told at once.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+
+from priocast.core.errors import InvalidInput, InvalidOption
+from priocast.core.identity import check_name
+from priocast.core.protocol import OrderingOptions
+from priocast.core.starvation import Strict, parse_starvation
+from priocast.membership.options import MembershipOptions
+from priocast.network.address import parse_address
+from priocast.operations.admin import check_admin_address
+from priocast.operations.config_files import check_directory, find_key, find_tls
+from priocast.operations.plan import ORDER, SHUTDOWN_SECONDS, AdminPlan, GroupPlan, Plan
+from priocast.operations.tables import Table, TableReader
+from priocast.protocols import find_protocol
+from priocast.runtime.node import START_SECONDS
+
+_ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
+_NOT_FOR_FILES = frozenset({"state"})  # the application's, which `priocast node` has not
+
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+
+
+class MemberName(str):
+    """Text that is checked to be a member's name; so is the text of the next four."""
+
+    __slots__ = ()
+
+
+class GroupName(str):
+    __slots__ = ()
+
+
+class AddressText(str):
+    __slots__ = ()
+
+
+class OrderName(str):
+    __slots__ = ()
+
+
+class StarvationText(str):
+    __slots__ = ()
+
+
+_CHECKS: dict[type, Callable[[str], object]] = {
+    MemberName: lambda text: check_name(text, "member"),
+    GroupName: lambda text: check_name(text, "group"),
+    AddressText: parse_address,
+    OrderName: find_protocol,
+    StarvationText: parse_starvation,
+}
+
+
+class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of all tables."""
+
+
+class TlsTable(_Table, frozen=True, kw_only=True):
+    certificate: Path
+    key: Path
+    authority: Path
+
+
+class AdminTable(_Table, frozen=True, kw_only=True):
+    listen: AddressText
+    allow_remote: bool = False
+
+
+class NodeTable(_Table, frozen=True, kw_only=True):
+    name: MemberName
+    listen: AddressText
+    advertise: AddressText | None = None
+    transport: Literal["tcp", "udp"] = "tcp"
+    multicast: AddressText | None = None
+    state_directory: Path | None = None
+    start_seconds: Seconds = START_SECONDS
+    shutdown_seconds: Seconds = SHUTDOWN_SECONDS
+    tls: TlsTable | None = None
+    admin: AdminTable | None = None
+
+
+class GroupTable(_Table, frozen=True, kw_only=True):
+    """What a group has besides all of OrderingOptions and MembershipOptions."""
+
+    name: GroupName
+    order: OrderName = OrderName(ORDER)
+    starvation: StarvationText = StarvationText(Strict())
+    founders: int | None = None
+    key_file: Path | None = None
+    trace: Path | None = None
+    trace_journal: bool = False
+
+
+class ConfigFile(_Table, frozen=True, kw_only=True):
+    node: dict[str, Any]
+    peers: dict[str, Any] = {}
+    group: Annotated[list[Any], msgspec.Meta(min_length=1)]
+
+
+def read_config(path: Path) -> Plan:
+    """What a file says, if all of it is right; else everything that is not."""
+    return _ConfigReader(path).read()
+
+
+class _ConfigReader:
+    """Reads one file into a plan. What was wrong is missing from the tables, and noted by the reader."""
+
+    def __init__(self, path: Path) -> None:
+        self._reader = TableReader(path, self._convert)
+        self._directory = path.parent
+
+    def read(self) -> Plan:
+        reader = self._reader
+        file = reader.table("", reader.parse(), ConfigFile)
+        node = reader.table("node", file["node"], NodeTable) if "node" in file else {}
+        self._check_node(node)
+        peers = self._peers(file.get("peers", {}), node)
+        groups = self._groups(file.get("group", []), node, len(peers) + 1)
+        tls = find_tls(reader, node.get("tls"), node.get("name", ""), [group.name for group in groups])
+        reader.check()
+        admin = node.pop("admin", None)
+        return Plan(
+            **node | {"tls": tls},
+            peers=tuple(peers.values()),
+            groups=tuple(groups),
+            admin=AdminPlan(listen=admin.listen, allow_remote=admin.allow_remote) if admin else None,
+        )
+
+    def _convert(self, kind: type, raw: Any) -> Any:
+        """Make a value of a type of ours, or say what is wrong with it."""
+        if not isinstance(raw, str):
+            raise InvalidInput(f"is {raw!r}: it should be a text in quotes")
+        if kind is Path:
+            return self._directory / raw
+        _CHECKS[kind](raw)
+        return kind(raw)
+
+    def _check_node(self, node: Table) -> None:
+        reader, transport = self._reader, node.get("transport", "tcp")
+        if "tls" in node and transport == "udp":
+            reader.problem("node.tls", "is for TCP: remove it (over UDP each group has a key_file)")
+        if "multicast" in node and transport == "tcp":
+            reader.problem("node.multicast", 'is for UDP: remove it, or choose transport = "udp"')
+        if "state_directory" in node:
+            check_directory(reader, "node.state_directory", node["state_directory"])
+        if "admin" in node:
+            try:
+                check_admin_address(node["admin"].listen, allow_remote=node["admin"].allow_remote)
+            except InvalidInput as error:
+                reader.problem("node.admin.listen", str(error))
+
+    # Peers
+
+    def _peers(self, raw: Table, node: Table) -> dict[str, str]:
+        """The other members' addresses by name, each once."""
+        reader = self._reader
+        name, own = node.get("name"), [node[key] for key in ("listen", "advertise") if key in node]
+        by_address: dict[str, str] = {}
+        for peer, text in raw.items():
+            key = f"peers.{peer}"
+            reader.value(key, peer, MemberName)
+            address = reader.value(key, text, AddressText)
+            if address is None:
+                continue
+            if peer == name:
+                if own and not any(_is_same(address, each) for each in own):
+                    reader.problem(key, f"is {address}, but node.listen is {own[0]}: it must be the same")
+            elif address in own:
+                reader.problem(key, f"is {address}, which is this node's own: give {peer} its own address")
+            elif address in by_address:
+                reader.problem(key, f"is {address}, which {by_address[address]} has: give each its own")
+            else:
+                by_address[address] = peer
+        return {peer: address for address, peer in by_address.items()}
+
+    # Groups
+
+    def _groups(self, raw: list[Any], node: Table, founders: int) -> list[GroupPlan]:
+        plans: list[GroupPlan] = []
+        names: set[str] = set()
+        for number, table in enumerate(raw, 1):
+            key = f"group[{number}]"
+            if isinstance(table, dict) and isinstance(table.get("name"), str):
+                key = f"group.{table['name']}"
+                if table["name"] in names:
+                    self._reader.problem(key, "is there twice: give each group a name of its own")
+                names.add(table["name"])
+            found = self._reader.table(
+                key, table, GroupTable, OrderingOptions, MembershipOptions, hidden=_NOT_FOR_FILES
+            )
+            found.setdefault("founders", founders)
+            plan = self._group(key, found, node.get("transport", "tcp"))
+            if plan is not None:
+                plans.append(plan)
+        return plans
+
+    def _group(self, key: str, found: Table, transport: str) -> GroupPlan | None:
+        starvation = parse_starvation(found.pop("starvation", str(Strict())))
+        options = self._options(key, OrderingOptions, found | {"starvation": starvation})
+        membership = self._options(key, MembershipOptions, found)
+        group_key = find_key(self._reader, f"{key}.key_file", found.get("key_file"), transport)
+        if "trace" in found:
+            check_directory(self._reader, f"{key}.trace", found["trace"])
+        if "name" not in found or options is None or membership is None:
+            return None
+        return GroupPlan(
+            name=found["name"],
+            order=found.get("order", ORDER),
+            options=options,
+            membership=membership,
+            key=group_key,
+            trace=found.get("trace"),
+            trace_journal=found.get("trace_journal", False),
+        )
+
+    def _options(self, key: str, kind: Any, found: Table) -> Any:
+        """Options made of their share of a table, or None; all values that are refused are noted."""
+        share = {name: found[name] for name in kind.__struct_fields__ if name in found}
+        refused = False
+        while True:
+            try:
+                options = kind(**share)
+            except InvalidOption as error:
+                name = str(error).partition(" ")[0]
+                if name in share or not refused:
+                    self._reader.problem(f"{key}.{name}", str(error).removeprefix(f"{name} "))
+                if share.pop(name, None) is None or name == "founders":
+                    return None
+                refused = True
+            else:
+                return None if refused else options
+
+
+def _is_same(address: str, own: str) -> bool:
+    """Whether an address may be our own; where we listen everywhere, the port tells."""
+    one, other = parse_address(address), parse_address(own)
+    return one == other or (other.host in _ANY_HOST and one.port == other.port)

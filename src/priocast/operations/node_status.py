@@ -1,0 +1,22 @@
+"""What a node says of itself when it is asked: the status of each of its groups."""
+
+from importlib.metadata import version
+
+import msgspec
+
+from priocast.runtime.node import Node
+from priocast.runtime.status import Status, status_of
+
+
+class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """A node and all its groups at one moment."""
+
+    node: str
+    version: str
+    groups: list[Status]
+
+
+def node_status(node: Node) -> NodeStatus:
+    """Ask a node; only on the thread of its event loop, where nothing changes meanwhile."""
+    groups = [status_of(driver) for driver in node.groups.values()]
+    return NodeStatus(node=node.name, version=version("priocast"), groups=groups)

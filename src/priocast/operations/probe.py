@@ -1,0 +1,115 @@
+"""Asks nodes how they are doing, and judges what they say together."""
+
+import asyncio
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+
+from priocast.core.errors import DeadlineExceeded, ForeignFrame, PriocastError
+from priocast.core.view import View
+from priocast.network.address import Address, parse_address
+from priocast.operations.node_status import NodeStatus
+from priocast.runtime.status import Status
+
+PROBE_SECONDS = 3.0
+_ANSWER_BYTES_MAX = 16 * 1024 * 1024
+_WORKING = ("in the group", "changing", "taking over the state")
+
+
+class Probed(msgspec.Struct, frozen=True, kw_only=True):
+    """What one address answered; without a status, `problem` says why there is none."""
+
+    address: str
+    status: NodeStatus | None = None
+    problem: str = ""
+
+
+async def ask_all(addresses: Sequence[str], timeout_seconds: float = PROBE_SECONDS) -> list[Probed]:
+    """Ask all at the same time."""
+    parsed = [parse_address(text) for text in addresses]
+    return list(await asyncio.gather(*(_probe(address, timeout_seconds) for address in parsed)))
+
+
+async def probe_all(addresses: Sequence[str], timeout_seconds: float = PROBE_SECONDS) -> list[Probed]:
+    """Ask all at the same time; raise if nobody answers."""
+    probed = await ask_all(addresses, timeout_seconds)
+    if all(each.status is None for each in probed):
+        said = "; ".join(f"{each.address}: {each.problem}" for each in probed)
+        raise DeadlineExceeded(
+            f"nobody answers ({said}): are the nodes running, and do they have these addresses for admin "
+            "(--admin, or listen under [node.admin])?"
+        )
+    return probed
+
+
+def problems_of(probed: Sequence[Probed]) -> list[str]:
+    """What is not as it should be, one sentence each."""
+    found = [f"{each.address} does not answer: {each.problem}" for each in probed if each.status is None]
+    for group, statuses in by_group(probed).items():
+        found += [
+            f"{group}: {status.member} is {status.state}"
+            for status in statuses
+            if status.state not in _WORKING
+        ]
+        found += _disagreement(group, statuses)
+    return found
+
+
+def by_group(probed: Sequence[Probed]) -> dict[str, list[Status]]:
+    """The statuses of each group, at all the nodes that are in it."""
+    groups: dict[str, list[Status]] = defaultdict(list)
+    for each in probed:
+        for status in each.status.groups if each.status else ():
+            groups[status.group].append(status)
+    return dict(groups)
+
+
+def _disagreement(group: str, statuses: list[Status]) -> list[str]:
+    views: dict[View, list[str]] = defaultdict(list)
+    for status in statuses:
+        if status.view is not None:
+            views[status.view].append(status.member)
+    if len(views) < 2:
+        return []
+    said = "; ".join(
+        f"{' and '.join(members)} in view {view.number} ({', '.join(each.name for each in view.members)})"
+        for view, members in views.items()
+    )
+    return [f"{group}: members disagree about the view: {said}"]
+
+
+async def _probe(address: Address, timeout_seconds: float) -> Probed:
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            return Probed(address=str(address), status=_read_answer(await _ask(address)))
+    except TimeoutError:
+        return Probed(address=str(address), problem=f"no answer within {timeout_seconds:g} s")
+    except OSError as error:
+        return Probed(address=str(address), problem=os.strerror(error.errno) if error.errno else str(error))
+    except PriocastError as error:
+        return Probed(address=str(address), problem=str(error))
+
+
+async def _ask(address: Address) -> bytes:
+    reader, writer = await asyncio.open_connection(*address)
+    try:
+        writer.write(f"GET /status HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode())
+        answer = b""
+        while len(answer) < _ANSWER_BYTES_MAX and (more := await reader.read(64 * 1024)):
+            answer += more
+        return answer
+    finally:
+        writer.transport.abort()
+
+
+def _read_answer(answer: bytes) -> NodeStatus:
+    head, _, body = answer.partition(b"\r\n\r\n")
+    words = head.partition(b"\r\n")[0].decode(errors="replace").split(" ", 2)
+    if words[1:2] != ["200"]:
+        raise ForeignFrame(f"this is no node: it answers {' '.join(words) or 'nothing'!r}")
+    try:
+        return msgspec.json.decode(body, type=NodeStatus)
+    except msgspec.MsgspecError as error:
+        raise ForeignFrame(f"this is no node, or one of another version: {error}") from error

@@ -1,0 +1,173 @@
+"""The draw of faults: several, one after the other or at once, around the times that matter to a group.
+
+What matters is the failure timeout: a pause or a cut that is a little shorter is never noticed, one that is a
+little longer is, and what comes back in the middle of a view change is the most interesting of all.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+from priocast.core.starvation import Ageing, PeriodicFlush
+from priocast.membership.options import MembershipOptions
+from priocast.simulation.dice import chance, log_uniform
+from priocast.simulation.faults import (
+    COORDINATOR,
+    LOSS_PERCENT_MAX,
+    MICROSECOND,
+    Crash,
+    Cut,
+    CutKind,
+    FaultOptions,
+    Leave,
+    OrderChange,
+    Pause,
+    Stall,
+)
+
+_CALM_PERCENT = 25
+
+
+def draw_faults(
+    dice: Random, names: tuple[str, ...], membership: MembershipOptions, started_us: int
+) -> FaultOptions:
+    """Roll what goes wrong between the processes of these names."""
+    drawn = _Faults(dice, names, membership)
+    failure_us = drawn.failure_us
+    phase_us = started_us + failure_us * dice.randint(1, 8)
+    if not chance(dice, _CALM_PERCENT):
+        for _ in range(dice.choice((1, 1, 2, 2, 3, 4))):
+            drawn.add_one(dice.randint(failure_us // 4, phase_us))
+    return FaultOptions(
+        loss_percent=log_uniform(dice, 1, LOSS_PERCENT_MAX) if chance(dice, 40) else 0,
+        duplication_percent=log_uniform(dice, 1, 30) if chance(dice, 30) else 0,
+        reordering_percent=log_uniform(dice, 1, 50) if chance(dice, 30) else 0,
+        reordering_us=log_uniform(dice, 50, 20_000),
+        pauses=tuple(drawn.pauses),
+        stalls=tuple(drawn.stalls),
+        cuts=tuple(drawn.cuts),
+        crashes=tuple(drawn.crashes),
+        leaves=tuple(drawn.leaves),
+        order_changes=tuple(drawn.order_changes),
+        reconnects=chance(dice, 30),
+        healed_at_us=max(drawn.healed_at_us, phase_us),
+    )
+
+
+class _Faults:
+    """What was rolled so far."""
+
+    def __init__(self, dice: Random, names: tuple[str, ...], membership: MembershipOptions) -> None:
+        self._dice = dice
+        self._names = names
+        self.failure_us = membership.failure_ns // MICROSECOND
+        self._slow_us = membership.slow_ns // MICROSECOND
+        self.pauses: list[Pause] = []
+        self.stalls: list[Stall] = []
+        self.cuts: list[Cut] = []
+        self.crashes: list[Crash] = []
+        self.leaves: list[Leave] = []
+        self.order_changes: list[OrderChange] = []
+        self.healed_at_us = 0
+
+    def add_one(self, at_us: int) -> None:
+        """Roll one more fault that begins at this time."""
+        kinds: list[tuple[Callable[[int], None], int]] = [
+            (self._add_crash, 22),
+            (self._add_crash_in_change, 16),
+            (self._add_cut, 30),
+            (self._add_pause, 14),
+            (self._add_stall, 8),
+            (self._add_leave, 8),
+            (self._add_order_change, 8),
+        ]
+        (add,) = self._dice.choices([add for add, _ in kinds], [weight for _, weight in kinds])
+        add(at_us)
+
+    def _somebody(self) -> str:
+        return COORDINATOR if chance(self._dice, 35) else self._dice.choice(self._names)
+
+    def _until(self, time_us: int) -> None:
+        self.healed_at_us = max(self.healed_at_us, time_us)
+
+    def _back_after_us(self) -> int | None:
+        if chance(self._dice, 30):
+            return None
+        return log_uniform(self._dice, self.failure_us // 10, 4 * self.failure_us)
+
+    def _add_crash(self, at_us: int) -> None:
+        back_after_us = self._back_after_us()
+        self.crashes.append(Crash(member=self._somebody(), at_us=at_us, back_after_us=back_after_us))
+        self._until(at_us + (back_after_us or 0))
+
+    def _add_crash_in_change(self, at_us: int) -> None:
+        """Something makes the view change, and then somebody crashes in the middle of that."""
+        add = self._dice.choice((self._add_crash, self._add_crash, self._add_cut, self._add_leave))
+        add(at_us)
+        back_after_us = self._back_after_us()
+        crash = Crash(
+            member=COORDINATOR if chance(self._dice, 30) else "",
+            at_us=at_us,
+            change_packets=log_uniform(self._dice, 1, 4 * len(self._names)),
+            back_after_us=back_after_us,
+        )
+        self.crashes.append(crash)
+        self._until(at_us + 5 * self.failure_us + (back_after_us or 0))
+
+    def _add_cut(self, at_us: int) -> None:
+        size = len(self._names)
+        if size < 2:
+            return
+        kinds: list[CutKind] = ["halves", "isolated", "one-way"]
+        kinds += ["bridge", "ring"] if size >= 4 else ["bridge"] if size == 3 else []
+        kind = self._dice.choice(kinds)
+        names = self._dice.sample(self._names, size)
+        match kind:
+            case "halves":
+                names = names[: self._dice.randint(1, size - 1)]
+            case "isolated":
+                names = [COORDINATOR] if chance(self._dice, 60) else names[:1]
+            case "one-way":
+                names = names[:2]
+        cut = Cut(
+            kind=kind,
+            members=tuple(names),
+            from_us=at_us,
+            for_us=log_uniform(self._dice, self.failure_us // 4, 5 * self.failure_us),
+        )
+        self.cuts.append(cut)
+        self._until(cut.until_us)
+
+    def _add_pause(self, at_us: int) -> None:
+        """A little shorter or longer than the timeout, or as it comes."""
+        for_us = self._dice.choice(
+            (
+                self.failure_us * self._dice.randint(70, 99) // 100,
+                self.failure_us * self._dice.randint(100, 150) // 100,
+                log_uniform(self._dice, 1_000, 4 * self.failure_us),
+            )
+        )
+        pause = Pause(member=self._somebody(), from_us=at_us, for_us=for_us)
+        self.pauses.append(pause)
+        self._until(pause.until_us)
+
+    def _add_stall(self, at_us: int) -> None:
+        for_us = self._slow_us * self._dice.randint(50, 200) // 100
+        stall = Stall(member=self._somebody(), from_us=at_us, for_us=min(for_us, 10 * self.failure_us))
+        self.stalls.append(stall)
+        self._until(stall.until_us)
+
+    def _add_leave(self, at_us: int) -> None:
+        back_after_us = self._back_after_us()
+        self.leaves.append(Leave(member=self._somebody(), at_us=at_us, back_after_us=back_after_us))
+        self._until(at_us + (back_after_us or 0))
+
+    def _add_order_change(self, at_us: int) -> None:
+        step = log_uniform(self._dice, 50, 50_000) * MICROSECOND
+        change = OrderChange(
+            member=self._somebody(),
+            at_us=at_us,
+            prioritised=chance(self._dice, 50),
+            starvation=str(self._dice.choice(("none", Ageing(step), PeriodicFlush(step)))),
+        )
+        self.order_changes.append(change)
+        self._until(at_us)

@@ -1,0 +1,83 @@
+"""A host: the place of one name, where lives of a process follow each other.
+
+A life ends in one of three ways. It *crashes*: then all that it knew is gone, and a next life begins with
+nothing. It is *put out* of the group: then the next life follows at once, and takes over what is left. Or it
+*leaves*: then there is no next one, unless it was asked to come back.
+"""
+
+from collections.abc import Callable
+
+from priocast.core.identity import ProcessId
+from priocast.membership.inheritance import Remains
+from priocast.simulation.agenda import Agenda
+from priocast.simulation.application import Errands
+from priocast.simulation.process import Process
+from priocast.simulation.workload import Wish
+
+Begin = Callable[[ProcessId, Errands, Remains | None], Process]
+
+
+class Host:
+    """Lives of one name. `lost` has the wishes that went down with one of them."""
+
+    def __init__(self, name: str, wishes: list[Wish], agenda: Agenda, begin: Begin) -> None:
+        self.name = name
+        self.errands = Errands(wishes)
+        self.process: Process | None = None
+        self.awaited = False
+        self.lost: set[str] = set()
+        self.incarnation = 0
+        self._agenda = agenda
+        self._begin = begin
+        self._back_after_ns: int | None = None
+
+    @property
+    def gone(self) -> bool:
+        """Whether no life is there and none will come."""
+        return self.process is None and not self.awaited
+
+    def start(self, remains: Remains | None = None) -> None:
+        """A life begins."""
+        assert self.process is None
+        self.awaited = False
+        self.incarnation += 1
+        self.process = self._begin(ProcessId(self.name, self.incarnation), self.errands, remains)
+
+    def start_after(self, delay_ns: int, remains: Remains | None = None) -> None:
+        """A life will begin."""
+        self.awaited = True
+        self._agenda.at(self._agenda.now + delay_ns, lambda: self.start(remains))
+
+    def crash(self, back_after_ns: int | None) -> None:
+        """The process vanishes."""
+        self._end()
+        self._forget()
+        if back_after_ns is not None:
+            self.start_after(back_after_ns)
+
+    def leave(self, back_after_ns: int | None) -> None:
+        """The process asks to be let go."""
+        assert self.process is not None
+        self._back_after_ns = back_after_ns
+        self.process.member.leave(self._agenda.now)
+        self.process.wake()
+
+    def be_out(self, rejoin_after_ns: int | None) -> None:
+        """The group went on without the process."""
+        process = self._end()
+        if process.member.left:
+            self._forget()
+            if self._back_after_ns is not None:
+                self.start_after(self._back_after_ns)
+        elif rejoin_after_ns is not None:
+            self.start_after(rejoin_after_ns, process.member.remains())
+
+    def _end(self) -> Process:
+        assert self.process is not None
+        process, self.process = self.process, None
+        process.over = True
+        return process
+
+    def _forget(self) -> None:
+        self.lost.update(wish.name for wish in self.errands.handed)
+        self.errands.handed = []

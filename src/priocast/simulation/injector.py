@@ -1,0 +1,179 @@
+"""The injector: lets happen what a scenario says goes wrong, when its time has come, and counts it."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from priocast.core.view import View
+from priocast.links.fifo_link import Frame
+from priocast.member import Member
+from priocast.membership.packets import Ordering
+from priocast.simulation.agenda import Agenda
+from priocast.simulation.counters import Counters
+from priocast.simulation.faults import COORDINATOR, MICROSECOND, Crash, Cut, Leave, OrderChange, Pause, Stall
+from priocast.simulation.host import Host
+from priocast.simulation.network import Network
+from priocast.simulation.process import Process, Written
+from priocast.simulation.scenario import Scenario
+from priocast.simulation.survival import Survival
+
+_CHANGE_PACKETS = (b"prepare", b"promise", b"propose", b"accepted", b"install", b"fetch", b"supply")
+
+
+class Injector:
+    """One run's faults."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        hosts: Mapping[str, Host],
+        agenda: Agenda,
+        network: Network,
+        counters: Counters,
+    ) -> None:
+        self._scenario = scenario
+        self._hosts = hosts
+        self._agenda = agenda
+        self._network = network
+        self._counters = counters
+        self._survival = Survival()
+        self._armed: dict[Crash, dict[str, int]] = {}
+        self.crashed: set[str] = set()
+        faults = scenario.faults
+        for pause in faults.pauses:
+            self._at(pause.from_us, partial(self._pause, pause))
+        for stall in faults.stalls:
+            self._at(stall.from_us, partial(self._stall, stall))
+        for cut in faults.cuts:
+            self._at(cut.from_us, partial(self._cut, cut))
+        for crash in faults.crashes:
+            self._at(crash.at_us, partial(self._arm if crash.change_packets else self._crash, crash))
+        for leave in faults.leaves:
+            self._at(leave.at_us, partial(self._leave, leave))
+        for change in faults.order_changes:
+            self._at(change.at_us, partial(self._change_order, change))
+        self._at(faults.healed_at_us, self._armed.clear)
+
+    def turned(self, process: Process, written: Written) -> Written:
+        """A process wrote this; return what gets out before it crashes, if it does."""
+        self._survival.look_at(process.member)
+        for crash, counts in list(self._armed.items()):
+            name = process.member.me.name
+            if crash.member and self._name(crash.member) != name:
+                continue
+            for index, (_, frame) in enumerate(written):
+                counts[name] = counts.get(name, 0) + _is_of_change(frame)
+                if counts[name] >= crash.change_packets:
+                    del self._armed[crash]
+                    if self._may_crash(process.member, crash):
+                        self._counters.count("crash in a change")
+                        self._end(process.member, crash)
+                        return written[: index + 1]
+                    break
+        return written
+
+    def _at(self, time_us: int, action: Callable[[], None]) -> None:
+        self._agenda.at(time_us * MICROSECOND, action)
+
+    def _members(self) -> list[Member]:
+        return [host.process.member for host in self._hosts.values() if host.process is not None]
+
+    def _name(self, member: str) -> str:
+        """The name of a member, or of whoever coordinates now."""
+        if member != COORDINATOR:
+            return member
+        newest: View | None = None
+        for each in self._members():
+            if each.view is not None and (newest is None or each.view.number > newest.number):
+                newest = each.view
+        return newest.coordinator.name if newest else next(iter(self._hosts))
+
+    def _process(self, member: str) -> Process | None:
+        host = self._hosts.get(self._name(member))
+        return host.process if host else None
+
+    def _pause(self, pause: Pause) -> None:
+        process = self._process(pause.member)
+        if process is not None:
+            over = pause.for_us * MICROSECOND >= self._scenario.membership.failure_ns
+            self._counters.count("pause over the timeout" if over else "pause")
+            process.pause(pause.until_us * MICROSECOND)
+
+    def _stall(self, stall: Stall) -> None:
+        process = self._process(stall.member)
+        if process is not None:
+            self._counters.count("stall")
+            process.application.stalled = True
+            self._at(stall.until_us, partial(self._go_on, process))
+
+    def _go_on(self, process: Process) -> None:
+        process.application.stalled = False
+        process.wake()
+
+    def _cut(self, cut: Cut) -> None:
+        self._counters.count(f"cut: {cut.kind}")
+        names = tuple(dict.fromkeys(map(self._name, cut.members)))
+        blocked = cut.blocked(names, tuple(self._hosts))
+        self._network.block(blocked)
+        self._at(cut.until_us, partial(self._heal, blocked))
+
+    def _heal(self, blocked: frozenset[tuple[str, str]]) -> None:
+        self._network.unblock(blocked)
+        if not self._scenario.faults.reconnects:
+            return
+        for one, other in sorted({(min(pair), max(pair)) for pair in blocked}):
+            for name, peer in ((one, other), (other, one)):
+                process = self._hosts[name].process
+                if process is not None and self._hosts[peer].process is not None:
+                    process.member.reachable(peer, self._agenda.now)
+                    process.wake()
+
+    def _arm(self, crash: Crash) -> None:
+        self._armed[crash] = {}
+
+    def _crash(self, crash: Crash) -> None:
+        process = self._process(crash.member)
+        if process is not None and self._may_crash(process.member, crash):
+            self._end(process.member, crash)
+
+    def _may_crash(self, member: Member, crash: Crash) -> bool:
+        members = self._members()
+        founded = any(each.view is not None for each in members)
+        if crash.back_after_us is None and (not founded or len(members) <= 2):
+            return False
+        return not self._scenario.membership.primary or self._survival.is_possible(member, members)
+
+    def _end(self, member: Member, crash: Crash) -> None:
+        self._counters.count("crash")
+        if any(each.membership.changing for each in self._members()):
+            self._counters.count("crash during a change")
+        self.crashed.add(str(member.me))
+        back_after_us = crash.back_after_us
+        if back_after_us is not None:
+            self._counters.count("restart")
+        self._hosts[member.me.name].crash(None if back_after_us is None else back_after_us * MICROSECOND)
+
+    def _leave(self, leave: Leave) -> None:
+        process = self._process(leave.member)
+        others = [each for each in self._members() if process and each is not process.member]
+        if process is None or process.member.view is None or len(others) < 2:
+            return
+        if self._scenario.membership.primary and not self._survival.is_possible(
+            process.member, self._members()
+        ):
+            return
+        back_after_us = leave.back_after_us
+        host = self._hosts[process.member.me.name]
+        host.leave(None if back_after_us is None else back_after_us * MICROSECOND)
+
+    def _change_order(self, change: OrderChange) -> None:
+        process = self._process(change.member)
+        if process is not None and process.member.view is not None:
+            ordering = Ordering(self._scenario.order, change.prioritised, change.starvation)
+            process.member.change_order(ordering, self._agenda.now)
+            process.wake()
+
+
+def _is_of_change(frame: Frame) -> bool:
+    """Whether a frame is a datagram of a view change, by its tag."""
+    body = frame.body
+    return frame.channel == 0 and body[2 : 2 + (body[1] & 0x1F)] in _CHANGE_PACKETS

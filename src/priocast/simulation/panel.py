@@ -1,0 +1,106 @@
+"""The panel: the checkers that watch a run, by what it promises."""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Message
+from priocast.member import Member
+from priocast.membership.epoch import Epoch
+from priocast.simulation.application import State
+from priocast.simulation.census import Census
+from priocast.simulation.checkers.agreement import Agreement
+from priocast.simulation.checkers.checker import Checker, Report
+from priocast.simulation.checkers.chronicle import Chronicle
+from priocast.simulation.checkers.equal_states import EqualStates
+from priocast.simulation.checkers.fifo import Fifo
+from priocast.simulation.checkers.integrity import Integrity
+from priocast.simulation.checkers.liveness import Liveness
+from priocast.simulation.checkers.memory import Memory
+from priocast.simulation.checkers.priority import Priority
+from priocast.simulation.checkers.total_order import TotalOrder
+from priocast.simulation.checkers.uniformity import Uniformity
+from priocast.simulation.checkers.view_synchrony import ViewSynchrony
+from priocast.simulation.checkers.window import Window
+from priocast.simulation.counters import Counters
+from priocast.simulation.process import Process
+from priocast.simulation.scenario import Scenario
+from priocast.simulation.workload import Wish
+
+
+class Panel:
+    """One of each that applies.
+
+    The chronicle comes first, because others read it when the run is over; what makes sense only when
+    everybody has come to rest comes after the one who sees to that.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        report: Report,
+        counters: Counters,
+        *,
+        crashed: set[str],
+        lacks: Callable[[], str | None],
+        wishes: Callable[[], Iterable[Wish]],
+        members: Callable[[], list[Member]],
+        states: Callable[[], Mapping[str, State]],
+    ) -> None:
+        membership, workload = scenario.membership, scenario.workload
+        all_safe = membership.delivery == "safe"
+        self.chronicle = Chronicle()
+        self._integrity = Integrity(report)
+        self._liveness = Liveness(report, self.chronicle, lacks, wishes)
+        self._memory = Memory(report, scenario.ordering.window_bytes, members)
+        self._counters = counters
+        self._donors: dict[Member, ProcessId] = {}
+        self._epochs: dict[Member, Epoch | None] = {}
+        self.checkers: list[Checker] = [
+            self.chronicle,
+            Census(counters, crashed),
+            self._integrity,
+            TotalOrder(report, self.chronicle, strict=all_safe or not membership.primary),
+            ViewSynchrony(report, membership.primary),
+            Fifo(report, membership.primary),
+            Priority(report, counters),
+            Agreement(report, self.chronicle),
+        ]
+        if membership.primary:
+            self.checkers.append(Uniformity(report, self.chronicle, all_safe))
+        passed_over = workload.addressed_percent or workload.client_requests or membership.state
+        if scenario.ordering.window is not None and not passed_over:
+            self.checkers.append(Window(report, scenario.ordering.window))
+        self.checkers += [self._liveness, self._memory]
+        if membership.primary and membership.state:
+            self.checkers.append(EqualStates(report, states))
+
+    def on_message(self, member: Member, message: Message, position: int, state: State, now: int) -> None:
+        """An application has a message in hand."""
+        self._integrity.on_message(member.me, message, position, state, now)
+        view = member.stream.view
+        if view is not None:
+            self._liveness.on_message(member.me, message, view.number)
+
+    def look_at(self, process: Process, now: int) -> None:
+        """A process has had a turn."""
+        member = process.member
+        self._memory.look_at(member, now)
+        epoch = self._epochs.get(member)
+        if epoch is not member.epoch:
+            self._count_retransmissions(epoch)
+            self._epochs[member] = member.epoch
+        if member.state.restoration is not None:
+            donor = member.state.restoration.donor
+            if self._donors.setdefault(member, donor) != donor:
+                self._donors[member] = donor
+                self._counters.count("donor replaced")
+
+    def finish(self) -> None:
+        """Count what was not over yet."""
+        for epoch in self._epochs.values():
+            self._count_retransmissions(epoch)
+
+    def _count_retransmissions(self, epoch: Epoch | None) -> None:
+        times = sum(link.retransmissions for link in epoch.links.values()) if epoch else 0
+        if times:
+            self._counters.count("retransmission", times)

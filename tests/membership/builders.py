@@ -1,0 +1,50 @@
+"""Short ways to make what the tests of membership need."""
+
+from typing import Any
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Scope, pack
+from priocast.core.view import View, ViewId
+from priocast.membership.neighbours import Neighbours
+from priocast.membership.options import MembershipOptions
+from priocast.membership.packets import Alive
+
+MILLISECOND = 1_000_000
+A, B, C, D, E = (ProcessId(name) for name in "abcde")
+
+
+def options(**chosen: Any) -> MembershipOptions:
+    """A group of three founders with a failure timeout of 100 ms, but for what is chosen."""
+    return MembershipOptions(
+        **{"founders": 3, "heartbeat_ms": 20, "failure_ms": 100, "slow_ms": 200, **chosen}
+    )
+
+
+def view(*members: ProcessId, number: int = 1) -> View:
+    """A view of these members."""
+    return View(number, members)
+
+
+def batch(sender: ProcessId, first: int, count: int = 1, level: int = 0, scope: Scope = Scope()) -> Batch:  # noqa: B008
+    """So many messages, from this number on."""
+    return pack(
+        sender, level, first, [b"message %d" % number for number in range(first, first + count)], scope=scope
+    )
+
+
+def alive(
+    *hears: ProcessId, of: ViewId | None = None, leaving: bool = False, members: tuple[ProcessId, ...] = ()
+) -> Alive:
+    """What a process says of itself: whom it hears, and the view that it is in."""
+    return Alive(
+        config=1, view=of, members=members, accepted=None, round=0, hears=hears, held=(), leaving=leaving
+    )
+
+
+def acquainted(me: ProcessId, others: dict[ProcessId, Alive], now: int = 0, **chosen: Any) -> Neighbours:
+    """What a process knows that has just heard these."""
+    neighbours = Neighbours(me, options(**chosen))
+    for process, said in others.items():
+        neighbours.heard(process, now)
+        neighbours.on_alive(process, said)
+    return neighbours

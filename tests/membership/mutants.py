@@ -1,0 +1,385 @@
+"""Deliberate faults in membership, flush and links: each is one wrong thing that a tired programmer might do.
+
+A mutant is a function that puts the fault in place for the time of a test. `test_mutants.py` shows that the
+simulator's checkers catch each of them.
+"""
+
+from collections.abc import Callable, Collection, Sequence
+
+import msgspec
+import pytest
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Stretch
+from priocast.core.view import View, ViewId
+from priocast.member import Member
+from priocast.membership.inheritance import Remains
+from priocast.links.fifo_link import Frame
+from priocast.membership import epoch as epoch_module
+from priocast.membership import proposer as proposer_module
+from priocast.membership import wish as wish_module
+from priocast.membership.campaign import Campaign
+from priocast.membership.epoch import Epoch
+from priocast.membership.failure_detector import FailureDetector
+from priocast.membership.ledger import Ledger
+from priocast.membership.membership import Membership
+from priocast.membership.neighbours import Neighbours
+from priocast.membership.packets import (
+    Closure,
+    Excluded,
+    Install,
+    Prepare,
+    Promise,
+    Proposal,
+    Propose,
+    Standing,
+)
+from priocast.membership.proposer import Round
+from priocast.membership.retention import Retention
+from priocast.membership.state_transfer import Donor, Restoration
+from priocast.membership.stream import Stream
+from priocast.membership.voter import Voter
+from priocast.simulation.host import Host
+
+Mutant = Callable[[pytest.MonkeyPatch], None]
+
+
+# The flush
+
+
+def cut_is_what_the_proposer_holds(patch: pytest.MonkeyPatch) -> None:
+    """The flush is skipped: what others hold beyond the proposer does not count."""
+    honest = Round._closure
+
+    def closure(self: Round, view_id: ViewId, voters: list[ProcessId]) -> Closure:
+        found = honest(self, view_id, voters)
+        own = self._promises.get(self.ballot.proposer)
+        if own is None or own.view is None or own.view.id != view_id:
+            return found
+        return msgspec.structs.replace(found, cut=own.held)
+
+    patch.setattr(Round, "_closure", closure)
+
+
+def departed_members_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
+    """Of a member that is gone only those packets count that everybody holds anyway."""
+    honest = Round._closure
+
+    def closure(self: Round, view_id: ViewId, voters: list[ProcessId]) -> Closure:
+        found = honest(self, view_id, voters)
+        view = self._promises[voters[0]].view
+        assert view is not None
+        held = [self._promises[voter].held for voter in voters]
+        cut = tuple(
+            most if member in voters else min(column)
+            for member, most, column in zip(view.members, found.cut, zip(*held, strict=True), strict=True)
+        )
+        return msgspec.structs.replace(found, cut=cut)
+
+    patch.setattr(Round, "_closure", closure)
+
+
+def installs_without_all_packets(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Epoch, "missing", lambda self, closure: None)
+
+
+def does_not_freeze_at_the_promise(patch: pytest.MonkeyPatch) -> None:
+    """Packets that come after the promise are taken, although the proposer was told of fewer."""
+
+    def on_link_frame(self: Member, peer: ProcessId, frame: Frame, now: int) -> None:
+        epoch = self.membership.epoch
+        if self.membership.heard(peer, now) and epoch is not None and frame.channel == epoch.channel:
+            epoch.receive(peer, frame, now)
+
+    patch.setattr(Member, "_on_link_frame", on_link_frame)
+
+
+def forgets_retained_packets_too_early(patch: pytest.MonkeyPatch) -> None:
+    """What one other member holds is taken for what all of them hold."""
+
+    def report(self: Retention, rank: int, held: Sequence[int]) -> bool:
+        if rank == self._my_rank:
+            return False
+        for sender, count in enumerate(held):
+            self.known[rank][sender] = max(self.known[rank][sender], count)
+            self._held_by_others[sender] = max(self._held_by_others[sender], count)
+            self._forget_stable(sender)
+        return True
+
+    patch.setattr(Retention, "report", report)
+
+
+def sends_everything_again(patch: pytest.MonkeyPatch) -> None:
+    """After a view change a member sends again what has its place already."""
+    honest = Epoch.unplaced
+
+    def unplaced(self: Epoch) -> list[Batch]:
+        placed = [stretch.batch for stretch in self.protocol.unconsumed() if stretch.batch.sender == self.me]
+        return placed + honest(self)
+
+    patch.setattr(Epoch, "unplaced", unplaced)
+
+
+def sends_nothing_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Epoch, "unplaced", lambda self: [])
+
+
+def links_outlive_their_view(patch: pytest.MonkeyPatch) -> None:
+    """Frames of an old view are taken for frames of the new one."""
+    patch.setattr(epoch_module, "channel_of", lambda view: 1)
+
+
+# The agreement
+
+
+def a_quorum_is_one_less(patch: pytest.MonkeyPatch) -> None:
+    def is_quorum(members: Sequence[ProcessId], present: Collection[ProcessId]) -> bool:
+        return 2 * (sum(member in present for member in members) + 1) > len(members)
+
+    patch.setattr(proposer_module, "is_quorum", is_quorum)
+    patch.setattr(wish_module, "is_quorum", is_quorum)
+
+
+def both_halves_are_a_quorum(patch: pytest.MonkeyPatch) -> None:
+    def is_quorum(members: Sequence[ProcessId], present: Collection[ProcessId]) -> bool:
+        return 2 * sum(member in present for member in members) >= len(members)
+
+    patch.setattr(proposer_module, "is_quorum", is_quorum)
+    patch.setattr(wish_module, "is_quorum", is_quorum)
+
+
+def decides_without_a_quorum(patch: pytest.MonkeyPatch) -> None:
+    """The first who accepts decides."""
+    patch.setattr(
+        Round, "is_decided", lambda self, hurried: self.proposal is not None and len(self._standings) >= 1
+    )
+
+
+def follows_a_lower_ballot(patch: pytest.MonkeyPatch) -> None:
+    honest = Voter.on_prepare
+
+    def on_prepare(self: Voter, prepare: Prepare, now: int) -> None:
+        if self.promised is not None and prepare.ballot < self.promised:
+            self.promised = None
+        honest(self, prepare, now)
+
+    patch.setattr(Voter, "on_prepare", on_prepare)
+
+
+def proposes_anew_what_was_accepted(patch: pytest.MonkeyPatch) -> None:
+    """A proposal that may have been decided is replaced by another one."""
+
+    def proposal(self: Round) -> Proposal:
+        return Proposal(self._next_view(), self._closures(), self._ordering, self._reason)
+
+    patch.setattr(Round, "_proposal", proposal)
+
+
+def forgets_what_it_accepted(patch: pytest.MonkeyPatch) -> None:
+    honest = Voter.on_prepare
+
+    def on_prepare(self: Voter, prepare: Prepare, now: int) -> None:
+        self.accepted = self.accepted_in = None
+        honest(self, prepare, now)
+
+    patch.setattr(Voter, "on_prepare", on_prepare)
+
+
+def two_proposals_in_one_ballot(patch: pytest.MonkeyPatch) -> None:
+    """The last of the voters is asked to accept a view without it."""
+
+    def ask(self: Campaign, round_: Round) -> None:
+        question = round_.question()
+        for voter in round_.waiting_for():
+            if isinstance(question, Propose) and voter == round_.voters[-1] and len(round_.voters) > 2:
+                members = tuple(each for each in question.proposal.view.members if each != round_.voters[1])
+                view = View(question.proposal.view.number, members, question.proposal.view.parts)
+                proposal = msgspec.structs.replace(question.proposal, view=view)
+                self._host.tell(voter, Propose(question.ballot, proposal))
+            else:
+                self._host.tell(voter, question)
+
+    patch.setattr(Campaign, "_ask", ask)
+
+
+def installs_something_else_than_it_accepted(patch: pytest.MonkeyPatch) -> None:
+    """Each member puts itself first in the view, and so each has another coordinator."""
+    honest = Voter.on_install
+
+    def on_install(self: Voter, install: Install, now: int) -> None:
+        view, me = install.proposal.view, self._host.me
+        if me in view.members:
+            members = (me, *(member for member in view.members if member != me))
+            proposal = msgspec.structs.replace(install.proposal, view=View(view.number, members, view.parts))
+            self.accepted = None
+            install = Install(proposal, install.standing)
+        honest(self, install, now)
+
+    patch.setattr(Voter, "on_install", on_install)
+
+
+# What may be delivered
+
+
+def safe_is_delivered_at_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Retention, "is_stable", lambda self, mark: True)
+
+
+def one_other_is_enough_for_safe(patch: pytest.MonkeyPatch) -> None:
+    """Stable is what oneself and one more member hold."""
+
+    def is_stable(self: Retention, mark: tuple[int, int]) -> bool:
+        sender, number = mark
+        return sum(row[sender] >= number for row in self.known) >= min(2, len(self.known))
+
+    patch.setattr(Retention, "is_stable", is_stable)
+
+
+def sender_need_not_know(patch: pytest.MonkeyPatch) -> None:
+    """In a partitionable group, what has a place is delivered, whether its sender knows the place or not."""
+    patch.setattr(Retention, "is_held_by", lambda self, rank, mark: True)
+
+
+def each_judges_by_what_it_knows(patch: pytest.MonkeyPatch) -> None:
+    """Whether a lost sender knew the place of its message is decided by each member for itself."""
+
+    def keeps(self: Epoch, stretch: Stretch, closure: Closure) -> bool:
+        sender = stretch.batch.sender
+        if not closure.known or sender in closure.members or stretch.taken:
+            return True
+        return self.retention.is_held_by(self.ranks[sender], stretch.mark)
+
+    patch.setattr(Epoch, "_keeps", keeps)
+    patch.setattr(Retention, "merge", lambda self, known: None)
+
+
+def merged_view_begins_at_the_lowest_position(patch: pytest.MonkeyPatch) -> None:
+    honest = proposer_module.merged
+
+    def merged(standings: list[Standing]) -> Standing:
+        lowest = min(standing.position for standing in standings)
+        return msgspec.structs.replace(honest(standings), position=lowest)
+
+    patch.setattr(proposer_module, "merged", merged)
+
+
+# Lives
+
+
+def restart_has_the_same_incarnation(patch: pytest.MonkeyPatch) -> None:
+    honest = Host.crash
+
+    def crash(self: Host, back_after_ns: int | None) -> None:
+        honest(self, back_after_ns)
+        self.incarnation -= 1
+
+    patch.setattr(Host, "crash", crash)
+
+
+def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
+    """Whatever comes under a known name is taken for a word of the life that was known first."""
+    honest = Member.receive
+
+    def receive(self: Member, peer: ProcessId, frames: list[Frame], now: int) -> None:
+        honest(self, self.membership.neighbours._lives.get(peer.name, peer), frames, now)
+
+    patch.setattr(Member, "receive", receive)
+
+
+def excluded_members_stay(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Membership, "_on_excluded", lambda self, excluded, now: None)
+
+
+def nobody_is_ever_suspected(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(FailureDetector, "trusts", lambda self, name, now: name in self._rhythms)
+
+
+def ledger_is_not_adopted(patch: pytest.MonkeyPatch) -> None:
+    """A new member does not know what was ordered before it came."""
+    patch.setattr(Ledger, "adopt", lambda self, standing: None)
+
+
+def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
+    """A life sends all that the one before it left, even what the group has."""
+    honest = Member._inherit
+
+    def inherit(self: Member, remains: Remains, standing: Standing, prioritised: bool) -> None:
+        honest(self, remains, msgspec.structs.replace(standing, placed=()), prioritised)
+
+    patch.setattr(Member, "_inherit", inherit)
+
+
+def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
+    honest = Member._inherit
+
+    def inherit(self: Member, remains: Remains, standing: Standing, prioritised: bool) -> None:
+        honest(self, msgspec.structs.replace(remains, batches=[]), standing, prioritised)
+
+    patch.setattr(Member, "_inherit", inherit)
+
+
+def client_repetitions_are_delivered(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ledger, "is_repeated", lambda self, batch: False)
+
+
+# The state
+
+
+def older_messages_follow_the_state(patch: pytest.MonkeyPatch) -> None:
+    """What came before the snapshot's position is delivered after it."""
+    honest = Stream.restore
+
+    def restore(self: Stream, snapshot: object) -> None:
+        honest(self, snapshot)  # type: ignore[arg-type]
+        self._restored_from = 0
+
+    patch.setattr(Stream, "restore", restore)
+
+
+def snapshot_is_one_message_too_old(patch: pytest.MonkeyPatch) -> None:
+    """A snapshot is said to hold a message that comes only after it."""
+    honest = Donor.offer
+    patch.setattr(Donor, "offer", lambda self, position, data: honest(self, position + 1, data))
+
+
+def joiner_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Member, "_await_state", lambda self, proposal, standing, now: None)
+
+
+def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Restoration, "tick", lambda self, now: None)
+    patch.setattr(Restoration, "replace_donors", lambda self, donors, now: None)
+
+
+# Saying it again
+
+
+def questions_are_asked_once(patch: pytest.MonkeyPatch) -> None:
+    """A question of a round that is lost is never asked again, and the round is never given up."""
+    patch.setattr(Campaign, "repeat", lambda self, now: None)
+
+
+def decision_is_told_once(patch: pytest.MonkeyPatch) -> None:
+    """Whoever missed that a view was decided is not put right."""
+    patch.setattr(Membership, "put_right", lambda self, process: None)
+
+
+def missing_packets_are_fetched_once(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Voter, "repeat", lambda self, now: None)
+
+
+def promise_counts_for_any_ballot(patch: pytest.MonkeyPatch) -> None:
+    """A promise that was given to an earlier ballot, with what was held then, is taken for one to this."""
+    honest = Round.on_promise
+
+    def on_promise(self: Round, voter: ProcessId, promise: Promise, now: int) -> bool:
+        return honest(self, voter, msgspec.structs.replace(promise, ballot=self.ballot), now)
+
+    patch.setattr(Round, "on_promise", on_promise)
+
+
+ALL: tuple[Mutant, ...] = tuple(
+    value
+    for value in list(globals().values())
+    if callable(value) and getattr(value, "__module__", "") == __name__
+)

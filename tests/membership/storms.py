@@ -1,0 +1,242 @@
+"""Storms: short runs that are all about one kind of trouble, a little different for every seed.
+
+They last for less than a second of virtual time each, so a mutant can be shown many of them.
+"""
+
+from random import Random
+from typing import Any
+
+import msgspec
+
+from priocast.core.protocol import OrderingOptions
+from priocast.simulation.faults import COORDINATOR, Crash, Cut, FaultOptions, OrderChange, Pause
+from priocast.simulation.scenario import NetworkOptions, Scenario
+from simulation.scenarios import group
+
+HEARTBEAT_MS, FAILURE_MS = 20, 60
+FAILURE_US = FAILURE_MS * 1_000
+HEALED_US = 600_000
+
+
+def storm(seed: int, size: int, faults: dict[str, Any], **life: Any) -> Scenario:
+    """A busy group on a network that delays frames by 0.2 to 2 ms, with these faults."""
+    dice = Random(f"storm {seed}")
+    return group(
+        (dice.randint(10, 40),) * size,
+        rate_per_second=dice.choice((60, 120)),
+        burst=dice.choice((1, 3)),
+        consume_us=dice.choice((0, 300)),
+        ordering=OrderingOptions(window=dice.choice((None, 8))),
+        network=NetworkOptions(latency_us=200, latency_spread_us=600, latency_shape="exponential"),
+        faults=FaultOptions(healed_at_us=HEALED_US, **faults),
+        seed=seed,
+        life={"heartbeat_ms": HEARTBEAT_MS, "failure_ms": FAILURE_MS, **life},
+        load={"broadcast_from_us": 30_000},
+    )
+
+
+def crashes(seed: int, **life: Any) -> Scenario:
+    """The coordinator crashes under load, and somebody else in the middle of the change that follows."""
+    dice = Random(f"crashes {seed}")
+    at_us = dice.randint(60_000, 200_000)
+    faults = {
+        "loss_percent": dice.choice((0, 20)),
+        "crashes": (
+            Crash(member=COORDINATOR, at_us=at_us),
+            Crash(at_us=at_us, change_packets=dice.randint(1, 12), back_after_us=FAILURE_US),
+        ),
+    }
+    return storm(seed, dice.choice((3, 4, 5)), faults, **life)
+
+
+def restarts(seed: int, **life: Any) -> Scenario:
+    """Members crash and are back, some before anybody has noticed."""
+    dice = Random(f"restarts {seed}")
+    faults = {
+        "loss_percent": dice.choice((0, 20)),
+        "crashes": tuple(
+            Crash(
+                member=dice.choice(("a", "b", "c")),
+                at_us=dice.randint(60_000, 300_000),
+                back_after_us=dice.choice((2_000, 20_000, 2 * FAILURE_US)),
+            )
+            for _ in range(3)
+        ),
+    }
+    return storm(seed, 4, faults, **life)
+
+
+def cuts(seed: int, **life: Any) -> Scenario:
+    """The group falls apart and comes together again, twice."""
+    dice = Random(f"cuts {seed}")
+    size = dice.choice((2, 3, 4, 5))
+    names = "abcde"[:size]
+    faults = {
+        "loss_percent": dice.choice((0, 0, 20)),
+        "cuts": tuple(
+            Cut(
+                kind="halves",
+                members=tuple(dice.sample(names, dice.randint(1, size - 1))),
+                from_us=dice.randint(50_000, 150_000) + part * 200_000,
+                for_us=dice.randint(FAILURE_US, 3 * FAILURE_US),
+            )
+            for part in range(2)
+        ),
+    }
+    return storm(seed, size, faults, **life)
+
+
+def duels(seed: int, **life: Any) -> Scenario:
+    """Several would propose at once: cuts that overlap, a network that loses and delays, crashes in changes."""
+    dice = Random(f"duels {seed}")
+    size = 5
+    overlapping = tuple(
+        Cut(
+            kind="halves",
+            members=tuple(dice.sample("abcde", dice.randint(1, 2))),
+            from_us=dice.randint(50_000, 350_000),
+            for_us=dice.randint(20_000, 2 * FAILURE_US),
+        )
+        for _ in range(5)
+    )
+    faults = {
+        "loss_percent": 30,
+        "reordering_percent": 30,
+        "reordering_us": 40_000,
+        "cuts": overlapping,
+        "pauses": (Pause(member=COORDINATOR, from_us=dice.randint(60_000, 200_000), for_us=90_000),),
+        "crashes": (
+            Crash(
+                at_us=dice.randint(60_000, 200_000),
+                change_packets=dice.randint(1, 12),
+                back_after_us=FAILURE_US,
+            ),
+        ),
+    }
+    return storm(seed, size, faults, **life)
+
+
+def returns(seed: int, **life: Any) -> Scenario:
+    """Members are cut off or stand still, are put out, and come back with what they could not say."""
+    dice = Random(f"returns {seed}")
+    faults = {
+        "cuts": (
+            Cut(
+                kind="isolated",
+                members=(dice.choice(("a", "b", COORDINATOR)),),
+                from_us=dice.randint(60_000, 120_000),
+                for_us=dice.randint(2 * FAILURE_US, 3 * FAILURE_US),
+            ),
+            Cut(
+                kind="one-way",
+                members=tuple(dice.sample("abc", 2)),
+                from_us=dice.randint(300_000, 350_000),
+                for_us=dice.randint(2 * FAILURE_US, 3 * FAILURE_US),
+            ),
+        ),
+    }
+    return storm(seed, dice.choice((3, 4)), faults, **life)
+
+
+def joins(seed: int, **life: Any) -> Scenario:
+    """Members come late to a group that has a state, and those that give it to them crash."""
+    dice = Random(f"joins {seed}")
+    crash = Crash(member=COORDINATOR, at_us=dice.randint(100_000, 320_000), back_after_us=FAILURE_US)
+    scenario = storm(seed, 4, {"loss_percent": 10, "crashes": (crash,)}, founders=3, state=True, **life)
+    workload = msgspec.structs.replace(
+        scenario.workload,
+        start_us=(0, 0, 0, dice.randint(100_000, 300_000)),
+        state_bytes=dice.choice((0, 100_000)),
+    )
+    return msgspec.structs.replace(scenario, workload=workload)
+
+
+def requests(seed: int, **life: Any) -> Scenario:
+    """A client loses patience with its member."""
+    scenario = restarts(seed, **life)
+    workload = msgspec.structs.replace(scenario.workload, client_requests=20, client_patience_us=4_000)
+    return msgspec.structs.replace(scenario, workload=workload)
+
+
+def deafness(seed: int, **life: Any) -> Scenario:
+    """The coordinator hears nobody, and everybody hears it: it goes on to order while it is voted out."""
+    dice = Random(f"deafness {seed}")
+    from_us = dice.randint(60_000, 100_000)
+    faults = {
+        "cuts": tuple(
+            Cut(kind="one-way", members=(name, "a"), from_us=from_us, for_us=3 * FAILURE_US) for name in "bc"
+        ),
+        "reordering_percent": 30,
+        "reordering_us": 60_000,
+    }
+    scenario = storm(seed, 3, faults, **life)
+    return msgspec.structs.replace(
+        scenario,
+        workload=msgspec.structs.replace(
+            scenario.workload, messages=(400, 0, 0), rate_per_second=(1_000, 1, 1), burst=1
+        ),
+        ordering=OrderingOptions(window=1_000),
+        network=NetworkOptions(latency_us=3_000),
+    )
+
+
+def renewals(seed: int, **life: Any) -> Scenario:
+    """The order is changed again and again, while frames take their time."""
+    dice = Random(f"renewals {seed}")
+    faults = {
+        "duplication_percent": 30,
+        "reordering_percent": 50,
+        "reordering_us": 50_000,
+        "order_changes": tuple(
+            OrderChange(
+                member=dice.choice("abc"),
+                at_us=100_000 + 30_000 * number,
+                prioritised=bool(number % 2),
+                starvation="none",
+            )
+            for number in range(6)
+        ),
+    }
+    return storm(seed, 3, faults, **life)
+
+
+def half_told(seed: int, **life: Any) -> Scenario:
+    """A view is decided, one member hears of it and is cut off, and the one that decided crashes.
+
+    Three of five are left, which is a quorum: they must bring about the very view that they never heard of.
+    """
+    dice = Random(f"half told {seed}")
+    faults = {
+        "order_changes": (OrderChange(member="a", at_us=103_000, prioritised=False, starvation="none"),),
+        "crashes": (Crash(member="a", at_us=99_000, change_packets=dice.randint(9, 22)),),
+        "cuts": (
+            Cut(
+                kind="isolated",
+                members=("b",),
+                from_us=dice.randint(112_000, 122_000),
+                for_us=4 * FAILURE_US,
+            ),
+        ),
+    }
+    scenario = storm(seed, 5, faults, **life)
+    return msgspec.structs.replace(scenario, network=NetworkOptions(latency_us=3_000))
+
+
+def delays(seed: int, **life: Any) -> Scenario:
+    """What was said in one round is heard in another one: frames take longer than a failure timeout."""
+    dice = Random(f"delays {seed}")
+    faults = {
+        "reordering_percent": 40,
+        "reordering_us": 150_000,
+        "duplication_percent": 30,
+        "cuts": tuple(
+            Cut(
+                kind="halves",
+                members=tuple(dice.sample("abcde", 2)),
+                from_us=dice.randint(60_000, 400_000),
+                for_us=dice.randint(FAILURE_US, 2 * FAILURE_US),
+            )
+            for _ in range(3)
+        ),
+    }
+    return storm(seed, 5, faults, **life)

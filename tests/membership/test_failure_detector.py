@@ -1,0 +1,59 @@
+"""The failure detector: silence is judged by what is usual, within limits."""
+
+from membership.builders import MILLISECOND, options
+from priocast.membership.failure_detector import FailureDetector
+
+
+def detector() -> FailureDetector:
+    return FailureDetector(options(heartbeat_ms=20, failure_ms=100))
+
+
+def test_whoever_was_never_heard_is_not_trusted() -> None:
+    found = detector()
+    assert not found.trusts("b", 0) and found.suspicion("b", 0) == float("inf")
+
+
+def test_silence_of_the_allowed_time_is_a_suspicion_of_one() -> None:
+    found = detector()
+    found.heard("b", 0)
+    assert found.suspicion("b", 50 * MILLISECOND) == 0.5
+    assert found.trusts("b", 100 * MILLISECOND - 1) and not found.trusts("b", 100 * MILLISECOND)
+    found.heard("b", 100 * MILLISECOND)
+    assert found.trusts("b", 150 * MILLISECOND), "a sign of life ends it"
+
+
+def test_a_network_that_keeps_its_rhythm_is_given_the_configured_time() -> None:
+    found = detector()
+    for beat in range(50):
+        found.heard("b", beat * 20 * MILLISECOND)
+    assert found.allowed_ns("b") == 100 * MILLISECOND
+
+
+def test_where_silence_is_common_more_is_allowed_but_not_without_limit() -> None:
+    found = detector()
+    now = 0
+    for beat in range(50):
+        now += (20 if beat % 3 else 120) * MILLISECOND
+        found.heard("b", now)
+    assert 100 * MILLISECOND < found.allowed_ns("b") <= 300 * MILLISECOND
+    for _ in range(20):
+        now += 1_000 * MILLISECOND
+        found.heard("b", now)
+    assert found.allowed_ns("b") == 300 * MILLISECOND
+
+
+def test_frames_that_follow_each_other_closely_teach_nothing() -> None:
+    found = detector()
+    for microsecond in range(0, 5_000, 10):
+        found.heard("b", microsecond * 1_000)
+    assert found.allowed_ns("b") == 100 * MILLISECOND
+
+
+def test_a_new_life_begins_with_a_clean_record() -> None:
+    found = detector()
+    for beat in range(20):
+        found.heard("b", beat * 250 * MILLISECOND)
+    found.forget("b")
+    assert not found.trusts("b", 5_000 * MILLISECOND)
+    found.heard("b", 5_000 * MILLISECOND)
+    assert found.allowed_ns("b") == 100 * MILLISECOND

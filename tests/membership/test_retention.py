@@ -1,0 +1,96 @@
+"""Retention: a packet is kept until everybody is known to hold it, and no longer."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from priocast.membership.retention import Retention
+
+PLENTY = 1 << 20
+
+
+def test_packets_are_numbered_per_sender() -> None:
+    retention = Retention(3, my_rank=0)
+    assert [retention.add(1, b"x"), retention.add(1, b"yy"), retention.add(2, b"z")] == [1, 2, 1]
+    assert retention.held == [0, 2, 1]
+    assert (retention.bytes, retention.received, retention.received_bytes) == (4, 3, 4)
+    assert retention.bodies(1, 1, 2, PLENTY) == [b"x", b"yy"]
+
+
+def test_what_all_hold_is_forgotten() -> None:
+    retention = Retention(3, my_rank=0)
+    retention.add(1, b"x")
+    retention.add(1, b"y")
+    assert retention.report(1, [0, 2, 0])
+    assert retention.bytes == 2 and not retention.is_stable((1, 1)), "the third has not said so"
+    assert retention.report(2, [0, 1, 0])
+    assert retention.is_stable((1, 1)) and not retention.is_stable((1, 2))
+    assert retention.bytes == 1 and retention.bodies(1, 1, 2, PLENTY) == []
+    assert retention.bodies(1, 2, 2, PLENTY) == [b"y"]
+
+
+def test_what_others_had_before_us_is_forgotten_as_soon_as_it_comes() -> None:
+    retention = Retention(2, my_rank=0)
+    retention.report(1, [0, 3])
+    for _ in range(3):
+        retention.add(1, b"x")
+    assert retention.bytes == 0 and retention.held == [0, 3]
+
+
+def test_nothing_is_kept_for_nobody() -> None:
+    retention = Retention(1, my_rank=0)
+    retention.add(0, b"x")
+    assert retention.bytes == 0 and retention.is_stable((0, 1))
+
+
+def test_reports_only_ever_add() -> None:
+    retention = Retention(2, my_rank=0)
+    retention.add(0, b"x")
+    assert retention.report(1, [1, 0])
+    assert not retention.report(1, [0, 0]), "an old report says nothing new"
+    assert retention.is_held_by(1, (0, 1))
+    assert not retention.report(0, [9, 9]), "nobody else speaks for us"
+    assert not retention.report(1, [9]), "a report of another size is of another view"
+    assert retention.held == [1, 0]
+
+
+def test_what_others_know_is_taken_over_without_forgetting() -> None:
+    retention = Retention(3, my_rank=0)
+    retention.add(1, b"x")
+    retention.merge([[9, 9, 9], [0, 1, 0], [0, 1, 0]])
+    assert retention.held == [0, 1, 0], "what we hold we know best"
+    assert retention.is_stable((1, 1)) and retention.bytes == 1
+
+
+def test_a_supply_is_cut_by_bytes() -> None:
+    retention = Retention(2, my_rank=0)
+    for _ in range(5):
+        retention.add(1, bytes(10))
+    assert len(retention.bodies(1, 1, 5, 25)) == 3
+    assert len(retention.bodies(1, 1, 2, PLENTY)) == 2
+    assert retention.bodies(1, 6, 9, PLENTY) == []
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("add"), st.integers(0, 2)),
+            st.tuples(st.integers(1, 2), st.tuples(*[st.integers(0, 8)] * 3)),
+        )
+    )
+)
+def test_whatever_somebody_lacks_is_kept(
+    history: list[tuple[str, int] | tuple[int, tuple[int, int, int]]],
+) -> None:
+    retention = Retention(3, my_rank=0)
+    said = {1: [0, 0, 0], 2: [0, 0, 0]}
+    for event in history:
+        if event[0] == "add":
+            retention.add(event[1], b"%d/%d" % (event[1], retention.held[event[1]] + 1))  # type: ignore[index]
+        else:
+            rank, held = event
+            retention.report(rank, held)  # type: ignore[arg-type]
+            said[rank] = list(map(max, said[rank], held))  # type: ignore[arg-type, index]
+    for sender in range(3):
+        stable = min(said[1][sender], said[2][sender], retention.held[sender])
+        expected = [b"%d/%d" % (sender, number) for number in range(stable + 1, retention.held[sender] + 1)]
+        assert retention.bodies(sender, stable + 1, 99, PLENTY) == expected

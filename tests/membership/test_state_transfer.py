@@ -1,0 +1,146 @@
+"""State transfer: piece by piece, from one donor or the next, whole or not at all."""
+
+import msgspec
+import pytest
+
+from membership.builders import A, B, C, MILLISECOND
+from priocast.core.errors import PeerFault
+from priocast.core.identity import ProcessId
+from priocast.core.view import ViewId
+from priocast.membership.packets import STATE_CHUNK_BYTES, FetchState, StateChunk
+from priocast.membership.state_transfer import STATE_BYTES_MAX, Donor, Restoration, Snapshot, digest_of
+
+VIEW = ViewId(2, A)
+FAILURE_NS = 100 * MILLISECOND
+STATE = bytes(range(256)) * 400
+assert len(STATE) > 4 * STATE_CHUNK_BYTES
+
+
+def restoration(*donors: ProcessId, position: int = 10) -> Restoration:
+    return Restoration(VIEW, list(donors or (A, B)), position, FAILURE_NS, 0)
+
+
+def donor_with(state: bytes, position: int = 10) -> Donor:
+    donor = Donor(4 * FAILURE_NS)
+    donor.on_fetch(C, FetchState(VIEW, position, b"", 0, 1), 0)
+    donor.offer(position, state)
+    return donor
+
+
+def transfer(wanting: Restoration, donors: dict[ProcessId, Donor], now: int = 0) -> Snapshot:
+    """Let it ask until it has the state."""
+    for _ in range(1_000):
+        now += MILLISECOND
+        for chunk in donors[wanting.donor].on_fetch(C, wanting.request(now), now):
+            snapshot = wanting.on_chunk(wanting.donor, chunk, now)
+            if snapshot is not None:
+                return snapshot
+        wanting.wants_more(now)
+    raise AssertionError("it never came")
+
+
+@pytest.mark.parametrize("size", [0, 1, STATE_CHUNK_BYTES, STATE_CHUNK_BYTES + 1, len(STATE)])
+def test_a_state_of_any_size_arrives_whole(size: int) -> None:
+    snapshot = transfer(restoration(), {A: donor_with(STATE[:size])})
+    assert snapshot == Snapshot(10, digest_of(STATE[:size]), STATE[:size])
+
+
+def test_a_donor_that_is_not_that_far_has_its_application_asked() -> None:
+    donor = Donor(4 * FAILURE_NS)
+    fetch = FetchState(VIEW, 10, b"", 0, 1)
+    assert donor.on_fetch(C, fetch, 0) == [] and donor.wanted == 10
+    answers = donor.offer(12, STATE)
+    assert [process for process, _ in answers] == [C], "who waited is answered at once"
+    assert donor.wanted is None
+    assert donor.on_fetch(C, fetch, 0)[0].position == 12, "a later state is as good"
+    assert donor.on_fetch(C, msgspec.structs.replace(fetch, position=13), 0) == [] and donor.wanted == 13
+
+
+def test_a_snapshot_that_nobody_asks_for_is_forgotten() -> None:
+    donor = donor_with(STATE)
+    donor.tick(4 * FAILURE_NS)
+    assert donor.on_fetch(C, FetchState(VIEW, 10, b"", 0, 1), 4 * FAILURE_NS)
+    donor.tick(8 * FAILURE_NS + 1)
+    assert donor.on_fetch(C, FetchState(VIEW, 10, b"", 0, 1), 9 * FAILURE_NS) == []
+
+
+def test_it_asks_for_more_at_once_while_pieces_come_quickly() -> None:
+    wanting, donor = restoration(), donor_with(STATE)
+    asked = []
+    for now in range(0, 5 * MILLISECOND, MILLISECOND):
+        fetch = wanting.request(now)
+        asked.append(fetch.pieces)
+        for chunk in donor.on_fetch(C, fetch, now):
+            wanting.on_chunk(A, chunk, now)
+        wanting.wants_more(now)
+    assert asked[:3] == [1, 2, 4]
+
+
+def test_it_asks_again_only_when_nothing_comes_and_then_another_donor() -> None:
+    wanting = restoration()
+    wanting.request(0)
+    assert not wanting.tick(FAILURE_NS // 2 - 1) and wanting.tick(FAILURE_NS // 2)
+    wanting.request(FAILURE_NS // 2)
+    assert wanting.donor == A
+    assert wanting.tick(4 * FAILURE_NS) and wanting.donor == B
+
+
+def test_pieces_are_taken_in_order_from_the_donor_that_was_asked() -> None:
+    wanting, donor = restoration(), donor_with(STATE)
+    pieces = donor.on_fetch(C, FetchState(VIEW, 10, b"", 0, 4), 0)
+    assert wanting.on_chunk(B, pieces[0], 0) is None and wanting.progress == 0, "that is not the donor"
+    assert wanting.on_chunk(A, pieces[1], 0) is None and wanting.progress == 0, "that is not the first piece"
+    wanting.on_chunk(A, pieces[0], 0)
+    wanting.on_chunk(A, pieces[0], 0)
+    assert wanting.progress == STATE_CHUNK_BYTES / len(STATE), "a piece that comes twice counts once"
+
+
+def test_a_state_from_before_the_joining_is_not_taken() -> None:
+    wanting = restoration(position=10)
+    chunk = StateChunk(9, digest_of(b"old"), 3, 0, b"old")
+    assert wanting.on_chunk(A, chunk, 0) is None
+
+
+def test_a_transfer_that_is_cut_off_goes_on_at_another_donor_with_the_same_state() -> None:
+    wanting = restoration()
+    for chunk in donor_with(STATE).on_fetch(C, wanting.request(0), 0):
+        wanting.on_chunk(A, chunk, 0)
+    begun = wanting.progress
+    assert 0 < begun < 1
+    wanting.tick(4 * FAILURE_NS)
+    assert wanting.donor == B and wanting.progress == begun
+    assert wanting.request(0).offset == STATE_CHUNK_BYTES, "what is here is not asked for again"
+    assert transfer(wanting, {B: donor_with(STATE)}).data == STATE
+
+
+def test_another_state_is_begun_anew() -> None:
+    wanting = restoration()
+    for chunk in donor_with(STATE).on_fetch(C, wanting.request(0), 0):
+        wanting.on_chunk(A, chunk, 0)
+    wanting.replace_donors([B], 0)
+    later = STATE[::-1]
+    assert transfer(wanting, {B: donor_with(later, 15)}) == Snapshot(15, digest_of(later), later)
+
+
+def test_a_damaged_state_is_refused_and_another_donor_asked() -> None:
+    wanting, donor = restoration(), donor_with(STATE[:100])
+    (piece,) = donor.on_fetch(C, wanting.request(0), 0)
+    damaged = msgspec.structs.replace(piece, data=piece.data[:-1] + b"!")
+    with pytest.raises(PeerFault, match="damaged: another member is asked"):
+        wanting.on_chunk(A, damaged, 0)
+    assert wanting.donor == B and wanting.progress == 0
+    assert transfer(wanting, {B: donor}).data == STATE[:100]
+
+
+def test_a_state_beyond_the_limit_is_refused() -> None:
+    chunk = StateChunk(10, digest_of(b""), STATE_BYTES_MAX + 1, 0, b"")
+    with pytest.raises(PeerFault, match="over the limit"):
+        restoration().on_chunk(A, chunk, 0)
+
+
+def test_when_the_view_changes_the_donor_is_kept_if_it_is_still_there() -> None:
+    wanting = restoration(A, B)
+    wanting.replace_donors([C, A], 0)
+    assert wanting.donor == A
+    wanting.replace_donors([B, C], 0)
+    assert wanting.donor == B

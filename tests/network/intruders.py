@@ -1,0 +1,242 @@
+"""Scenes for intruders: two honest processes that exchange frames, and somebody who should not."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Generic, TypeVar, cast
+
+from priocast.core.identity import ProcessId
+from priocast.links.fifo_link import Frame
+from priocast.network.address import Address
+from priocast.network.codec import FrameReader, FrameWriter, Kind
+from priocast.network.interface import Network, Port
+from priocast.network.refusals import Refusals
+from priocast.network.tcp import TcpNetwork
+from priocast.network.tcp_connection import Introduction, encode_introduction
+from priocast.network.udp import UdpNetwork
+from priocast.network.udp_handshake import Acquaintances, SocketAddress
+from priocast.network.udp_security import DatagramKind, read_header
+from support.networks import Recorder, Site, free_address, started, wait_until
+
+AnyNetwork = TypeVar("AnyNetwork", bound=Network)
+HERE = "127.0.0.1"
+
+
+class Scene(Generic[AnyNetwork]):
+    """Processes a and b, in the group `test`; intruders try b, and b must stand."""
+
+    def __init__(self, a: AnyNetwork, b: AnyNetwork) -> None:
+        self.a, self.b = a, b
+        self.recorders = Recorder(), Recorder()
+        self.ports: list[Port] = []
+        self._count = 0
+
+    async def begin(self) -> None:
+        for network, name, recorder in zip((self.a, self.b), "ab", self.recorders, strict=True):
+            self.ports.append(network.open("test", ProcessId(name), recorder))
+        await self.go_on()
+
+    async def go_on(self) -> None:
+        """The honest processes exchange frames, as if nothing had happened."""
+        self._count += 1
+        word = b"honest %d" % self._count
+        for recorder, peer in zip(self.recorders, "ba", strict=True):
+            await recorder.wait_reaches(peer)
+        for port, recorder, peer in zip(self.ports, reversed(self.recorders), "ba", strict=True):
+            while word not in recorder.bodies():
+                port.send(peer, [Frame(0, 0, 0, 0, word)])
+                port.flush()
+                with suppress(TimeoutError):
+                    await recorder.wait_body(word, 0.2)
+
+    async def refuses(self, *reasons: str) -> None:
+        """Wait until something was turned away for each of these reasons."""
+        await wait_until(lambda: all(self.b.refusals[reason] for reason in reasons))
+
+    async def stands(self, reason: str, count: int | None = None) -> None:
+        """Intruders were turned away for this reason alone (so often, if it is known), and all is well."""
+        await self.refuses(reason)
+        await self.stands_against({reason: self.b.refusals[reason] if count is None else count})
+
+    async def stands_against(self, refusals: dict[str, int]) -> None:
+        """Intruders were turned away for exactly these reasons, so often each, and all is well."""
+        await wait_until(lambda: self.b.refusals.total() >= sum(refusals.values()))
+        await self.go_on()
+        assert dict(self.b.refusals) == refusals
+        for recorder in self.recorders:
+            assert all(body.startswith(b"honest ") for body in recorder.bodies())
+            assert {peer.name for peer, _ in recorder.received} <= {"a", "b"}
+            assert not recorder.errors
+        assert not self.a.refusals
+
+
+@asynccontextmanager
+async def scene(site: Site) -> AsyncIterator[Scene[TcpNetwork]]:
+    """A scene over connections."""
+    networks = cast("TcpNetwork", site.network("a", "b")), cast("TcpNetwork", site.network("b", "a"))
+    async with started(*networks):
+        played = Scene(*networks)
+        await played.begin()
+        yield played
+
+
+# Over datagrams
+
+
+class DatagramScene(Scene[UdpNetwork]):
+    """What a said to b is recorded, and can be thrown at b again by somebody else's socket."""
+
+    def __init__(self, site: Site, a: UdpNetwork, b: UdpNetwork) -> None:
+        super().__init__(a, b)
+        self.site = site
+        self.said: list[bytes] = []
+        self._transmit = a.transmit
+        a.transmit = self._record  # type: ignore[method-assign]
+
+    def _record(self, datagram: bytes, to: SocketAddress) -> None:
+        self.said.append(datagram)
+        self._transmit(datagram, to)
+
+    def recorded(self, kind: DatagramKind) -> list[bytes]:
+        """The datagrams of one kind that belong to the group, as a sent them."""
+        group = self.b.ports.all()[0].group_hash.to_bytes(8)
+        return [each for each in self.said if each[3] == kind and each[4:12] == group]
+
+    def throw(self, *datagrams: bytes) -> None:
+        """Send datagrams to b from nowhere."""
+        with socket.socket(type=socket.SOCK_DGRAM) as thrower:
+            for datagram in datagrams:
+                thrower.sendto(datagram, self.site.address("b"))
+
+    @property
+    def known(self) -> Acquaintances:
+        """Whom b knows in the group."""
+        return self.b.groups[self.b.ports.all()[0].group_hash]
+
+
+@asynccontextmanager
+async def datagram_scene(site: Site) -> AsyncIterator[DatagramScene]:
+    """A scene over UDP."""
+    a, b = site.datagrams("a", "b"), site.datagrams("b", "a")
+    played = DatagramScene(site, a, b)
+    async with started(a, b):
+        await played.begin()
+        yield played
+
+
+class Insider:
+    """Somebody who has the group's key and uses it badly: introduces itself, then says what it likes."""
+
+    def __init__(self, site: Site, name: str, key: bytes | None = None, incarnation: int = 1) -> None:
+        self.known = Acquaintances("test", key or site.keys["test"], name, incarnation, Refusals(name))
+        self.known.due(0.0)
+        self._target = site.address("b")
+        self._socket = socket.socket(type=socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._socket.bind((HERE, 0))
+
+    def __enter__(self) -> "Insider":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    async def introduce(self) -> None:
+        """Greet b until both believe each other."""
+        loop = asyncio.get_running_loop()
+        self._socket.sendto(self.known.greeting(), self._target)
+        while not ("b" in self.known.peers and self.known.peers["b"].confirmed):
+            answer = await asyncio.wait_for(loop.sock_recv(self._socket, 65_536), 5)
+            sealed = read_header(memoryview(answer))
+            if sealed.kind is DatagramKind.GREETING:
+                reply = self.known.on_greeting(sealed, self._target, 0.0).answer
+                if reply is not None:
+                    self._socket.sendto(reply, self._target)
+
+    def say(self, kind: DatagramKind, *contents: bytes) -> None:
+        """Seal and send whatever it is."""
+        for content in contents:
+            self._socket.sendto(self.known.sealer.seal(kind, content), self._target)
+
+
+# Over connections
+
+
+def hello(name: str, address: Address | None = None) -> bytes:
+    """An introduction."""
+    host, port = address or Address("", 0)
+    return FrameWriter("", ProcessId(name, 0)).frame(
+        Kind.HELLO, encode_introduction(Introduction(name, host, port, b"intruder"))
+    )
+
+
+def data(group: str, sender: str, body: bytes = b"evil") -> bytes:
+    """A frame for a group."""
+    return b"".join(FrameWriter(group, ProcessId(sender, 1)).data([Frame(0, 0, 0, 0, body)]))
+
+
+async def call(address: Address, *words: bytes, context: ssl.SSLContext | None = None) -> bytes:
+    """Connect as a stranger, say something, and return the answer."""
+    answer = b""
+    with suppress(OSError):
+        reader, writer = await asyncio.open_connection(*address, ssl=context)
+        with suppress(OSError):
+            for word in words:
+                writer.write(word)
+                await writer.drain()
+            answer = await asyncio.wait_for(reader.read(-1), 5)
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+    return answer
+
+
+class Impostor:
+    """Somebody who listens as well, so that he is dialled back and let in; then says what he likes."""
+
+    def __init__(self, name: str, writer: asyncio.StreamWriter) -> None:
+        self.name = name
+        self._writer = writer
+
+    async def say(self, *words: bytes) -> None:
+        """Send bytes over the connection that he dialled."""
+        for word in words:
+            self._writer.write(word)
+        with suppress(OSError):
+            await self._writer.drain()
+
+
+@asynccontextmanager
+async def impostor(
+    name: str, target: Address, contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
+) -> AsyncIterator[Impostor]:
+    """Let somebody in who introduces himself by this name."""
+    accepting, dialling = contexts or (None, None)
+    address, answered = free_address(), []
+    welcome = hello(name, address)[64:]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answered.append(writer)
+        frames = FrameReader()
+        with suppress(OSError):
+            word = await reader.read(2000)
+            frames.free()[: len(word)] = word
+            if frames.read(len(word)):
+                writer.write(FrameWriter("", ProcessId(name, 0)).frame(Kind.WELCOME, welcome))
+                await reader.read(-1)
+
+    server = await asyncio.start_server(serve, *address, ssl=accepting)
+    reader, writer = await asyncio.open_connection(*target, ssl=dialling)
+    try:
+        writer.write(hello(name, address))
+        assert await asyncio.wait_for(reader.read(2000), 5)
+        await wait_until(lambda: answered)
+        yield Impostor(name, writer)
+    finally:
+        server.close()
+        for each in (writer, *answered):
+            each.transport.abort()
+            with suppress(OSError):
+                await each.wait_closed()

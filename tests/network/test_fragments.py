@@ -1,0 +1,117 @@
+"""Bodies in pieces: whole whatever the order, gaps filled by the next try, and bounded whoever sends."""
+
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from priocast.links.fifo_link import Frame
+from priocast.network.fragments import PARTIAL_BYTES_MAX, PARTIAL_BYTES_OF_ONE_MAX, Reassembly
+from priocast.network.refusals import Refusals
+from priocast.network.udp_content import CELL_BYTES, Piece, Row
+
+
+def pieces_of(body: bytes, cells: int, sequence: int = 1, mark: int = 0) -> list[Piece]:
+    """A body in pieces of so many cells."""
+    row, step = Row(1, 2, sequence, 3, 4), cells * CELL_BYTES
+    return [
+        Piece(row, mark, len(body), offset, body[offset : offset + step])
+        for offset in range(0, len(body), step)
+    ]
+
+
+def beginning(total: int, sequence: int = 1) -> Piece:
+    """The first piece of a body that never becomes whole."""
+    return Piece(Row(1, 2, sequence, 3, 4), 0, total, 0, bytes(CELL_BYTES))
+
+
+def bytes_of(length: int) -> bytes:
+    return bytes(number * number % 251 for number in range(length))
+
+
+@given(
+    length=st.integers(2 * CELL_BYTES, 20 * CELL_BYTES),
+    cells=st.integers(1, 4),
+    lost=st.sets(st.integers(0, 20)),
+    dice=st.randoms(use_true_random=False),
+)
+def test_what_the_first_try_left_out_the_second_fills_in(
+    length: int, cells: int, lost: set[int], dice: Random
+) -> None:
+    body, reassembly = bytes_of(length), Reassembly(Refusals("a"))
+    first = [piece for number, piece in enumerate(pieces_of(body, 1)) if number not in lost]
+    second = pieces_of(body, cells)
+    dice.shuffle(first)
+    dice.shuffle(second)
+    whole = [reassembly.add(b"s", 1, piece, 0.0) for piece in [*first, *second]]
+    frames = [frame for frame in whole if frame is not None]
+    assert frames
+    assert all(frame == Frame(2, 1, 3, 4, body) for frame in frames)
+
+
+def test_bodies_of_several_senders_lives_and_links_do_not_mix() -> None:
+    reassembly = Reassembly(Refusals("a"))
+    keys = [(b"s", 1, 1), (b"s", 2, 1), (b"t", 1, 1), (b"s", 1, 2)]
+    bodies = {key: bytes([number]) * 300 for number, key in enumerate(keys)}
+    frames = {}
+    for part in range(3):
+        for sender, incarnation, sequence in keys:
+            body = bodies[sender, incarnation, sequence]
+            piece = pieces_of(body, 1, sequence)[part]
+            frames[sender, incarnation, sequence] = reassembly.add(sender, incarnation, piece, 0.0)
+    assert {key: frame.body for key, frame in frames.items() if frame} == bodies
+    assert len(reassembly) == 0
+
+
+def test_bodies_without_a_sequence_are_told_apart_by_their_mark() -> None:
+    reassembly = Reassembly(Refusals("a"))
+    one, other = pieces_of(b"1" * 200, 1, 0, mark=1), pieces_of(b"2" * 200, 1, 0, mark=2)
+    assert reassembly.add(b"s", 1, one[0], 0.0) is None
+    assert reassembly.add(b"s", 1, other[1], 0.0) is None
+    whole = reassembly.add(b"s", 1, one[1], 0.0)
+    assert whole is not None
+    assert whole.body == b"1" * 200
+
+
+def test_what_waits_too_long_is_given_up() -> None:
+    gate = Refusals("a")
+    reassembly = Reassembly(gate)
+    first, second, third = pieces_of(bytes(300), 1)
+    reassembly.add(b"s", 1, first, 0.0)
+    reassembly.add(b"s", 1, second, 9.0)
+    reassembly.expire(18.0)
+    assert len(reassembly) == 1, "the second piece gave it more time"
+    reassembly.expire(19.5)
+    assert len(reassembly) == 0
+    assert gate.counts == {"fragments given up": 1}
+    assert reassembly.add(b"s", 1, third, 20.0) is None
+
+
+def test_one_sender_cannot_push_out_another() -> None:
+    gate = Refusals("a")
+    reassembly = Reassembly(gate)
+    mine = pieces_of(bytes_of(300), 1)
+    reassembly.add(b"honest", 1, mine[0], 0.0)
+    for sequence in range(1, 50):
+        reassembly.add(b"flood", 1, beginning(1_000_000, sequence), 1.0)
+    assert len(reassembly) <= 1 + PARTIAL_BYTES_OF_ONE_MAX // 1_000_000
+    assert gate.counts["fragments given up"] >= 40
+    reassembly.add(b"honest", 1, mine[1], 2.0)
+    whole = reassembly.add(b"honest", 1, mine[2], 2.0)
+    assert whole is not None
+    assert whole.body == bytes_of(300)
+
+
+def test_many_senders_together_stay_within_the_limit() -> None:
+    gate = Refusals("a")
+    reassembly = Reassembly(gate)
+    for sender in range(100):
+        reassembly.add(b"%d" % sender, 1, beginning(1_000_000), float(sender))
+    assert len(reassembly) <= PARTIAL_BYTES_MAX // 1_000_000
+
+
+def test_small_bodies_are_counted_too() -> None:
+    reassembly = Reassembly(Refusals("a"))
+    for sequence in range(1, 20_000):
+        reassembly.add(b"s", 1, beginning(129, sequence), 0.0)
+    assert len(reassembly) <= PARTIAL_BYTES_OF_ONE_MAX // 1024

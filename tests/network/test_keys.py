@@ -1,0 +1,137 @@
+"""Keys and certificates: made once, private, and refused with a reason where they do not fit."""
+
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from priocast.core.errors import InvalidInput, InvalidOption, TurnedAway, UnusableKey
+from priocast.network.keys import (
+    Authority,
+    make_authority,
+    make_group_key,
+    make_member_certificate,
+    read_group_key,
+)
+from priocast.network.security import TlsSecurity, peer_groups
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return make_authority(tmp_path)
+
+
+def test_a_certificate_names_the_groups_of_its_member(authority: Authority, tmp_path: Path) -> None:
+    made = make_member_certificate(tmp_path, authority, "alice", ["tickets", "telemetry"])
+    assert made.groups_of("alice") == {"tickets", "telemetry"}
+    accepting, dialling = made.contexts()
+    assert accepting.minimum_version == dialling.minimum_version == 0x304, "TLS 1.3"
+
+
+def test_private_files_are_private_and_never_overwritten(authority: Authority, tmp_path: Path) -> None:
+    made = make_member_certificate(tmp_path, authority, "alice", ["tickets"])
+    make_group_key(tmp_path / "tickets.key")
+    for path in (authority.key, made.key, tmp_path / "tickets.key"):
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(UnusableKey, match="there already"):
+        make_authority(tmp_path)
+    with pytest.raises(UnusableKey, match="there already"):
+        make_member_certificate(tmp_path, authority, "alice", ["tickets"])
+    with pytest.raises(UnusableKey, match="there already"):
+        make_group_key(tmp_path / "tickets.key")
+    with pytest.raises(UnusableKey, match="cannot write"):
+        make_group_key(tmp_path / "missing" / "tickets.key")
+
+
+def test_a_group_key_is_read_as_it_was_made(tmp_path: Path) -> None:
+    key = make_group_key(tmp_path / "tickets.key")
+    assert len(key) == 32
+    assert read_group_key(tmp_path / "tickets.key") == key
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"), [("zz", "hexadecimal digits alone"), ("00ff", "holds 2 bytes"), ("ü", "hexa")]
+)
+def test_anything_else_is_not_a_group_key(content: str, complaint: str, tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(content)
+    with pytest.raises(UnusableKey, match=complaint):
+        read_group_key(tmp_path / "key")
+
+
+def test_a_missing_group_key_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnusableKey, match=r"cannot read .*nowhere: No such file"):
+        read_group_key(tmp_path / "nowhere")
+
+
+def test_names_are_checked(authority: Authority, tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match="names no group"):
+        make_member_certificate(tmp_path, authority, "alice", [])
+    with pytest.raises(InvalidInput, match="cannot be the name of a group"):
+        make_member_certificate(tmp_path, authority, "alice", ["a/b"])
+    with pytest.raises(InvalidInput, match="cannot be the name of a member"):
+        make_member_certificate(tmp_path, authority, "alice:x", ["tickets"])
+
+
+def test_an_authority_must_be_whole(authority: Authority, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    stranger = make_authority(other)
+    with pytest.raises(UnusableKey, match="is not the key of"):
+        make_member_certificate(
+            tmp_path, Authority(authority.certificate, stranger.key), "alice", ["tickets"]
+        )
+    with pytest.raises(UnusableKey, match=r"cannot read .*nowhere"):
+        make_member_certificate(
+            tmp_path, Authority(tmp_path / "nowhere", authority.key), "alice", ["tickets"]
+        )
+    with pytest.raises(UnusableKey, match="not a PEM file"):
+        make_member_certificate(tmp_path, Authority(authority.key, authority.key), "alice", ["tickets"])
+
+
+def test_files_that_do_not_fit_are_named(authority: Authority, tmp_path: Path) -> None:
+    alice = make_member_certificate(tmp_path, authority, "alice", ["tickets"])
+    bob = make_member_certificate(tmp_path, authority, "bob", ["tickets"])
+    nonsense, nowhere = tmp_path / "nonsense", tmp_path / "nowhere"
+    nonsense.write_text("not a key")
+    for security, complaint in (
+        (TlsSecurity(alice.certificate, bob.key, alice.authority), r"bob.key is not the key of .*alice.crt"),
+        (TlsSecurity(nonsense, alice.key, alice.authority), "not a PEM file"),
+        (TlsSecurity(alice.certificate, alice.key, nonsense), "no certificate of an authority"),
+        (TlsSecurity(nowhere, alice.key, alice.authority), "cannot read .*nowhere: No such file"),
+        (TlsSecurity(alice.certificate, nowhere, alice.authority), "cannot read .*nowhere: No such file"),
+        (TlsSecurity(alice.certificate, alice.key, nowhere), "cannot read .*nowhere: No such file"),
+    ):
+        with pytest.raises(UnusableKey, match=complaint):
+            security.contexts()
+
+
+def test_a_certificate_of_ones_own_must_be_ones_own_and_in_date(authority: Authority, tmp_path: Path) -> None:
+    alice = make_member_certificate(tmp_path, authority, "alice", ["tickets"])
+    with pytest.raises(UnusableKey, match="is not a certificate of bob"):
+        alice.groups_of("bob")
+    with pytest.raises(UnusableKey, match="is not a certificate of alice"):
+        TlsSecurity(authority.certificate, authority.key, authority.certificate).groups_of("alice")
+    old = make_member_certificate(
+        tmp_path, authority, "old", ["tickets"], days=1, valid_from=datetime.now(UTC) - timedelta(days=2)
+    )
+    with pytest.raises(UnusableKey, match="out of date"):
+        old.groups_of("old")
+
+
+def test_a_peer_is_in_the_groups_that_its_certificate_names() -> None:
+    certificate = {
+        "subjectAltName": (
+            ("URI", "priocast:tickets/alice"),
+            ("URI", "priocast:telemetry/alice"),
+            ("URI", "priocast:secret/bob"),
+            ("URI", "https://tickets/alice"),
+            ("DNS", "priocast:dns/alice"),
+        )
+    }
+    assert peer_groups(certificate, "alice") == {"tickets", "telemetry"}
+    for member in ("carol", "", "alice/x"):
+        with pytest.raises(TurnedAway, match="certificate of another member"):
+            peer_groups(certificate, member)
+    with pytest.raises(TurnedAway, match="certificate of nobody"):
+        peer_groups({}, "alice")

@@ -1,0 +1,65 @@
+"""What only the memory network has: a hub where ways can be cut."""
+
+from pathlib import Path
+
+import pytest
+
+from priocast.core.errors import InvalidOption
+from priocast.core.identity import ProcessId
+from priocast.links.fifo_link import Frame
+from priocast.network.memory import MemoryHub, MemoryNetwork
+from support.networks import Recorder, Site, open_all, run, wait_until
+
+
+def test_a_way_that_is_cut_carries_nothing_until_it_is_healed(tmp_path: Path) -> None:
+    async def test() -> None:
+        site = Site("memory", tmp_path)
+        async with site.running("ab") as networks:
+            recorders = [Recorder(), Recorder()]
+            ports = [
+                network.open("test", ProcessId(name), recorder)
+                for network, name, recorder in zip(networks, "ab", recorders, strict=True)
+            ]
+            site.hub.cut("a", "b")
+            ports[0].send("b", [Frame(0, 0, 0, 0, b"lost")])
+            ports[1].send("a", [Frame(0, 0, 0, 0, b"the other way")])
+            await recorders[0].wait_received(1)
+            assert not recorders[1].received
+            site.hub.heal()
+            assert recorders[0].told == ["b", "b"]
+            assert recorders[1].told == ["a"]
+            ports[0].send("b", [Frame(0, 0, 0, 0, b"again")])
+            await wait_until(lambda: recorders[1].bodies() == [b"again"])
+
+    run(test)
+
+
+def test_one_name_is_used_by_one_process_at_a_time() -> None:
+    async def test() -> None:
+        hub = MemoryHub()
+        first, second = MemoryNetwork(hub, "a"), MemoryNetwork(hub, "a")
+        await first.start()
+        with pytest.raises(InvalidOption, match="its own name"):
+            await second.start()
+        await second.close()
+        assert hub.networks == {"a": first}
+        await first.close()
+        await second.start()
+        assert hub.networks == {"a": second}
+
+    run(test)
+
+
+def test_whoever_opens_a_group_before_starting_is_told_later(tmp_path: Path) -> None:
+    async def test() -> None:
+        site = Site("memory", tmp_path)
+        async with site.running("a") as networks:
+            late = site.network("b")
+            [recorder] = open_all([late], "b")
+            assert recorder.told == []
+            [other] = open_all(networks, "a")
+            await late.start()
+            assert recorder.told == ["a"]
+            assert other.told == ["b"]
+
+    run(test)

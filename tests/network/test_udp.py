@@ -1,0 +1,219 @@
+"""What only datagrams have: they are sealed, shared, lost, and sent once to many."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from priocast.core.errors import InvalidAddress, InvalidOption, UnusableKey
+from priocast.core.identity import ProcessId
+from priocast.links.fifo_link import Frame
+from priocast.network.address import Address
+from priocast.network.interface import Port
+from priocast.network.udp import UdpNetwork
+from priocast.network.udp_content import Sizes
+from priocast.network.udp_handshake import SocketAddress
+from priocast.network.udp_security import DatagramKind
+from support.networks import LinkEnd, Recorder, Site, free_address, run, started, wait_until
+
+KEYS = {"test": bytes(32)}
+
+
+class Tap:
+    """Watches what a network sends once it is started: how many datagrams, and where to."""
+
+    def __init__(self, network: UdpNetwork) -> None:
+        self.sent: list[tuple[bytes, SocketAddress]] = []
+        self.network = network
+        self._transmit = network.transmit
+        network.transmit = self._watch  # type: ignore[method-assign]
+
+    def _watch(self, datagram: bytes, to: SocketAddress) -> None:
+        self.sent.append((datagram, to))
+        self._transmit(datagram, to)
+
+    def count(self, kind: DatagramKind, address: Address) -> int:
+        """How many datagrams of this kind went there."""
+        return sum(1 for datagram, to in self.sent if to == address and datagram[3] == kind)
+
+
+@asynccontextmanager
+async def trio(site: Site) -> AsyncIterator[tuple[Tap, Port, list[Recorder]]]:
+    """Three processes that know each other: what the first one sends, by which port, and who hears it."""
+    networks = [site.datagrams(name, "abc".replace(name, "")) for name in "abc"]
+    async with started(*networks):
+        recorders = [Recorder() for _ in networks]
+        ports = [
+            network.open("test", ProcessId(name), recorder)
+            for network, name, recorder in zip(networks, "abc", recorders, strict=True)
+        ]
+        for name, recorder in zip("abc", recorders, strict=True):
+            await recorder.wait_reaches(*"abc".replace(name, ""))
+        yield Tap(networks[0]), ports[0], recorders
+
+
+def test_small_frames_leave_in_one_datagram(tmp_path: Path) -> None:
+    async def test() -> None:
+        site = Site("udp", tmp_path)
+        async with trio(site) as (tap, port, recorders):
+            port.send("b", [Frame(1, number, 0, 0, bytes(20)) for number in range(20)])
+            await recorders[1].wait_received(20)
+            assert tap.count(DatagramKind.FRAMES, site.address("b")) == 1
+
+    run(test)
+
+
+@pytest.mark.parametrize("size", [1, 1000, 50_000])
+def test_a_body_for_several_is_sent_once_and_each_takes_its_own_frame(size: int, tmp_path: Path) -> None:
+    async def test() -> None:
+        site = Site("multicast", tmp_path)
+        async with trio(site) as (tap, port, recorders):
+            shared, alone = bytes(size), bytes([1]) * 10
+            for_b = [Frame(11, 1, 2, 3, shared), Frame(11, 2, 2, 3, alone)]
+            for_c = [Frame(12, 7, 8, 9, shared), Frame(12, 0, 8, 9)]
+            port.send("b", for_b)
+            port.send("c", for_c)
+            assert not tap.count(DatagramKind.FRAMES, site.address("b")), "nothing leaves before the flush"
+            port.flush()
+            await recorders[1].wait_received(2)
+            await recorders[2].wait_received(2)
+            pieces = -(-size // Sizes(1400).piece(2))
+            assert tap.count(DatagramKind.PIECES, site.multicast) == pieces
+            for name in "bc":
+                assert tap.count(DatagramKind.FRAMES, site.address(name)) == 1
+            assert {frame for _, frame in recorders[1].received} == set(for_b)
+            assert {frame for _, frame in recorders[2].received} == set(for_c)
+
+    run(test)
+
+
+def test_equal_bodies_that_are_not_the_same_object_are_sent_one_by_one(tmp_path: Path) -> None:
+    async def test() -> None:
+        site = Site("multicast", tmp_path)
+        async with trio(site) as (tap, port, recorders):
+            for name in "bc":
+                port.send(name, [Frame(1, 1, 0, 0, b"".join([b"equal", b" bodies"]))])
+            port.flush()
+            port.flush()
+            await recorders[1].wait_received(1)
+            await recorders[2].wait_received(1)
+            assert tap.count(DatagramKind.PIECES, site.multicast) == 0
+
+    run(test)
+
+
+def test_more_peers_than_rows_are_served_in_turn(tmp_path: Path) -> None:
+    async def test() -> None:
+        site = Site("multicast", tmp_path)
+        async with trio(site) as (tap, port, recorders):
+            tap.network.sizes.rows = 1
+            body = bytes(500)
+            for name in "bc":
+                port.send(name, [Frame(1, 1, 0, 0, body)])
+            port.flush()
+            await recorders[1].wait_received(1)
+            await recorders[2].wait_received(1)
+            assert tap.count(DatagramKind.PIECES, site.multicast) == 1, "two pieces share a datagram"
+
+    run(test)
+
+
+@pytest.mark.parametrize("kind", ["udp", "multicast"])
+def test_over_a_network_that_loses_every_fifth_datagram_everything_arrives(kind: str, tmp_path: Path) -> None:
+    async def test() -> None:
+        site, dice = Site(kind, tmp_path), Random(7)
+        networks = [site.datagrams("a", "b"), site.datagrams("b", "a")]
+        for network in networks:
+            transmit = network.transmit
+
+            def lossy(datagram: bytes, to: SocketAddress, transmit: object = transmit) -> None:
+                if dice.random() > 0.2:
+                    transmit(datagram, to)  # type: ignore[operator]
+
+            network.transmit = lossy  # type: ignore[method-assign]
+        async with started(*networks):
+            ends = [LinkEnd(networks[0], "a", "b"), LinkEnd(networks[1], "b", "a")]
+            for end, peer in zip(ends, "ba", strict=True):
+                await end.wait_reaches(peer)
+            bodies = [bytes([number]) * (1 + number * 3_000) for number in range(40)]
+            for body in bodies:
+                ends[0].send(body)
+            await wait_until(lambda: len(ends[1].arrived) == len(bodies))
+            assert ends[1].arrived == bodies
+            for end in ends:
+                end.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize("datagram_bytes", [512, 9000, 65_507])
+def test_datagrams_are_as_large_as_was_asked_for(datagram_bytes: int) -> None:
+    async def test() -> None:
+        addresses = free_address(), free_address()
+        networks = [
+            UdpNetwork(name, here, [there], keys=KEYS, incarnation=1, datagram_bytes=datagram_bytes)
+            for name, here, there in zip("ab", addresses, addresses[::-1], strict=True)
+        ]
+        async with started(*networks):
+            ends = [LinkEnd(networks[0], "a", "b"), LinkEnd(networks[1], "b", "a")]
+            await ends[0].wait_reaches("b")
+            tap = Tap(networks[0])
+            ends[0].send(bytes(200_000))
+            await wait_until(lambda: ends[1].arrived == [bytes(200_000)])
+            assert datagram_bytes - 200 < max(len(datagram) for datagram, _ in tap.sent) <= datagram_bytes
+            for end in ends:
+                end.close()
+
+    run(test)
+
+
+def test_ones_own_address_is_ignored_and_names_of_hosts_are_looked_up() -> None:
+    async def test() -> None:
+        here, there = free_address(), free_address()
+        own = [here, Address("localhost", here.port)]
+        everywhere = Address("0.0.0.0", here.port)  # noqa: S104 - to find ourselves there
+        one = UdpNetwork("a", everywhere, own, keys=KEYS, incarnation=1)
+        other = UdpNetwork("b", there, [Address("localhost", here.port)], keys=KEYS, incarnation=1)
+        async with started(one, other):
+            recorder = Recorder()
+            one.open("test", ProcessId("a"), recorder)
+            await recorder.wait_reaches("b")
+            assert not one.refusals
+
+    run(test)
+
+
+def test_addresses_that_cannot_be_used_are_named() -> None:
+    async def test() -> None:
+        network = UdpNetwork("a", free_address(), [], keys=KEYS, incarnation=1)
+        async with started(network):
+            for second in (
+                UdpNetwork("b", network.address, [], keys=KEYS, incarnation=1),
+                UdpNetwork("b", Address("nowhere.invalid", 1), [], keys=KEYS, incarnation=1),
+            ):
+                with pytest.raises(InvalidAddress, match="cannot listen on"):
+                    await second.start()
+                await second.close()
+        multicast = Address("239.1.2.3", 1)
+        lost = UdpNetwork("c", Address("::1", 0), [], keys=KEYS, incarnation=1, multicast=multicast)
+        with pytest.raises(InvalidAddress, match=r"cannot join 239.1.2.3"):
+            await lost.start()
+        await lost.close()
+
+    run(test)
+
+
+def test_options_that_cannot_be_are_refused() -> None:
+    here = free_address()
+    with pytest.raises(UnusableKey, match="has 3 bytes instead of 32"):
+        UdpNetwork("a", here, [], keys={"test": b"abc"}, incarnation=1)
+    for datagram_bytes in (511, 65_508):
+        with pytest.raises(InvalidOption, match="choose from 512 to 65507"):
+            UdpNetwork("a", here, [], keys=KEYS, incarnation=1, datagram_bytes=datagram_bytes)
+    for host in ("127.0.0.1", "host"):
+        with pytest.raises(InvalidAddress, match="not a multicast address"):
+            UdpNetwork("a", here, [], keys=KEYS, incarnation=1, multicast=Address(host, 1))
+    with pytest.raises(UnusableKey, match="no key for the group other"):
+        UdpNetwork("a", here, [], keys=KEYS, incarnation=1).open("other", ProcessId("a"), Recorder())

@@ -1,0 +1,143 @@
+"""The admin endpoint: two pages, and nothing else that it could be talked into."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+import msgspec
+import pytest
+
+from operations.nodes import nodes, run
+from priocast.core.errors import InvalidAddress
+from priocast.operations import admin as admin_module
+from priocast.operations.admin import CONNECTIONS_MAX, HEAD_BYTES_MAX, Admin, check_admin_address
+from priocast.operations.node_status import NodeStatus
+from priocast.study.processes import free_ports
+
+
+@asynccontextmanager
+async def admin(allow_remote: bool = False) -> AsyncIterator[int]:
+    [port] = free_ports(1)
+    async with nodes(1, "tickets") as (node,), Admin(node, f"127.0.0.1:{port}", allow_remote=allow_remote):
+        yield port
+
+
+async def ask(port: int, request: bytes) -> tuple[str, bytes]:
+    """The first line of the answer, and its body."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(request)
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    head, _, body = answer.partition(b"\r\n\r\n")
+    return head.decode().partition("\r\n")[0], body
+
+
+def get(path: str, host: str = "127.0.0.1:9401") -> bytes:
+    return f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n\r\n".encode()
+
+
+def test_status_is_what_the_groups_say_and_metrics_are_for_prometheus() -> None:
+    async def test() -> None:
+        async with admin() as port:
+            line, body = await ask(port, get("/status"))
+            assert line == "HTTP/1.1 200 OK"
+            status = msgspec.json.decode(body, type=NodeStatus)
+            assert (status.node, status.groups[0].group, status.groups[0].state) == (
+                "a",
+                "tickets",
+                "in the group",
+            )
+            line, body = await ask(port, get("/metrics?ignored=1", "localhost"))
+            assert line == "HTTP/1.1 200 OK"
+            assert b'priocast_view_number{group="tickets",member="a"} 1.0' in body
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("request_bytes", "answer"),
+    [
+        (get("/"), "404 Not Found"),
+        (get("/status", "evil.example"), "421 Misdirected Request"),
+        (get("/status", "[::1]:9401"), "200 OK"),
+        (get("/status").replace(b"GET", b"POST"), "405 Method Not Allowed"),
+        (b"GET /status HTTP/1.1\r\n\r\n", "400 Bad Request"),
+        (b"GET /status HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n", "400 Bad Request"),
+        (b"GET /status SMTP\r\nHost: localhost\r\n\r\n", "400 Bad Request"),
+        (b"\xff\xfe\x00\r\n\r\n", "400 Bad Request"),
+        (b"GET /" + b"x" * 2 * HEAD_BYTES_MAX, "431 Request Header Fields Too Large"),
+    ],
+)
+def test_what_is_asked_otherwise(request_bytes: bytes, answer: str) -> None:
+    async def test() -> None:
+        async with admin() as port:
+            line, _ = await ask(port, request_bytes)
+            assert line == f"HTTP/1.1 {answer}"
+
+    run(test)
+
+
+def test_any_host_is_served_where_the_user_allows_it() -> None:
+    async def test() -> None:
+        async with admin(allow_remote=True) as port:
+            assert (await ask(port, get("/status", "node-a.example")))[0] == "HTTP/1.1 200 OK"
+
+    run(test)
+
+
+def test_who_says_nothing_is_cut_off_and_others_are_served_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        async with admin() as port:
+            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(CONNECTIONS_MAX - 1)]
+            assert (await ask(port, get("/status")))[0] == "HTTP/1.1 200 OK"
+            for reader, writer in idle:
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+                writer.close()
+
+    monkeypatch.setattr(admin_module, "REQUEST_SECONDS", 0.3)
+    run(test)
+
+
+def test_one_connection_too_many_is_closed_at_once() -> None:
+    async def test() -> None:
+        async with admin() as port:
+            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(CONNECTIONS_MAX)]
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            with suppress(ConnectionResetError):
+                assert await asyncio.wait_for(reader.read(), 2) == b""
+            for each in (writer, *(writer for _, writer in idle)):
+                each.close()
+
+    run(test)
+
+
+def test_hanging_up_in_the_middle_does_no_harm() -> None:
+    async def test() -> None:
+        async with admin() as port:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"GET /sta")
+            writer.close()
+            assert (await ask(port, get("/status")))[0] == "HTTP/1.1 200 OK"
+
+    run(test)
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:9401", "10.0.0.1:9401", "node-a.example:9401", "[::]:9401"])
+def test_an_address_that_others_reach_must_be_allowed(address: str) -> None:
+    with pytest.raises(InvalidAddress, match=r"set allow_remote = true under \[node.admin\]"):
+        check_admin_address(address, allow_remote=False)
+    assert str(check_admin_address(address, allow_remote=True)) == address
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:9401", "[::1]:9401", "localhost:9401", "127.9.9.9:1"])
+def test_a_loopback_address_needs_no_leave(address: str) -> None:
+    assert str(check_admin_address(address, allow_remote=False)) == address
+
+
+def test_a_port_that_is_taken_is_named() -> None:
+    async def test() -> None:
+        async with admin() as port, nodes(1) as (node,):
+            with pytest.raises(InvalidAddress, match=f"cannot listen on 127.0.0.1:{port} for admin"):
+                await Admin(node, f"127.0.0.1:{port}").__aenter__()
+
+    run(test)

@@ -1,0 +1,290 @@
+"""The configuration file: what it says is understood, and everything that is wrong is told at once."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from priocast.core.errors import InvalidOption
+from priocast.core.protocol import OrderingOptions
+from priocast.core.starvation import Ageing
+from priocast.membership.options import MembershipOptions
+from priocast.network.keys import make_authority, make_group_key, make_member_certificate
+from priocast.operations.config import AdminTable, GroupTable, NodeTable, TlsTable, read_config
+from priocast.operations.config_example import EXAMPLE
+
+SMALL = """
+[node]
+name = "a"
+listen = "127.0.0.1:7401"
+[[group]]
+name = "tickets"
+"""
+
+
+def written(directory: Path, text: str) -> Path:
+    path = directory / "group.toml"
+    path.write_text(text)
+    return path
+
+
+def problems(directory: Path, text: str) -> list[str]:
+    """What is wrong with a file, a line each."""
+    with pytest.raises(InvalidOption) as refused:
+        read_config(written(directory, text))
+    first, *found = str(refused.value).splitlines()
+    count = "a problem" if len(found) == 1 else f"{len(found)} problems"
+    assert first == f"{directory / 'group.toml'} has {count}; nothing was started:"
+    return [line.strip() for line in found]
+
+
+def test_a_small_file_is_enough(tmp_path: Path) -> None:
+    plan = read_config(written(tmp_path, SMALL))
+    assert (plan.name, plan.listen, plan.peers, plan.admin) == ("a", "127.0.0.1:7401", (), None)
+    [group] = plan.groups
+    assert (group.name, group.options) == ("tickets", OrderingOptions())
+    assert group.membership == MembershipOptions(founders=1)
+    assert type(plan.name) is type(plan.listen) is type(group.name) is str
+
+
+def test_every_key_arrives_where_it_belongs(tmp_path: Path) -> None:
+    plan = read_config(
+        written(
+            tmp_path,
+            """
+            [node]
+            name = "a"
+            listen = "0.0.0.0:7401"
+            advertise = "10.0.0.1:7401"
+            state_directory = "state"
+            start_seconds = 5
+            shutdown_seconds = 2.5
+            [node.admin]
+            listen = "10.0.0.1:9401"
+            allow_remote = true
+            [peers]
+            a = "10.0.0.1:7401"
+            b = "10.0.0.2:7401"
+            c = "host.example:7401"
+            [[group]]
+            name = "tickets"
+            prioritised = false
+            policy = "partitionable"
+            heartbeat_ms = 50
+            failure_ms = 250.5
+            rejoin = false
+            window = 7
+            trace = "trace"
+            trace_journal = true
+            [[group]]
+            name = "audit"
+            starvation = "ageing:20ms"
+            delivery = "safe"
+            founders = 2
+            queue_max = 10
+            """,
+        )
+    )
+    assert plan.peers == ("10.0.0.2:7401", "host.example:7401")
+    assert (plan.start_seconds, plan.shutdown_seconds) == (5, 2.5)
+    assert plan.state_directory == tmp_path / "state"
+    assert plan.admin is not None
+    assert (plan.admin.listen, plan.admin.allow_remote) == ("10.0.0.1:9401", True)
+    tickets, audit = plan.groups
+    assert tickets.options == OrderingOptions(prioritised=False, window=7)
+    assert tickets.membership == MembershipOptions(
+        founders=3, policy="partitionable", heartbeat_ms=50, failure_ms=250.5, rejoin=False
+    )
+    assert (tickets.trace, tickets.trace_journal) == (tmp_path / "trace", True)
+    assert audit.options == OrderingOptions(starvation=Ageing(20_000_000), queue_max=10)
+    assert audit.membership == MembershipOptions(founders=2, delivery="safe")
+    told = plan.describe()
+    assert "group tickets: sequencer-ub, plain, partitionable, agreed delivery" in told
+    assert "a listens on 0.0.0.0:7401, known as 10.0.0.1:7401" in told
+
+
+WRONG = """
+verbosity = 9
+[node]
+name = "a b"
+lisen = "127.0.0.1:7401"
+transport = "pigeon"
+start_seconds = -1
+shutdown_seconds = "soon"
+[node.admin]
+listen = "0.0.0.0:9401"
+[node.tls]
+certificate = "missing.crt"
+key = 3
+[peers]
+b = "somewhere"
+"c d" = "127.0.0.1:7403"
+e = 5
+[[group]]
+name = "tickets"
+order = "paxos"
+starvation = "sometimes"
+policy = "anarchy"
+prioritised = 1
+window = 0
+queue_max = 0
+failure_ms = 100
+state = true
+[[group]]
+name = "tickets"
+founders = 100
+[[group]]
+order = "sequencer-ub"
+"""
+WRONG_KEYS = [
+    "verbosity",
+    "node.name",
+    "node.lisen",
+    "node.listen",
+    "node.transport",
+    "node.start_seconds",
+    "node.shutdown_seconds",
+    "node.admin.listen",
+    "node.tls.key",
+    "node.tls.authority",
+    "peers.b",
+    "peers.c d",
+    "peers.e",
+    "group.tickets.order",
+    "group.tickets.starvation",
+    "group.tickets.policy",
+    "group.tickets.prioritised",
+    "group.tickets.window",
+    "group.tickets.queue_max",
+    "group.tickets.failure_ms",
+    "group.tickets.state",
+    "group.tickets",
+    "group.tickets.founders",
+    "group[3].name",
+]
+
+
+def test_all_problems_are_told_together_each_with_its_key(tmp_path: Path) -> None:
+    found = problems(tmp_path, WRONG)
+    assert sorted(line.partition(": ")[0] for line in found) == sorted(WRONG_KEYS)
+    told = dict(line.split(": ", 1) for line in found)
+    assert told["node.lisen"] == "is not known; did you mean listen?"
+    assert told["node.listen"] == "is missing: add it"
+    assert told["verbosity"] == "is not known; there are: group, node, peers"
+    assert told["peers.b"].startswith("'somewhere' is not an address: write host:port")
+    assert told["peers.e"] == "is 5: it should be a text in quotes"
+    assert told["node.start_seconds"] == "is -1: expected `float` > 0.0"
+    assert "three times heartbeat_ms" in told["group.tickets.failure_ms"]
+    assert told["group.tickets"] == "is there twice: give each group a name of its own"
+
+
+def test_peers_that_cannot_be(tmp_path: Path) -> None:
+    node = '[node]\nname = "a"\nlisten = "127.0.0.1:7401"\n[[group]]\nname = "g"\n[peers]\n'
+    assert problems(tmp_path, node + 'a = "127.0.0.1:9999"') == [
+        "peers.a: is 127.0.0.1:9999, but node.listen is 127.0.0.1:7401: it must be the same"
+    ]
+    assert problems(tmp_path, node + 'b = "127.0.0.1:7401"') == [
+        "peers.b: is 127.0.0.1:7401, which is this node's own: give b its own address"
+    ]
+    assert problems(tmp_path, node + 'b = "h:1"\nc = "h:1"') == [
+        "peers.c: is h:1, which b has: give each its own"
+    ]
+    everywhere = node.replace("127.0.0.1:7401", "0.0.0.0:7401")
+    assert read_config(written(tmp_path, everywhere + 'a = "10.0.0.1:7401"')).peers == ()
+
+
+def test_two_members_of_one_name_are_refused_with_the_line(tmp_path: Path) -> None:
+    path = written(tmp_path, SMALL + '[peers]\nb = "h:1"\nb = "h:2"\n')
+    with pytest.raises(InvalidOption, match=r"group.toml is not TOML: Cannot overwrite a value \(at line 9"):
+        read_config(path)
+
+
+def test_a_file_that_is_not_there_or_holds_something_else(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption, match=r"cannot read .*none\.toml: No such file"):
+        read_config(tmp_path / "none.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InvalidOption, match="is not TOML"):
+        read_config(tmp_path / "bytes.toml")
+    assert problems(tmp_path, "") == ["node: is missing: add it", "group: is missing: add it"]
+    assert problems(tmp_path, "node = 3\ngroup = []\npeers = []") == [
+        "node: is 3: expected `object`, got `int`",
+        "peers: is []: expected `object`, got `array`",
+        "group: is []: expected `array` of length >= 1",
+    ]
+    assert problems(tmp_path, SMALL.replace("[[group]]", "[node.tls]") + "[[group]]\nname = 'g'")[
+        0
+    ].startswith("node.tls.certificate: is missing")
+
+
+def test_certificates_must_be_there_be_ours_and_be_for_all_groups(tmp_path: Path) -> None:
+    authority = make_authority(tmp_path)
+    make_member_certificate(tmp_path, authority, "a", ["tickets"])
+    make_member_certificate(tmp_path, authority, "b", ["tickets"])
+    tls = '[node.tls]\ncertificate = "{0}.crt"\nkey = "{1}.key"\nauthority = "authority.crt"\n'
+    plan = read_config(written(tmp_path, SMALL + tls.format("a", "a")))
+    assert plan.tls is not None
+    assert plan.tls.certificate == tmp_path / "a.crt"
+    [others] = problems(tmp_path, SMALL + tls.format("b", "b"))
+    assert "b.crt is not a certificate of a" in others
+    [mixed] = problems(tmp_path, SMALL + tls.format("a", "b"))
+    assert "b.key is not the key of" in mixed
+    more = SMALL + '[[group]]\nname = "audit"\n' + tls.format("a", "a")
+    assert [line.partition(" lets ")[2] for line in problems(tmp_path, more)] == [
+        "a into tickets, not into audit: make one that names all its groups (priocast keys member)"
+    ]
+    assert [line.split(": ")[0] for line in problems(tmp_path, SMALL + tls.format("x", "y"))] == [
+        "node.tls.certificate",
+        "node.tls.key",
+    ]
+
+
+def test_over_udp_each_group_has_a_key(tmp_path: Path) -> None:
+    key = make_group_key(tmp_path / "tickets.key")
+    udp = SMALL.replace('name = "a"', 'name = "a"\ntransport = "udp"\nmulticast = "239.1.2.3:7400"')
+    plan = read_config(written(tmp_path, udp + 'key_file = "tickets.key"'))
+    assert (plan.transport, plan.multicast, plan.groups[0].key) == ("udp", "239.1.2.3:7400", key)
+    assert problems(tmp_path, udp) == [
+        "group.tickets.key_file: is missing: over UDP each group has one; make it with priocast keys group"
+    ]
+    [absent] = problems(tmp_path, udp + 'key_file = "none.key"')
+    assert re.fullmatch(r"group.tickets.key_file: cannot read .*none.key: No such file.*", absent)
+    tls = '[node.tls]\ncertificate = "tickets.key"\nkey = "tickets.key"\nauthority = "tickets.key"\n'
+    assert "node.tls: is for TCP: remove it (over UDP each group has a key_file)" in problems(
+        tmp_path, udp + 'key_file = "tickets.key"\n' + tls
+    )
+    assert problems(tmp_path, SMALL + 'key_file = "tickets.key"') == [
+        "group.tickets.key_file: is for UDP: remove it (over TCP the node has a certificate, [node.tls])"
+    ]
+    tcp = SMALL.replace('name = "a"', 'name = "a"\nmulticast = "239.1.2.3:7400"')
+    assert problems(tmp_path, tcp) == ['node.multicast: is for UDP: remove it, or choose transport = "udp"']
+
+
+def test_directories_must_be_possible(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    text = SMALL.replace('name = "a"', 'name = "a"\nstate_directory = "file/state"') + 'trace = "file"'
+    keys = [line.split(": ")[0] for line in problems(tmp_path, text)]
+    assert keys == ["node.state_directory", "group.tickets.trace"]
+    read_config(written(tmp_path, SMALL + 'trace = "new/deep/trace"'))
+    assert not (tmp_path / "new").exists()
+
+
+def test_the_example_is_right_and_has_every_key(tmp_path: Path) -> None:
+    plan = read_config(written(tmp_path, EXAMPLE))
+    assert len(plan.peers) == 2
+    assert plan.groups[0].membership == MembershipOptions(founders=3)
+    for kind in (NodeTable, TlsTable, AdminTable, GroupTable, OrderingOptions, MembershipOptions):
+        for field in msgspec.structs.fields(kind):
+            if field.name not in ("tls", "admin", "state"):
+                assert re.search(rf"^(# )?{field.name} = ", EXAMPLE, re.MULTILINE), field.name
+
+
+def test_the_example_s_defaults_are_the_defaults(tmp_path: Path) -> None:
+    group = EXAMPLE[EXAMPLE.index("[[group]]") :]
+    said = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", group.split("# [[group]]")[0], flags=re.MULTILINE))
+    for kind in (OrderingOptions, MembershipOptions):
+        for field in msgspec.structs.fields(kind):
+            if field.name in ("window", "founders", "starvation", "state"):
+                continue
+            assert said["group"][0][field.name] == field.default, field.name

@@ -1,0 +1,418 @@
+"""Groups that live: a seeded model in which members crash, leave, join, part and meet again.
+
+It is no protocol. A hand that sees everything moves batches from senders to the coordinator of a view, from
+there to its members, and closes views so that what must hold does hold; the real recorder writes it down.
+Members receive and consume at their own pace, so that a view ends for each of them at another place.
+"""
+
+import random
+from collections import deque
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from pipeline.sample_runs import LEVELS, TICK_NS, Ordered, SampleRun, Submit, manifest_of
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Scope, Stretch
+from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
+from priocast.core.view import View
+from priocast.trace.recorder import Recorder
+from priocast.trace.schema import Row
+
+_BLOCK = bytes(8)
+
+
+@dataclass(eq=False)
+class Component:
+    """A view at work: what its coordinator has ordered, and what still waits there."""
+
+    view: View
+    everybody: tuple["Process", ...]
+    members: list["Process"]
+    position: int
+    log: list[Ordered] = field(default_factory=list)
+    queue: list[tuple[int, int, Batch]] = field(default_factory=list)
+
+    @property
+    def orderer(self) -> "Process | None":
+        return next((member for member in self.members if member.me == self.view.coordinator), None)
+
+    def end_of(self, count: int) -> int:
+        """The position after the first packets."""
+        return self.position + sum(batch.count for packet in self.log[:count] for batch in packet.batches)
+
+
+@dataclass(frozen=True)
+class Told:
+    component: Component
+    reason: str
+
+
+@dataclass(frozen=True)
+class State:
+    component: Component
+    position: int
+
+
+@dataclass(frozen=True)
+class Placed:
+    component: Component
+    place: int
+    stretch: Stretch
+
+    def may_be_read(self, reader: "Process") -> bool:
+        """A safe message is for reading when all have it, or when its view is over for the reader."""
+        if not self.stretch.batch.scope.safe or reader.component is not self.component:
+            return True
+        return all(process.got > self.place for process in self.component.everybody)
+
+
+@dataclass(eq=False)
+class Process:
+    """One life of a member; `got` counts the packets of its view, `read` those that its application has.
+
+    `state_after` is how many packets of its view a joiner waits for before it takes over the state.
+    """
+
+    me: ProcessId
+    recorder: Recorder
+    component: Component | None = None
+    got: int = 0
+    read: int = 0
+    state_after: int | None = None
+    stream: deque[Told | State | Placed] = field(default_factory=deque)
+    numbers: dict[int, int] = field(default_factory=dict)
+    pending: dict[tuple[ProcessId, int, int], Batch] = field(default_factory=dict)
+
+
+class LivingGroup:
+    """A group as it lives; every method is something that happens to it."""
+
+    def __init__(
+        self,
+        names: str = "abcd",
+        policy: str = "primary",
+        delivery: str = "agreed",
+        seed: int = 1,
+        batch_max: int = 1,
+        safe_share: float = 0.0,
+        selective_share: float = 0.0,
+        repeated_share: float = 0.0,
+        clock: str = "virtual",
+    ) -> None:
+        self.dice = random.Random(seed)
+        self.primary = policy == "primary"
+        self.batch_max, self.safe_share, self.selective_share = batch_max, safe_share, selective_share
+        self.repeated_share = repeated_share
+        self.repetitions: set[tuple[ProcessId, int, int]] = set()
+        self.starvation: Starvation = Strict()
+        self.all_safe = delivery == "safe"
+        self.manifest = manifest_of(
+            "living", list(names), seed, policy=policy, delivery=delivery, clock=clock
+        )
+        self.rows: list[Row] = []
+        self.now = self.arrivals = 0
+        self.lives: dict[str, int] = {}
+        founders = [self._born(name) for name in names]
+        self.components: list[Component] = []
+        self._install(founders, 1, 0, "founded")
+
+    # What happens by itself
+
+    def work(self, ticks: int = 6) -> "LivingGroup":
+        """Everybody broadcasts, the coordinators order, members receive and consume as they please."""
+        for _ in range(ticks):
+            self._tick()
+            for component in self.components:
+                for member in component.members:
+                    self._broadcast(member)
+                self._order(component, 3)
+                for member in component.members:
+                    self._receive(component, member, self.dice.randint(member.got, len(component.log)))
+                    self._consume(member, self.dice.random() < 0.7)
+        return self
+
+    def settle(self) -> "LivingGroup":
+        """Everything that can be ordered is, and is consumed everywhere."""
+        while any(component.queue and component.orderer for component in self.components):
+            self._tick()
+            for component in self.components:
+                self._order(component, 10)
+        for component in self.components:
+            for member in component.members:
+                self._receive(component, member, len(component.log))
+                self._take_over_state(component, member, at_once=True)
+        for component in self.components:
+            for member in component.members:
+                self._consume(member)
+        return self
+
+    def done(self) -> SampleRun:
+        """The run, come to rest."""
+        self.settle()
+        assert all(len(part.members) == len(part.view.members) for part in self.components), "all are there"
+        return SampleRun(self.manifest, self.rows).changed(lambda rows: rows)
+
+    # What is done to it
+
+    def crash(self, *names: str) -> "LivingGroup":
+        """These are gone, and nobody knows yet."""
+        for component in self.components:
+            component.members = [member for member in component.members if member.me.name not in names]
+        return self
+
+    def notice(self) -> "LivingGroup":
+        """Views without those that are gone."""
+        for component in list(self.components):
+            gone = [process for process in component.everybody if process not in component.members]
+            if gone:
+                self._change([[*component.members]], component, _reason(gone, "failed"))
+        return self
+
+    def change_order(self) -> "LivingGroup":
+        """From here on, first in, first out."""
+        self.starvation = FirstInFirstOut()
+        for component in list(self.components):
+            self._change([[*component.members]], component, "the order changes to another")
+        return self
+
+    def leave(self, *names: str) -> "LivingGroup":
+        """These leave in order: all get what the view has, they consume it, and say that they left."""
+        for component in list(self.components):
+            leaving = [member for member in component.members if member.me.name in names]
+            staying = [member for member in component.members if member not in leaving]
+            if leaving:
+                for member in component.members:
+                    self._receive(component, member, len(component.log))
+                for member in leaving:
+                    self._consume(member)
+                self._change([staying], component, _reason(leaving, "left"))
+                for member in leaving:
+                    self._stop(member, _reason(leaving, "left"))
+        return self
+
+    def evict(self, *names: str) -> "LivingGroup":
+        """The others go on without these, who stop when they find out."""
+        for component in list(self.components):
+            evicted = [member for member in component.members if member.me.name in names]
+            staying = [member for member in component.members if member not in evicted]
+            if evicted:
+                self._change([staying], component, _reason(evicted, "failed"))
+                for member in evicted:
+                    self._stop(member, "evicted")
+        return self
+
+    def join(self, *names: str, after: int = 0) -> "LivingGroup":
+        """New processes come to the first component, and take over its state `after` so many packets."""
+        component = self.components[0]
+        joining = [self._born(name, after) for name in names]
+        self._change([[*component.members]], component, _reason(joining, "joined"), joining)
+        return self
+
+    def split(self, *names: str) -> "LivingGroup":
+        """These and the rest go on side by side, each with what they have."""
+        assert not self.primary
+        for component in list(self.components):
+            apart = [member for member in component.members if member.me.name in names]
+            rest = [member for member in component.members if member not in apart]
+            self._change([part for part in (rest, apart) if part], component, "divided")
+        return self
+
+    def merge(self) -> "LivingGroup":
+        """All components come together in one view."""
+        self._tick()
+        parts, self.components = self.components, []
+        cuts = [self._cuts(part, [part.members])[0] for part in parts]
+        for part, cut in zip(parts, cuts, strict=True):
+            self._close(part, part.members, cut, cut)
+        position = max(part.end_of(cut) for part, cut in zip(parts, cuts, strict=True))
+        members = [member for part in parts for member in part.members]
+        self._install(members, max(part.view.number for part in parts) + 1, position, "merged")
+        return self
+
+    # How it is done
+
+    def _tick(self) -> None:
+        self.now += TICK_NS
+
+    def _born(self, name: str, after: int | None = None) -> Process:
+        self.lives[name] = self.lives.get(name, 0) + 1
+        me = ProcessId(name, self.lives[name])
+        return Process(me, Recorder(me, self.rows.append), state_after=after)
+
+    def _install(self, members: list[Process], number: int, position: int, reason: str) -> None:
+        view = View(number, tuple(member.me for member in members))
+        component = Component(view, tuple(members), members, position)
+        self.components.append(component)
+        for member in members:
+            member.component, member.got, member.read = component, 0, 0
+            member.recorder.installed(view)
+            member.stream.append(Told(component, reason))
+            self._take_over_state(component, member)
+        for member in members:
+            for batch in sorted(member.pending.values(), key=lambda batch: (batch.level, batch.first)):
+                self._submit(member, batch)
+
+    def _change(
+        self, classes: list[list[Process]], old: Component, reason: str, joining: list[Process] | None = None
+    ) -> None:
+        """Close a view for those who go on from it, each class by itself, and give each a new one."""
+        self._tick()
+        self.components.remove(old)
+        cuts = self._cuts(old, classes)
+        fallen = [process.read for process in self._fallen(old, classes)]
+        for members, cut in zip(classes, cuts, strict=True):
+            self._close(old, members, cut, max([*cuts, *fallen]))
+            self._install([*members, *(joining or [])], old.view.number + 1, old.end_of(cut), reason)
+
+    def _fallen(self, old: Component, classes: list[list[Process]]) -> list[Process]:
+        going = [member for members in classes for member in members]
+        return [process for process in old.everybody if process not in going]
+
+    def _cuts(self, old: Component, classes: list[list[Process]]) -> list[int]:
+        """How much of a view each class keeps: what one of it has; the only one keeps all that was read."""
+        fallen = [process.read for process in self._fallen(old, classes)] if len(classes) == 1 else []
+        return [max([*(member.got for member in members), *fallen]) for members in classes]
+
+    def _close(self, old: Component, members: list[Process], cut: int, known: int) -> None:
+        """All get what is kept; what only others know of (up to `known`) must not be submitted again."""
+        placed = {key_of(batch) for packet in old.log[:known] for batch in packet.batches}
+        for member in members:
+            self._receive(old, member, cut)
+            self._take_over_state(old, member, at_once=True)
+            member.pending = {key: batch for key, batch in member.pending.items() if key not in placed}
+
+    def _stop(self, member: Process, reason: str) -> None:
+        member.stream.clear()
+        member.recorder.stopped(reason, self.now)
+
+    def _take_over_state(self, component: Component, member: Process, at_once: bool = False) -> None:
+        if member.state_after is not None and (at_once or member.got >= member.state_after):
+            member.state_after = None
+            member.stream.append(State(component, component.end_of(member.got)))
+
+    def _broadcast(self, member: Process) -> None:
+        level = self.dice.choice(LEVELS)
+        count = self.dice.randint(1, self.batch_max)
+        first = member.numbers.get(level, 0)
+        member.numbers[level] = first + count
+        to: tuple[str, ...] = ()
+        if self.dice.random() < self.selective_share:
+            to = tuple(sorted(self.dice.sample(sorted(self.lives), self.dice.randint(1, 2))))
+        safe = self.all_safe or self.dice.random() < self.safe_share
+        client = "k" if count == 1 and self.dice.random() < self.repeated_share else ""
+        batch = Batch(member.me, level, first, count, _BLOCK, scope=Scope(safe, to, client, self.now))
+        if client and self.dice.random() < 0.5:
+            self.repetitions.add(key_of(batch))
+        member.pending[key_of(batch)] = batch
+        member.recorder.broadcast(batch, self.now, 0)
+        self._submit(member, batch)
+
+    def _submit(self, member: Process, batch: Batch) -> None:
+        assert member.component is not None
+        component = member.component
+        packet = Submit((batch,))
+        member.recorder.sent(packet, component.view.coordinator, self.now, 0)
+        if orderer := component.orderer:
+            orderer.recorder.received(packet, member.me, self.now, len(component.queue))
+            self.arrivals += 1
+            heappush(component.queue, (self.starvation.rank(batch.level, self.now), self.arrivals, batch))
+
+    def _order(self, component: Component, count_max: int) -> None:
+        orderer = component.orderer
+        if orderer and component.queue:
+            count = min(count_max, len(component.queue))
+            batches = tuple(heappop(component.queue)[-1] for _ in range(count))
+            packet = Ordered(component.end_of(len(component.log)), batches)
+            component.log.append(packet)
+            orderer.recorder.sent(packet, None, self.now, len(component.queue))
+            self._receive(component, orderer, len(component.log))
+
+    def _receive(self, component: Component, member: Process, until: int) -> None:
+        for place in range(member.got, until):
+            packet = component.log[place]
+            member.recorder.received(packet, component.view.coordinator, self.now, 0)
+            position = packet.position
+            for batch in packet.batches:
+                member.pending.pop(key_of(batch), None)
+                is_passed_over = not batch.scope.includes(member.me) or key_of(batch) in self.repetitions
+                if member.state_after is None and not is_passed_over:
+                    member.stream.append(
+                        Placed(component, place, Stretch(component.view.id, position, batch))
+                    )
+                position += batch.count
+            member.got = place + 1
+            self._take_over_state(component, member)
+
+    def _consume(self, member: Process, everything: bool = True) -> None:
+        while member.stream and (everything or self.dice.random() < 0.7):
+            item = member.stream[0]
+            if isinstance(item, Placed):
+                if not item.may_be_read(member):
+                    return
+                count = self.dice.randint(1, item.stretch.batch.count - item.stretch.taken)
+                member.recorder.delivered(item.stretch, count, self.now, 0)
+                item.stretch.taken += count
+                if item.component is member.component:
+                    member.read = item.place + 1
+                if item.stretch.taken < item.stretch.batch.count:
+                    continue
+            elif isinstance(item, Told):
+                view = item.component.view
+                member.recorder.view(view, view.coordinator, item.component.position, item.reason, self.now)
+            else:
+                member.recorder.restored(item.component.view, item.position, 100, self.now)
+            member.stream.popleft()
+
+
+def _reason(processes: list[Process], what: str) -> str:
+    return "; ".join(f"{process.me.name} {what}" for process in processes)
+
+
+def key_of(batch: Batch) -> tuple[ProcessId, int, int]:
+    return batch.sender, batch.level, batch.first
+
+
+def random_life(seed: int, batch_max: int = 1) -> SampleRun:
+    """A correct run in which things happen that the dice choose."""
+    dice = random.Random(seed)
+    policy = dice.choice(("primary", "partitionable"))
+    group = LivingGroup(
+        "abcd"[: dice.randint(3, 4)],
+        policy=policy,
+        delivery=dice.choice(("agreed", "agreed", "safe")),
+        seed=seed,
+        batch_max=batch_max,
+        safe_share=dice.choice((0.0, 0.3)),
+        selective_share=dice.choice((0.0, 0.3)),
+        repeated_share=dice.choice((0.0, 0.0, 0.3)),
+        clock=dice.choice(("virtual", "virtual", "local")),
+    )
+    group.work(dice.randint(2, 4))
+    for _ in range(dice.randint(1, 3)):
+        _something_happens(group, dice)
+        group.work(dice.randint(1, 3))
+    return group.done()
+
+
+def _something_happens(group: LivingGroup, dice: random.Random) -> None:
+    component = group.components[0]
+    names = [member.me.name for member in component.members]
+    absent = sorted(set("abcde") - {member.me.name for part in group.components for member in part.members})
+    some = dice.choice(names)
+    what = dice.choice(("crash", "leave", "evict", "join", "part", "part", "order"))
+    if what == "part" and not group.primary:
+        if len(group.components) > 1:
+            group.merge()
+        else:
+            group.split(*dice.sample(names, dice.randint(1, len(names) - 1)) if len(names) > 1 else "")
+    elif what == "order":
+        group.change_order()
+    elif what == "join" and absent:
+        group.join(dice.choice(absent), after=dice.randint(0, 3))
+    elif len(names) > 2:
+        if what == "leave":
+            group.leave(some)
+        elif what == "evict" and group.primary:
+            group.evict(some)
+        else:
+            group.crash(some).work(dice.randint(0, 2)).notice()

@@ -1,0 +1,211 @@
+"""Deliberate faults at the end of a view or at the beginning of the next: the lives must find each of them.
+
+They are mistakes in what is left of a view (`unplaced`, `unconsumed`), in what is kept for others, and in
+what a protocol believes when its view does not begin with message 0 at position 0.
+"""
+
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import Phase, find, settings
+
+from priocast.core.credit import Outstanding
+from priocast.core.errors import PeerFault
+from priocast.core.guarantees import (
+    INTEGRITY,
+    LIVENESS,
+    TOTAL_ORDER,
+    VIEW_SYNCHRONY,
+)
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Stretch
+from priocast.core.protocol import Protocol
+from priocast.core.starvation import Starvation, Strict
+from priocast.membership.epoch import Epoch
+from priocast.membership.retention import Retention
+from priocast.protocols.sequencer_ub import SequencerUb, _Submissions
+from protocols.guarantees import Violation
+from protocols.lives import Life, live, lives
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+STRICT: tuple[bool, Starvation] = (True, Strict())
+
+
+def what_was_not_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Protocol, "unplaced", lambda _: [])
+
+
+def what_was_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Outstanding, "unplaced", lambda _: [])
+
+
+def what_was_submitted_is_sent_again_last(patch: pytest.MonkeyPatch) -> None:
+    def unplaced(self: SequencerUb) -> list[Batch]:
+        return Protocol.unplaced(self) + self._unordered.unplaced()
+
+    patch.setattr(SequencerUb, "unplaced", unplaced)
+
+
+def a_batch_that_has_half_its_places_is_sent_again_whole(patch: pytest.MonkeyPatch) -> None:
+    def unplaced(self: Outstanding) -> list[Batch]:
+        return [under_way.batch for level in self._sent for under_way in self._sent[level]]
+
+    patch.setattr(Outstanding, "unplaced", unplaced)
+
+
+def what_has_a_place_is_sent_again(patch: pytest.MonkeyPatch) -> None:
+    original = SequencerUb.unplaced
+
+    def unplaced(self: SequencerUb) -> list[Batch]:
+        own = [stretch.batch for stretch in self.unconsumed() if stretch.batch.sender == self.me]
+        return own + original(self)
+
+    patch.setattr(SequencerUb, "unplaced", unplaced)
+
+
+def what_is_consumed_in_part_counts_as_consumed(patch: pytest.MonkeyPatch) -> None:
+    def unconsumed(self: Protocol) -> list[Stretch]:
+        return [stretch for stretch in self._stretches if not stretch.taken]
+
+    patch.setattr(Protocol, "unconsumed", unconsumed)
+
+
+def a_frozen_member_does_not_hear_itself(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Epoch, "freeze", lambda self, _: setattr(self, "frozen", True))
+
+
+def what_is_supplied_is_noted_and_not_heard(patch: pytest.MonkeyPatch) -> None:
+    def supply(self: Epoch, sender: ProcessId, first: int, bodies: tuple[bytes, ...], now: int) -> None:
+        for number, body in enumerate(bodies, first):
+            if number == self.retention.held[self.ranks[sender]] + 1:
+                self.retention.add(self.ranks[sender], body)
+
+    patch.setattr(Epoch, "supply", supply)
+
+
+def what_is_supplied_is_heard_twice_if_it_comes_twice(patch: pytest.MonkeyPatch) -> None:
+    def bodies(self: Retention, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
+        found = original(self, rank, max(1, first - 1), last, bytes_cut)
+        return found or original(self, rank, first, last, bytes_cut)
+
+    original = Retention.bodies
+    patch.setattr(Retention, "bodies", bodies)
+
+
+def what_anybody_else_holds_is_forgotten(patch: pytest.MonkeyPatch) -> None:
+    original = Retention.report
+
+    def report(self: Retention, rank: int, held: Sequence[int]) -> bool:
+        for sender, count in enumerate(held):
+            self._held_by_others[sender] = max(self._held_by_others[sender], count)
+            self._forget_stable(sender)
+        return original(self, rank, held)
+
+    patch.setattr(Retention, "report", report)
+
+
+def one_s_own_packets_are_not_kept(patch: pytest.MonkeyPatch) -> None:
+    original = Retention.add
+
+    def add(self: Retention, rank: int, body: bytes) -> int:
+        return self.held[rank] if rank == self._my_rank else original(self, rank, body)
+
+    patch.setattr(Retention, "add", add)
+
+
+def one_s_own_packets_have_no_mark(patch: pytest.MonkeyPatch) -> None:
+    original = Epoch._hear_myself
+
+    def hear_myself(self: Epoch, now: int) -> None:
+        self._own_heard = 0
+        original(self, now)
+
+    patch.setattr(Epoch, "_hear_myself", hear_myself)
+
+
+def a_view_begins_at_position_0(patch: pytest.MonkeyPatch) -> None:
+    original = SequencerUb.__init__
+
+    def init(self: SequencerUb, me: Any, view: Any, options: Any, position: int = 0) -> None:
+        original(self, me, view, options, 0)
+
+    patch.setattr(SequencerUb, "__init__", init)
+
+
+def the_sequencer_numbers_from_0(patch: pytest.MonkeyPatch) -> None:
+    original = SequencerUb.__init__
+
+    def init(self: SequencerUb, *given: Any) -> None:
+        original(self, *given)
+        self._number_next = 0
+
+    patch.setattr(SequencerUb, "__init__", init)
+
+
+def consumption_is_compared_with_positions(patch: pytest.MonkeyPatch) -> None:
+    """Bytes that are consumed are reported too late, or never, in a view that does not begin at 0."""
+    original = SequencerUb.__init__
+
+    def init(self: SequencerUb, *given: Any) -> None:
+        original(self, *given)
+        self._position_first = 0
+
+    patch.setattr(SequencerUb, "__init__", init)
+
+
+def a_sender_s_numbers_begin_with_0_in_each_view(patch: pytest.MonkeyPatch) -> None:
+    original = _Submissions.check
+
+    def check(self: _Submissions, sender: ProcessId, batch: Batch) -> None:
+        self._number_next.setdefault((sender, batch.level), 0)
+        original(self, sender, batch)
+
+    patch.setattr(_Submissions, "check", check)
+
+
+MUTANTS: list[tuple[Patch, str]] = [
+    (what_was_not_submitted_is_lost, INTEGRITY),
+    (what_was_submitted_is_lost, INTEGRITY),
+    (what_was_submitted_is_sent_again_last, PeerFault.__name__),
+    (a_batch_that_has_half_its_places_is_sent_again_whole, INTEGRITY),
+    (what_has_a_place_is_sent_again, INTEGRITY),
+    (what_is_consumed_in_part_counts_as_consumed, VIEW_SYNCHRONY),
+    (a_frozen_member_does_not_hear_itself, VIEW_SYNCHRONY),
+    (what_is_supplied_is_noted_and_not_heard, VIEW_SYNCHRONY),
+    (what_is_supplied_is_heard_twice_if_it_comes_twice, PeerFault.__name__),
+    (what_anybody_else_holds_is_forgotten, LIVENESS),
+    (one_s_own_packets_are_not_kept, VIEW_SYNCHRONY),
+    (one_s_own_packets_have_no_mark, VIEW_SYNCHRONY),
+    (a_view_begins_at_position_0, TOTAL_ORDER),
+    (the_sequencer_numbers_from_0, PeerFault.__name__),
+    (consumption_is_compared_with_positions, LIVENESS),
+    (a_sender_s_numbers_begin_with_0_in_each_view, PeerFault.__name__),
+]
+
+
+def _broken_guarantee(life: Life) -> str:
+    """What a life says: the guarantee that broke, or the error that showed it."""
+    try:
+        live(life)
+    except Violation as violation:
+        return violation.guarantee
+    except PeerFault:
+        return PeerFault.__name__
+    except AssertionError:
+        return "our own fault"
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("mutate", "guarantee"), MUTANTS, ids=[f"{m.__name__}-{g}".replace(" ", "-") for m, g in MUTANTS]
+)
+def test_the_lives_find_the_mutant(mutate: Patch, guarantee: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch)
+    find(
+        lives(["sequencer-ub"], [STRICT]),
+        lambda life: _broken_guarantee(life) == guarantee,
+        settings=settings(max_examples=5_000, database=None, phases=[Phase.generate]),
+        random=Random(0),
+    )

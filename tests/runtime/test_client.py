@@ -1,0 +1,310 @@
+"""Clients: one place for each request, whatever happens to the member that took it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+import priocast
+from priocast.core.identity import ProcessId
+from priocast.links.fifo_link import Frame
+from priocast.membership.datagrams import frame_of, read
+from priocast.membership.packets import Reply, Request
+from priocast.runtime.client import Client, ClientWithNode, open_client
+from priocast.runtime.node import Node
+from priocast.study.processes import free_ports
+
+NETWORKS = ("memory", "tcp", "udp")
+KEYS = {"tickets": bytes(range(32))}
+QUICK = priocast.MembershipOptions(founders=3, heartbeat_ms=50, failure_ms=500)
+
+
+class Members:
+    """A group of three whose applications note what they get, and a way for clients to reach it."""
+
+    def __init__(self, network: str) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.seen: dict[str, list[tuple[int, str]]] = {name: [] for name in "abc"}
+        self.hub = priocast.MemoryHub()
+        self._is_memory = network == "memory"
+        self._way: dict[str, Any] = {"transport": "udp", "keys": KEYS} if network == "udp" else {}
+        self._addresses = [f"127.0.0.1:{port}" for port in free_ports(3)]
+        self._reading: list[asyncio.Task[None]] = []
+
+    async def start(self, stack: AsyncExitStack, **options: Any) -> None:
+        for name, address in zip("abc", self._addresses, strict=True):
+            peers = [peer for peer in self._addresses if peer != address]
+            where: dict[str, Any] = {"listen": address, "peers": peers, **self._way}
+            if self._is_memory:
+                where = {"hub": self.hub, "size": 3}
+            self.nodes[name] = await stack.enter_async_context(priocast.open_node(name, **where))
+        joinings = [node.join("tickets", membership=QUICK, **options) for node in self.nodes.values()]
+        groups = await asyncio.gather(*(joining.__aenter__() for joining in joinings))
+        for joining in joinings:
+            stack.push_async_callback(joining.__aexit__, RuntimeError, RuntimeError(), None)
+        self._reading = [
+            asyncio.create_task(self._read(name, group)) for name, group in zip("abc", groups, strict=True)
+        ]
+        for task in self._reading:
+            stack.callback(task.cancel)
+
+    async def _read(self, name: str, group: priocast.Group) -> None:
+        async for event in group:
+            if isinstance(event, priocast.Delivery):
+                self.seen[name].append((event.position, event.message.payload.decode()))
+
+    async def kill(self, name: str) -> None:
+        """The process is gone: nothing comes from it any more, and nobody is told."""
+        self._reading["abc".index(name)].cancel()
+        await self.nodes[name].network.close()
+
+    def client(self, name: str = "shop") -> ClientWithNode:
+        if self._is_memory:
+            return open_client("tickets", client=name, hub=self.hub)
+        return open_client("tickets", client=name, peers=self._addresses, **self._way)
+
+    async def wait_seen(self, count: int, names: str = "abc") -> None:
+        async with asyncio.timeout(20):
+            while any(len(self.seen[name]) < count for name in names):
+                await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def members(network: str, **options: Any) -> AsyncIterator[Members]:
+    async with AsyncExitStack() as stack:
+        made = Members(network)
+        await made.start(stack, **options)
+        yield made
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(30):
+            await test()
+
+    asyncio.run(bounded())
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_what_a_client_sends_is_delivered_everywhere_at_the_place_that_it_is_told(network: str) -> None:
+    async def test() -> None:
+        async with members(network) as group, group.client() as client:
+            told = [await client.send(f"{number}".encode()) for number in range(3)]
+            urgent = await client.send(b"urgent", priocast.URGENT, timeout_seconds=10)
+            await group.wait_seen(4)
+        assert [(place, text) for place, text in group.seen["a"]] == [
+            *((place, str(number)) for number, place in enumerate(told)),
+            (urgent, "urgent"),
+        ]
+        assert group.seen["a"] == group.seen["b"] == group.seen["c"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("prioritised", [True, False])
+def test_many_outstanding_requests_keep_the_order_of_their_priority(network: str, prioritised: bool) -> None:
+    async def test() -> None:
+        async with members(network, prioritised=prioritised) as group, group.client() as client:
+            async with asyncio.TaskGroup() as tasks:
+                for number in range(300):
+                    priority = priocast.URGENT if number % 3 == 0 else priocast.ROUTINE
+                    tasks.create_task(client.send(f"{priority} {number}".encode(), priority))
+            await group.wait_seen(300)
+        for priority in (priocast.URGENT, priocast.ROUTINE):
+            sent = [f"{priority} {number}" for number in range(300) if (number % 3 == 0) == (priority == 224)]
+            assert [text for _, text in group.seen["b"] if text.startswith(f"{priority} ")] == sent
+        assert group.seen["a"] == group.seen["b"] == group.seen["c"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_each_message_has_one_place_although_the_member_that_took_it_is_killed(network: str) -> None:
+    async def test() -> None:
+        async with members(network) as group, group.client() as client:
+            await client.send(b"first")
+            taker = client.members[0]
+            others = "abc".replace(taker, "")
+            sending = [asyncio.create_task(client.send(f"{number}".encode())) for number in range(50)]
+            await group.wait_seen(5, others)
+            await group.kill(taker)
+            more = [asyncio.create_task(client.send(f"{number}".encode())) for number in range(50, 60)]
+            places = await asyncio.gather(*sending, *more)
+            await group.wait_seen(61, others)
+            await client.send(b"last")
+            await group.wait_seen(62, others)
+        one, other = (group.seen[name] for name in others)
+        assert one == other
+        assert [text for _, text in one] == ["first", *map(str, range(60)), "last"]
+        by_text = {text: place for place, text in one}
+        assert all(place in (None, by_text[str(number)]) for number, place in enumerate(places))
+
+    run(test)
+
+
+def test_a_message_has_one_place_although_its_answer_was_lost_and_another_member_was_asked() -> None:
+    async def test() -> None:
+        async with members("memory") as group, group.client() as client:
+            taker = client.members[0]
+            group.hub.cut(taker, "shop")
+            sending = [asyncio.create_task(client.send(f"{number}".encode())) for number in range(20)]
+            await group.wait_seen(20)
+            assert await asyncio.gather(*sending) == [None] * 20
+            assert await client.send(b"last") == 20
+            await group.wait_seen(21)
+        assert [text for _, text in group.seen["a"]] == [*map(str, range(20)), "last"]
+        assert group.seen["a"] == group.seen["b"] == group.seen["c"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_selected_members_alone_deliver_what_is_for_them(network: str) -> None:
+    async def test() -> None:
+        async with members(network) as group, group.client() as client:
+            await client.send(b"for b", to=["b"], safe=True)
+            await client.send(b"for all")
+            await group.wait_seen(1)
+            await group.wait_seen(2, "b")
+        assert [text for _, text in group.seen["b"]] == ["for b", "for all"]
+        assert [text for _, text in group.seen["a"]] == [text for _, text in group.seen["c"]] == ["for all"]
+
+    run(test)
+
+
+def test_a_deadline_says_who_was_asked() -> None:
+    async def test() -> None:
+        hub = priocast.MemoryHub()
+        async with open_client("tickets", client="shop", hub=hub) as client:
+            with pytest.raises(priocast.DeadlineExceeded, match="none could be reached"):
+                await client.send(b"x", timeout_seconds=0.05)
+            async with priocast.open_node("a", hub=hub, size=1):
+                with pytest.raises(priocast.DeadlineExceeded, match=r"within 0\.05 s \(asked a\)"):
+                    await client.send(b"x", timeout_seconds=0.05)
+
+    run(test)
+
+
+def test_what_cannot_be_sent_is_refused_before_anything_happens() -> None:
+    async def test() -> None:
+        async with members("memory") as group, group.client() as client:
+            with pytest.raises(priocast.PriorityOutOfRange):
+                await client.send(b"x", 256)
+            with pytest.raises(priocast.InvalidInput, match="a payload is bytes"):
+                await client.send("x")  # type: ignore[arg-type]
+            with pytest.raises(priocast.InvalidInput, match="to is a list"):
+                await client.send(b"x", to="a")
+            assert await client.send(b"x") is not None
+        with pytest.raises(priocast.GroupClosed, match="has stopped sending"):
+            await client.send(b"x")
+
+    run(test)
+    with pytest.raises(priocast.InvalidInput, match="needs peers="):
+        open_client("tickets", client="shop")
+    with pytest.raises(priocast.InvalidInput, match="cannot find the way to"):
+        open_client("tickets", client="shop", peers=["no.such.host.invalid:7401"])
+
+
+class Desk:
+    """A member that a script plays: it notes what it is asked, and answers when it is told to."""
+
+    def __init__(self, node: Node) -> None:
+        self.asked: list[Request] = []
+        self._port = node.network.open("tickets", ProcessId(node.name, 1), self)
+
+    def reachable(self, peer: str) -> None:
+        pass
+
+    def failed(self, error: priocast.PriocastError) -> None:
+        raise error
+
+    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+        for frame in frames:
+            request = read(peer, frame)
+            assert isinstance(request, Request)
+            self.asked.append(request)
+
+    def answer(self, number: int, position: int, reason: str = "") -> None:
+        frame = frame_of(Reply(number, priocast.ROUTINE, position, reason))
+        self._port.send("shop", [frame])
+
+    async def wait_asked(self, count: int) -> list[int]:
+        async with asyncio.timeout(10):
+            while len(self.asked) < count:
+                await asyncio.sleep(0.005)
+        return [request.number for request in self.asked]
+
+
+@asynccontextmanager
+async def desks(*names: str) -> AsyncIterator[tuple[Client, list[Desk]]]:
+    hub = priocast.MemoryHub()
+    async with AsyncExitStack() as stack:
+        nodes = [await stack.enter_async_context(priocast.open_node(name, hub=hub, size=1)) for name in names]
+        made = [Desk(node) for node in nodes]
+        yield await stack.enter_async_context(open_client("tickets", client="shop", hub=hub)), made
+
+
+def test_an_unanswered_request_goes_to_the_next_member_and_an_answer_of_either_counts() -> None:
+    async def test() -> None:
+        async with desks("a", "b") as (client, (a, b)):
+            sending = [asyncio.create_task(client.send(text)) for text in (b"1", b"2")]
+            assert await a.wait_asked(2) == [1, 2]
+            assert await b.wait_asked(2) == [1, 2]
+            b.answer(1, -1)
+            a.answer(2, 8)
+            assert await asyncio.gather(*sending) == [None, 8]
+            third = asyncio.create_task(client.send(b"3"))
+            assert await b.wait_asked(3) == [1, 2, 3]
+            b.answer(3, 9)
+            assert await third == 9
+            assert b.asked[-1].settled == 2
+
+    run(test)
+
+
+def test_what_was_given_up_does_not_hold_up_what_follows() -> None:
+    async def test() -> None:
+        async with desks("a") as (client, (a,)):
+            first, second, third = (asyncio.create_task(client.send(text)) for text in (b"1", b"2", b"3"))
+            await a.wait_asked(3)
+            second.cancel()
+            await asyncio.wait([second])
+            a.answer(1, 0)
+            assert await first == 0
+            assert await a.wait_asked(4) == [1, 2, 3, 3]
+            assert a.asked[-1].settled == 2
+            a.answer(3, 1)
+            assert await third == 1
+
+    run(test)
+
+
+def test_a_refusal_is_an_error_and_a_strange_answer_is_none() -> None:
+    async def test() -> None:
+        async with desks("a") as (client, (a,)):
+            sending = asyncio.create_task(client.send(b"1"))
+            await a.wait_asked(1)
+            a.answer(7, 7)
+            a._port.send("shop", [Frame(0, 0, 0, 0, b"\xc1")])
+            a.answer(1, -1, "not here")
+            with pytest.raises(priocast.PeerFault, match="a refused the message: not here"):
+                await sending
+
+    run(test)
+
+
+def test_no_more_is_under_way_than_a_member_can_be_expected_to_take() -> None:
+    async def test() -> None:
+        async with desks("a") as (client, (a,)):
+            sending = [asyncio.create_task(client.send(b"x" * 400_000)) for _ in range(5)]
+            assert await a.wait_asked(2) == [1, 2]
+            for number in range(1, 6):
+                await a.wait_asked(number)
+                assert len(a.asked) <= number + 1
+                a.answer(number, number)
+                await sending[number - 1]
+
+    run(test)

@@ -1,0 +1,87 @@
+"""Incarnations: every life has a higher number than the one before, whatever the clock says."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+import priocast
+from priocast.core.errors import InvalidOption
+from priocast.runtime.incarnations import Incarnations
+from support.groups import Town, run
+
+
+def _file(directory: Path) -> Path:
+    return directory / "tickets.a.incarnation"
+
+
+def test_without_a_directory_the_clock_gives_the_number() -> None:
+    before = time.time_ns() // 1_000_000
+    number = Incarnations(None, "tickets", "a").next()
+    assert before <= number <= time.time_ns() // 1_000_000
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_numbers_grow_although_the_clock_stands_still(
+    kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 5_000_000)
+    incarnations = Incarnations(tmp_path if kept else None, "tickets", "a")
+    assert [incarnations.next() for _ in range(4)] == [5, 6, 7, 8]
+
+
+def test_a_number_is_kept_over_a_restart_although_the_clock_goes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 9_000_000)
+    assert Incarnations(tmp_path / "new" / "directory", "tickets", "a").next() == 9
+    monkeypatch.setattr(time, "time_ns", lambda: 2_000_000)
+    assert Incarnations(tmp_path / "new" / "directory", "tickets", "a").next() == 10
+
+
+def test_the_number_is_on_disk_before_it_is_used(tmp_path: Path) -> None:
+    number = Incarnations(tmp_path, "tickets", "a").next()
+    assert _file(tmp_path).read_text() == f"{number}\n"
+    assert [path.name for path in tmp_path.iterdir()] == [_file(tmp_path).name], (
+        "nothing half written is left"
+    )
+
+
+def test_each_group_and_member_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 0)
+    counted = {
+        (group, member): [Incarnations(tmp_path, group, member).next() for _ in range(2)]
+        for group in ("tickets", "audit")
+        for member in "ab"
+    }
+    assert set(map(tuple, counted.values())) == {(1, 2)}
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-3", "1.5", "12 13"])
+def test_a_damaged_file_is_an_error_and_not_a_first_life(text: str, tmp_path: Path) -> None:
+    _file(tmp_path).write_text(text)
+    with pytest.raises(InvalidOption, match="should hold the number of this member's last life"):
+        Incarnations(tmp_path, "tickets", "a").next()
+
+
+def test_what_a_crash_left_half_written_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 0)
+    _file(tmp_path).write_text("41\n")
+    _file(tmp_path).with_suffix(".part").write_text("4")
+    assert Incarnations(tmp_path, "tickets", "a").next() == 42
+
+
+def test_a_member_keeps_its_lives_in_the_state_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        monkeypatch.setattr(time, "time_ns", lambda: 1_000_000)
+        lives = []
+        for _ in range(3):
+            async with Town("memory", "a").join("a", group="tickets", state_directory=tmp_path) as group:
+                lives.append(group.me)
+        assert lives == [priocast.ProcessId("a", number) for number in (1, 2, 3)]
+        assert _file(tmp_path).read_text() == "3\n"
+
+    run(test)

@@ -1,0 +1,327 @@
+"""A group lives: members come, leave, fail and come back, and the others go on."""
+
+import asyncio
+
+import pytest
+
+import priocast
+from priocast.core.errors import JoinRefused
+from priocast.runtime.node import NodeWithGroup
+from support.groups import NETWORKS, Town, entered, ids, quick, reading, run, wait_until
+
+over_every_network = pytest.mark.parametrize("network", NETWORKS)
+
+
+async def crash(joining: NodeWithGroup) -> None:
+    """What the others see of a process that was killed: nothing more."""
+    await joining.node.network.close()
+
+
+class TestComingAndGoing:
+    @over_every_network
+    @pytest.mark.parametrize("leaver", "abc")
+    def test_when_a_member_leaves_the_others_go_on_and_are_told(self, network: str, leaver: str) -> None:
+        async def test() -> None:
+            town = Town(network, "abc")
+            joinings = {name: town.join(name, membership=quick(3)) for name in "abc"}
+            staying = "abc".replace(leaver, "")
+            async with entered(*(joinings[name] for name in staying), joinings[leaver]) as members:
+                async with reading(*members[:2]) as readers:
+                    await members[2].broadcast(b"goodbye")
+                    await joinings[leaver].__aexit__(None, None, None)
+                    await members[1].broadcast(b"and now?")
+                    for reader in readers:
+                        change = await reader.wait_members(staying)
+                        assert change.reason == f"{leaver} left"
+                        await reader.wait_payloads(b"goodbye", b"and now?")
+                assert readers[0].events[1:] == readers[1].events[1:]
+                assert [d.position for d in readers[0].deliveries] == [0, 1]
+
+        run(test)
+
+    @over_every_network
+    @pytest.mark.parametrize("failing", "abc")
+    def test_when_a_member_fails_the_others_go_on_and_are_told(self, network: str, failing: str) -> None:
+        async def test() -> None:
+            town = Town(network, "abc")
+            joinings = {name: town.join(name, membership=quick(3)) for name in "abc"}
+            staying = "abc".replace(failing, "")
+            async with (
+                entered(*(joinings[name] for name in staying), joinings[failing]) as members,
+                reading(*members) as readers,
+            ):
+                await members[2].broadcast(b"before")
+                await readers[0].wait_payloads(b"before")
+                await crash(joinings[failing])
+                await members[1].broadcast(b"after")
+                for reader in readers[:2]:
+                    change = await reader.wait_members(staying)
+                    assert change.reason == f"{failing} failed"
+                    await reader.wait_payloads(b"after")
+                assert readers[0].payloads == readers[1].payloads == [b"before", b"after"]
+                assert readers[2].members == "abc", "alone, it is no majority"
+
+        run(test)
+
+    @over_every_network
+    def test_whoever_comes_later_is_taken_in_and_sees_what_comes_after(self, network: str) -> None:
+        async def test() -> None:
+            town = Town(network, "abc")
+            founders = [town.join(name, founders=2) for name in "ab"]
+            async with entered(*founders) as members, reading(*members) as readers:
+                await members[0].broadcast_many([b"1", b"2", b"3"])
+                await readers[1].wait_payloads(b"1", b"2", b"3")
+                async with entered(town.join("c", founders=2)) as late, reading(*late) as (reader,):
+                    change = await reader.wait_members("abc")
+                    assert (change.position, change.reason) == (3, "c joined")
+                    await late[0].broadcast(b"hello")
+                    await readers[0].wait_payloads(b"hello")
+                    await reader.wait_payloads(b"hello")
+                    assert reader.payloads == [b"hello"]
+                    assert ids(readers[0].deliveries)[-1:] == ids(reader.deliveries)
+                await readers[0].wait_members("ab")
+            assert [event.reason for event in readers[0].views] == [
+                "the group was founded",
+                "c joined",
+                "c left",
+            ]
+
+        run(test)
+
+    @over_every_network
+    def test_a_member_that_is_started_again_is_another_life_of_it(self, network: str) -> None:
+        async def test() -> None:
+            town = Town(network, "abc")
+            first = town.join("c", membership=quick(3))
+            async with (
+                entered(*(town.join(name, membership=quick(3)) for name in "ab"), first) as members,
+                reading(*members[:2]) as readers,
+            ):
+                before = members[2].me
+                await crash(first)
+                async with entered(town.join("c", membership=quick(3))) as again:
+                    assert again[0].me.name == "c"
+                    assert again[0].me > before
+                    await again[0].broadcast(b"I am new")
+                    for reader in readers:
+                        await reader.wait_payloads(b"I am new")
+                        assert reader.deliveries[-1].message.sender == again[0].me
+                        assert reader.members == "abc"
+                    assert before not in members[0].view.members
+
+        run(test)
+
+    def test_the_last_member_of_two_goes_on_alone_if_it_is_the_first(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "ab")
+            joinings = [town.join(name, membership=quick(2)) for name in "ab"]
+            async with entered(*joinings) as members, reading(members[0]) as (reader,):
+                await crash(joinings[1])
+                await reader.wait_members("a")
+                await members[0].broadcast(b"alone")
+                await reader.wait_payloads(b"alone")
+
+        run(test)
+
+
+class TestLeaving:
+    @over_every_network
+    def test_all_that_was_broadcast_is_delivered_by_the_others(self, network: str) -> None:
+        async def test() -> None:
+            town = Town(network, "abc")
+            options = priocast.OrderingOptions(window=16, queue_max=4096, submit_max=64)
+            joinings = [town.join(name, options=options) for name in "abc"]
+            async with entered(*joinings) as members, reading(*members) as readers:
+                await members[2].broadcast_many([b"%d" % number for number in range(1_000)])
+                await joinings[2].__aexit__(None, None, None)
+                for reader in readers[:2]:
+                    await reader.wait_members("ab")
+                    assert reader.payloads == [b"%d" % number for number in range(1_000)]
+                assert readers[2].ended is not None
+
+        run(test)
+
+    def test_all_can_leave_at_once(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "abcd")
+            async with entered(*(town.join(name) for name in "abcd")) as members:
+                await members[0].broadcast(b"x")
+            assert not town.hub.networks
+
+        run(test)
+
+    def test_who_leaves_by_an_error_does_not_wait_for_the_others(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "ab")
+            leaving = town.join("b")
+            async with entered(town.join("a"), leaving) as members:
+                town.hub.cut("a", "b")
+                town.hub.cut("b", "a")
+                await leaving.__aexit__(ValueError, ValueError("no reason"), None)
+                with pytest.raises(priocast.GroupClosed):
+                    await members[1].broadcast(b"x")
+
+        run(test)
+
+
+class TestComingBack:
+    def test_who_was_put_out_comes_back_with_what_it_had_to_say_once_and_in_order(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "abc")
+            async with (
+                entered(*(town.join(name, membership=quick(3)) for name in "abc")) as members,
+                reading(*members) as readers,
+            ):
+                first_life = members[2].me
+                await members[2].broadcast(b"1")
+                await readers[2].wait_payloads(b"1")
+                cut_off(town, "c", "ab")
+                await members[2].broadcast(b"2")
+                await readers[0].wait_members("ab")
+                await wait_until(lambda: members[2].status().state == "suspended")
+                await members[2].broadcast(b"3")
+                await members[0].broadcast(b"without c")
+                await readers[1].wait_payloads(b"without c")
+                town.hub.heal()
+                await wait_until(lambda: members[2].me > first_life)
+                await members[2].broadcast(b"4")
+                for reader in readers:
+                    await reader.wait_payloads(b"2", b"3", b"4")
+                assert readers[0].payloads == [b"1", b"without c", b"2", b"3", b"4"]
+                stopped = next(event for event in readers[2].events if isinstance(event, priocast.Stopped))
+                assert stopped.reason == "the group went on without c: c failed"
+                assert readers[2].members == "abc"
+                assert members[2].status().lives == 2
+
+        run(test)
+
+    def test_while_it_is_out_it_says_so_and_room_is_limited(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "ab")
+            options = priocast.OrderingOptions(queue_max=16, submit_max=16)
+            joinings = [town.join(name, membership=quick(2), options=options) for name in "ab"]
+            async with entered(*joinings) as members, reading(*members):
+                cut_off(town, "b", "a")
+                await wait_until(lambda: members[1].status().state == "suspended")
+                with pytest.raises(priocast.Overloaded, match="no majority of the group can be reached"):
+                    for number in range(100):
+                        members[1].broadcast_nowait(b"%d" % number)
+                        await asyncio.sleep(0)
+                town.hub.heal()
+                await wait_until(lambda: members[1].status().state == "in the group")
+
+        run(test)
+
+    def test_who_may_not_come_back_is_told_why_and_ends(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "abc")
+            joinings = [town.join(name, membership=quick(3, rejoin=name != "c")) for name in "abc"]
+            async with entered(*joinings) as members, reading(*members) as readers:
+                cut_off(town, "c", "ab")
+                await readers[0].wait_members("ab")
+                town.hub.heal()
+                await wait_until(lambda: readers[2].ended)
+                assert str(readers[2].ended) == "c is out of the group: the group went on without c: c failed"
+                assert isinstance(readers[2].events[-1], priocast.Stopped)
+                with pytest.raises(priocast.GroupClosed, match="c is out of the group"):
+                    await members[2].broadcast(b"x")
+
+        run(test)
+
+    def test_a_member_whose_application_takes_nothing_is_put_out_and_comes_back(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "abc")
+            life = quick(3, slow_ms=300.0)
+            options = priocast.OrderingOptions(window=4)
+            async with (
+                entered(*(town.join(n, membership=life, options=options) for n in "abc")) as members,
+                reading(*members[:2]) as readers,
+            ):
+                await members[0].broadcast_many([b"%d" % number for number in range(50)])
+                await readers[0].wait_payloads(*(b"%d" % number for number in range(50)))
+                assert any(event.reason == "c was too slow" for event in readers[0].views)
+                assert readers[0].payloads == readers[1].payloads
+                async with reading(members[2]) as (reader,):
+                    await reader.wait_members("abc")
+                    stopped = [event for event in reader.events if isinstance(event, priocast.Stopped)]
+                    assert [event.reason for event in stopped] == ["c was too slow"]
+
+        run(test)
+
+
+class TestTwoSides:
+    def test_each_side_of_a_cut_goes_on_and_they_become_one_again(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "abcd")
+            life = quick(4, policy="partitionable")
+            async with (
+                entered(*(town.join(name, membership=life) for name in "abcd")) as members,
+                reading(*members) as readers,
+            ):
+                for one in "ab":
+                    cut_off(town, one, "cd")
+                for reader, side in zip(readers, ("ab", "ab", "cd", "cd"), strict=True):
+                    await reader.wait_members(side)
+                await members[1].broadcast(b"left")
+                await members[2].broadcast(b"right")
+                await readers[0].wait_payloads(b"left")
+                await readers[3].wait_payloads(b"right")
+                town.hub.heal()
+                await wait_until(lambda: {len(reader.members) for reader in readers} == {4})
+                merged = readers[0].views[-1].view
+                assert [len(part.members) for part in merged.parts] == [2, 2]
+                await members[3].broadcast(b"together")
+                for reader in readers:
+                    await reader.wait_payloads(b"together")
+                assert readers[0].payloads == readers[1].payloads == [b"left", b"together"]
+                assert readers[2].payloads == readers[3].payloads == [b"right", b"together"]
+                assert {reader.deliveries[-1].position for reader in readers} == {1}
+
+        run(test)
+
+
+class TestWhatDoesNotFit:
+    @over_every_network
+    def test_other_options_are_refused_and_named(self, network: str) -> None:
+        async def test() -> None:
+            town = Town(network, "abc")
+            async with entered(*(town.join(name, founders=2) for name in "ab")):
+                with pytest.raises(
+                    JoinRefused, match=r"is in a group of another kind: .*\"prioritised\":true"
+                ):
+                    async with town.join("c", founders=2, prioritised=False):
+                        pass
+
+        run(test)
+
+    def test_another_number_of_founders_is_explained(self) -> None:
+        async def test() -> None:
+            town = Town("memory", "ab")
+            with pytest.raises(priocast.DeadlineExceeded) as caught:
+                await asyncio.gather(
+                    enter_and_leave(town.join("a", membership=quick(2), start_seconds=1.5)),
+                    enter_and_leave(town.join("b", membership=quick(3), start_seconds=3)),
+                )
+            assert "b expects 3 founders, not 2" in str(caught.value)
+
+        run(test)
+
+    def test_who_is_alone_is_told_what_to_look_at(self) -> None:
+        async def test() -> None:
+            with pytest.raises(priocast.DeadlineExceeded, match="are the other members started"):
+                async with Town("tcp", "ab").join("a", start_seconds=0.2):
+                    pass
+
+        run(test)
+
+
+async def enter_and_leave(joining: NodeWithGroup) -> None:
+    async with joining:
+        pass
+
+
+def cut_off(town: Town, one: str, others: str) -> None:
+    """Let nothing through between a member and others."""
+    for other in others:
+        town.hub.cut(one, other)
+        town.hub.cut(other, one)

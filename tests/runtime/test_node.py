@@ -1,0 +1,156 @@
+"""A node: one process on one network, in many groups."""
+
+import asyncio
+from contextlib import AsyncExitStack
+
+import pytest
+
+import priocast
+from support.groups import NETWORKS, Town, ids, quick, reading, run, take, wait_until
+
+over_every_network = pytest.mark.parametrize("network", NETWORKS)
+
+
+@over_every_network
+def test_two_groups_on_one_node_know_nothing_of_each_other(network: str) -> None:
+    async def test() -> None:
+        town = Town(network, "abc")
+        async with AsyncExitStack() as stack:
+            nodes = [await stack.enter_async_context(town.open(name)) for name in "abc"]
+            joined = await asyncio.gather(
+                *(
+                    stack.enter_async_context(node.join(group))
+                    for group in ("test", "other")
+                    for node in nodes
+                )
+            )
+            test_group, other_group = joined[:3], joined[3:]
+            for number in range(50):
+                await test_group[number % 3].broadcast(b"test %d" % number)
+                await other_group[number % 3].broadcast(b"other %d" % number, priority=number)
+            seen = await asyncio.gather(*(take(group, 50) for group in joined))
+            assert ids(seen[0]) == ids(seen[1]) == ids(seen[2])
+            assert ids(seen[3]) == ids(seen[4]) == ids(seen[5])
+            assert {d.message.payload.split()[0] for d in seen[1]} == {b"test"}
+            assert {d.message.payload.split()[0] for d in seen[4]} == {b"other"}
+
+    run(test)
+
+
+@over_every_network
+def test_leaving_one_group_changes_nothing_in_the_other(network: str) -> None:
+    async def test() -> None:
+        town = Town(network, "ab")
+        async with AsyncExitStack() as stack:
+            nodes = [await stack.enter_async_context(town.open(name)) for name in "ab"]
+            staying = await asyncio.gather(*(stack.enter_async_context(n.join("test")) for n in nodes))
+            leaving = [node.join("other", membership=quick(2)) for node in nodes]
+            others = await asyncio.gather(*(joining.__aenter__() for joining in leaving))
+            async with reading(*staying, *others) as readers:
+                await leaving[1].__aexit__(None, None, None)
+                await readers[2].wait_members("a")
+                await staying[1].broadcast(b"still here")
+                await readers[0].wait_payloads(b"still here")
+                assert readers[0].members == "ab"
+                await leaving[0].__aexit__(None, None, None)
+                async with nodes[0].join("other", founders=1) as again:
+                    assert [member.name for member in again.view.members] == ["a"]
+
+    run(test)
+
+
+def test_a_node_may_be_in_groups_with_different_others() -> None:
+    async def test() -> None:
+        town = Town("memory", "abc")
+        async with AsyncExitStack() as stack:
+            nodes = {name: await stack.enter_async_context(town.open(name)) for name in "abc"}
+            left, right = await asyncio.gather(
+                *(
+                    asyncio.gather(
+                        *(stack.enter_async_context(nodes[name].join(group, founders=2)) for name in names)
+                    )
+                    for group, names in (("test", "ab"), ("other", "bc"))
+                )
+            )
+            assert [member.name for member in left[0].view.members] == ["a", "b"]
+            assert [member.name for member in right[0].view.members] == ["b", "c"]
+
+    run(test)
+
+
+def test_a_group_is_joined_once() -> None:
+    async def test() -> None:
+        async with Town("memory", "a").open("a") as node, node.join("test"):
+            with pytest.raises(priocast.InvalidInput, match="a is in the group 'test' already"):
+                await node.join("test").__aenter__()
+            assert list(node.groups) == ["test"]
+        assert not node.groups
+
+    run(test)
+
+
+def test_a_name_is_on_a_hub_once() -> None:
+    async def test() -> None:
+        town = Town("memory", "a")
+        async with town.open("a"):
+            with pytest.raises(priocast.InvalidInput, match="a is on this hub already"):
+                await town.open("a").__aenter__()
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ({}, "give either listen= and peers="),
+        ({"listen": "127.0.0.1:7401"}, "give either listen= and peers="),
+        ({"hub": priocast.MemoryHub()}, "give either listen= and peers="),
+        (
+            {"hub": priocast.MemoryHub(), "size": 1, "listen": "127.0.0.1:7401"},
+            "give either listen= and peers=",
+        ),
+        ({"listen": "nowhere", "peers": []}, "is not an address"),
+        ({"listen": "127.0.0.1:7401", "peers": ["nowhere"]}, "is not an address"),
+        ({"listen": "127.0.0.1:7401", "peers": [], "transport": "pigeon"}, "transport is 'pigeon': choose"),
+        ({"listen": "127.0.0.1:7401", "peers": [], "transport": "udp"}, "UDP needs keys="),
+    ],
+)
+def test_what_cannot_be_a_node_is_refused_before_anything_happens(
+    arguments: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(priocast.InvalidInput, match=complaint):
+        priocast.open_node("a", **arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ({"group": "no spaces"}, "cannot be the name of a group"),
+        ({"order": "ring"}, "there is no protocol 'ring'"),
+        ({"founders": 65}, "founders is 65: a group has 1 to 64"),
+        ({"policy": "anarchy"}, "policy is 'anarchy': choose"),
+        ({"delivery": "maybe"}, "delivery is 'maybe': choose"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused_before_anything_happens(
+    options: dict[str, object], complaint: str
+) -> None:
+    arguments = {"group": "test", **options}
+    with pytest.raises(priocast.InvalidInput, match=complaint):
+        priocast.join(arguments.pop("group"), member="a", hub=priocast.MemoryHub(), size=1, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_join_that_fails_leaves_nothing_behind() -> None:
+    async def test() -> None:
+        town = Town("memory", "ab")
+        with pytest.raises(priocast.DeadlineExceeded):
+            await town.join("a", start_seconds=0.1).__aenter__()
+        assert not town.hub.networks
+        async with town.open("a") as node:
+            with pytest.raises(priocast.DeadlineExceeded):
+                await node.join("test", start_seconds=0.1).__aenter__()
+            assert not node.groups
+            async with node.join("test", founders=1) as group:
+                await wait_until(lambda: group.status().state == "in the group")
+
+    run(test)

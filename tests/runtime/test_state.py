@@ -1,0 +1,158 @@
+"""State transfer: a new member goes on from the group's state, at a known place in the order."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+
+import priocast
+from support.groups import NETWORKS, Reader, Town, entered, quick, reading_with, run, wait_until
+
+over_every_network = pytest.mark.parametrize("network", NETWORKS)
+
+
+class Notebook:
+    """An application whose state is all that it was told, in order."""
+
+    def __init__(self) -> None:
+        self.pages: list[bytes] = []
+        self.when_asked: Callable[[], None] = lambda: None
+        self.saved = 0
+        self.loaded = 0
+
+    @property
+    def state(self) -> priocast.State:
+        return priocast.State(self.save, self.load)
+
+    def save(self) -> bytes:
+        self.saved += 1
+        self.when_asked()
+        return b"\n".join(self.pages)
+
+    def load(self, data: bytes) -> None:
+        self.loaded += 1
+        self.pages = data.split(b"\n") if data else []
+
+
+class Scribe(Reader):
+    """Reads a group and writes everything into a notebook."""
+
+    def __init__(self, group: priocast.Group, notebook: Notebook) -> None:
+        super().__init__(group)
+        self.notebook = notebook
+
+    def on_delivery(self, delivery: priocast.Delivery) -> None:
+        self.notebook.pages.append(delivery.message.payload)
+
+
+def scribing(
+    notebooks: dict[str, Notebook], *members: priocast.Group
+) -> AbstractAsyncContextManager[list[Scribe]]:
+    """Let each member write into the notebook of its name."""
+    return reading_with(lambda group: Scribe(group, notebooks[group.me.name]), *members)
+
+
+def _pages(start: int, stop: int, size: int = 4) -> list[bytes]:
+    return [str(number).zfill(size).encode() for number in range(start, stop)]
+
+
+@over_every_network
+@pytest.mark.parametrize("size", [4, 5_000], ids=["small", "in many pieces"])
+def test_a_new_member_takes_over_the_state_and_then_what_follows(network: str, size: int) -> None:
+    async def test() -> None:
+        town, notebooks = Town(network, "abc"), {name: Notebook() for name in "abc"}
+        founders = [town.join(name, founders=2, state=notebooks[name].state) for name in "ab"]
+        async with entered(*founders) as members, scribing(notebooks, *members) as scribes:
+            await members[0].broadcast_many(_pages(0, 200, size))
+            await scribes[0].wait_payloads(*_pages(199, 200, size))
+            joining = town.join("c", founders=2, state=notebooks["c"].state)
+            async with entered(joining) as late, scribing(notebooks, *late) as (scribe,):
+                await members[1].broadcast_many(_pages(200, 300, size))
+                await wait_until(lambda: len(notebooks["c"].pages) == 300)
+                assert notebooks["c"].pages == notebooks["a"].pages == _pages(0, 300, size)
+                (restored,) = [event for event in scribe.events if isinstance(event, priocast.Restored)]
+                assert 200 <= restored.position <= 300
+                assert len(scribe.deliveries) == 300 - restored.position
+                assert [type(event) for event in scribe.events[:2]] == [
+                    priocast.ViewChange,
+                    priocast.Restored,
+                ]
+                assert notebooks["c"].loaded == 1
+                assert late[0].status().state == "in the group"
+        assert notebooks["a"].loaded == notebooks["b"].loaded == 0, "founders begin with nothing"
+
+    run(test)
+
+
+def test_an_empty_state_is_a_state() -> None:
+    async def test() -> None:
+        town, notebooks = Town("memory", "ab"), {name: Notebook() for name in "ab"}
+        joinings = [town.join(name, founders=1, state=notebooks[name].state) for name in "ab"]
+        async with (
+            entered(joinings[0]) as members,
+            scribing(notebooks, *members),
+            entered(joinings[1]) as late,
+            scribing(notebooks, *late) as (scribe,),
+        ):
+            await wait_until(lambda: any(isinstance(e, priocast.Restored) for e in scribe.events))
+            assert scribe.events[1] == priocast.Restored(0, 0)
+
+    run(test)
+
+
+def test_when_the_donor_fails_another_one_gives_the_state() -> None:
+    async def test() -> None:
+        town, notebooks = Town("memory", "abcd"), {name: Notebook() for name in "abcd"}
+        life = quick(3)
+        joinings = [town.join(name, membership=life, state=notebooks[name].state) for name in "abcd"]
+        async with entered(*joinings[:3]) as members, scribing(notebooks, *members) as scribes:
+            await members[0].broadcast_many(_pages(0, 50))
+            await scribes[2].wait_payloads(*_pages(49, 50))
+            notebooks["a"].when_asked = lambda: silence(town, "a")
+            async with entered(joinings[3]) as late, scribing(notebooks, *late):
+                await wait_until(lambda: len(notebooks["d"].pages) == 50)
+                assert notebooks["d"].pages == _pages(0, 50)
+                assert notebooks["a"].saved == 1
+                assert notebooks["b"].saved + notebooks["c"].saved == 1
+
+    run(test)
+
+
+def silence(town: Town, name: str) -> None:
+    """Let nothing more be heard of a process."""
+    for other in town.names.replace(name, ""):
+        town.hub.cut(name, other)
+        town.hub.cut(other, name)
+
+
+def test_who_comes_back_after_a_cut_takes_over_the_state_again() -> None:
+    async def test() -> None:
+        town, notebooks = Town("memory", "abc"), {name: Notebook() for name in "abc"}
+        life = quick(3)
+        joinings = [town.join(name, membership=life, state=notebooks[name].state) for name in "abc"]
+        async with entered(*joinings) as members, scribing(notebooks, *members) as scribes:
+            await members[0].broadcast_many(_pages(0, 10))
+            await scribes[2].wait_payloads(*_pages(9, 10))
+            silence(town, "c")
+            await scribes[0].wait_members("ab")
+            await members[0].broadcast_many(_pages(10, 20))
+            await scribes[0].wait_payloads(*_pages(19, 20))
+            town.hub.heal()
+            await wait_until(lambda: notebooks["c"].pages == _pages(0, 20))
+            await members[2].broadcast(b"back")
+            await wait_until(lambda: all(each.pages[-1:] == [b"back"] for each in notebooks.values()))
+            assert notebooks["c"].pages == notebooks["a"].pages
+            assert notebooks["c"].loaded == 1
+
+    run(test)
+
+
+def test_a_group_with_a_state_is_not_one_without() -> None:
+    async def test() -> None:
+        town = Town("memory", "ab")
+        async with entered(town.join("a", founders=1, state=Notebook().state)):
+            with pytest.raises(priocast.PeerFault, match="is in a group of another kind"):
+                async with town.join("b", founders=1):
+                    pass
+
+    run(test)

@@ -1,0 +1,254 @@
+"""Networks for tests: the same processes over every kind of network there is, on the loopback address."""
+
+import asyncio
+import secrets
+import socket
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import cache
+from pathlib import Path
+
+import pytest
+import uvloop
+
+from priocast.core.errors import InvalidAddress, PriocastError
+from priocast.core.identity import ProcessId
+from priocast.links.fifo_link import FifoLink, Frame
+from priocast.network.address import Address
+from priocast.network.interface import Network, Port
+from priocast.network.keys import Authority, make_authority, make_member_certificate
+from priocast.network.memory import MemoryHub, MemoryNetwork
+from priocast.network.security import TlsSecurity
+from priocast.network.tcp import TcpNetwork
+from priocast.network.udp import UdpNetwork
+from priocast.network.udp_socket import open_multicast_socket
+
+KINDS = ("memory", "tcp", "tls", "udp", "multicast")
+GROUPS = ("test", "other")
+LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+_WAIT_SECONDS = 20.0
+
+
+def run(test: Callable[[], Awaitable[None]], timeout_seconds: float = 60, loop: str = "asyncio") -> None:
+    """Run a test in an event loop of its own, and not for ever."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(timeout_seconds):
+            await test()
+
+    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
+        runner.run(bounded())
+
+
+async def wait_until(condition: Callable[[], object], seconds: float = _WAIT_SECONDS) -> None:
+    """Wait until a condition holds; one that never does fails the test."""
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.002)
+
+
+class Recorder:
+    """A group that remembers what the network told it."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+        self.received: list[tuple[ProcessId, Frame]] = []
+        self.calls = 0
+        self.errors: list[PriocastError] = []
+
+    def reachable(self, peer: str) -> None:
+        self.told.append(peer)
+
+    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+        assert peer.name in self.told, "nobody is heard before it can be reached"
+        assert frames
+        self.calls += 1
+        self.received += [(peer, frame) for frame in frames]
+
+    def failed(self, error: PriocastError) -> None:
+        self.errors.append(error)
+
+    def bodies(self, peer: str | None = None) -> list[bytes]:
+        """What was received, from all or from one."""
+        return [frame.body for process, frame in self.received if peer in {None, process.name}]
+
+    async def wait_reaches(self, *peers: str) -> None:
+        """Wait until all of these can be reached."""
+        await wait_until(lambda: set(peers) <= set(self.told))
+
+    async def wait_body(self, body: bytes, seconds: float = _WAIT_SECONDS) -> None:
+        """Wait until this has come."""
+        await wait_until(lambda: body in self.bodies(), seconds)
+
+    async def wait_received(self, count: int) -> None:
+        """Wait until so many frames have come."""
+        await wait_until(lambda: len(self.received) >= count)
+
+
+class LinkEnd(Recorder):
+    """A group of two that speaks through a link, as a runtime does: bodies arrive once, in order."""
+
+    def __init__(self, network: Network, me: str, peer: str) -> None:
+        super().__init__()
+        self.arrived: list[bytes] = []
+        self._link = FifoLink(network.link_options, channel=7)
+        self._peer = peer
+        self._timer: asyncio.TimerHandle | None = None
+        self._port: Port | None = None
+        self._port = network.open("test", ProcessId(me, 1), self)
+
+    def send(self, body: bytes) -> None:
+        """Send a body; it arrives."""
+        self._link.send(body, time.monotonic_ns())
+        self._act()
+
+    def reachable(self, peer: str) -> None:
+        super().reachable(peer)
+        self._link.reconnected(time.monotonic_ns())
+        self._act()
+
+    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+        for frame in frames:
+            self.arrived += self._link.receive(frame, time.monotonic_ns())
+        self._act()
+
+    def close(self) -> None:
+        """Send nothing more."""
+        if self._timer is not None:
+            self._timer.cancel()
+        assert self._port is not None
+        self._port.close()
+
+    def _act(self) -> None:
+        if self._link.frames and self._port is not None:
+            frames, self._link.frames = self._link.frames, []
+            self._port.send(self._peer, frames)
+            self._port.flush()
+        if self._link.deadline is not None and self._timer is None:
+            seconds = (self._link.deadline - time.monotonic_ns()) / 1e9
+            self._timer = asyncio.get_running_loop().call_later(max(0, seconds), self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        self._link.tick(time.monotonic_ns())
+        self._act()
+
+
+def free_address() -> Address:
+    """An address that nobody uses now, neither for TCP nor for UDP."""
+    while True:
+        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram:
+            stream.bind(("127.0.0.1", 0))
+            with suppress(OSError):
+                datagram.bind(stream.getsockname())
+                return Address(*stream.getsockname())
+
+
+@cache
+def _carries_multicasts() -> bool:
+    multicast, word = Address("239.77.0.1", free_address().port), b"does this arrive?"
+    with socket.socket(type=socket.SOCK_DGRAM) as sending:
+        sending.bind(("127.0.0.1", 0))
+        try:
+            with open_multicast_socket(multicast, sending) as receiving:
+                receiving.settimeout(1.0)
+                sending.sendto(word, multicast)
+                return receiving.recv(100) == word
+        except (InvalidAddress, OSError):
+            return False
+
+
+class Site:
+    """Where networks of one kind are made: addresses, keys and certificates for processes, by name.
+
+    Each name keeps its address, so a process can be started again.
+    """
+
+    def __init__(self, kind: str, directory: Path) -> None:
+        assert kind in KINDS
+        if kind == "multicast" and not _carries_multicasts():
+            pytest.skip("this machine does not carry multicasts on its loopback interface")
+        self.kind = kind
+        self.hub = MemoryHub()
+        self.keys = {group: secrets.token_bytes(32) for group in GROUPS}
+        self.addresses: dict[str, Address] = {}
+        self._directory = directory
+        self._authority: Authority | None = None
+        self._certificates: dict[str, TlsSecurity] = {}
+        self.multicast = Address(f"239.77.{secrets.randbelow(255)}.{1 + secrets.randbelow(254)}", 0)
+
+    def address(self, name: str) -> Address:
+        """Where this process listens."""
+        if name not in self.addresses:
+            self.addresses[name] = free_address()
+        return self.addresses[name]
+
+    @property
+    def authority(self) -> Authority:
+        """Who signs the certificates here."""
+        if self._authority is None:
+            self._authority = make_authority(self._directory)
+        return self._authority
+
+    def certificate(self, name: str) -> TlsSecurity:
+        """What this process proves itself with."""
+        if name not in self._certificates:
+            made = make_member_certificate(self._directory, self.authority, name, list(GROUPS))
+            self._certificates[name] = made
+        return self._certificates[name]
+
+    def network(self, name: str, peers: str = "", incarnation: int = 1) -> Network:
+        """A network for one process, that is told of these peers (a letter each)."""
+        addresses = [self.address(peer) for peer in peers]
+        match self.kind:
+            case "memory":
+                return MemoryNetwork(self.hub, name)
+            case "tcp":
+                return TcpNetwork(name, self.address(name), addresses)
+            case "tls":
+                return TcpNetwork(name, self.address(name), addresses, security=self.certificate(name))
+            case _:
+                return self.datagrams(name, peers, incarnation)
+
+    def datagrams(self, name: str, peers: str = "", incarnation: int = 1) -> UdpNetwork:
+        """A network over UDP; with multicast, nobody is told of any peers."""
+        addresses = [self.address(peer) for peer in peers]
+        multicast = None
+        if self.kind == "multicast":
+            if not self.multicast.port:
+                self.multicast = Address(self.multicast.host, free_address().port)
+            addresses, multicast = [], self.multicast
+        return UdpNetwork(
+            name,
+            self.address(name),
+            addresses,
+            keys=self.keys,
+            incarnation=incarnation,
+            multicast=multicast,
+        )
+
+    @asynccontextmanager
+    async def running(self, names: str) -> AsyncIterator[list[Network]]:
+        """Networks that know each other's addresses, started; all are closed at the end."""
+        networks = [self.network(name, names.replace(name, "")) for name in names]
+        async with started(*networks):
+            yield networks
+
+
+@asynccontextmanager
+async def started(*networks: Network) -> AsyncIterator[None]:
+    """Networks that are started now and closed at the end."""
+    async with AsyncExitStack() as stack:
+        for network in networks:
+            stack.push_async_callback(network.close)
+            await network.start()
+        yield
+
+
+def open_all(networks: list[Network], names: str, group: str = "test") -> list[Recorder]:
+    """Open a group on each network, with a recorder behind it."""
+    recorders = [Recorder() for _ in networks]
+    for network, name, recorder in zip(networks, names, recorders, strict=True):
+        network.open(group, ProcessId(name, 1), recorder)
+    return recorders

@@ -1,0 +1,263 @@
+"""Stacks for tests, without any I/O: one view by itself, and whole members that are driven by hand.
+
+`OneView` is what a protocol lives in while a view lasts: assembler, protocol, links. `Neighbourhood` is some
+members, each with its whole life, and a network between them on which nothing happens unless a test says so.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from priocast.core.assembler import Assembler
+from priocast.core.events import Delivery, Restored, ViewChange
+from priocast.core.identity import ProcessId
+from priocast.core.message import TO_ALL, Batch, Scope, Stretch
+from priocast.core.protocol import Broadcast, Consume, OrderingOptions, Packet
+from priocast.core.view import View
+from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.member import Member
+from priocast.membership.inheritance import Remains
+from priocast.membership.observer import Observer
+from priocast.membership.epoch import Epoch, Observe
+from priocast.membership.options import MembershipOptions
+from priocast.membership.stream import Restoring
+from priocast.protocols import find_protocol
+
+MILLISECOND = 1_000_000
+_OF_ORDERING = frozenset(OrderingOptions.__struct_fields__)
+
+
+def _nobody(packet: Packet, peer: ProcessId | None, now: int) -> None:
+    """Watches nothing."""
+
+
+class OneView:
+    """One member's stack for as long as one view lasts, as `Member` puts it together.
+
+    The numbers of messages go on from view to view: give the next view the `assembler` of the one before.
+    """
+
+    def __init__(
+        self,
+        me: ProcessId,
+        view: View,
+        order: str,
+        options: OrderingOptions,
+        link_options: LinkOptions | None = None,
+        position: int = 0,
+        assembler: Assembler | None = None,
+        sent: Observe = _nobody,
+        received: Observe = _nobody,
+    ) -> None:
+        self.me = me
+        self.protocol = find_protocol(order)(me, view, options, position)
+        self.epoch = Epoch(view, self.protocol, link_options or LinkOptions(), sent, received)
+        self.assembler = assembler or Assembler(me, options.prioritised)
+        self.assembler.prioritised = options.prioritised
+
+    @property
+    def links(self) -> dict[ProcessId, FifoLink]:
+        return self.epoch.links
+
+    @property
+    def backlog(self) -> int:
+        return self.assembler.count + self.protocol.backlog
+
+    @property
+    def idle(self) -> bool:
+        return not self.assembler.count and self.epoch.idle
+
+    def room(self, priority: int) -> int:
+        return self.protocol.outgoing.room(priority, self.assembler.count, self.assembler.bytes)
+
+    def broadcast(self, payload: bytes, priority: int) -> None:
+        self.assembler.add(payload, priority)
+
+    def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
+        self.assembler.add_many(payloads, priority, scope)
+
+    def resubmit(self, batches: list[Batch], now: int) -> None:
+        """Send again what an earlier view left without a place."""
+        for batch in batches:
+            self.epoch.step(Broadcast(batch), now)
+
+    def unplaced(self) -> list[Batch]:
+        """What this view leaves without a place, and what was not even in a batch."""
+        return self.epoch.unplaced() + self.assembler.close()
+
+    def head(self) -> Stretch | None:
+        return self.protocol.head()
+
+    def consume(self, count: int, now: int) -> None:
+        self.epoch.step(Consume(count), now)
+
+    def receive(self, peer: ProcessId, frame: Frame, now: int) -> None:
+        self.epoch.receive(peer, frame, now)
+
+    @property
+    def restless(self) -> bool:
+        return self.epoch.has_work or self.assembler.count > 0
+
+    def act(self, now: int) -> None:
+        for batch in self.assembler.close():
+            self.epoch.step(Broadcast(batch), now)
+        if not self.epoch.frozen:
+            self.epoch.act(now, may_order=True)
+
+    def turn(self, now: int) -> None:
+        self.act(now)
+        while self.restless:
+            self.act(now)
+
+    def tick(self, now: int) -> None:
+        self.epoch.tick(now)
+
+    @property
+    def deadline(self) -> int | None:
+        return self.epoch.deadline
+
+
+class Application:
+    """What one life of a member delivered, and what it makes of it: its state is all payloads, in order."""
+
+    def __init__(self) -> None:
+        self.deliveries: list[Delivery] = []
+        self.events: list[ViewChange | Restored] = []
+        self.pages: list[bytes] = []
+        self.takes_messages = True
+
+    @property
+    def payloads(self) -> list[bytes]:
+        return [delivery.message.payload for delivery in self.deliveries]
+
+    @property
+    def reasons(self) -> list[str]:
+        return [event.reason for event in self.events if isinstance(event, ViewChange)]
+
+    def take(self, member: Member, now: int) -> None:
+        """Take all that there is."""
+        if member.snapshot_wanted:
+            member.offer_snapshot(b"\n".join(self.pages))
+        while (head := member.head(now)) is not None:
+            if not isinstance(head, Stretch):
+                if isinstance(head, Restoring):
+                    self.pages = head.snapshot.data.split(b"\n") if head.snapshot.data else []
+                self.events.append(member.consume_event(now))
+            elif not self.takes_messages:
+                return
+            else:
+                delivery = Delivery(head.message(head.taken), head.position + head.taken)
+                self.deliveries.append(delivery)
+                self.pages.append(delivery.message.payload)
+                member.consume(1, now)
+
+
+class Neighbourhood:
+    """Whole members that can reach each other, and the time. A frame takes a millisecond.
+
+    `lost` names the ways on which frames are lost, from whom to whom. Clients and other strangers may send,
+    too: what goes to a name that is no member's is in `letters`.
+    """
+
+    def __init__(self, names: str, founders: int | None = None, **options: Any) -> None:
+        ordering = {name: options.pop(name) for name in list(options) if name in _OF_ORDERING}
+        self.order: str = options.pop("order", "sequencer-ub")
+        self.ordering = OrderingOptions(**ordering)
+        self.links = options.pop("link_options", LinkOptions())
+        life = {"heartbeat_ms": 20.0, "failure_ms": 100.0, "slow_ms": 2_000.0, **options}
+        self.life = MembershipOptions(founders=founders or len(names), **life)
+        self.now = 0
+        self.members: dict[str, Member] = {}
+        self.applications: dict[str, Application] = {}
+        self.lost: set[tuple[str, str]] = set()
+        self.letters: list[tuple[str, ProcessId, Frame]] = []
+        self._under_way: deque[tuple[int, ProcessId, str, list[Frame]]] = deque()
+        for name in names:
+            self.start(name)
+
+    def start(
+        self,
+        name: str,
+        incarnation: int = 1,
+        remains: Remains | None = None,
+        observer: Observer | None = None,
+        **changes: Any,
+    ) -> Member:
+        """Begin a life of a member; `changes` are other options than those of the neighbourhood."""
+        ordering = {key: changes.pop(key) for key in list(changes) if key in _OF_ORDERING}
+        member = Member(
+            ProcessId(name, incarnation),
+            self.order,
+            msgspec.structs.replace(self.ordering, **ordering),
+            msgspec.structs.replace(self.life, **changes),
+            self.links,
+            observer,
+            self.now,
+            remains,
+        )
+        for other, there in self.members.items():
+            if other != name:
+                there.reachable(name, self.now)
+                member.reachable(other, self.now)
+        self.members[name] = member
+        self.applications[name] = Application()
+        return member
+
+    def kill(self, name: str) -> None:
+        """A process is no more; whoever sends to it sends to nobody."""
+        del self.members[name]
+
+    def cut(self, one: str, other: str) -> None:
+        """Lose everything between these (a letter each), both ways."""
+        self.lost |= {way for a in one for b in other for way in ((a, b), (b, a))}
+
+    def run(self, milliseconds: int) -> None:
+        """Let so much time pass."""
+        for _ in range(milliseconds):
+            self.now += MILLISECOND
+            self._deliver()
+            for name, member in list(self.members.items()):
+                self._drive(name, member)
+
+    def run_until(self, condition: Callable[[], object], milliseconds_max: int = 5_000) -> None:
+        """Let time pass until a condition holds."""
+        for _ in range(milliseconds_max):
+            if condition():
+                return
+            self.run(1)
+        raise AssertionError(f"not within {milliseconds_max} ms: {self.views()}")
+
+    def hand_over(self, sender: ProcessId, to: str, *frames: Frame) -> None:
+        """Frames from anybody come to a member now."""
+        self.members[to].receive(sender, list(frames), self.now)
+
+    def views(self) -> dict[str, str]:
+        """The members of each one's view, a letter each."""
+        return {
+            name: "".join(member.name for member in each.view.members) if each.view else ""
+            for name, each in self.members.items()
+        }
+
+    def wait_view(self, names: str, of: str | None = None) -> None:
+        """Wait until all of these (or `of` these) are in a view of exactly these members."""
+        self.run_until(lambda: all(self.views()[name] == names for name in of or names))
+
+    def _deliver(self) -> None:
+        while self._under_way and self._under_way[0][0] <= self.now:
+            _, sender, to, frames = self._under_way.popleft()
+            if to not in self.members:
+                self.letters += [(to, sender, frame) for frame in frames]
+            elif (sender.name, to) not in self.lost and self.members[to].out is None:
+                self.members[to].receive(sender, frames, self.now)
+
+    def _drive(self, name: str, member: Member) -> None:
+        if member.out is None and member.deadline <= self.now:
+            member.tick(self.now)
+        member.turn(self.now)
+        self.applications[name].take(member, self.now)
+        member.turn(self.now)
+        for to, frames in member.frames(self.now):
+            if (name, to) not in self.lost:
+                self._under_way.append((self.now + MILLISECOND, member.me, to, frames))
