@@ -26,7 +26,7 @@ from priocast.core.protocol import Broadcast, OrderingOptions, Packet
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
-from priocast.membership.clients import Clients
+from priocast.membership.clients import Clients, scope_of
 from priocast.membership.datagrams import CHANNEL, frames_of, read
 from priocast.membership.epoch import Epoch
 from priocast.membership.inheritance import Remains, inherit
@@ -336,18 +336,12 @@ class Member:
 
     def _on_request(self, client: ProcessId, request: Request) -> None:
         """A client wants something broadcast; if there is no room now, it will ask again."""
-        if self.membership.epoch is None or self.room(request.priority) <= 0:
-            return
-        if self.clients.is_new(client, request):
-            scope = msgspec.structs.replace(request.scope, client=str(client), request=request.number)
-            self._assembler.add_many([request.payload], request.priority, scope)
+        has_room = self.membership.epoch is not None and self.room(request.priority) > 0
+        if has_room and self.clients.is_new(client, request):
+            self._assembler.add_many([request.payload], request.priority, scope_of(client, request))
 
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
-        """Whether nothing but its application can keep a member from consuming what is ordered.
-
-        Where messages have to be held by others before they are delivered, that is so once all are; and who
-        waits for one that is about to be found failed is not slow.
-        """
+        """Whether nothing but its application can keep a member from consuming what is ordered."""
         trusted = all(self.membership.trusts(peer, now) for peer in epoch.links)
         return trusted and self._reports.are_complete(epoch)
 

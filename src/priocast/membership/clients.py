@@ -4,8 +4,10 @@ A client numbers its requests and sends one again, to another member if need be,
 order each as often as they are asked to, and all of them pass over the repetitions: the ledger knows them.
 """
 
+import msgspec
+
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch
+from priocast.core.message import Batch, Scope
 from priocast.membership.ledger import Ledger
 from priocast.membership.packets import Reply, Request
 
@@ -52,3 +54,8 @@ class Clients:
     def forget_pending(self) -> None:
         """The view has ended: what was asked may have been lost, and may be asked again."""
         self._pending.clear()
+
+
+def scope_of(client: ProcessId, request: Request) -> Scope:
+    """What the client asked for, and that it was this client."""
+    return msgspec.structs.replace(request.scope, client=str(client), request=request.number)

@@ -2,8 +2,8 @@
 
 Segments are written from memory, so a process that is killed takes its last rows with it, and a trace with
 holes proves nothing. A journal gets each row at once, in a file that the system keeps when the process dies.
-A member that ends in an orderly way removes its journal; one that is found later, and that nobody holds a lock
-on, is what a killed member left, and is turned into a segment in place of those that it had written.
+A member that ends in an orderly way removes its journal; one that is found later, and that nobody holds a
+lock on, is what a killed member left, and is turned into a segment in place of those that it had written.
 """
 
 import fcntl
