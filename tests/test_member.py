@@ -1,11 +1,10 @@
 """One process's stack: application and frames on the outside, protocol and links on the inside.
 
-How members live together is in `test_member_life.py`.
+What it refuses is in `test_member_refusals.py`, how members live together in `test_member_life.py`.
 """
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from priocast.core.errors import UnknownProtocol
@@ -27,17 +26,13 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
-from priocast.links.fifo_link import WINDOW_FRAMES, Frame, LinkOptions
+from priocast.links.fifo_link import WINDOW_FRAMES, Frame
 from priocast.member import Member
-from priocast.membership.epoch import Epoch
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import Alive, Excluded, Held, Reply, encode
 from priocast.protocols import PROTOCOLS
-from support.stacks import MILLISECOND, Neighbourhood
+from support.stacks import MILLISECOND, WIDE, Neighbourhood, epoch_of, founded
 
 A, B, C = ProcessId("a"), ProcessId("b"), ProcessId("c")
-STRANGER = ProcessId("stranger")
-WIDE = LinkOptions(window_bytes_first=LinkOptions().window_bytes)
 
 
 class Notebook:
@@ -127,28 +122,16 @@ class Metronome(Protocol):
         raise NotImplementedError
 
 
-def _founded(names: str, **options: Any) -> Neighbourhood:
-    neighbourhood = Neighbourhood(names, link_options=WIDE, **options)
-    neighbourhood.wait_view(names)
-    neighbourhood.run(5)
-    return neighbourhood
-
-
 @pytest.fixture
 def metronomes(monkeypatch: pytest.MonkeyPatch) -> Neighbourhood:
     """A group of two that beats time; nobody will ever take the other one for failed."""
     monkeypatch.setitem(PROTOCOLS, "metronome", Metronome)
-    return _founded("ab", order="metronome", failure_ms=60_000.0, slow_ms=60_000.0)
-
-
-def _epoch(member: Member) -> Epoch:
-    assert member.epoch is not None
-    return member.epoch
+    return founded("ab", order="metronome", failure_ms=60_000.0, slow_ms=60_000.0)
 
 
 def _heard(member: Member) -> list[Input]:
     """What the metronome heard since it was last asked."""
-    protocol = _epoch(member).protocol
+    protocol = epoch_of(member).protocol
     assert isinstance(protocol, Metronome)
     heard, protocol.heard = protocol.heard, []
     return heard
@@ -161,7 +144,7 @@ def _say(member: Member, *words: bytes, now: int) -> None:
 
 
 def _transmitted(member: Member, peer: ProcessId) -> list[Frame]:
-    link = _epoch(member).links[peer]
+    link = epoch_of(member).links[peer]
     frames, link.frames = link.frames, []
     return frames
 
@@ -173,7 +156,7 @@ def test_an_unknown_protocol_is_refused() -> None:
 
 class TestApplication:
     def test_a_group_of_one_gets_its_own_messages_without_any_frame(self) -> None:
-        group = _founded("a")
+        group = founded("a")
         member, now = group.members["a"], group.now
         member.broadcast(b"low", 0)
         member.broadcast(b"high", 255)
@@ -185,7 +168,7 @@ class TestApplication:
         assert member.idle
 
     def test_room_counts_what_is_not_yet_in_a_batch(self) -> None:
-        member = _founded("ab", queue_max=16).members["b"]
+        member = founded("ab", queue_max=16).members["b"]
         assert member.room(255) == 16
         member.broadcast_many([b"x"] * 10, 0)
         assert member.room(255) == 6
@@ -193,7 +176,7 @@ class TestApplication:
         assert member.backlog == 10
 
     def test_room_counts_bytes(self) -> None:
-        member = _founded("ab", queue_bytes_max=100).members["b"]
+        member = founded("ab", queue_bytes_max=100).members["b"]
         member.broadcast(bytes(100), 255)
         assert member.room(255) == 0
 
@@ -205,7 +188,7 @@ class TestApplication:
         assert member.room(255) == 0
 
     def test_a_sender_is_held_back_until_its_messages_have_places(self) -> None:
-        group = _founded("ab", queue_max=2, submit_max=1)
+        group = founded("ab", queue_max=2, submit_max=1)
         member = group.members["b"]
         member.broadcast_many([b"1", b"2"], 0)
         member.turn(group.now)
@@ -215,11 +198,11 @@ class TestApplication:
         assert member.room(0) == 0
 
     def test_a_member_is_idle_when_nobody_needs_it_and_may_leave_when_it_has_said_all(self) -> None:
-        group = _founded("abc")
+        group = founded("abc")
         group.applications["c"].takes_messages = False
         sequencer, sender = group.members["a"], group.members["b"]
         assert sequencer.idle
-        sender.broadcast_many([b"%d" % number for number in range(20)], 0)
+        sender.broadcast_many([b"%d" % number for number in range(20)], 255)
         assert not sender.idle
         assert not sender.may_leave(group.now)
         sender.turn(group.now)
@@ -238,7 +221,7 @@ class TestApplication:
 
 class TestFrames:
     def test_a_turn_goes_on_while_the_protocol_has_more_to_do(self) -> None:
-        group = _founded("ab")
+        group = founded("ab")
         member = group.members["b"]
         member.broadcast_many([bytes(BATCH_BYTES_CUT)] * 20, 0)
         member.turn(group.now)
@@ -247,7 +230,7 @@ class TestFrames:
         assert member.backlog == 0
 
     def test_a_new_connection_sends_again_what_was_under_way(self) -> None:
-        group = _founded("ab")
+        group = founded("ab")
         member = group.members["b"]
         member.broadcast(b"x", 0)
         member.turn(group.now)
@@ -259,7 +242,7 @@ class TestFrames:
         assert _transmitted(member, A) == []
 
     def test_whoever_is_named_is_answered_first(self) -> None:
-        group = _founded("abc")
+        group = founded("abc")
         member = group.members["a"]
         member.broadcast(b"x", 0)
         member.turn(group.now)
@@ -276,7 +259,7 @@ class TestFrames:
         assert LinkBlocked(B) in _heard(member)
         member.turn(now)
         assert _heard(member) == []
-        member.receive(B, [Frame(_epoch(member).channel, 0, 1, 0)], now)
+        member.receive(B, [Frame(epoch_of(member).channel, 0, 1, 0)], now)
         member.turn(now)
         assert _heard(member) == [LinkCleared(B)]
 
@@ -285,85 +268,6 @@ class TestFrames:
         member.broadcast(b"tick", 0)
         member.turn(metronomes.now)
         assert _heard(member)[1:] == [Received(A, Tick())]
-
-
-class TestWhatIsNotAccepted:
-    """It is counted by its kind, and a member that sends what it must not is put out."""
-
-    @pytest.mark.parametrize("body", [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa5alive\x90"])
-    def test_a_datagram_that_cannot_be_read(self, body: bytes) -> None:
-        group = _founded("abc")
-        group.hand_over(STRANGER, "a", Frame(0, 0, 0, 0, body))
-        assert group.members["a"].refusals == {"ForeignFrame": 1}
-        group.run(300)
-        assert set(group.views().values()) == {"abc"}, "a stranger cannot be put out"
-        group.hand_over(B, "a", Frame(0, 0, 0, 0, body))
-        group.wait_view("ac")
-        assert (
-            group.applications["a"].reasons[-1].startswith("b was put out: b#1 sent a datagram that cannot")
-        )
-
-    @pytest.mark.parametrize("body", [b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa6submit\x90"])
-    def test_a_packet_that_cannot_be_read(self, body: bytes) -> None:
-        group = _founded("abc")
-        channel = _epoch(group.members["a"]).channel
-        group.hand_over(C, "a", Frame(channel, 1, 0, 0, body))
-        assert group.members["a"].refusals == {"ForeignFrame": 1}
-        group.wait_view("ab")
-        assert group.applications["b"].reasons[-1].startswith("c was put out: c#1 sent a packet that cannot")
-
-    def test_a_packet_of_another_protocol(self, metronomes: Neighbourhood) -> None:
-        tick = msgspec.msgpack.encode(Tick())
-        beating, ordering = metronomes, _founded("ab")
-        for group in (beating, ordering):
-            channel = _epoch(group.members["a"]).channel
-            group.hand_over(B, "a", Frame(channel, 1, 0, 0, tick))
-        assert beating.members["a"].refusals == {}
-        assert ordering.members["a"].refusals == {"ForeignFrame": 1}
-
-    def test_frames_of_a_process_that_is_not_in_the_view(self) -> None:
-        group = _founded("ab")
-        channel = _epoch(group.members["a"]).channel
-        group.hand_over(STRANGER, "a", Frame(channel, 1, 0, 0, b"hello"))
-        assert group.members["a"].refusals == {"PeerFault": 1}
-
-    def test_frames_of_another_view_are_nobody_s_business(self) -> None:
-        group = _founded("ab")
-        group.hand_over(B, "a", Frame(12345, 1, 0, 0, b"hello"))
-        assert group.members["a"].refusals == {}
-        assert set(group.views().values()) == {"ab"}
-
-    def test_frames_of_an_earlier_life(self) -> None:
-        group = _founded("ab")
-        group.start("c", 7)
-        group.wait_view("abc")
-        channel = _epoch(group.members["a"]).channel
-        earlier = ProcessId("c", 6)
-        group.hand_over(earlier, "a", Frame(channel, 1, 0, 0, b"hello"))
-        group.hand_over(earlier, "a", Frame(0, 0, 0, 0, encode(Alive(0, None, None, 0, (), ()))))
-        assert group.members["a"].refusals == {"earlier life": 2}
-        group.run(300)
-        assert set(group.views().values()) == {"abc"}
-
-    def test_an_acknowledgement_of_what_was_never_sent(self) -> None:
-        group = _founded("abc")
-        channel = _epoch(group.members["a"]).channel
-        group.hand_over(B, "a", Frame(channel, 0, 10**6, 0))
-        assert group.members["a"].refusals == {"ForeignFrame": 1}
-        group.wait_view("ac")
-
-    def test_a_reply_that_is_for_a_client(self) -> None:
-        group = _founded("ab")
-        group.hand_over(B, "a", Frame(0, 0, 0, 0, encode(Reply(1, 0, 0, ""))))
-        assert group.members["a"].refusals == {"reply to a member": 1}
-
-    def test_what_a_member_cannot_hold(self) -> None:
-        group = _founded("abc")
-        view = _epoch(group.members["a"]).view.id
-        for held in ((1, 2), (1, 2, 3, 4), ()):
-            group.hand_over(B, "a", Frame(0, 0, 0, 0, encode(Held(view, held))))
-        group.run(50)
-        assert set(group.views().values()) == {"abc"}
 
 
 class TestTime:
@@ -447,7 +351,7 @@ class TestObserver:
 
     def test_it_sees_what_comes_from_others_and_how_the_group_lives(self) -> None:
         notebook = Notebook()
-        group = _founded("ab", state=True)
+        group = founded("ab", state=True)
         group.members["b"].broadcast(b"x", 7)
         group.run(10)
         member = group.start("c", observer=notebook)
@@ -460,21 +364,29 @@ class TestObserver:
         assert seen == [
             "installed view 2",
             "view 2 of a#1 from 1: c joined",
-            "received ordered from a#1 backlog 0",
             "restored 1 bytes at 1 in view 2",
+            "received ordered from a#1 backlog 0",
             "delivered 1 of b#1/7/1+1 at 1 backlog 0",
             "stopped: c left",
         ]
 
 
-def test_a_member_that_is_out_believes_nothing_any_more() -> None:
-    group = _founded("abc")
-    member = group.members["c"]
+def test_a_member_is_out_once_and_for_one_reason() -> None:
+    notebook = Notebook()
+    group = founded("ab")
+    member = group.start("c", observer=notebook)
+    group.wait_view("abc")
     member.leave(group.now)
     group.run_until(lambda: member.out)
-    assert member.left
-    assert member.out == "c left"
-    member.receive(
-        A, [Frame(0, 0, 0, 0, encode(Excluded(C, View(9, (A, B)).id, "something else")))], group.now
-    )
-    assert member.out == "c left"
+    member.end("the group was left", group.now)
+    assert (member.left, member.out) == (True, "c left")
+    assert [line for line in notebook.lines if line.startswith("stopped")] == ["stopped: c left"]
+
+
+def test_a_member_that_nobody_lets_go_ends_by_itself() -> None:
+    group = founded("ab")
+    member = group.members["b"]
+    group.cut("a", "b")
+    member.leave(group.now)
+    member.end("the group was left", group.now)
+    assert (member.left, member.out) == (True, "the group was left")

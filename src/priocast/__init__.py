@@ -25,6 +25,7 @@ from priocast.membership.options import MembershipOptions
 from priocast.network.memory import MemoryHub
 from priocast.network.security import TlsSecurity
 from priocast.runtime.blocking import BlockingGroup, join_blocking
+from priocast.runtime.client import Client, open_client
 from priocast.runtime.driver import State
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node, join, open_node
@@ -39,6 +40,7 @@ __all__ = [
     "URGENT",
     "Ageing",
     "BlockingGroup",
+    "Client",
     "DeadlineExceeded",
     "DeliveredBatch",
     "Delivery",
@@ -70,5 +72,6 @@ __all__ = [
     "ViewChange",
     "join",
     "join_blocking",
+    "open_client",
     "open_node",
 ]

@@ -194,14 +194,8 @@ class Member:
         """What this life, which is over, leaves to the next one: its own messages that it did not deliver."""
         epoch = self.membership.epoch
         if epoch is None:
-            earlier = self._remains.batches if self._remains else []
-            return Remains(earlier + self._assembler.close())
-        queued = [
-            stretch.batch.after(stretch.taken)
-            for stretch in epoch.protocol.unconsumed()
-            if stretch.batch.sender == self.me
-        ]
-        return Remains(queued + epoch.unplaced() + self._assembler.close())
+            return Remains((self._remains.batches if self._remains else []) + self._assembler.close())
+        return Remains(epoch.own_unconsumed() + epoch.unplaced() + self._assembler.close())
 
     # The driver's side
 

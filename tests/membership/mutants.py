@@ -21,6 +21,7 @@ from priocast.membership import wish as wish_module
 from priocast.membership.campaign import Campaign
 from priocast.membership.epoch import Epoch
 from priocast.membership.failure_detector import FailureDetector
+from priocast.membership.inheritance import Remains
 from priocast.membership.ledger import Ledger
 from priocast.membership.membership import Membership
 from priocast.membership.neighbours import Neighbours
@@ -287,7 +288,7 @@ def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
 
 
 def excluded_members_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Membership, "_on_excluded", lambda self, excluded, now: None)
+    patch.setattr(Membership, "_on_excluded", lambda self, process, excluded, now: None)
 
 
 def nobody_is_ever_suspected(patch: pytest.MonkeyPatch) -> None:
@@ -301,21 +302,25 @@ def ledger_is_not_adopted(patch: pytest.MonkeyPatch) -> None:
 
 def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
     """A life sends all that the one before it left, even what the group has."""
-    honest = Member._inherit
+    honest = member_module.inherit
 
-    def inherit(self: Member, remains: Remains, standing: Standing, prioritised: bool) -> None:
-        honest(self, remains, msgspec.structs.replace(standing, placed=()), prioritised)
+    def inherit(
+        me: ProcessId, remains: Remains, own: list[Batch], standing: Standing, prioritised: bool
+    ) -> Assembler:
+        return honest(me, remains, own, msgspec.structs.replace(standing, placed=()), prioritised)
 
-    patch.setattr(Member, "_inherit", inherit)
+    patch.setattr(member_module, "inherit", inherit)
 
 
 def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
-    honest = Member._inherit
+    honest = member_module.inherit
 
-    def inherit(self: Member, remains: Remains, standing: Standing, prioritised: bool) -> None:
-        honest(self, msgspec.structs.replace(remains, batches=[]), standing, prioritised)
+    def inherit(
+        me: ProcessId, remains: Remains, own: list[Batch], standing: Standing, prioritised: bool
+    ) -> Assembler:
+        return honest(me, Remains([]), own, standing, prioritised)
 
-    patch.setattr(Member, "_inherit", inherit)
+    patch.setattr(member_module, "inherit", inherit)
 
 
 def client_repetitions_are_delivered(patch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from priocast.membership.stream import Restoring
 from priocast.protocols import find_protocol
 
 MILLISECOND = 1_000_000
+WIDE = LinkOptions(window_bytes_first=LinkOptions().window_bytes)
 _OF_ORDERING = frozenset(OrderingOptions.__struct_fields__)
 
 
@@ -165,7 +166,7 @@ class Neighbourhood:
         ordering = {name: options.pop(name) for name in list(options) if name in _OF_ORDERING}
         self.order: str = options.pop("order", "sequencer-ub")
         self.ordering = OrderingOptions(**ordering)
-        self.links = options.pop("link_options", LinkOptions())
+        self.links = options.pop("link_options", WIDE)
         life = {"heartbeat_ms": 20.0, "failure_ms": 100.0, "slow_ms": 2_000.0, **options}
         self.life = MembershipOptions(founders=founders or len(names), **life)
         self.now = 0
@@ -261,3 +262,17 @@ class Neighbourhood:
         for to, frames in member.frames(self.now):
             if (name, to) not in self.lost:
                 self._under_way.append((self.now + MILLISECOND, member.me, to, frames))
+
+
+def founded(names: str, **options: Any) -> Neighbourhood:
+    """A neighbourhood whose members are in their first view."""
+    neighbourhood = Neighbourhood(names, **options)
+    neighbourhood.wait_view(names)
+    neighbourhood.run(5)
+    return neighbourhood
+
+
+def epoch_of(member: Member) -> Epoch:
+    """A member's part in its view."""
+    assert member.epoch is not None
+    return member.epoch

@@ -230,6 +230,14 @@ class Epoch:
         assert self.frozen and self.missing(closure) is None
         return [stretch for stretch in self.protocol.unconsumed() if self._keeps(stretch, closure)]
 
+    def own_unconsumed(self) -> list[Batch]:
+        """Our messages that have a place which was not consumed here."""
+        return [
+            stretch.batch.after(stretch.taken)
+            for stretch in self.protocol.unconsumed()
+            if stretch.batch.sender == self.me
+        ]
+
     def unplaced(self) -> list[Batch]:
         """Our messages that have no place, in the order in which to send them again.
 

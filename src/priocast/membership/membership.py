@@ -288,11 +288,11 @@ class Membership:
         if process in self.view.members:
             self.tell(process, self.decided)
         elif self.options.primary or self.neighbours.has_departed(process):
-            self.tell(process, Excluded(self.view.id, self.decided.proposal.reason))
+            self.tell(process, Excluded(process, self.view.id, self.decided.proposal.reason))
 
     def _on_excluded(self, process: ProcessId, excluded: Excluded, now: int) -> None:
         """Whoever says so has seen a decision, and a life that is over cannot go on."""
-        if self.view is None or excluded.view != self.view.id:
+        if excluded.process == self.me and (self.view is None or excluded.view != self.view.id):
             self._be_out(f"the group went on without {self.me.name}: {excluded.reason}", False, now)
 
     def _be_out(self, reason: str, wanted: bool, now: int) -> None:

@@ -189,6 +189,9 @@ class Supply(Control, frozen=True, tag="supply"):
 
 
 class Excluded(Control, frozen=True, tag="excluded"):
+    """The group went on, to this view, without this process: it may be meant for an earlier life."""
+
+    process: ProcessId
     view: ViewId
     reason: Text
 

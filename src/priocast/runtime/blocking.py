@@ -11,17 +11,21 @@ want speed take batches, or asyncio.
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 import uvloop
 
 from priocast.core.events import DeliveredBatch, Event
+from priocast.core.identity import ProcessId
 from priocast.core.priority import ROUTINE
+from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
+from priocast.runtime.status import Status
 
 T = TypeVar("T")
 
@@ -38,17 +42,51 @@ class BlockingGroup:
         """The members of the group."""
         return self._group.view
 
+    @property
+    def me(self) -> ProcessId:
+        """This member, in its present life."""
+        return self._group.me
+
+    @property
+    def backlog(self) -> int:
+        """How many messages wait at this member for a place in the order."""
+        return self._group.backlog
+
+    def status(self) -> Status:
+        """How this member and its group are doing."""
+        return self._call(self._group.status)
+
     def broadcast(
-        self, payload: bytes, priority: int = ROUTINE, *, timeout_seconds: float | None = None
+        self,
+        payload: bytes,
+        priority: int = ROUTINE,
+        *,
+        safe: bool = False,
+        to: Sequence[str] = (),
+        timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast a message; wait for room if there is none, at most so long."""
-        self._run(self._group.broadcast(payload, priority, timeout_seconds=timeout_seconds))
+        self._run(self._group.broadcast(payload, priority, safe=safe, to=to, timeout_seconds=timeout_seconds))
 
     def broadcast_many(
-        self, payloads: list[bytes], priority: int = ROUTINE, *, timeout_seconds: float | None = None
+        self,
+        payloads: list[bytes],
+        priority: int = ROUTINE,
+        *,
+        safe: bool = False,
+        to: Sequence[str] = (),
+        timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast messages of one priority, in this order; wait for room as needed, at most so long."""
-        self._run(self._group.broadcast_many(payloads, priority, timeout_seconds=timeout_seconds))
+        self._run(
+            self._group.broadcast_many(payloads, priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
+        )
+
+    def change_order(
+        self, order: str, *, prioritised: bool | None = None, starvation: Starvation | None = None
+    ) -> None:
+        """Let another protocol, or other priorities, order from the next view on; a ViewChange says when."""
+        self._call(partial(self._group.change_order, order, prioritised=prioritised, starvation=starvation))
 
     def __iter__(self) -> Iterator[Event]:
         return self._iterate(aiter(self._group))
@@ -63,6 +101,14 @@ class BlockingGroup:
 
         while True:
             yield self._run(following())
+
+    def _call(self, function: Callable[[], T]) -> T:
+        """Call something of the group in the thread of its event loop."""
+
+        async def work() -> T:
+            return function()
+
+        return self._run(work())
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()

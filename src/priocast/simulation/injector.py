@@ -6,6 +6,7 @@ from functools import partial
 from priocast.core.view import View
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
+from priocast.membership.datagrams import CHANNEL
 from priocast.membership.packets import Ordering
 from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
@@ -176,4 +177,4 @@ class Injector:
 def _is_of_change(frame: Frame) -> bool:
     """Whether a frame is a datagram of a view change, by its tag."""
     body = frame.body
-    return frame.channel == 0 and body[2 : 2 + (body[1] & 0x1F)] in _CHANGE_PACKETS
+    return frame.channel == CHANNEL and body[2 : 2 + (body[1] & 0x1F)] in _CHANGE_PACKETS

@@ -178,7 +178,7 @@ class _Simulator:
 
     def _arrive(self, target: str, source: ProcessId, frame: Frame) -> None:
         if target == CLIENT:
-            self._client.arrive(frame)
+            self._client.arrive(source, frame)
             return
         process = self._hosts[target].process
         if process is not None:
