@@ -39,6 +39,7 @@ class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
     retransmit_ns_max: int = 1_000 * _MILLISECOND
     acknowledge_after_ns: int = 5 * _MILLISECOND
     acknowledge_after_frames: int = 8
+    acknowledge_after_bytes: int = 1024 * 1024
 
 
 RELIABLE_NETWORK = LinkOptions(
@@ -105,6 +106,7 @@ class FifoLink:
         self._received_last = 0
         self._early: dict[int, bytes] = {}
         self._unacknowledged_frames = 0
+        self._unacknowledged_bytes = 0
         self._acknowledge_at: int | None = None
 
     @property
@@ -183,7 +185,7 @@ class FifoLink:
     def _transmit(self, sequence: int, body: bytes) -> None:
         self.frames.append(Frame(self._channel, sequence, self._received_last, self._selective(), body))
         self._acknowledge_at = None
-        self._unacknowledged_frames = 0
+        self._unacknowledged_frames = self._unacknowledged_bytes = 0
 
     def _transmit_again(self, sequence: int, under_way: _UnderWay, now: int) -> None:
         under_way.sent_at = now
@@ -275,7 +277,11 @@ class FifoLink:
             self._received_last += 1
             bodies.append(self._early.pop(self._received_last))
         self._unacknowledged_frames += len(bodies)
-        if self._unacknowledged_frames >= self._options.acknowledge_after_frames:
+        self._unacknowledged_bytes += sum(map(len, bodies))
+        if (
+            self._unacknowledged_frames >= self._options.acknowledge_after_frames
+            or self._unacknowledged_bytes >= self._options.acknowledge_after_bytes
+        ):
             self._acknowledge()
         elif self._acknowledge_at is None:
             self._acknowledge_at = now + self._options.acknowledge_after_ns
@@ -284,7 +290,7 @@ class FifoLink:
     def _acknowledge(self) -> None:
         self.frames.append(Frame(self._channel, 0, self._received_last, self._selective()))
         self._acknowledge_at = None
-        self._unacknowledged_frames = 0
+        self._unacknowledged_frames = self._unacknowledged_bytes = 0
 
     def _selective(self) -> int:
         bits = 0
