@@ -6,13 +6,13 @@ from pathlib import Path
 
 import priocast
 from benchmarks.processes import Load, Meeting
-from priocast.runtime.group import Joining
+from priocast.runtime.node import NodeWithGroup
 
 LEVELS = 8
 _PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]
 
 
-def joining(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> Joining:
+def joining(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> NodeWithGroup:
     """One member's way into the group; an empty `trace` records nothing."""
     addresses = ["{}:{}".format(*meeting.address(member)) for member in range(load.members)]
     return priocast.join(

@@ -1,4 +1,4 @@
-"""What a member does not accept: it is counted by its kind, and a member that sends such a thing is put out."""
+"""What a member does not accept is counted by its kind, and a member that sends such a thing is put out."""
 
 import pytest
 

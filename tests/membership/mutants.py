@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 import pytest
 
+from priocast import member as member_module
+from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
 from priocast.core.view import View, ViewId
-from priocast.member import Member
-from priocast.membership.inheritance import Remains
 from priocast.links.fifo_link import Frame
+from priocast.member import Member
 from priocast.membership import epoch as epoch_module
 from priocast.membership import proposer as proposer_module
 from priocast.membership import wish as wish_module
@@ -24,10 +25,8 @@ from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.inheritance import Remains
 from priocast.membership.ledger import Ledger
 from priocast.membership.membership import Membership
-from priocast.membership.neighbours import Neighbours
 from priocast.membership.packets import (
     Closure,
-    Excluded,
     Install,
     Prepare,
     Promise,

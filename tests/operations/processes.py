@@ -82,10 +82,11 @@ class Running:
     def _wait_for(self, read: Callable[[], list[Told]], fields: Told) -> Told:
         deadline = time.monotonic() + WAIT_SECONDS
         while True:
+            over = self.process.poll() is not None or time.monotonic() > deadline
             for told in read():
                 if fields.items() <= told.items():
                     return told
-            assert time.monotonic() < deadline, f"{fields} was not told; {self._last_words()}"
+            assert not over, f"{fields} was not told; {self._last_words()}"
             time.sleep(0.02)
 
     def _last_words(self) -> str:

@@ -18,9 +18,9 @@ from priocast.core.protocol import Broadcast, Consume, OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.member import Member
+from priocast.membership.epoch import Epoch, Observe
 from priocast.membership.inheritance import Remains
 from priocast.membership.observer import Observer
-from priocast.membership.epoch import Epoch, Observe
 from priocast.membership.options import MembershipOptions
 from priocast.membership.stream import Restoring
 from priocast.protocols import find_protocol
@@ -228,11 +228,24 @@ class Neighbourhood:
             if condition():
                 return
             self.run(1)
-        raise AssertionError(f"not within {milliseconds_max} ms: {self.views()}")
+        delivered = {name: application.payloads for name, application in self.applications.items()}
+        raise AssertionError(f"not within {milliseconds_max} ms: {self.views()}, {delivered}")
 
     def hand_over(self, sender: ProcessId, to: str, *frames: Frame) -> None:
         """Frames from anybody come to a member now."""
         self.members[to].receive(sender, list(frames), self.now)
+
+    def say(self, name: str, *payloads: str, priority: int = 7, scope: Scope = TO_ALL) -> None:
+        """Let a member's application broadcast these."""
+        self.members[name].broadcast_many([each.encode() for each in payloads], priority, scope)
+
+    def payloads(self, name: str) -> list[str]:
+        """What this life of a member has delivered."""
+        return [payload.decode() for payload in self.applications[name].payloads]
+
+    def wait_payloads(self, names: str, *payloads: str) -> None:
+        """Wait until each of these members has delivered this, and nothing else."""
+        self.run_until(lambda: all(self.payloads(name) == list(payloads) for name in names))
 
     def views(self) -> dict[str, str]:
         """The members of each one's view, a letter each."""

@@ -13,7 +13,6 @@
     ├── GroupClosed                  the group was left, or had to stop; the message says why
     ├── PeerFault                    what another process sent cannot be accepted
     │   ├── ForeignFrame             not a frame of ours, or a damaged one
-    │   ├── VersionMismatch          a frame of another version of the wire format
     │   ├── TurnedAway               a network will not deal with what came; it counts the reason
     │   ├── JoinRefused              a peer will not have us in the group; the message says why
     │   ├── PeerRestarted            a member came back as another process
@@ -77,10 +76,6 @@ class PeerFault(PriocastError):
 
 class ForeignFrame(PeerFault):
     """Not a frame of ours, or a damaged one."""
-
-
-class VersionMismatch(PeerFault):
-    """A frame of another version of the wire format."""
 
 
 class TurnedAway(PeerFault):

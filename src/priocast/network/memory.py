@@ -105,6 +105,7 @@ class MemoryNetwork:
             return
         port = self.ports.find(group_hash)
         if port is None:
-            self._refusals.note(Reason.UNKNOWN_GROUP, peer=peer.name)
+            if not self.ports.was_open(group_hash):
+                self._refusals.note(Reason.UNKNOWN_GROUP, peer=peer.name)
         else:
             port.receiver.frames_received(peer, frames)

@@ -7,6 +7,8 @@ from priocast.core.identity import ProcessId, check_name
 from priocast.network.codec import hash_of
 from priocast.network.interface import Receiver
 
+_CLOSED_KEPT = 64
+
 
 class OpenPort:
     """Whose port it is, and who is told; each network adds how it sends."""
@@ -27,6 +29,7 @@ class Ports(Generic[AnyPort]):
     def __init__(self, name: str) -> None:
         self._name = check_name(name, "member")
         self._open: dict[int, AnyPort] = {}
+        self._closed: dict[int, None] = {}
 
     def add(self, port: AnyPort) -> None:
         """Open a port; a group has one at a time."""
@@ -40,10 +43,17 @@ class Ports(Generic[AnyPort]):
         """Close a port; one that is closed already stays so, whoever has opened the group again."""
         if self._open.get(port.group_hash) is port:
             del self._open[port.group_hash]
+            self._closed[port.group_hash] = None
+            if len(self._closed) > _CLOSED_KEPT:
+                del self._closed[next(iter(self._closed))]
 
     def find(self, group_hash: int) -> AnyPort | None:
         """The port of a group, if it is open here."""
         return self._open.get(group_hash)
+
+    def was_open(self, group_hash: int) -> bool:
+        """Whether the group was open here: what still comes for it is late, and no fault of the sender's."""
+        return group_hash in self._closed
 
     def all(self) -> list[AnyPort]:
         """The open ports, to be told something that may make them open or close others."""

@@ -156,7 +156,8 @@ class TcpNetwork:
         if not (connection.may_be_in(arrival.group) and reached.may_be_in(arrival.group)):
             self.gate.note(Reason.OTHER_GROUP, peer=connection.name)
         elif port is None:
-            self.gate.note(Reason.UNKNOWN_GROUP, peer=connection.name)
+            if not self.ports.was_open(arrival.group):
+                self.gate.note(Reason.UNKNOWN_GROUP, peer=connection.name)
         else:
             port.receiver.frames_received(ProcessId(connection.name, arrival.incarnation), arrival.frames)
 

@@ -204,7 +204,8 @@ class UdpNetwork:
         for (group, process), frames in arrivals.items():
             port = self.ports.find(group)
             if port is None:
-                self.gate.note(Reason.UNKNOWN_GROUP, peer=process.name)
+                if not self.ports.was_open(group):
+                    self.gate.note(Reason.UNKNOWN_GROUP, peer=process.name)
             else:
                 port.receiver.frames_received(process, frames)
 

@@ -1,0 +1,191 @@
+"""Messages that ask for more than a place: safe ones, some for some, those of clients; and the state."""
+
+from priocast.core.events import Delivery, Restored, ViewChange
+from priocast.core.identity import ProcessId
+from priocast.core.message import Scope
+from priocast.membership.datagrams import frame_of, read
+from priocast.membership.packets import Control, Reply, Request
+from support.stacks import Neighbourhood, epoch_of, founded
+
+CLIENT = ProcessId("client", 3)
+
+
+class TestScopes:
+    def test_a_safe_message_waits_until_all_are_known_to_hold_it_and_others_wait_behind_it(self) -> None:
+        group = founded("abc", failure_ms=60_000.0, slow_ms=60_000.0)
+        group.lost |= {("c", "a"), ("c", "b")}  # c gets everything, but nobody hears of it
+        group.say("a", "agreed")
+        group.wait_payloads("abc", "agreed")
+        group.say("a", "safe", scope=Scope(safe=True))
+        group.say("b", "behind")
+        group.run(100)
+        assert {tuple(group.payloads(name)) for name in "ab"} == {("agreed",)}
+        group.lost.clear()
+        group.wait_payloads("abc", "agreed", "safe", "behind")
+
+    def test_a_safe_message_is_delivered_when_the_one_that_lacks_it_is_out(self) -> None:
+        group = founded("abc")
+        group.lost |= {("a", "c"), ("b", "c"), ("c", "a"), ("c", "b")}
+        group.say("a", "safe", scope=Scope(safe=True))
+        group.run(30)
+        assert group.payloads("a") == []
+        group.wait_view("ab")
+        group.wait_payloads("ab", "safe")
+
+    def test_in_a_safe_group_every_message_is_safe(self) -> None:
+        group = founded("abc", delivery="safe", failure_ms=60_000.0, slow_ms=60_000.0)
+        group.lost |= {("c", "a"), ("c", "b")}
+        group.say("a", "1")
+        group.run(100)
+        assert group.payloads("a") == group.payloads("b") == []
+        group.lost.clear()
+        group.wait_payloads("abc", "1")
+
+    def test_a_message_to_some_has_a_place_everywhere(self) -> None:
+        group = founded("abc")
+        group.say("a", "for all")
+        group.say("a", "for b", "and again", scope=Scope(to=("b",)))
+        group.say("a", "for nobody", scope=Scope(to=("nobody",)))
+        group.say("a", "for all again")
+        group.run_until(lambda: "for all again" in group.payloads("c"))
+        group.run(10)
+        placed = {
+            name: [(each.position, each.message.payload.decode()) for each in application.deliveries]
+            for name, application in group.applications.items()
+        }
+        assert placed["a"] == placed["c"] == [(0, "for all"), (4, "for all again")]
+        assert placed["b"] == [(0, "for all"), (1, "for b"), (2, "and again"), (4, "for all again")]
+
+    def test_what_is_passed_over_is_consumed(self) -> None:
+        group = founded("abc", window=4)
+        group.say("a", *map(str, range(50)), scope=Scope(to=("b",)))
+        group.wait_payloads("b", *map(str, range(50)))
+        assert group.payloads("a") == group.payloads("c") == []
+
+
+class TestTwoSides:
+    def test_a_message_is_delivered_once_its_sender_knows_its_place(self) -> None:
+        group = founded("abc", policy="partitionable", failure_ms=60_000.0, slow_ms=60_000.0)
+        group.say("c", "1")
+        group.run(1)
+        group.lost.add(("a", "c"))  # the sequencer's answer does not reach the sender
+        group.run(100)
+        assert group.payloads("a") == group.payloads("b") == []
+        group.lost.clear()
+        group.wait_payloads("abc", "1")
+
+    def test_each_side_goes_on_and_they_become_one_again(self) -> None:
+        group = founded("abcd", policy="partitionable")
+        group.cut("ab", "cd")
+        group.wait_view("ab")
+        group.wait_view("cd")
+        group.say("b", "left")
+        group.say("d", "right")
+        group.wait_payloads("ab", "left")
+        group.wait_payloads("cd", "right")
+        group.lost.clear()
+        group.run_until(lambda: all(len(view) == 4 for view in group.views().values()))
+        group.say("c", "together")
+        group.wait_payloads("ab", "left", "together")
+        group.wait_payloads("cd", "right", "together")
+
+
+class TestClients:
+    def _ask(self, group: Neighbourhood, to: str, request: Request) -> None:
+        group.hand_over(CLIENT, to, frame_of(request))
+
+    def _answers(self, group: Neighbourhood) -> list[Control]:
+        letters, group.letters = group.letters, []
+        return [read(sender, frame) for to, sender, frame in letters if to == CLIENT.name]
+
+    def test_a_request_is_broadcast_and_answered_with_its_place(self) -> None:
+        group = founded("abc")
+        group.say("a", "before")
+        group.wait_payloads("abc", "before")
+        self._ask(group, "b", Request(1, 7, Scope(), b"please"))
+        group.wait_payloads("abc", "before", "please")
+        group.run(5)
+        assert self._answers(group) == [Reply(1, 7, 1, "")]
+        delivery: Delivery = group.applications["c"].deliveries[-1]
+        assert delivery.message.sender == ProcessId("b")
+        assert (delivery.message.scope.client, delivery.message.scope.request) == ("client#3", 1)
+
+    def test_a_request_that_is_sent_again_to_anybody_has_one_place(self) -> None:
+        group = founded("abc")
+        for name in "abcab":
+            self._ask(group, name, Request(1, 7, Scope(), b"please"))
+        group.run(30)
+        for name in "abc":
+            assert group.payloads(name) == ["please"]
+        assert Reply(1, 7, 0, "") in self._answers(group)
+        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        group.run(5)
+        assert self._answers(group) == [Reply(1, 7, -1, "")], "it has a place; which one is not remembered"
+        assert group.payloads("a") == ["please"]
+
+    def test_a_request_has_one_place_although_the_view_changes(self) -> None:
+        group = founded("abc")
+        self._ask(group, "b", Request(1, 7, Scope(), b"please"))
+        group.run(4)
+        group.kill("b")
+        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        group.wait_view("ac")
+        group.run(20)
+        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        group.run(50)
+        assert group.payloads("a") == group.payloads("c") == ["please"]
+
+    def test_a_request_to_a_member_without_a_view_or_without_room_is_left_for_later(self) -> None:
+        group = Neighbourhood("a", founders=2, queue_max=1)
+        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        group.run(50)
+        group.start("b")
+        group.wait_view("ab")
+        group.say("a", "full")
+        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        group.run(50)
+        assert group.payloads("a") == ["full"]
+        assert self._answers(group) == []
+
+
+class TestState:
+    def test_a_new_member_goes_on_from_the_state_of_the_group(self) -> None:
+        group = founded("ab", state=True)
+        group.say("a", *map(str, range(30)))
+        group.wait_payloads("ab", *map(str, range(30)))
+        group.start("c")
+        group.wait_view("abc")
+        group.say("b", "next")
+        application = group.applications["c"]
+        group.run_until(lambda: application.pages[-1:] == [b"next"])
+        assert application.pages == group.applications["a"].pages
+        assert [type(event) for event in application.events] == [ViewChange, Restored]
+        assert group.payloads("c") == ["next"]
+
+    def test_while_the_state_is_awaited_the_group_does_not_wait(self) -> None:
+        group = founded("abc", founders=3, state=True, window=4)
+        group.start("d")
+        group.wait_view("abcd")
+        group.applications["a"].takes_messages = True
+        assert epoch_of(group.members["d"]).view.number == 2
+        group.lost |= {(name, "d") for name in "bc"}  # only the first one can give its state
+        group.say("b", *map(str, range(40)))
+        group.wait_payloads("abc", *map(str, range(40)))
+
+    def test_who_fails_while_it_gives_its_state_is_replaced(self) -> None:
+        group = founded("abc", state=True)
+        group.say("a", "x" * 40_000, "y" * 40_000, "z" * 40_000)
+        group.run_until(lambda: len(group.applications["c"].payloads) == 3)
+        group.start("d")
+        group.wait_view("abcd")
+        restoring = group.members["d"].state.restoration
+        assert restoring is not None
+        group.kill(restoring.donor.name)
+        group.run_until(lambda: len(group.applications["d"].pages) == 3)
+        assert group.applications["d"].pages == group.applications["c"].pages
+
+    def test_founders_begin_with_nothing(self) -> None:
+        group = founded("abc", state=True)
+        group.run(200)
+        for application in group.applications.values():
+            assert [type(event) for event in application.events] == [ViewChange]
