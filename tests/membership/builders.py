@@ -3,13 +3,18 @@
 from typing import Any
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Scope, pack
+from priocast.core.message import TO_ALL, Batch, Scope, pack
+from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View, ViewId
+from priocast.links.fifo_link import LinkOptions
+from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import Alive
+from priocast.membership.packets import Alive, Ordering
+from priocast.protocols.sequencer_ub import SequencerUb
 
 MILLISECOND = 1_000_000
+ORDERING = Ordering("sequencer-ub", True, "none")
 A, B, C, D, E = (ProcessId(name) for name in "abcde")
 
 
@@ -25,11 +30,16 @@ def view(*members: ProcessId, number: int = 1) -> View:
     return View(number, members)
 
 
-def batch(sender: ProcessId, first: int, count: int = 1, level: int = 0, scope: Scope = Scope()) -> Batch:  # noqa: B008
+def batch(sender: ProcessId, first: int, count: int = 1, level: int = 0, scope: Scope = TO_ALL) -> Batch:
     """So many messages, from this number on."""
-    return pack(
-        sender, level, first, [b"message %d" % number for number in range(first, first + count)], scope=scope
-    )
+    payloads = [b"message %d" % number for number in range(first, first + count)]
+    return pack(sender, level, first, payloads, scope=scope)
+
+
+def epoch(me: ProcessId, of: View) -> Epoch:
+    """One member's part in a view, with nobody watching."""
+    protocol = SequencerUb(me, of, OrderingOptions())
+    return Epoch(of, protocol, LinkOptions(), lambda *_: None, lambda *_: None)
 
 
 def alive(

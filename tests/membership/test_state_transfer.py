@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from membership.builders import A, B, C, MILLISECOND
+from membership.builders import MILLISECOND, A, B, C
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import ViewId

@@ -7,8 +7,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.damages import OF_MESSAGES, OF_VIEWS, damaged
-from pipeline.living_groups import random_life
 from pipeline.oracle import expected_places, orders_differ
+from pipeline.random_lives import random_life
 from pipeline.sample_runs import SampleRun, play
 from pipeline.story import Place
 from priocast.pipeline.checks.catalogue import CHECKS

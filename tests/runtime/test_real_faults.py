@@ -1,4 +1,4 @@
-"""Real processes that are killed, stopped, restarted and cut off while a load runs; Spark verifies the traces."""
+"""Real processes that are killed, stopped, restarted and cut off under load; Spark verifies the traces."""
 
 import asyncio
 import signal
@@ -13,7 +13,7 @@ from priocast.study.living import LivingGroup
 from priocast.study.processes import free_ports
 from support.namespaces import Namespaces, namespaces, unavailable
 
-pytestmark = [pytest.mark.processes, pytest.mark.spark]
+pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.xdist_group("real faults")]
 
 FAILURE_SECONDS = 0.6
 PATIENCE_SECONDS = 30.0
@@ -31,26 +31,26 @@ def options(founders: int, **changes: str) -> MembershipOptions:
     )
 
 
-def verify(trace: Path) -> None:
-    """Every promise was kept, as far as the traces of all lives tell."""
-    found = verify_runs(trace, "local[2]")
-    broken = [verdict for verdict in found.verdicts if verdict.promised and not verdict.holds]
-    assert not broken, broken
-    assert sum(census.deliveries for census in found.census) > 1000, "there was a load"
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where all runs of this module leave their traces, for one verification of all of them at the end."""
+    return tmp_path_factory.mktemp("traces")
 
 
-def on_loopback(tmp_path: Path, befall: Callable[[LivingGroup], Awaitable[None]], **changes: str) -> None:
-    """Let something befall a group of four, and verify what came of it."""
+def on_loopback(
+    traces: Path, run: str, befall: Callable[[LivingGroup], Awaitable[None]], **changes: str
+) -> None:
+    """Let something befall a group of four while it works."""
 
     async def test() -> None:
         ports = free_ports(len(NAMES))
         addresses = {name: f"127.0.0.1:{port}" for name, port in zip(NAMES, ports, strict=True)}
         async with LivingGroup(
             addresses,
-            run="faults",
+            run=run,
             membership=options(len(NAMES), **changes),
-            trace=tmp_path / "trace",
-            state_directory=tmp_path / "state",
+            trace=traces / run,
+            state_directory=traces / run / "state",
         ) as group:
             await group.start(*NAMES)
             await group.wait_view(NAMES, PATIENCE_SECONDS)
@@ -58,11 +58,10 @@ def on_loopback(tmp_path: Path, befall: Callable[[LivingGroup], Awaitable[None]]
             await group.finish(PATIENCE_SECONDS)
 
     asyncio.run(test())
-    verify(tmp_path / "trace")
 
 
 @pytest.mark.parametrize("delivery", ["agreed", "safe"])
-def test_members_and_coordinators_that_are_killed_and_started_again(tmp_path: Path, delivery: str) -> None:
+def test_members_and_coordinators_that_are_killed_and_started_again(traces: Path, delivery: str) -> None:
     async def befall(group: LivingGroup) -> None:
         for victim in ("b", "a"):
             await asyncio.sleep(0.3)
@@ -71,10 +70,10 @@ def test_members_and_coordinators_that_are_killed_and_started_again(tmp_path: Pa
             await group.start(victim)
             await group.wait_view(NAMES, PATIENCE_SECONDS)
 
-    on_loopback(tmp_path, befall, delivery=delivery)
+    on_loopback(traces, f"killed-{delivery}", befall, delivery=delivery)
 
 
-def test_a_restart_within_the_timeout_is_another_life(tmp_path: Path) -> None:
+def test_a_restart_within_the_timeout_is_another_life(traces: Path) -> None:
     async def befall(group: LivingGroup) -> None:
         before = group.members["c"].view
         group.members["c"].send_signal(signal.SIGKILL)
@@ -86,10 +85,10 @@ def test_a_restart_within_the_timeout_is_another_life(tmp_path: Path) -> None:
         lives = [member for view in (before, after) for member in view.members if member.startswith("c#")]
         assert len(set(lives)) == 2
 
-    on_loopback(tmp_path, befall)
+    on_loopback(traces, "restarted", befall)
 
 
-def test_a_member_that_stands_still_for_less_than_the_timeout_stays(tmp_path: Path) -> None:
+def test_a_member_that_stands_still_for_less_than_the_timeout_stays(traces: Path) -> None:
     async def befall(group: LivingGroup) -> None:
         before = group.members["a"].view
         group.members["c"].send_signal(signal.SIGSTOP)
@@ -98,10 +97,10 @@ def test_a_member_that_stands_still_for_less_than_the_timeout_stays(tmp_path: Pa
         await asyncio.sleep(2 * FAILURE_SECONDS)
         assert group.members["a"].view == before, "no view changed"
 
-    on_loopback(tmp_path, befall)
+    on_loopback(traces, "paused", befall)
 
 
-def test_a_member_that_stands_still_for_more_than_the_timeout_comes_back(tmp_path: Path) -> None:
+def test_a_member_that_stands_still_for_more_than_the_timeout_comes_back(traces: Path) -> None:
     async def befall(group: LivingGroup) -> None:
         group.members["c"].send_signal(signal.SIGSTOP)
         await group.wait_view("abd", PATIENCE_SECONDS)
@@ -109,13 +108,13 @@ def test_a_member_that_stands_still_for_more_than_the_timeout_comes_back(tmp_pat
         await group.wait_view(NAMES, PATIENCE_SECONDS)
         assert "stopped" in [report.kind for report in group.members["c"].reports], "it was told"
 
-    on_loopback(tmp_path, befall)
+    on_loopback(traces, "stopped", befall)
 
 
 def in_namespaces(
-    tmp_path: Path, befall: Callable[[LivingGroup, Namespaces], Awaitable[None]], policy: str
+    traces: Path, run: str, befall: Callable[[LivingGroup, Namespaces], Awaitable[None]], policy: str
 ) -> None:
-    """Let something befall the network between five members, and verify what came of it."""
+    """Let something befall the network between five members while they work."""
     reason = unavailable()
     if reason:
         pytest.skip(f"no network namespaces can be made here: {reason}")
@@ -123,10 +122,10 @@ def in_namespaces(
     async def test(network: Namespaces) -> None:
         async with LivingGroup(
             network.addresses,
-            run="cuts",
+            run=run,
             membership=options(5, policy=policy),
-            trace=tmp_path / "trace",
-            state_directory=tmp_path / "state",
+            trace=traces / run,
+            state_directory=traces / run / "state",
             within=network.within,
         ) as group:
             await group.start(*"abcde")
@@ -138,10 +137,9 @@ def in_namespaces(
 
     with namespaces("abcde") as network:
         asyncio.run(test(network))
-    verify(tmp_path / "trace")
 
 
-def test_the_majority_goes_on_in_a_primary_group_that_is_cut(tmp_path: Path) -> None:
+def test_the_majority_goes_on_in_a_primary_group_that_is_cut(traces: Path) -> None:
     async def befall(group: LivingGroup, network: Namespaces) -> None:
         network.cut_apart("ab", "cde")
         await group.wait_view("cde", PATIENCE_SECONDS)
@@ -149,22 +147,22 @@ def test_the_majority_goes_on_in_a_primary_group_that_is_cut(tmp_path: Path) -> 
         assert group.members["a"].view is not None
         assert group.members["a"].view.view == 1, "the minority installs nothing"
 
-    in_namespaces(tmp_path, befall, "primary")
+    in_namespaces(traces, "cut-primary", befall, "primary")
 
 
-def test_both_sides_go_on_in_a_partitionable_group_that_is_cut(tmp_path: Path) -> None:
+def test_both_sides_go_on_in_a_partitionable_group_that_is_cut(traces: Path) -> None:
     async def befall(group: LivingGroup, network: Namespaces) -> None:
         network.cut_apart("ab", "cde")
         await group.wait_view("cde", PATIENCE_SECONDS)
         await group.wait_view("ab", PATIENCE_SECONDS)
         await asyncio.sleep(FAILURE_SECONDS)
 
-    in_namespaces(tmp_path, befall, "partitionable")
+    in_namespaces(traces, "cut-partitionable", befall, "partitionable")
 
 
 @pytest.mark.parametrize("policy", ["primary", "partitionable"])
 def test_two_members_that_cannot_hear_each_other_are_never_in_one_view_for_long(
-    tmp_path: Path, policy: str
+    traces: Path, policy: str
 ) -> None:
     async def befall(group: LivingGroup, network: Namespaces) -> None:
         network.cut("a", "c")
@@ -174,10 +172,22 @@ def test_two_members_that_cannot_hear_each_other_are_never_in_one_view_for_long(
             "a view without a or without c",
         )
 
-    in_namespaces(tmp_path, befall, policy)
+    in_namespaces(traces, f"one-way-{policy}", befall, policy)
 
 
 def view_of(group: LivingGroup, name: str) -> list[str]:
     """The members of the view that a member is in."""
     view = group.members[name].view
     return view.members if view else []
+
+
+def test_spark_finds_every_promise_kept_in_all_of_these_runs(traces: Path) -> None:
+    """The last one: it takes the traces that the others left, of every life of every member."""
+    if not any(traces.iterdir()):
+        pytest.skip("none of the others was run")
+    found = verify_runs(traces, "local[2]")
+    broken = [verdict for verdict in found.verdicts if verdict.promised and not verdict.holds]
+    assert not broken, broken
+    for run in found.runs:
+        delivered = sum(census.deliveries for census in found.census if census.run == run.name)
+        assert delivered > 1000, f"there was a load in {run.name}"

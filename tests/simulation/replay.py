@@ -55,7 +55,7 @@ def findings(
             return watch.violations
     lives = {f"{row.member}#{row.incarnation}" for row in rows}
     stopped = {f"{row.member}#{row.incarnation}" for row in rows if row.event == STOPPED}
-    chronicle.alive = lives - stopped - set(crashed)
+    chronicle.at_rest = lives - stopped - set(crashed)
     watch.finish(rows[-1].time_ns)
     return watch.violations
 

@@ -34,8 +34,8 @@ def group(
 ) -> Scenario:
     """A group of members that are alike, on a network that does no harm unless told.
 
-    `life` has what differs from a primary group with a failure timeout of 100 ms, `load` what else there is to
-    say about the workload.
+    `life` has what differs from a primary group with a failure timeout of 100 ms, `load` what else there is
+    to say about the workload.
     """
     size = len(messages)
     workload = WorkloadOptions(

@@ -81,6 +81,13 @@ def test_the_rows_of_a_tiny_run() -> None:
     assert {row.sender_incarnation for row in rows} == {3}
 
 
+def test_a_broadcast_names_the_request_of_the_client_on_whose_behalf_it_is() -> None:
+    recorder, rows = _recorder()
+    recorder.broadcast(pack(A, 0, 0, [b"1"], scope=Scope(client="k#2", request=5)), now=1, backlog=0)
+    recorder.broadcast(pack(A, 0, 1, [b"2"]), now=1, backlog=0)
+    assert [row.packet for row in rows] == ["k#2/5", ""]
+
+
 def test_packets_without_messages_leave_no_row() -> None:
     recorder, rows = _recorder()
     recorder.sent(Report(5), B, now=1, backlog=0)

@@ -60,7 +60,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Span:
-    """The first and the last of what a process delivered in a view, by its steps, by position, by its clock."""
+    """The first and the last that a process delivered in a view: by its steps, by position, by its clock."""
 
     count: int
     step_first: int
@@ -124,7 +124,7 @@ def read_chronicles(events: DataFrame, runs: Iterable[str]) -> dict[str, Chronic
 
 
 def sum_up(events: DataFrame) -> DataFrame:
-    """Each row that tells of a view, a state or an end; all others summed by process, view, kind and sender."""
+    """Each row that tells of a view, a state or an end; the others summed by process, view, kind, sender."""
     event = sf.col("event")
     tells = event.isin(*_TOLD)
     sender = sf.when(sf.col("sender") != "", process_id("sender", "sender_incarnation"))

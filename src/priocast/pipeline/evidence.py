@@ -178,7 +178,7 @@ def odd_deliveries(events: DataFrame, ledger: DataFrame, stays: DataFrame) -> Da
 
 
 def requeued_messages(events: DataFrame, views: DataFrame, ledger: DataFrame) -> DataFrame:
-    """The messages that were in more than one queue: one row for each, as the ledger has it for the others."""
+    """The messages that were in several queues: one row for each queue, as the ledger has for the others."""
     again = ledger.where("requeued")
     enters, leaves = enters_queue(sf.col("orderer")), leaves_queue(sf.col("orderer"))
     return (

@@ -1,7 +1,7 @@
 """The ledger: one row for each message, and how many there are with which something is amiss.
 
-It is made in one pass over the exploded events and answers most questions at once, because what is wrong with a
-message nearly always shows in its counts.
+It is made in one pass over the exploded events and answers most questions at once, because what is wrong with
+a message nearly always shows in its counts.
 """
 
 from dataclasses import dataclass
@@ -85,8 +85,8 @@ def ledger(events: DataFrame, views: DataFrame) -> DataFrame:
 
     The queue is the one that decides the order: where one member orders in a view, a message enters when that
     member receives it without a position and leaves when it sends it with one. What a row tells is put in
-    columns of its own before it is exploded (null where it tells nothing of the kind), so that a message costs
-    only minima.
+    columns of its own before it is exploded (null where it tells nothing of the kind), so that a message
+    costs only minima.
     """
     is_broadcast, is_delivery = sf.col("event") == BROADCAST, sf.col("event") == DELIVERED
     is_own = is_delivery & (sf.col("process") == process_id("sender", "sender_incarnation"))
@@ -143,7 +143,7 @@ def places_it() -> Column:
 
 
 def mark(ledger: DataFrame, audiences: DataFrame) -> DataFrame:
-    """Say of each message in the ledger whether something is amiss with it, and the number of its view if not.
+    """Say of each message in the ledger whether something is amiss with it; if not, also its view's number.
 
     That a message was delivered by exactly those who have to, once each, shows in the number of deliveries
     and in the hashes of the processes together. A safe one that only some of those delivered who went on from

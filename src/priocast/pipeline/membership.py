@@ -25,7 +25,7 @@ class Stay:
     """One member in one view: where it went on to, and the positions that can be asked of it.
 
     Those who went on or stayed together owe each other everything up to the last that one of them delivered;
-    one that fell out owes nothing after its own last one. A state that was taken over holds what is before it.
+    one that fell out owes nothing after its own last one. A state that was taken over holds what came before.
     """
 
     process: str

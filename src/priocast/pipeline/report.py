@@ -146,8 +146,8 @@ def _views(outcome: Outcome) -> Iterable[Html]:
     yield element("h2", "Who was in the group")
     yield element(
         "p",
-        "A view is named by its number and its coordinator. Told: when the first and the last of its members were "
-        "told of it, in seconds. Gap: the longest time in ms that a member which came from another view "
+        "A view is named by its number and its coordinator. Told: when the first and the last of its members "
+        "were told of it, in seconds. Gap: the longest time in ms that a member which came from another view "
         "was without a message, by its own clock.",
         css="soft",
     )

@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 from priocast.core.errors import InvalidInput
 from priocast.core.priority import HIGHEST
 from priocast.core.starvation import Ageing, PeriodicFlush, parse_starvation
+from priocast.trace.journal import recover
 from priocast.trace.run_directory import arrow_schema, find_runs, read_manifest, segments
 from priocast.trace.schema import Manifest
 
@@ -77,7 +78,10 @@ class Run:
 
 
 def open_runs(path: Path) -> list[Run]:
-    """The runs at `path`, each checked before Spark is troubled with it."""
+    """The runs at `path`, each checked before Spark is troubled with it.
+
+    What members left that were killed is made part of the trace first.
+    """
     runs = []
     directory_of: dict[str, Path] = {}
     for directory in find_runs(path.resolve()):
@@ -89,6 +93,7 @@ def open_runs(path: Path) -> list[Run]:
             raise InvalidInput(
                 f"{there} and {directory} are both called run {manifest.run!r}: verify one at a time"
             )
+        recover(directory)
         paths = tuple(segments(directory))
         events = sum(parquet.read_metadata(path).num_rows for path in paths)
         runs.append(Run(directory, manifest, paths, events))
@@ -110,8 +115,9 @@ def read_events(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
     """Every row of every run, with what its run and its process (one life of a member) add to its meaning.
 
     `view_print` stands for the name of the view, which takes two columns; `safe` includes what the whole run
-    delivers safely; `rank` is the rank that a message which enters a queue then and there gets, null where the
-    run promises no priorities. All files are one scan, so that a thousand runs make no larger plan than one.
+    delivers safely; `rank` is the rank that a message which enters a queue then and there gets, null where
+    the run promises no priorities. All files are one scan, so that a thousand runs make no larger plan than
+    one.
     """
     paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for run in runs for path in run.segments]
     return (

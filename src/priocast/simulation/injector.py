@@ -15,7 +15,7 @@ from priocast.simulation.host import Host
 from priocast.simulation.network import Network
 from priocast.simulation.process import Process, Written
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.survival import Survival
+from priocast.simulation.survival import Survival, stays
 
 _CHANGE_PACKETS = (b"prepare", b"promise", b"propose", b"accepted", b"install", b"fetch", b"supply")
 
@@ -139,7 +139,8 @@ class Injector:
     def _may_crash(self, member: Member, crash: Crash) -> bool:
         members = self._members()
         founded = any(each.view is not None for each in members)
-        if crash.back_after_us is None and (not founded or len(members) <= 2):
+        staying = [each for each in members if each is not member and stays(each)]
+        if crash.back_after_us is None and (not founded or len(staying) < 2):
             return False
         return not self._scenario.membership.primary or self._survival.is_possible(member, members)
 
@@ -155,7 +156,7 @@ class Injector:
 
     def _leave(self, leave: Leave) -> None:
         process = self._process(leave.member)
-        others = [each for each in self._members() if process and each is not process.member]
+        others = [each for each in self._members() if process and each is not process.member and stays(each)]
         if process is None or process.member.view is None or len(others) < 2:
             return
         if self._scenario.membership.primary and not self._survival.is_possible(

@@ -98,7 +98,8 @@ class _Simulator:
         except Exception as error:  # whatever the stack raises is a finding; the seed is the way to it
             self._watch.report(_violation_of(error, self._agenda.now))
         if not self._watch.violations:
-            self._panel.chronicle.alive = {str(member.me) for member in self._members()}
+            if self._settlement.lacks() is None:
+                self._panel.chronicle.at_rest = {str(member.me) for member in self._members()}
             self._watch.finish(self._agenda.now)
         self._panel.finish()
         return Run(

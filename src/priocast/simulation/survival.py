@@ -26,11 +26,11 @@ class Survival:
                 self._proposed.append(proposal.view)
 
     def is_possible(self, victim: Member, members: Iterable[Member]) -> bool:
-        """Whether a primary group can go on without this member, with those that are left of all these.
+        """Whether a primary group can go on without this member, with those of all these who stay.
 
         They need a quorum of the newest view that one of them is in, and of each that may be the next one.
         """
-        left = [member for member in members if member is not victim and member.out is None]
+        left = [member for member in members if member is not victim and stays(member)]
         alive = {member.me for member in left}
         views = [member.view for member in left if member.view is not None]
         newest = max((view.number for view in views), default=0)
@@ -39,3 +39,8 @@ class Survival:
         if not needed:
             return victim.view is None
         return all(is_quorum(view.members, alive) for view in needed)
+
+
+def stays(member: Member) -> bool:
+    """Whether a member is in the group, or wants to be, and does not want to leave it."""
+    return member.out is None and not member.membership.wishes.leaving

@@ -1,7 +1,8 @@
 """Agreement: members that go on together from a view delivered the same messages in it.
 
-To go on together is to be told of the same next view, or to stay in a final one (see `membership`). What one of
-them delivered in the view, each of them did, unless it was not addressed, or took over a state that holds it.
+To go on together is to be told of the same next view, or to stay in a final one (see `membership`). What one
+of them delivered in the view, each of them did, unless it was not addressed, or took over a state that holds
+it.
 
 A member that fell out of the view (it crashed, left or was left behind) owes nothing after its own last
 delivery there. Up to then it owes what all those delivered who went on or stayed: it stopped, but it skipped

@@ -1,8 +1,8 @@
 """Integrity: delivered at most once, only if it was broadcast, and only by those whom it is for.
 
-Those are the members of the view in which it is ordered and, if the sender named some, of these the named ones.
-A process that took over the group's state has with it everything before a position: what it delivers of that,
-it has twice.
+Those are the members of the view in which it is ordered and, if the sender named some, of these the named
+ones. A process that took over the group's state has with it everything before a position: what it delivers of
+that, it has twice.
 
 A process that is killed loses the end of its record, and with it perhaps the broadcast of a message that
 others delivered. If its record just ends, nothing that would come after this end is held against it. (In a
@@ -118,7 +118,9 @@ def by_outsiders(evidence: Evidence) -> Iterator[Finding]:
         for life in chronicle.lives.values():
             for name, span in life.delivered.items():
                 if name not in views or life.process not in views[name].members:
-                    detail = f"{life.process} is not a member of view {name} and delivered {span.count:,} messages in it"
+                    detail = (
+                        f"{life.process} is not a member of view {name} and delivered {span.count:,} there"
+                    )
                     yield Finding(run, *name, span.position_first, (), (life.process,), detail)
 
 
@@ -147,7 +149,7 @@ def doubtful_states(evidence: Evidence) -> Iterator[tuple[str, str, int, int]]:
 
 
 def in_the_state(evidence: Evidence, states: list[tuple[str, str, int, int]]) -> DataFrame:
-    """Deliveries on the wrong side of a state: at a position that it holds, or lost when it was taken over."""
+    """Deliveries on the wrong side of a state: of what it holds, or lost when it was taken over."""
     taken_over = evidence.spark.createDataFrame(states, _STATES_SCHEMA)
     held = (sf.col("step") > sf.col("state_step")) & (sf.col("position") < sf.col("state_position"))
     last = sf.col("position") + sf.col("count") - 1

@@ -4,9 +4,9 @@ A message *h* was **wronged** by *l* if h was in the queue when l left, and h ra
 those of the run's starvation policy, from the time at which a message entered. Everything is judged by the
 order of the orderer's own steps, so no two clocks are compared.
 
-Each view in which one member orders has a queue of its own: what is left in it when the view ends is gone from
-there, and enters the next one's queue if its sender submits it again. Which policy orders is known for the
-views until the order is changed while the group lives; the views after that are not judged.
+Each view in which one member orders has a queue of its own: what is left in it when the view ends is gone
+from there, and enters the next one's queue if its sender submits it again. Which policy orders is known for
+the views until the order is changed while the group lives; the views after that are not judged.
 
 There is no join of pairs. Walking through the queue in the order of leaving, two running values per priority
 suffice: the *last* message of that priority that left, and the *highest* rank that left. Any message of the

@@ -1,17 +1,21 @@
-"""Total order: processes that deliver two messages deliver them in the same order, in whichever views they are.
+"""Total order: processes that deliver two messages deliver them in the same order, in whichever views.
 
 It is not checked pair by pair. Three things together imply it:
 
-(a) a message has one place, a view and a position in it, wherever it is delivered: in all views, also in those
-    that exist side by side;
+(a) a message has one place, a view and a position in it, wherever it is delivered: in all views, also in
+    those that exist side by side;
 (b) each process, through all its views, delivers at ever higher positions, by the order of its own steps;
 (c) a place has one message.
 
 Let p deliver m before n, and q deliver both. By (a) both have the same positions at p and at q; by (b) m's is
-the lower one, and q delivers m first. (c) adds that two processes never fill one place with different messages,
-and with it goes that no place is left open: between a view's first position and the last one delivered in it,
-somebody delivered at each. What nobody delivered may leave a place open if it was not for all, or if only
-those who fell out of the view knew of it (`GroupView.gapless`).
+the lower one, and q delivers m first. (c) adds that two processes never fill one place with different
+messages, and with it goes that no place is left open: between a view's first position and the last one
+delivered in it, somebody delivered at each. What nobody delivered may leave a place open if it was not for
+all, if it may repeat a client's request, or if the view is not `gapless`.
+
+There is one exception to (a). In a primary group, what only those delivered in a view who then fell out of
+it binds nobody, unless it is safe: those who went on may never have heard of it, and its sender submits it
+again.
 
 The ledger knows (a) and (c) without looking at deliveries again: only views in doubt are searched. That a
 message is missing at some members is for Agreement, and that views follow each other for View synchrony.
@@ -144,10 +148,10 @@ def unfilled(deliveries: DataFrame, evidence: Evidence) -> DataFrame:
 
 
 def unexplained(gaps: DataFrame, evidence: Evidence) -> DataFrame:
-    """Gaps that are wider than messages which were not for all, and which nobody delivered, can explain.
+    """Gaps that are wider than what the withheld messages can explain.
 
-    Packets say which positions such messages have. Where none does, because nobody alone gives positions, any
-    message of the kind in the run explains any gap.
+    Packets say which positions those have. Where none does, because nobody alone gives positions, any such
+    message in the run explains any gap.
     """
     withheld = evidence.ledger.where("withheld").select(*MESSAGE_KEY)
     ordered = [run.name for run in evidence.runs if run.manifest.orders]

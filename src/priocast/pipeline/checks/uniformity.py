@@ -24,9 +24,9 @@ from priocast.pipeline.membership import FELL_OUT, GroupView
 from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, message_id
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 
-_SEATS_PER_WORD = (
-    62  # who holds a message is told by the bits of a few numbers: the members' seats in the view
-)
+# Who holds a message is told by the bits of a few words, one bit for each member's seat in the view: to combine
+# them costs no more than a minimum, however often a process received the message.
+_SEATS_PER_WORD = 62
 _ALWAYS = 2**63 - 1
 _SEATS_SCHEMA = """run string, view long, coordinator string, process string, word int, bit long,
     in_course_until long"""
@@ -55,9 +55,9 @@ def incomplete(odd: DataFrame, evidence: Evidence) -> DataFrame:
 def not_held(evidence: Evidence) -> DataFrame:
     """Safe messages that were delivered in the course of a view while some member of it did not hold them."""
     lacks = sf.col("due").bitwiseAND(sf.bitwise_not("held")).bitwiseAND(sf.col("bit")) != 0
-    accounts = holders(evidence)
     found = (
-        accounts.join(sf.broadcast(due(evidence)), ["run", "view_print", "to_print", "word"])
+        holders(evidence)
+        .join(sf.broadcast(due(evidence)), ["run", "view_print", "to_print", "word"])
         .where(sf.col("due").bitwiseAND(sf.bitwise_not("held")) != 0)
         .join(sf.broadcast(seats(evidence)), ["run", "view_print", "word"])
         .where(lacks)
@@ -74,9 +74,9 @@ def not_held(evidence: Evidence) -> DataFrame:
 
 
 def holders(evidence: Evidence) -> DataFrame:
-    """For each safe message that was delivered in the course of a view: the seats of those who hold it there.
+    """Of each safe message that was delivered in the course of a view, the seats of those who hold it.
 
-    One row for each word of seats. If somebody sent it with a position, who has it without one does not count.
+    One row for each word. If somebody sent it with a position, having it without one does not count.
     """
     event, bit = sf.col("event"), sf.col("bit")
     is_delivery, is_placed = event == DELIVERED, sf.col("position") >= 0

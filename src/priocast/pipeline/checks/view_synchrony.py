@@ -1,8 +1,8 @@
 """View synchrony: processes agree on the views, and everything is delivered in the view that it belongs to.
 
 - A process is a member of every view that it is told of, and its views have ever higher numbers.
-- Whoever is told of a view is told the same: its members (the coordinator is the first), its first position, who
-  orders, the reason for the view.
+- Whoever is told of a view is told the same: its members (the coordinator is the first), its first position,
+  who orders, the reason for the view.
 - A process delivers a message that was ordered in a view after it was told of this view and before it is told
   of the next, at a position between the first ones of the two.
 - Who sends a message is a member of the view in which it is delivered.
@@ -151,7 +151,7 @@ def _was_let_go(process: str, view: GroupView) -> bool:
 
 
 def delivered_at_other_times(run: str, chronicle: Chronicle, views: Views) -> Iterator[_Times]:
-    """When a member should have delivered what was ordered in a view, for those that did not do so only then."""
+    """When members should have delivered what was ordered in a view, where they did not do so only then."""
     for life in chronicle.lives.values():
         told: dict[ViewName, int] = {}
         for place, telling in enumerate(life.told):

@@ -86,7 +86,7 @@ def new_figure(height: float, panels: int = 1) -> tuple[Figure, Sequence[Axes]]:
 
 
 def new_column(heights: Sequence[float]) -> tuple[Figure, Sequence[Axes]]:
-    """A figure as wide as the page, with panels of these heights one below the other, each with its own axes."""
+    """A figure as wide as the page, with panels of these heights one below the other."""
     figure = Figure(figsize=(_WIDTH, sum(heights)), layout="constrained")
     grid = figure.subplots(len(heights), 1, squeeze=False, height_ratios=list(heights))
     return figure, list(grid.flat)

@@ -1,8 +1,8 @@
 """When a run began, by the clock of each process.
 
-Where the members' clocks can be compared, that is the first event of all. Where they cannot, it is a founder's own
-first event; a process that came later was told of its first view together with others, and is placed beside
-them.
+Where the members' clocks can be compared, that is the first event of all. Where they cannot, it is a
+founder's own first event; a process that came later was told of its first view together with others, and is
+placed beside them.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,7 @@
 """The chronicle: what each life of each process went through, for the checks that need to know the end.
 
 A life stays in one view after the other. Lives that were told of the same next view *went on together*;
-those that are alive in their last view when the run is over *stayed*. The others fell out: they crashed,
+those that are at rest in their last view when the run is over *stayed*. The others fell out: they crashed,
 left, or were put out.
 """
 
@@ -52,11 +52,11 @@ class Life:
 
 
 class Chronicle(Checker):
-    """Writes down the lives of a run. `alive` is set by the simulator when the run is over."""
+    """Writes down the lives of a run. `at_rest` are those who have nothing left to do when it is over."""
 
     def __init__(self) -> None:
         self.lives: dict[str, Life] = {}
-        self.alive: set[str] = set()
+        self.at_rest: set[str] = set()
 
     def on_view(self, row: Row) -> None:
         process = process_of(row)
@@ -83,7 +83,7 @@ class Chronicle(Checker):
 
     def finish(self, now: int) -> None:
         for life in self.lives.values():
-            if life.stays and life.process in self.alive:
+            if life.stays and life.process in self.at_rest:
                 life.stays[-1].onward = STAYED
 
     def by_view(self) -> dict[ViewKey, list[Stay]]:

@@ -1,0 +1,128 @@
+"""An epoch: open, frozen, complete; and its end is a function of the packets that count."""
+
+import pytest
+
+from membership.builders import A, B, C, batch, epoch, view
+from priocast.core.errors import ForeignFrame, PeerFault
+from priocast.core.identity import ProcessId
+from priocast.core.protocol import Broadcast
+from priocast.links.fifo_link import Frame
+from priocast.membership.epoch import Epoch, channel_of
+from priocast.membership.packets import Closure
+
+OLD = view(A, B, C)
+EVERYBODY = (A, B, C)
+
+
+def cut_at(
+    *cut: int, members: tuple[ProcessId, ...] = EVERYBODY, known: tuple[tuple[int, ...], ...] = ()
+) -> Closure:
+    return Closure(OLD.id, members, cut, (0, 0, 0), known)
+
+
+def exchange(epochs: dict[ProcessId, Epoch], *silent: ProcessId) -> None:
+    """Let the members act, and their frames arrive at all who are not silent, until nothing is left."""
+    moved = True
+    while moved:
+        moved = False
+        for me, each in epochs.items():
+            if not each.frozen:
+                each.act(0, may_order=True)
+            for peer, link in each.links.items():
+                frames, link.frames = link.frames, []
+                for frame in frames:
+                    if peer in epochs and peer not in silent and not epochs[peer].frozen and frame.sequence:
+                        epochs[peer].receive(me, frame, 0)
+                        moved = True
+
+
+def three() -> dict[ProcessId, Epoch]:
+    return {me: epoch(me, OLD) for me in EVERYBODY}
+
+
+def names(of: Epoch, closure: Closure) -> list[str]:
+    """What is left to be consumed when the view ends like this."""
+    return [f"{stretch.batch}@{stretch.position}" for stretch in of.ending(closure)]
+
+
+def test_each_view_has_a_channel_of_its_own() -> None:
+    views = [view(A, B), view(A, C), view(A, B, number=2), view(B, A)]
+    channels = {channel_of(each.id) for each in views}
+    assert len(channels) == 3, "number and coordinator name a view"
+    assert 0 not in channels
+
+
+def test_what_comes_from_outside_the_view_is_refused() -> None:
+    with pytest.raises(PeerFault, match="of which it is not a member"):
+        epoch(A, OLD).receive(ProcessId("b", 2), Frame(1, 1, 0, 0, b"x"), 0)
+    with pytest.raises(ForeignFrame, match="cannot be read"):
+        epoch(A, OLD).receive(B, Frame(1, 1, 0, 0, b"x"), 0)
+
+
+def test_those_who_hold_the_same_packets_end_alike() -> None:
+    epochs = three()
+    epochs[B].step(Broadcast(batch(B, 0, 2)), 0)
+    epochs[C].step(Broadcast(batch(C, 0)), 0)
+    exchange(epochs)
+    held = epochs[A].retention.held[0]
+    for each in epochs.values():
+        each.freeze(0)
+    endings = [names(each, cut_at(held, 0, 0)) for each in epochs.values()]
+    assert endings[0] == endings[1] == endings[2] and len(endings[0]) == 2
+
+
+def test_a_frozen_epoch_lacks_what_it_did_not_get_and_takes_it_from_others() -> None:
+    epochs = three()
+    epochs[B].step(Broadcast(batch(B, 0, 2)), 0)
+    exchange(epochs, C)
+    late = epochs[C]
+    late.freeze(0)
+    count = epochs[B].retention.held[0]
+    closure = cut_at(count, 0, 0, members=(B, C))
+    assert late.missing(closure) == (B, A, 1, count)
+    late.supply(A, 1, tuple(epochs[B].retention.bodies(0, 1, count, 1 << 20)), 0)
+    epochs[B].freeze(0)
+    assert late.missing(closure) is None
+    assert names(late, closure) == names(epochs[B], closure) != []
+
+
+def test_an_open_epoch_takes_no_supplies() -> None:
+    epochs = three()
+    epochs[B].step(Broadcast(batch(B, 0)), 0)
+    exchange(epochs, C)
+    epochs[C].supply(A, 1, tuple(epochs[B].retention.bodies(0, 1, 9, 1 << 20)), 0)
+    assert epochs[C].retention.held == [0, 0, 0]
+
+
+def test_what_has_no_place_is_sent_again_by_its_sender() -> None:
+    epochs = three()
+    epochs[B].step(Broadcast(batch(B, 0, 2)), 0)
+    exchange(epochs, A)
+    for each in epochs.values():
+        each.freeze(0)
+    assert [str(each) for each in epochs[B].unplaced()] == ["b#1/0/0+2"]
+    assert epochs[C].unplaced() == []
+
+
+def test_a_message_of_one_who_stays_behind_is_kept_only_if_it_knew_the_place() -> None:
+    """It may send the message again on its side of the cut, where it would have another place."""
+    epochs = three()
+    epochs[C].step(Broadcast(batch(C, 0)), 0)
+    epochs[B].step(Broadcast(batch(B, 0)), 0)
+    exchange(epochs)
+    one = epochs[B]
+    one.freeze(0)
+    held = one.retention.held[0]
+    unknown = cut_at(held, 0, 0, members=(A, B), known=((held, 0, 0), (held, 0, 0), (0, 0, 0)))
+    known = cut_at(held, 0, 0, members=(A, B), known=((held, 0, 0),) * 3)
+    assert {each.partition("/")[0] for each in names(one, unknown)} == {"b#1"}
+    assert {each.partition("/")[0] for each in names(one, known)} == {"b#1", "c#1"}
+    assert {each.partition("/")[0] for each in names(one, cut_at(held, 0, 0))} == {"b#1", "c#1"}
+
+
+def test_a_frozen_epoch_says_nothing_more() -> None:
+    one = epoch(B, OLD)
+    one.freeze(0)
+    one.step(Broadcast(batch(B, 0)), 0)
+    assert all(not link.frames for link in one.links.values())
+    assert one.deadline is None and not one.has_work
