@@ -17,6 +17,8 @@ from priocast.core.view import View, ViewId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership import epoch as epoch_module
+from priocast.membership import inheritance
+from priocast.membership import ledger as ledger_module
 from priocast.membership import proposer as proposer_module
 from priocast.membership import wish as wish_module
 from priocast.membership.campaign import Campaign
@@ -29,14 +31,13 @@ from priocast.membership.packets import (
     Closure,
     Install,
     Prepare,
-    Promise,
     Proposal,
     Propose,
     Standing,
 )
 from priocast.membership.proposer import Round
 from priocast.membership.retention import Retention
-from priocast.membership.state_transfer import Donor, Restoration
+from priocast.membership.state_transfer import Donor, Restoration, Snapshot, StateTransfer
 from priocast.membership.stream import Stream
 from priocast.membership.voter import Voter
 from priocast.simulation.host import Host
@@ -80,7 +81,7 @@ def departed_members_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def installs_without_all_packets(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Epoch, "missing", lambda self, closure: None)
+    patch.setattr(Epoch, "missing", lambda *_: None)
 
 
 def does_not_freeze_at_the_promise(patch: pytest.MonkeyPatch) -> None:
@@ -121,12 +122,12 @@ def sends_everything_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def sends_nothing_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Epoch, "unplaced", lambda self: [])
+    patch.setattr(Epoch, "unplaced", lambda *_: [])
 
 
 def links_outlive_their_view(patch: pytest.MonkeyPatch) -> None:
     """Frames of an old view are taken for frames of the new one."""
-    patch.setattr(epoch_module, "channel_of", lambda view: 1)
+    patch.setattr(epoch_module, "channel_of", lambda _: 1)
 
 
 # The agreement
@@ -150,9 +151,7 @@ def both_halves_are_a_quorum(patch: pytest.MonkeyPatch) -> None:
 
 def decides_without_a_quorum(patch: pytest.MonkeyPatch) -> None:
     """The first who accepts decides."""
-    patch.setattr(
-        Round, "is_decided", lambda self, hurried: self.proposal is not None and len(self._standings) >= 1
-    )
+    patch.setattr(Round, "is_decided", lambda self, **_: self.proposal is not None and bool(self._standings))
 
 
 def follows_a_lower_ballot(patch: pytest.MonkeyPatch) -> None:
@@ -222,7 +221,7 @@ def installs_something_else_than_it_accepted(patch: pytest.MonkeyPatch) -> None:
 
 
 def safe_is_delivered_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Retention, "is_stable", lambda self, mark: True)
+    patch.setattr(Retention, "is_stable", lambda *_: True)
 
 
 def one_other_is_enough_for_safe(patch: pytest.MonkeyPatch) -> None:
@@ -237,7 +236,7 @@ def one_other_is_enough_for_safe(patch: pytest.MonkeyPatch) -> None:
 
 def sender_need_not_know(patch: pytest.MonkeyPatch) -> None:
     """In a partitionable group, what has a place is delivered, whether its sender knows the place or not."""
-    patch.setattr(Retention, "is_held_by", lambda self, rank, mark: True)
+    patch.setattr(Retention, "is_held_by", lambda *_: True)
 
 
 def each_judges_by_what_it_knows(patch: pytest.MonkeyPatch) -> None:
@@ -250,11 +249,11 @@ def each_judges_by_what_it_knows(patch: pytest.MonkeyPatch) -> None:
         return self.retention.is_held_by(self.ranks[sender], stretch.mark)
 
     patch.setattr(Epoch, "_keeps", keeps)
-    patch.setattr(Retention, "merge", lambda self, known: None)
+    patch.setattr(Retention, "merge", lambda *_: None)
 
 
 def merged_view_begins_at_the_lowest_position(patch: pytest.MonkeyPatch) -> None:
-    honest = proposer_module.merged
+    honest = ledger_module.merged
 
     def merged(standings: list[Standing]) -> Standing:
         lowest = min(standing.position for standing in standings)
@@ -287,21 +286,21 @@ def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
 
 
 def excluded_members_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Membership, "_on_excluded", lambda self, process, excluded, now: None)
+    patch.setattr(Membership, "_on_excluded", lambda *_: None)
 
 
 def nobody_is_ever_suspected(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(FailureDetector, "trusts", lambda self, name, now: name in self._rhythms)
+    patch.setattr(FailureDetector, "trusts", lambda self, name, _: name in self._rhythms)
 
 
 def ledger_is_not_adopted(patch: pytest.MonkeyPatch) -> None:
     """A new member does not know what was ordered before it came."""
-    patch.setattr(Ledger, "adopt", lambda self, standing: None)
+    patch.setattr(Ledger, "adopt", lambda *_: None)
 
 
 def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
     """A life sends all that the one before it left, even what the group has."""
-    honest = member_module.inherit
+    honest = inheritance.inherit
 
     def inherit(
         me: ProcessId, remains: Remains, own: list[Batch], standing: Standing, prioritised: bool
@@ -312,7 +311,7 @@ def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
 
 
 def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
-    honest = member_module.inherit
+    honest = inheritance.inherit
 
     def inherit(
         me: ProcessId, remains: Remains, own: list[Batch], standing: Standing, prioritised: bool
@@ -323,7 +322,7 @@ def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
 
 
 def client_repetitions_are_delivered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ledger, "is_repeated", lambda self, batch: False)
+    patch.setattr(Ledger, "is_repeated", lambda *_: False)
 
 
 # The state
@@ -333,8 +332,8 @@ def older_messages_follow_the_state(patch: pytest.MonkeyPatch) -> None:
     """What came before the snapshot's position is delivered after it."""
     honest = Stream.restore
 
-    def restore(self: Stream, snapshot: object) -> None:
-        honest(self, snapshot)  # type: ignore[arg-type]
+    def restore(self: Stream, snapshot: Snapshot) -> None:
+        honest(self, snapshot)
         self._restored_from = 0
 
     patch.setattr(Stream, "restore", restore)
@@ -347,12 +346,12 @@ def snapshot_is_one_message_too_old(patch: pytest.MonkeyPatch) -> None:
 
 
 def joiner_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Member, "_await_state", lambda self, proposal, standing, now: None)
+    patch.setattr(StateTransfer, "begin", lambda *_: False)
 
 
 def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Restoration, "tick", lambda self, now: None)
-    patch.setattr(Restoration, "replace_donors", lambda self, donors, now: None)
+    patch.setattr(Restoration, "tick", lambda *_: None)
+    patch.setattr(Restoration, "replace_donors", lambda *_: None)
 
 
 # Saying it again
@@ -360,26 +359,16 @@ def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
 
 def questions_are_asked_once(patch: pytest.MonkeyPatch) -> None:
     """A question of a round that is lost is never asked again, and the round is never given up."""
-    patch.setattr(Campaign, "repeat", lambda self, now: None)
+    patch.setattr(Campaign, "repeat", lambda *_: None)
 
 
 def decision_is_told_once(patch: pytest.MonkeyPatch) -> None:
     """Whoever missed that a view was decided is not put right."""
-    patch.setattr(Membership, "put_right", lambda self, process: None)
+    patch.setattr(Membership, "put_right", lambda *_: None)
 
 
 def missing_packets_are_fetched_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Voter, "repeat", lambda self, now: None)
-
-
-def promise_counts_for_any_ballot(patch: pytest.MonkeyPatch) -> None:
-    """A promise that was given to an earlier ballot, with what was held then, is taken for one to this."""
-    honest = Round.on_promise
-
-    def on_promise(self: Round, voter: ProcessId, promise: Promise, now: int) -> bool:
-        return honest(self, voter, msgspec.structs.replace(promise, ballot=self.ballot), now)
-
-    patch.setattr(Round, "on_promise", on_promise)
+    patch.setattr(Voter, "repeat", lambda *_: None)
 
 
 ALL: tuple[Mutant, ...] = tuple(

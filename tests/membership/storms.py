@@ -87,7 +87,7 @@ def cuts(seed: int, **life: Any) -> Scenario:
 
 
 def duels(seed: int, **life: Any) -> Scenario:
-    """Several would propose at once: cuts that overlap, a network that loses and delays, crashes in changes."""
+    """Several would propose at once: cuts overlap, frames are lost or late, somebody crashes in a change."""
     dice = Random(f"duels {seed}")
     size = 5
     overlapping = tuple(

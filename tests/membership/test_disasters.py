@@ -25,7 +25,7 @@ def stopped(run: Run) -> list[str]:
 
 
 def test_a_paused_and_evicted_member_that_resumes() -> None:
-    """It still believes in its old view and has messages for it: the group must not hear them as of that view."""
+    """It still believes in its old view and has messages for it: the group must not take them for that view."""
     pause = Pause(member="c", from_us=100_000, for_us=400_000)
     run = run_without_violation(
         group(
@@ -115,7 +115,7 @@ def test_a_member_that_joins_and_dies_in_one_round(crash: Crash, policy: str) ->
 
 @pytest.mark.parametrize("policy", ["primary", "partitionable"])
 def test_a_b_and_b_c_work_but_a_c_does_not(policy: str) -> None:
-    """B hears both and must choose; a view of all three could not work, and none may be tried again and again."""
+    """B hears both and must choose; a view of all three could not work, and must not be tried for ever."""
     cut = Cut(kind="bridge", members=("a", "b", "c"), from_us=100_000, for_us=600_000)
     run = run_without_violation(
         group(
@@ -180,7 +180,7 @@ def test_a_sequencers_resend_delivered_twice() -> None:
 
 
 def test_a_later_number_delivered_over_a_gap() -> None:
-    """Position 8 is here, 7 is lost with the sequencer that had it: 8 must wait for it, or go down with it."""
+    """Position 8 is here, 7 is lost with the sequencer: 8 must wait for it, or go down with it."""
     crash = Crash(member="a", at_us=150_000)
     run = run_without_violation(
         group(
@@ -203,7 +203,7 @@ def test_a_later_number_delivered_over_a_gap() -> None:
 
 
 def test_a_retransmission_window_overrun() -> None:
-    """More is sent than a link's window holds while the peer is silent: nothing may be dropped or mixed up."""
+    """More is sent than a link's window holds while the peer is silent: nothing may be lost or mixed up."""
     pause = Pause(member="c", from_us=100_000, for_us=85_000)
     run = run_without_violation(
         group(

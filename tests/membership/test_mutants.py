@@ -43,10 +43,10 @@ CATCHES = [
     Catch(mutants.departed_members_count_for_nothing, storms.joins, {}, 0, AGREEMENT),
     Catch(mutants.installs_without_all_packets, storms.crashes, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.does_not_freeze_at_the_promise, storms.deafness, {}, 26, TOTAL_ORDER),
-    Catch(mutants.forgets_retained_packets_too_early, storms.crashes, {}, 0, LIVENESS),
+    Catch(mutants.forgets_retained_packets_too_early, storms.crashes, {}, 8, LIVENESS),
     Catch(mutants.sends_everything_again, storms.joins, {}, 2, INTEGRITY),
     Catch(mutants.sends_nothing_again, storms.returns, {}, 0, FIFO_AMONG_EQUALS),
-    Catch(mutants.links_outlive_their_view, storms.renewals, {}, 2, INTEGRITY),
+    Catch(mutants.links_outlive_their_view, storms.renewals, {}, 10, INTEGRITY),
     Catch(mutants.a_quorum_is_one_less, storms.returns, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.both_halves_are_a_quorum, storms.cuts, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.decides_without_a_quorum, storms.crashes, SAFE, 15, VIEW_SYNCHRONY),
@@ -55,7 +55,6 @@ CATCHES = [
     Catch(mutants.forgets_what_it_accepted, storms.half_told, {}, 14, VIEW_SYNCHRONY),
     Catch(mutants.two_proposals_in_one_ballot, storms.crashes, {}, 0, LIVENESS),
     Catch(mutants.installs_something_else_than_it_accepted, storms.crashes, {}, 0, VIEW_SYNCHRONY),
-    Catch(mutants.promise_counts_for_any_ballot, storms.duels, {}, 0, AGREEMENT),
     Catch(mutants.safe_is_delivered_at_once, storms.crashes, SAFE, 6, UNIFORMITY),
     Catch(mutants.one_other_is_enough_for_safe, storms.cuts, SAFE, 9, UNIFORMITY),
     Catch(mutants.sender_need_not_know, storms.cuts, PARTITIONABLE, 1, TOTAL_ORDER),
@@ -75,7 +74,7 @@ CATCHES = [
     Catch(mutants.donor_is_never_replaced, storms.joins, {}, 0, LIVENESS),
     Catch(mutants.questions_are_asked_once, storms.duels, {}, 0, LIVENESS),
     Catch(mutants.decision_is_told_once, storms.duels, {}, 0, LIVENESS),
-    Catch(mutants.missing_packets_are_fetched_once, storms.crashes, {}, 0, LIVENESS),
+    Catch(mutants.missing_packets_are_fetched_once, storms.crashes, {}, 15, LIVENESS),
 ]
 
 

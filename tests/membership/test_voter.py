@@ -153,7 +153,7 @@ def test_if_the_holder_is_gone_another_one_is_asked() -> None:
 
 
 def test_a_voter_that_is_left_out_can_still_accept() -> None:
-    """In Paxos an acceptor accepts values that are not about itself; otherwise a quorum may be out of reach."""
+    """In Paxos an acceptor accepts values that are not about itself, or a quorum may be out of reach."""
     host = Host()
     voter = promised(host)
     without = proposal(A, C)

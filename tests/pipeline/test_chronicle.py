@@ -133,7 +133,7 @@ def test_lanes_show_how_processes_come_and_end(lane_of: dict[tuple[str, str], La
     }
     assert len(lane_of["returned", "d#2"].restored_s) == 1
     assert lane_of["crashed", "d#1"].ending == ""
-    assert lane_of["left", "a#1"].ending == "left"
+    assert lane_of["left", "a#1"].ending == "a left"
     for lane in lane_of.values():
         times = [(at.start_s, at.end_s) for at in lane.attendances]
         assert times == sorted(times)

@@ -61,6 +61,7 @@ class _Faults:
         self._names = names
         self.failure_us = membership.failure_ns // MICROSECOND
         self._slow_us = membership.slow_ns // MICROSECOND
+        self._state = membership.state
         self.pauses: list[Pause] = []
         self.stalls: list[Stall] = []
         self.cuts: list[Cut] = []
@@ -72,7 +73,8 @@ class _Faults:
     def add_one(self, at_us: int) -> None:
         """Roll one more fault that begins at this time."""
         kinds: list[tuple[Callable[[int], None], int]] = [
-            (self._add_crash, 22),
+            (self._add_crash, 20),
+            (self._add_crash_of_donor, 10 if self._state else 0),
             (self._add_crash_in_change, 16),
             (self._add_cut, 30),
             (self._add_pause, 14),
@@ -95,9 +97,20 @@ class _Faults:
         return log_uniform(self._dice, self.failure_us // 10, 4 * self.failure_us)
 
     def _add_crash(self, at_us: int) -> None:
+        self._add_crash_of(self._somebody(), at_us)
+
+    def _add_crash_of(self, member: str, at_us: int) -> None:
         back_after_us = self._back_after_us()
-        self.crashes.append(Crash(member=self._somebody(), at_us=at_us, back_after_us=back_after_us))
+        self.crashes.append(Crash(member=member, at_us=at_us, back_after_us=back_after_us))
         self._until(at_us + (back_after_us or 0))
+
+    def _add_crash_of_donor(self, at_us: int) -> None:
+        """Somebody comes back, and the one that would give it the state crashes."""
+        back_after_us = log_uniform(self._dice, self.failure_us // 10, 2 * self.failure_us)
+        self.crashes.append(
+            Crash(member=self._dice.choice(self._names), at_us=at_us, back_after_us=back_after_us)
+        )
+        self._add_crash_of(COORDINATOR, at_us + back_after_us + self._dice.randint(0, self.failure_us))
 
     def _add_crash_in_change(self, at_us: int) -> None:
         """Something makes the view change, and then somebody crashes in the middle of that."""

@@ -15,7 +15,7 @@ from priocast.simulation.host import Host
 from priocast.simulation.network import Network
 from priocast.simulation.process import Process, Written
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.survival import Survival, stays
+from priocast.simulation.survival import Survival, knows_the_state, stays
 
 _CHANGE_PACKETS = (b"prepare", b"promise", b"propose", b"accepted", b"install", b"fetch", b"supply")
 
@@ -137,12 +137,22 @@ class Injector:
             self._end(process.member, crash)
 
     def _may_crash(self, member: Member, crash: Crash) -> bool:
-        members = self._members()
-        founded = any(each.view is not None for each in members)
-        staying = [each for each in members if each is not member and stays(each)]
-        if crash.back_after_us is None and (not founded or len(staying) < 2):
+        founded = any(each.view is not None for each in self._members())
+        if crash.back_after_us is None and (not founded or len(self._staying(member)) < 2):
             return False
-        return not self._scenario.membership.primary or self._survival.is_possible(member, members)
+        return self._can_do_without(member)
+
+    def _staying(self, without: Member) -> list[Member]:
+        return [each for each in self._members() if each is not without and stays(each)]
+
+    def _can_do_without(self, member: Member) -> bool:
+        """Whether the group can go on without this member, and still has the state that it had."""
+        membership = self._scenario.membership
+        if membership.primary and not self._survival.is_possible(member, self._members()):
+            return False
+        if not membership.state or not knows_the_state(member):
+            return True
+        return any(knows_the_state(each) for each in self._staying(member))
 
     def _end(self, member: Member, crash: Crash) -> None:
         self._counters.count("crash")
@@ -156,12 +166,9 @@ class Injector:
 
     def _leave(self, leave: Leave) -> None:
         process = self._process(leave.member)
-        others = [each for each in self._members() if process and each is not process.member and stays(each)]
-        if process is None or process.member.view is None or len(others) < 2:
+        if process is None or process.member.view is None or len(self._staying(process.member)) < 2:
             return
-        if self._scenario.membership.primary and not self._survival.is_possible(
-            process.member, self._members()
-        ):
+        if not self._can_do_without(process.member):
             return
         back_after_us = leave.back_after_us
         host = self._hosts[process.member.me.name]

@@ -97,8 +97,10 @@ class Panel:
 
     def finish(self) -> None:
         """Count what was not over yet."""
-        for epoch in self._epochs.values():
+        for member, epoch in self._epochs.items():
             self._count_retransmissions(epoch)
+            if member.refusals.get("earlier life"):
+                self._counters.count("earlier life")
 
     def _count_retransmissions(self, epoch: Epoch | None) -> None:
         times = sum(link.retransmissions for link in epoch.links.values()) if epoch else 0

@@ -75,7 +75,9 @@ class _Simulator:
         self._injector = Injector(scenario, self._hosts, self._agenda, self._network, self._counters)
         self._client = Client(scenario, self._agenda, self._network, self._counters)
         self._settlement = Settlement(self._hosts, self._client)
-        self._deadline = deadline_ns(scenario, (wish for of_host in wishes_of.values() for wish in of_host))
+        everything = [wish for of_host in wishes_of.values() for wish in of_host]
+        self._last_wish = max((wish.time for wish in everything), default=0)
+        self._deadline = deadline_ns(scenario, everything)
         self._panel = Panel(
             scenario,
             self._watch.report,
@@ -123,7 +125,7 @@ class _Simulator:
                     well_since = None
                 elif well_since is None:
                     well_since = agenda.now
-                    self._counters.settling_ns = well_since - healed_at
+                    self._counters.settling_ns = well_since - max(healed_at, self._last_wish)
                 elif agenda.now - well_since >= 2 * self._scenario.membership.failure_ns:
                     return
             action()

@@ -44,3 +44,8 @@ class Survival:
 def stays(member: Member) -> bool:
     """Whether a member is in the group, or wants to be, and does not want to leave it."""
     return member.out is None and not member.membership.wishes.leaving
+
+
+def knows_the_state(member: Member) -> bool:
+    """Whether a member is in a view and does not wait for its state."""
+    return member.view is not None and not member.stream.awaits_state

@@ -24,7 +24,7 @@ from priocast.pipeline.membership import FELL_OUT, GroupView
 from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, message_id
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 
-# Who holds a message is told by the bits of a few words, one bit for each member's seat in the view: to combine
+# Who holds a message is told by the bits of a few words, one for each member's seat in the view: to combine
 # them costs no more than a minimum, however often a process received the message.
 _SEATS_PER_WORD = 62
 _ALWAYS = 2**63 - 1

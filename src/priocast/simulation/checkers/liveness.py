@@ -15,12 +15,11 @@ from priocast.simulation.checkers.checker import Checker, Report
 from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.network import HEADER_BYTES
-from priocast.simulation.scenario import MILLISECOND, Scenario
+from priocast.simulation.scenario import Scenario
 from priocast.simulation.workload import CLIENT, Wish, name_in
 
 FAILURE_TIMEOUTS = 10
-SETTLE_MS = 3_000
-"""For retransmission timers that had doubled up to their maximum of a second, on the way in and out."""
+"""In which the group becomes whole again, once everybody can hear everybody."""
 
 
 class Liveness(Checker):
@@ -77,7 +76,8 @@ def deadline_ns(scenario: Scenario, wishes: Iterable[Wish]) -> int:
 
     In the worst case (a window of one message, no batches) every message takes two hops to its place and
     two more until the slowest member has reported it, a frame to and from each member at every hop, and
-    the time that the slowest application needs.
+    the time that the slowest application needs. A client may try each member in turn. And in links that
+    were not noticed to be cut, retransmission timers had doubled, on the way in and on the way out.
     """
     network, processor, workload = scenario.network, scenario.processor, scenario.workload
     last_wish = size = 0
@@ -95,5 +95,6 @@ def deadline_ns(scenario: Scenario, wishes: Iterable[Wish]) -> int:
         byte_ns += 1_000_000_000 // network.bandwidth_bytes_per_second
     size += len(scenario.members) * workload.state_bytes
     work_ns = count * each_ns + frames * size * byte_ns
-    waited_ns = FAILURE_TIMEOUTS * scenario.membership.failure_ns + SETTLE_MS * MILLISECOND
+    work_ns += workload.client_requests * len(scenario.members) * workload.client_patience_us * MICROSECOND
+    waited_ns = FAILURE_TIMEOUTS * scenario.membership.failure_ns + 2 * scenario.link.retransmit_ns_max
     return max(scenario.faults.healed_at_us * MICROSECOND, last_wish) + work_ns + waited_ns

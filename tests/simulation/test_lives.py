@@ -1,0 +1,85 @@
+"""Lives of a name: what a crash takes with it, what a life leaves to the next, and what a client sees of it."""
+
+from priocast.core.protocol import OrderingOptions
+from priocast.simulation.faults import Crash, Cut, FaultOptions, Stall
+from priocast.simulation.simulator import Run
+from priocast.trace.schema import BROADCAST, DELIVERED, STATE, STOPPED
+from simulation.scenarios import MILLISECOND, delivered_by, group, run_without_violation, views_of
+
+
+def events(run: Run, event: str, process: str) -> list[int]:
+    return [
+        row.time_ns for row in run.rows if row.event == event and f"{row.member}#{row.incarnation}" == process
+    ]
+
+
+def test_a_crash_ends_a_life_at_once_and_the_next_begins_with_nothing() -> None:
+    crash = Crash(member="c", at_us=200_000, back_after_us=300_000)
+    run = run_without_violation(
+        group((40,) * 3, rate_per_second=80, faults=FaultOptions(crashes=(crash,), healed_at_us=500_000))
+    )
+    assert (
+        max(row.time_ns for row in run.rows if (row.member, row.incarnation) == ("c", 1)) <= 200 * MILLISECOND
+    )
+    assert not events(run, STOPPED, "c#1"), "it says nothing"
+    assert (
+        min(row.time_ns for row in run.rows if (row.member, row.incarnation) == ("c", 2)) > 500 * MILLISECOND
+    )
+    lost = {f"c.{number}" for number in range(40)}
+    assert run.counters.broadcasts == 120 and lost, "what it was to broadcast later, the next life does"
+
+
+def test_who_is_put_out_hands_on_what_it_could_not_say() -> None:
+    cut = Cut(kind="isolated", members=("c",), from_us=200_000, for_us=300_000)
+    run = run_without_violation(
+        group((30,) * 3, rate_per_second=80, faults=FaultOptions(cuts=(cut,), healed_at_us=500_000))
+    )
+    assert events(run, STOPPED, "c#1") and views_of(run, "c#2")
+    own = [message for message in delivered_by(run, "a#1") if message.startswith("c#")]
+    assert len(own) == 30, "all of its wishes are fulfilled, some by its second life"
+    assert {message.partition("/")[0] for message in own} == {"c#1", "c#2"}
+
+
+def test_an_application_that_stalls_too_long_is_put_out_and_comes_back() -> None:
+    stall = Stall(member="b", from_us=100_000, for_us=600_000)
+    run = run_without_violation(
+        group(
+            (60,) * 3,
+            rate_per_second=150,
+            ordering=OrderingOptions(window=4),
+            faults=FaultOptions(stalls=(stall,), healed_at_us=700_000),
+            life={"slow_ms": 200, "state": True},
+        )
+    )
+    assert run.counters.occurred["eviction"]
+    assert not [at for at in events(run, DELIVERED, "b#1") if at > 101 * MILLISECOND]
+    assert views_of(run, "b#2") and events(run, STATE, "b#2")
+
+
+def test_a_client_goes_from_member_to_member_and_nothing_happens_twice() -> None:
+    crash = Crash(member="b", at_us=150_000)
+    run = run_without_violation(
+        group(
+            (0, 0, 0),
+            faults=FaultOptions(crashes=(crash,), loss_percent=20, healed_at_us=500_000),
+            load={"client_requests": 25, "client_patience_us": 3_000},
+        )
+    )
+    assert run.counters.occurred["client turned away"] > 5
+    assert len(delivered_by(run, "a#1")) == 25
+    assert len([row for row in run.rows if row.event == BROADCAST]) > 25, "some were ordered more than once"
+
+
+def test_who_starts_late_is_taken_in_with_the_state() -> None:
+    run = run_without_violation(
+        group(
+            (30, 30, 30),
+            rate_per_second=60,
+            life={"founders": 2, "state": True},
+            load={"start_us": (0, 0, 250_000), "state_bytes": 200_000},
+        )
+    )
+    assert run.counters.occurred["join"] and run.counters.occurred["late start"]
+    (restored_at,) = events(run, STATE, "c#1")
+    assert restored_at > 250 * MILLISECOND
+    assert min(events(run, DELIVERED, "c#1")) >= restored_at

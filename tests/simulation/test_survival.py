@@ -1,0 +1,76 @@
+"""Which crashes happen: those that a group can survive, up to the last one of them."""
+
+import pytest
+
+from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, Leave
+from priocast.simulation.simulator import Run
+from simulation.scenarios import delivered_by, group, run_without_violation, views_of
+
+
+def run_with(size: int, *crashes: Crash, policy: str = "primary", state: bool = False) -> Run:
+    faults = FaultOptions(crashes=crashes, healed_at_us=1_500_000)
+    life = {"policy": policy, "state": state}
+    return run_without_violation(group((20,) * size, rate_per_second=40, faults=faults, life=life))
+
+
+def one_after_the_other(size: int) -> tuple[Crash, ...]:
+    return tuple(Crash(member=COORDINATOR, at_us=200_000 * (number + 1)) for number in range(size))
+
+
+def at_once(size: int) -> tuple[Crash, ...]:
+    return tuple(Crash(member=name, at_us=200_000) for name in "abcde"[:size])
+
+
+def test_one_after_the_other_all_but_two_may_crash() -> None:
+    """Then two are left, and the run is about a group."""
+    run = run_with(5, *one_after_the_other(5))
+    assert run.counters.occurred["crash of the coordinator"] == 3
+    assert [row.peer for row in run.rows if row.event == "view" and row.member == "e"][-1] == "d#1,e#1"
+
+
+def test_at_once_only_a_minority_crashes_in_a_primary_group() -> None:
+    run = run_with(5, *at_once(5))
+    assert run.counters.occurred["crash"] == 2
+    assert views_of(run, "c#1") == ["1:a#1,b#1,c#1,d#1,e#1", "2:c#1,d#1,e#1"]
+
+
+def test_at_once_more_of_them_crash_in_a_partitionable_group() -> None:
+    run = run_with(5, *at_once(5), policy="partitionable")
+    assert run.counters.occurred["crash"] == 3
+
+
+def test_of_two_the_second_one_may_crash_and_come_back() -> None:
+    """Half of a view is a quorum only with its first member."""
+    for name, crashes in (("a", 0), ("b", 1)):
+        run = run_with(2, Crash(member=name, at_us=200_000, back_after_us=100_000))
+        assert run.counters.occurred.get("crash", 0) == crashes
+
+
+def test_the_last_one_that_has_the_state_stays() -> None:
+    """All others have just come back and know nothing yet."""
+    crashes = (
+        Crash(member="b", at_us=200_000, back_after_us=100_000),
+        Crash(member="a", at_us=320_000, back_after_us=100_000),
+    )
+    run = run_with(3, *crashes, policy="partitionable", state=True)
+    assert len(delivered_by(run, "c#1")) > 0
+
+
+@pytest.mark.parametrize("back_after_us", [None, 200_000])
+def test_who_leaves_is_let_go_and_may_come_back(back_after_us: int | None) -> None:
+    leave = Leave(member="b", at_us=200_000, back_after_us=back_after_us)
+    run = run_without_violation(
+        group((20, 20, 20), rate_per_second=40, faults=FaultOptions(leaves=(leave,), healed_at_us=500_000))
+    )
+    views = views_of(run, "a#1")
+    assert views[:2] == ["1:a#1,b#1,c#1", "2:a#1,c#1"]
+    assert views[2:] == ([] if back_after_us is None else ["3:a#1,c#1,b#2"])
+    assert run.counters.occurred["leave"] and "failure" not in run.counters.occurred
+
+
+def test_nobody_leaves_who_is_needed() -> None:
+    leaves = tuple(Leave(member=name, at_us=200_000 + index * 1_000) for index, name in enumerate("abc"))
+    run = run_without_violation(
+        group((20, 20, 20), rate_per_second=40, faults=FaultOptions(leaves=leaves, healed_at_us=500_000))
+    )
+    assert run.counters.occurred["leave"] == 2, "one left, and two were told so"
