@@ -16,12 +16,14 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks.crew import FAILURE_MS
 from benchmarks.delivery import by_echo, by_group, median_of_followers
 from benchmarks.floor import run_floor
 from benchmarks.prioritisation import prioritisation_times
 from benchmarks.processes import Load, run_members
 from benchmarks.rates import by_batches, one_by_one
 from benchmarks.scheduler import busy_processes
+from benchmarks.view_change import CHANGES, FOUNDERS, measure, spread
 
 FULL_LOADS = (
     Load(4, messages=400_000, payload_bytes=64, burst=4096, window=32768, frame_messages=1024),
@@ -34,6 +36,7 @@ DELIVERY_LOADS = tuple(
     Load(members, messages=300, payload_bytes=64, burst=1, window=1, frame_messages=1) for members in (4, 8)
 )
 BATCH_SIZES = (1, 8, 64, 512)
+TABLES = ("rates", "delivery", "view-change", "scheduler", "prioritisation")
 
 
 @dataclass
@@ -150,19 +153,52 @@ def prioritisation_table() -> Table:
     return table
 
 
+def view_change_table(runs: int, console: Console) -> Table:
+    """How long the group takes to go on, and what it delivers meanwhile."""
+    table = Table(
+        title=f"view changes, {FOUNDERS} members, failure_ms = {FAILURE_MS:g}: median (from-to), {runs} runs"
+    )
+    for heading in ("event", "x failure_ms", "ms", "ms under load", "rate after it"):
+        table.add_column(heading, justify="left" if heading == "event" else "right")
+    with Progress(console=console, transient=True) as progress:
+        for change in progress.track(CHANGES, description="view changes"):
+            measured = measure(change, runs)
+            milliseconds = [
+                [1000 * each for each in of] for of in (measured.seconds, measured.seconds_loaded)
+            ]
+            table.add_row(
+                change.name,
+                spread(measured.multiples, ".2f"),
+                *(spread(values, ",.0f") for values in milliseconds),
+                spread(measured.rates, ".2f"),
+            )
+    return table
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="how often to repeat everything (default: 3)")
     parser.add_argument("--quick", action="store_true", help="four members, one round")
+    parser.add_argument(
+        "--only", choices=TABLES, action="append", help="measure only this (may be given several times)"
+    )
     arguments = parser.parse_args()
     rounds = 1 if arguments.quick else arguments.rounds
     loads = FULL_LOADS[:2] if arguments.quick else FULL_LOADS
     console = Console(width=110)
-    console.print(rates_table(loads, rounds, console))
-    console.print(delivery_table(rounds))
-    console.print(scheduler_table())
-    console.print(prioritisation_table())
+    for name in arguments.only or TABLES:
+        match name:
+            case "rates":
+                console.print(rates_table(loads, rounds, console))
+            case "delivery":
+                console.print(delivery_table(rounds))
+            case "view-change":
+                console.print(view_change_table(2 * rounds, console))
+            case "scheduler":
+                console.print(scheduler_table())
+            case "prioritisation":
+                console.print(prioritisation_table())
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from priocast.core.assembler import Assembler
 from priocast.core.errors import PeerFault
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import TO_ALL, Batch, Scope, Stretch
+from priocast.core.message import TO_ALL, Batch, Scope
 from priocast.core.protocol import Broadcast, OrderingOptions, Packet
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
@@ -147,8 +147,7 @@ class Member:
 
     def consume(self, count: int, now: int) -> None:
         """The application took the next `count` messages of the head."""
-        head = self.stream.head(self.membership.epoch, now)
-        assert isinstance(head, Stretch)
+        head = self.stream.taken_from(self.membership.epoch)
         if self._observer is not None:
             self._observer.delivered(head, count, now, self.backlog)
         self.stream.consume(head, count, self.membership.epoch, now)
@@ -228,7 +227,7 @@ class Member:
     def restless(self) -> bool:
         """Whether anything was handed over that a turn would act on."""
         epoch = self.membership.epoch
-        return epoch is not None and (epoch.has_work or self._assembler.count > 0)
+        return epoch is not None and (self._assembler.count > 0 or epoch.has_work)
 
     def turn(self, now: int) -> None:
         """All that was ready has been handed over: act on it until nothing is left to do."""
@@ -244,8 +243,9 @@ class Member:
         epoch = self.membership.epoch
         if epoch is None:
             return
-        for batch in self._assembled(now):
-            epoch.step(Broadcast(batch), now)
+        if self._assembler.count:
+            for batch in self._assembled(now):
+                epoch.step(Broadcast(batch), now)
         if epoch.frozen:
             return
         epoch.act(now, may_order=not self.membership.suspended)
@@ -282,10 +282,11 @@ class Member:
             if held is not None:
                 for peer in epoch.links:
                     membership.tell(peer, held)
-            if first is not None and first in epoch.links:
-                yield from self._link_frames(first, epoch.links[first], now)
+            if first is not None and first in epoch.links and epoch.links[first].frames:
+                yield self._link_frames(first, epoch.links[first], now)
             for peer, link in epoch.links.items():
-                yield from self._link_frames(peer, link, now)
+                if link.frames:
+                    yield self._link_frames(peer, link, now)
         if membership.datagrams:
             datagrams, membership.datagrams = membership.datagrams, []
             yield from frames_of(datagrams)
@@ -301,11 +302,10 @@ class Member:
 
     # Between them
 
-    def _link_frames(self, peer: ProcessId, link: FifoLink, now: int) -> Iterator[tuple[str, list[Frame]]]:
-        if link.frames:
-            frames, link.frames = link.frames, []
-            self.membership.spoke(peer.name, now)
-            yield peer.name, frames
+    def _link_frames(self, peer: ProcessId, link: FifoLink, now: int) -> tuple[str, list[Frame]]:
+        frames, link.frames = link.frames, []
+        self.membership.spoke(peer.name, now)
+        return peer.name, frames
 
     def _on_link_frame(self, peer: ProcessId, frame: Frame, now: int) -> None:
         epoch = self.membership.epoch

@@ -110,6 +110,10 @@ def forgets_retained_packets_too_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Retention, "report", report)
 
 
+def never_forgets_what_is_stable(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Retention, "_forget_stable", lambda *_: None)
+
+
 def sends_everything_again(patch: pytest.MonkeyPatch) -> None:
     """After a view change a member sends again what has its place already."""
     honest = Epoch.unplaced

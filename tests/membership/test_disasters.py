@@ -25,7 +25,7 @@ def stopped(run: Run) -> list[str]:
 
 
 def test_a_paused_and_evicted_member_that_resumes() -> None:
-    """It still believes in its old view and has messages for it: the group must not take them for that view."""
+    """It still believes in its old view and has messages for it: nobody may take them for that."""
     pause = Pause(member="c", from_us=100_000, for_us=400_000)
     run = run_without_violation(
         group(

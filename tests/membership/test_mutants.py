@@ -1,7 +1,7 @@
 """Every mutant of membership is caught by the simulator's checkers, in a storm that ours weathers.
 
-A row says in which storm a mutant is caught, from which seed on it is looked for (a few are tried, so that the
-row outlives small changes), and which promise it breaks.
+A row says in which storm a mutant is caught, from which seed on it is looked for (a few are tried, so that
+the row outlives small changes), and which promise it breaks.
 """
 
 from collections.abc import Callable
@@ -20,6 +20,7 @@ from priocast.core.guarantees import (
     UNIFORMITY,
     VIEW_SYNCHRONY,
 )
+from priocast.simulation.checkers.memory import Memory
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.simulator import run_scenario
 
@@ -44,6 +45,7 @@ CATCHES = [
     Catch(mutants.installs_without_all_packets, storms.crashes, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.does_not_freeze_at_the_promise, storms.deafness, {}, 26, TOTAL_ORDER),
     Catch(mutants.forgets_retained_packets_too_early, storms.crashes, {}, 8, LIVENESS),
+    Catch(mutants.never_forgets_what_is_stable, storms.cuts, {}, 0, Memory.PROPERTY),
     Catch(mutants.sends_everything_again, storms.joins, {}, 2, INTEGRITY),
     Catch(mutants.sends_nothing_again, storms.returns, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.links_outlive_their_view, storms.renewals, {}, 10, INTEGRITY),

@@ -4,6 +4,7 @@ import pytest
 
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.simulation.faults import Crash, Cut, FaultOptions
 from priocast.simulation.scenario import NetworkOptions
 from simulation.scenarios import MILLISECOND, group, run_without_violation
 
@@ -68,3 +69,76 @@ def test_repeated_selective_acknowledgements_do_not_delay_the_timer() -> None:
         if deadline is not None and deadline <= now:
             link.tick(now)
     assert link.retransmissions >= 1, "the first frame is missing, and nothing after it is news"
+
+
+def test_more_processes_than_founders() -> None:
+    """A process that was not among the first `founders` asked for its rank among them, and fell over."""
+    run = run_without_violation(group((5, 5, 5, 5), life={"founders": 3}))
+    assert run.counters.occurred["founding"] == 1 and run.counters.occurred["join"] == 1
+
+
+@pytest.mark.parametrize("packets", range(1, 24, 2))
+def test_a_living_member_that_a_proposal_leaves_out_can_still_vote_for_it(packets: int) -> None:
+    """The side without a and d accepts a view; its proposer and a crash. The quorum that is left needs d.
+
+    D declined to vote on a view without itself, so the proposal, which may have been decided, could neither
+    be decided nor replaced.
+    """
+    run_without_violation(
+        group(
+            (10,) * 6,
+            rate_per_second=30,
+            faults=FaultOptions(
+                cuts=(Cut(kind="halves", members=("a", "d"), from_us=100_000, for_us=260_000),),
+                crashes=(
+                    Crash(member="a", at_us=150_000, back_after_us=400_000),
+                    Crash(member="b", at_us=160_000, change_packets=packets, back_after_us=300_000),
+                ),
+                loss_percent=20,
+                healed_at_us=700_000,
+            ),
+            seed=421,
+        )
+    )
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_nothing_is_kept_that_everybody_holds(size: int) -> None:
+    """A group of one kept all that it ever sent; and a copy that came after the others' reports stayed."""
+    run_without_violation(group((40,) * size, rate_per_second=400))
+
+
+@pytest.mark.parametrize("policy", ["primary", "partitionable"])
+@pytest.mark.parametrize("seed", range(3))
+def test_who_waits_for_a_dead_member_is_not_slow(policy: str, seed: int) -> None:
+    """What a dead member would have to hold first cannot be consumed, and who waited was put out for it."""
+    run = run_without_violation(
+        group(
+            (40, 40, 40),
+            rate_per_second=200,
+            ordering=OrderingOptions(window=2),
+            faults=FaultOptions(
+                crashes=(Crash(member="b", at_us=150_000, back_after_us=600_000),), healed_at_us=750_000
+            ),
+            life={"policy": policy, "delivery": "safe", "failure_ms": 400, "slow_ms": 400, "state": True},
+            seed=seed,
+        )
+    )
+    assert "eviction" not in run.counters.occurred
+
+
+def test_state_transfer_does_not_repeat_itself() -> None:
+    """Each tick asked for the pieces again that were on their way: 54 MB were sent for a state of 1 MB."""
+    run = run_without_violation(
+        group(
+            (10, 10, 10),
+            rate_per_second=20,
+            network=NetworkOptions(latency_us=200, bandwidth_bytes_per_second=2_000_000),
+            faults=FaultOptions(
+                crashes=(Crash(member="c", at_us=200_000, back_after_us=200_000),), healed_at_us=400_000
+            ),
+            life={"state": True},
+            load={"state_bytes": 1_000_000},
+        )
+    )
+    assert run.counters.occurred["state transfer"] and run.counters.frame_bytes < 1_500_000

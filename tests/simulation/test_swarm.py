@@ -41,7 +41,7 @@ def outcome(seed: int, seconds: float, *violations: Violation, frames: int = 0, 
         seed=seed,
         digest="",
         violations=violations,
-        counters=Counters(frames=frames, occurred=occurred),
+        counters=Counters(frames=frames, settling_ns=frames * 1_000_000_000, occurred=occurred),
         virtual_ns=500_000_000,
         seconds=seconds,
     )
@@ -60,4 +60,5 @@ def test_summary_adds_up() -> None:
     assert summary.fault_percent["loss"] == 50 and summary.fault_percent["pause"] == 0
     assert summary.transition_percent["merge"] == 25
     assert [seed for seed, _ in summary.slowest] == [2, 1, 0, 3]
+    assert summary.slowest_to_rest[:2] == ((0, 7.0), (2, 5.0))
     assert summary.failed_seeds == [2] and summary.violations == (violation,)

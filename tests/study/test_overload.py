@@ -57,6 +57,29 @@ def test_when_a_member_dies_the_run_says_so_and_ends_the_others(tmp_path: Path) 
     assert children() <= before
 
 
+@pytest.mark.processes
+def test_when_a_member_is_put_out_the_run_says_so_and_ends(tmp_path: Path) -> None:
+    before = children()
+    stopped: set[int] = set()
+
+    def stop_one(delivered: int) -> None:
+        """A process that stands still is taken for failed, and the group goes on without it."""
+        victims = sorted(children() - before)
+        if delivered > 10 and len(victims) == 3 and not stopped:
+            os.kill(victims[1], signal.SIGSTOP)
+            stopped.add(victims[1])
+
+    long = Workload(members=3, load=2.0, seconds=30.0, handling_us=500)
+
+    async def bounded() -> None:
+        async with asyncio.timeout(30):
+            await carry_out(planned(long), tmp_path, stop_one)
+
+    with pytest.raises(GroupClosed, match=r"member \w ended early: .* failed"):
+        asyncio.run(bounded())
+    assert children() <= before
+
+
 def test_the_plan_compares_twins_and_a_calm_run() -> None:
     half, plain, prioritised = plan(Workload(), "sequencer-ub", OrderingOptions())
     assert (half.workload.load, plain.workload.load, prioritised.workload.load) == (0.5, 3.0, 3.0)

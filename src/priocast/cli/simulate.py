@@ -137,8 +137,8 @@ def _print_summary(summary: Summary, choice: Choice, console: Console) -> None:
                 f"  {kind}", f"{percent:5.1f} %", style="" if percent >= OCCURS_PERCENT else "yellow"
             )
     table.add_section()
-    slowest = ", ".join(f"{seed} ({seconds:.2f} s)" for seed, seconds in summary.slowest)
-    table.add_row("slowest seeds", slowest)
+    for title, seeds in (("slowest seeds", summary.slowest), ("slowest to rest", summary.slowest_to_rest)):
+        table.add_row(title, ", ".join(f"{seed} ({seconds:.2f} s)" for seed, seconds in seeds))
     table.add_row("violations", str(len(summary.violations)), style="red" if summary.violations else "green")
     console.print(table)
     for seed in summary.failed_seeds:

@@ -76,7 +76,7 @@ class Epoch:
         self._received = received
         self._blocked: set[ProcessId] = set()
         self._timers: dict[str, int] = {}
-        self._to_myself: deque[Packet] = deque()
+        self.to_myself: deque[Packet] = deque()
         self._own_heard = 0
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(_union(protocol.PACKETS)).decode
@@ -96,7 +96,8 @@ class Epoch:
     def act(self, now: int, may_order: bool) -> None:
         """One step of a turn; what comes of it can be transmitted before the next one."""
         self.restless = False
-        self._hear_myself(now)
+        if self.to_myself:
+            self._hear_myself(now)
         for peer, link in self.links.items():
             if link.congested != (peer in self._blocked):
                 self._blocked ^= {peer}
@@ -107,12 +108,12 @@ class Epoch:
     @property
     def has_work(self) -> bool:
         """Whether a turn would act on anything."""
-        return not self.frozen and (self.restless or bool(self._to_myself))
+        return not self.frozen and (self.restless or bool(self.to_myself))
 
     @property
     def idle(self) -> bool:
         """Whether nobody needs this member any more: all is ordered, and all was received."""
-        return self.protocol.idle and not self._to_myself and all(link.idle for link in self.links.values())
+        return self.protocol.idle and not self.to_myself and all(link.idle for link in self.links.values())
 
     def step(self, event: Input, now: int) -> bool:
         """Hand one input to the protocol and carry out its outputs; return whether it has more to do."""
@@ -159,8 +160,8 @@ class Epoch:
 
     def _hear_myself(self, now: int) -> None:
         rank = self.ranks[self.me]
-        while self._to_myself:
-            packet = self._to_myself.popleft()
+        while self.to_myself:
+            packet = self.to_myself.popleft()
             if packet.TO_ALL:
                 self._own_heard += 1
                 self.protocol.mark = (rank, self._own_heard)
@@ -175,11 +176,11 @@ class Epoch:
                 self.retention.add(self.ranks[self.me], body)
                 for peer in self.links:
                     self._give(peer, body, now)
-                self._to_myself.append(packet)
+                self.to_myself.append(packet)
             case Send(to=to, packet=packet):
                 self._sent(packet, to, now)
                 if to == self.me:
-                    self._to_myself.append(packet)
+                    self.to_myself.append(packet)
                 else:
                     self._give(to, self._encode(packet), now)
             case SetTimer(name=name, at=at):

@@ -127,12 +127,11 @@ class Membership:
 
     def heard(self, process: ProcessId, now: int) -> bool:
         """A frame came from a process; False if it is of a life that is over."""
-        known = self.neighbours.knows(process)
+        if self.neighbours.heard_again(process, now):
+            return True
         if not self.neighbours.heard(process, now):
             return False
-        if not known:
-            self._heartbeat.meet(process.name, now)
-        self._heartbeat.heard(process.name)
+        self._heartbeat.meet(process.name, now)
         return True
 
     def spoke(self, name: str, now: int) -> None:
@@ -303,6 +302,7 @@ class Membership:
     # Signs of life
 
     def _on_alive(self, process: ProcessId, alive: Alive, now: int) -> None:
+        self._heartbeat.heard(process.name)
         if alive.config != self._config_hash:
             self.tell(process, Mismatch(self._config))
             return

@@ -25,6 +25,13 @@ class Neighbours:
         self._avoided: dict[ProcessId, int] = {}
         self._departed: dict[str, ProcessId] = {}
 
+    def heard_again(self, process: ProcessId, now: int) -> bool:
+        """Something came from a process; False if this life of it was not heard of before."""
+        if self._lives.get(process.name) != process:
+            return False
+        self._detector.heard(process.name, now)
+        return True
+
     def heard(self, process: ProcessId, now: int) -> bool:
         """Something came from a process; False if that is an earlier life of it, or one too many."""
         known = self._lives.get(process.name)

@@ -32,6 +32,8 @@ def best_clique(
             if process != seed and all(linked(process, other) for other in clique):
                 clique.append(process)
         clique.sort(key=processes.index)
+        if len(clique) == len(processes):
+            return clique
         if not best or value(clique) > value(best):
             best = clique
     return best

@@ -24,7 +24,9 @@ class Reports:
         retention = epoch.retention
         if retention.received == self._said_count:
             return None
-        if not self.are_awaited(epoch) and retention.received_bytes - self._said_bytes < _BYTES_UNSAID_MAX:
+        if retention.received_bytes - self._said_bytes < _BYTES_UNSAID_MAX and not (
+            self._gated or epoch.protocol.has_safe
+        ):
             return None
         self._said_count, self._said_bytes = retention.received, retention.received_bytes
         return Held(epoch.view.id, tuple(retention.held))

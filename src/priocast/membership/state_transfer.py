@@ -114,7 +114,6 @@ class Restoration:
     def __init__(
         self, view: ViewId, donors: list[ProcessId], position: int, failure_ns: int, now: int
     ) -> None:
-        assert donors
         self._view = view
         self._donors = donors
         self._position = position
@@ -133,9 +132,9 @@ class Restoration:
         return len(self._data) / self._size if self._size else 0.0
 
     @property
-    def donor(self) -> ProcessId:
-        """The member that is asked now."""
-        return self._donors[self._donor_index % len(self._donors)]
+    def donor(self) -> ProcessId | None:
+        """The member that is asked now; None while there is nobody to ask."""
+        return self._donors[self._donor_index % len(self._donors)] if self._donors else None
 
     def request(self, now: int) -> FetchState:
         """What to ask the donor."""
@@ -151,8 +150,11 @@ class Restoration:
         self._moved_at = now
 
     def tick(self, now: int) -> bool:
-        """Turn to another donor if this one does not answer; return whether to ask again."""
-        if now - self._moved_at >= self._patience_ns:
+        """Turn to another donor if this one does not answer; return whether to ask again.
+
+        Whoever has given nothing yet may have nothing to give, and is not waited for as long.
+        """
+        if now - self._moved_at >= (self._patience_ns if self._data else 2 * self._retry_ns):
             self._donor_index += 1
             self._moved_at = now
         elif now - max(self._asked_at, self._moved_at) < self._retry_ns:
@@ -256,4 +258,5 @@ class StateTransfer:
         return self.donor.asked_at > now - self._options.failure_ns
 
     def _ask(self, restoration: Restoration, now: int) -> None:
-        self._tell(restoration.donor, restoration.request(now))
+        if restoration.donor is not None:
+            self._tell(restoration.donor, restoration.request(now))

@@ -70,11 +70,20 @@ class Stream:
         while (head := self._next(epoch)) is not None:
             if not isinstance(head, Stretch):
                 return head
+            scope = head.batch.scope
+            if not (scope.to or scope.client or head.position < self._restored_from):
+                return head
             passed = self._passed_over(head)
             if not passed:
                 return head
             self._pass(head, passed, epoch, now)
         return None
+
+    def taken_from(self, epoch: Epoch | None) -> Stretch:
+        """The head, which the application was given and takes messages of."""
+        head = self._items[0] if self._items else epoch and epoch.protocol.head()
+        assert isinstance(head, Stretch)
+        return head
 
     def consume(self, head: Stretch, count: int, epoch: Epoch | None, now: int) -> None:
         """The application took messages of the head."""

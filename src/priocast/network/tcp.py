@@ -46,7 +46,7 @@ class TcpPort(OpenPort):
         if (
             connection is None
             or connection.transport.is_closing()
-            or not connection.may_be_in(self.group_hash)
+            or (connection.groups is not None and self.group_hash not in connection.groups)
         ):
             return
         if connection.transport.get_write_buffer_size() > _UNSENT_BYTES_MAX:

@@ -76,6 +76,7 @@ class Driver:
         self._observe = observe
         self._loop = asyncio.get_running_loop()
         self._joined: asyncio.Future[None] = self._loop.create_future()
+        self._is_joined = False
         self._gone: asyncio.Future[None] = self._loop.create_future()
         self._closed: GroupClosed | None = None
         self._leaving = False
@@ -193,7 +194,8 @@ class Driver:
             return
         now = time.monotonic_ns()
         try:
-            self._settle(now)
+            if self.taken:
+                self._settle(now)
             self.member.receive(peer, frames, now)
             self._act(now, peer)
         except Exception as error:
@@ -213,7 +215,7 @@ class Driver:
 
     def broadcast(self, payload: bytes, priority: int) -> bool:
         """Take a message if there is room for it; say whether there was."""
-        if self._closed or self._line:
+        if self._closed or self._line.entries:
             return self.broadcast_many([payload], priority)
         if self.member.room(priority) <= 0:
             return False
@@ -262,10 +264,12 @@ class Driver:
         if self._notices:
             return self._notices[0]
         now = time.monotonic_ns()
-        self._settle(now)
-        if self.member.snapshot_wanted:
+        if self.taken:
+            self._settle(now)
+        member = self.member
+        if member.state.donor.wanted is not None and member.snapshot_wanted:
             self._give_snapshot()
-        return self.member.head(now)
+        return member.stream.head(member.membership.epoch, now)
 
     async def wait_head(self) -> Stretch | Beginning | Restoring | Stopped:
         """Wait until there is something to take; raises when there will be nothing any more."""
@@ -335,28 +339,36 @@ class Driver:
         member, port = self.member, self._port
         if port is None or self._closed is not None:
             return
+        restless = member.restless
         while True:
-            if member.restless:
+            if restless:
                 member.act(now)
             for name, frames in member.frames(now, answered):
                 port.send(name, frames)
-            if not member.restless:
+            if not restless or not member.restless:
                 break
         port.flush()
         if member.out is not None:
             self._on_out()
-            return
-        self._set_timer(now)
-        if not self._joined.done():
+        else:
+            self._look_after(member, now)
+
+    def _look_after(self, member: Member, now: int) -> None:
+        """What may have changed with a turn: the timer, the wait to join, for room, and for something to take."""
+        if self._timer is None or member.has_timers:
+            self._set_timer(now)
+        if not self._is_joined:
             self._check_joined()
-        if self._line and self._line.let_in(member):
+        if self._line.entries and self._line.let_in(member):
             self.be_due()
-        if self._consumable is not None and (member.snapshot_wanted or member.head(now) is not None):
+        waits = self._consumable is not None and not self._consumable.done()
+        if waits and (member.snapshot_wanted or member.head(now) is not None):
             self._wake()
 
     def _check_joined(self) -> None:
         if self.member.view is not None:
             self._joined.set_result(None)
+            self._is_joined = True
         elif self.member.membership.mismatch is not None:
             self._joined.set_exception(JoinRefused(self.member.membership.mismatch))
 

@@ -30,28 +30,28 @@ class WaitingLine:
 
     def __init__(self, queue_max: int) -> None:
         self._reopens_at = max(1, queue_max // _REOPENING_DIVISOR)
-        self._line: list[tuple[int, int, Waiting]] = []
+        self.entries: list[tuple[int, int, Waiting]] = []
         self._arrivals = 0
 
     def __bool__(self) -> bool:
-        return bool(self._line)
+        return bool(self.entries)
 
     def outranks(self, priority: int) -> bool:
         """Whether someone with the same or a higher priority waits already."""
-        return bool(self._line) and -self._line[0][0] >= priority
+        return bool(self.entries) and -self.entries[0][0] >= priority
 
     def join(self, payloads: list[bytes], priority: int, scope: Scope) -> Waiting:
         """Let messages wait."""
         waiting = Waiting(payloads, scope, asyncio.get_running_loop().create_future())
         self._arrivals += 1
-        heappush(self._line, (-priority, self._arrivals, waiting))
+        heappush(self.entries, (-priority, self._arrivals, waiting))
         return waiting
 
     def let_in(self, member: Member) -> bool:
         """Broadcast what there is room for; say whether there was anything."""
         moved = False
-        while self._line:
-            outranking, _, waiting = self._line[0]
+        while self.entries:
+            outranking, _, waiting = self.entries[0]
             if not waiting.admitted.done():
                 room = member.room(-outranking)
                 if room < self._reopens_at:
@@ -62,12 +62,12 @@ class WaitingLine:
                 if waiting.payloads:
                     break
                 waiting.admitted.set_result(None)
-            heappop(self._line)
+            heappop(self.entries)
         return moved
 
     def dismiss(self) -> None:
         """There will be no room any more."""
-        for _, _, waiting in self._line:
+        for _, _, waiting in self.entries:
             if not waiting.admitted.done():
                 waiting.admitted.set_result(None)
-        self._line.clear()
+        self.entries.clear()

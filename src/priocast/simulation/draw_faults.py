@@ -41,7 +41,7 @@ def draw_faults(
         loss_percent=log_uniform(dice, 1, LOSS_PERCENT_MAX) if chance(dice, 40) else 0,
         duplication_percent=log_uniform(dice, 1, 30) if chance(dice, 30) else 0,
         reordering_percent=log_uniform(dice, 1, 50) if chance(dice, 30) else 0,
-        reordering_us=log_uniform(dice, 50, 20_000),
+        reordering_us=log_uniform(dice, 50, 100_000),
         pauses=tuple(drawn.pauses),
         stalls=tuple(drawn.stalls),
         cuts=tuple(drawn.cuts),
@@ -94,7 +94,7 @@ class _Faults:
     def _back_after_us(self) -> int | None:
         if chance(self._dice, 30):
             return None
-        return log_uniform(self._dice, self.failure_us // 10, 4 * self.failure_us)
+        return log_uniform(self._dice, 500, 4 * self.failure_us)
 
     def _add_crash(self, at_us: int) -> None:
         self._add_crash_of(self._somebody(), at_us)
@@ -107,23 +107,25 @@ class _Faults:
     def _add_crash_of_donor(self, at_us: int) -> None:
         """Somebody comes back, and the one that would give it the state crashes."""
         back_after_us = log_uniform(self._dice, self.failure_us // 10, 2 * self.failure_us)
-        self.crashes.append(
-            Crash(member=self._dice.choice(self._names), at_us=at_us, back_after_us=back_after_us)
+        joiner = self._dice.choice(self._names)
+        self.crashes.append(Crash(member=joiner, at_us=at_us, back_after_us=back_after_us))
+        others = len(self._names) - 1
+        self._add_armed_crash(
+            COORDINATOR, at_us + back_after_us, self._dice.randint(2 * others + 1, 4 * others + 1)
         )
-        self._add_crash_of(COORDINATOR, at_us + back_after_us + self._dice.randint(0, self.failure_us))
 
     def _add_crash_in_change(self, at_us: int) -> None:
         """Something makes the view change, and then somebody crashes in the middle of that."""
         add = self._dice.choice((self._add_crash, self._add_crash, self._add_cut, self._add_leave))
         add(at_us)
+        member = COORDINATOR if chance(self._dice, 30) else ""
+        self._add_armed_crash(member, at_us, log_uniform(self._dice, 1, 4 * len(self._names)))
+
+    def _add_armed_crash(self, member: str, at_us: int, change_packets: int) -> None:
         back_after_us = self._back_after_us()
-        crash = Crash(
-            member=COORDINATOR if chance(self._dice, 30) else "",
-            at_us=at_us,
-            change_packets=log_uniform(self._dice, 1, 4 * len(self._names)),
-            back_after_us=back_after_us,
+        self.crashes.append(
+            Crash(member=member, at_us=at_us, change_packets=change_packets, back_after_us=back_after_us)
         )
-        self.crashes.append(crash)
         self._until(at_us + 5 * self.failure_us + (back_after_us or 0))
 
     def _add_cut(self, at_us: int) -> None:

@@ -18,14 +18,13 @@ Begin = Callable[[ProcessId, Errands, Remains | None], Process]
 
 
 class Host:
-    """Lives of one name. `lost` has the wishes that went down with one of them."""
+    """Lives of one name. `awaited` says that a next one will come, `incarnation` counts them."""
 
     def __init__(self, name: str, wishes: list[Wish], agenda: Agenda, begin: Begin) -> None:
         self.name = name
         self.errands = Errands(wishes)
         self.process: Process | None = None
         self.awaited = False
-        self.lost: set[str] = set()
         self.incarnation = 0
         self._agenda = agenda
         self._begin = begin
@@ -51,7 +50,7 @@ class Host:
     def crash(self, back_after_ns: int | None) -> None:
         """The process vanishes."""
         self._end()
-        self._forget()
+        self.errands.handed = []
         if back_after_ns is not None:
             self.start_after(back_after_ns)
 
@@ -66,7 +65,7 @@ class Host:
         """The group went on without the process."""
         process = self._end()
         if process.member.left:
-            self._forget()
+            self.errands.handed = []
             if self._back_after_ns is not None:
                 self.start_after(self._back_after_ns)
         elif rejoin_after_ns is not None:
@@ -77,7 +76,3 @@ class Host:
         process, self.process = self.process, None
         process.over = True
         return process
-
-    def _forget(self) -> None:
-        self.lost.update(wish.name for wish in self.errands.handed)
-        self.errands.handed = []

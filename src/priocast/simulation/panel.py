@@ -50,7 +50,7 @@ class Panel:
         all_safe = membership.delivery == "safe"
         self.chronicle = Chronicle()
         self._integrity = Integrity(report)
-        self._liveness = Liveness(report, self.chronicle, lacks, wishes)
+        self._liveness = Liveness(report, self.chronicle, lacks, wishes, states)
         self._memory = Memory(report, scenario.ordering.window_bytes, members)
         self._counters = counters
         self._donors: dict[Member, ProcessId] = {}
@@ -89,11 +89,10 @@ class Panel:
         if epoch is not member.epoch:
             self._count_retransmissions(epoch)
             self._epochs[member] = member.epoch
-        if member.state.restoration is not None:
-            donor = member.state.restoration.donor
-            if self._donors.setdefault(member, donor) != donor:
-                self._donors[member] = donor
-                self._counters.count("donor replaced")
+        donor = member.state.restoration.donor if member.state.restoration else None
+        if donor is not None and self._donors.setdefault(member, donor) != donor:
+            self._donors[member] = donor
+            self._counters.count("donor replaced")
 
     def finish(self) -> None:
         """Count what was not over yet."""

@@ -35,7 +35,8 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """What all seeds came to.
 
     `fault_percent` and `transition_percent` say in how many of them each kind of fault, and of transition
-    from view to view, occurred.
+    from view to view, occurred; `slowest_to_rest` how many seconds of virtual time it took, after the last
+    fault and the last wish, until all was well.
     """
 
     seeds: int
@@ -49,6 +50,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     fault_percent: dict[str, float]
     transition_percent: dict[str, float]
     slowest: tuple[tuple[int, float], ...]
+    slowest_to_rest: tuple[tuple[int, float], ...]
 
     @property
     def failed_seeds(self) -> list[int]:
@@ -94,6 +96,7 @@ def summarise(outcomes: Iterable[Outcome], seconds: float) -> Summary:
     assert by_seed, "a swarm has seeds"
     counts = [outcome.counters for outcome in by_seed]
     slowest = sorted(by_seed, key=lambda outcome: outcome.seconds, reverse=True)[:_SLOWEST_SHOWN]
+    restless = sorted(by_seed, key=lambda outcome: outcome.counters.settling_ns, reverse=True)
     return Summary(
         seeds=len(by_seed),
         seconds=seconds,
@@ -106,6 +109,9 @@ def summarise(outcomes: Iterable[Outcome], seconds: float) -> Summary:
         fault_percent=_percent(counts, FAULT_KINDS),
         transition_percent=_percent(counts, TRANSITION_KINDS),
         slowest=tuple((outcome.seed, outcome.seconds) for outcome in slowest),
+        slowest_to_rest=tuple(
+            (outcome.seed, outcome.counters.settling_ns / 1e9) for outcome in restless[:_SLOWEST_SHOWN]
+        ),
     )
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import msgspec
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch
 from priocast.core.view import View
 from priocast.member import Member
 from priocast.membership.packets import Ordering
@@ -55,11 +54,6 @@ class Watch:
         for checker in self._checkers:
             checker.on_installed(me, view, ordering)
 
-    def requested(self, batch: Batch) -> None:
-        """A member broadcasts for a client."""
-        for checker in self._checkers:
-            checker.on_request(batch)
-
     def report(self, violation: Violation) -> None:
         """A promise was not kept."""
         self.violations.append(msgspec.structs.replace(violation, seed=self._seed))
@@ -84,8 +78,3 @@ class Witness(Recorder):
         super().installed(view)
         assert self.member is not None
         self._watch.installed(self.member.me, view, self.member.membership.ordering)
-
-    def broadcast(self, batch: Batch, now: int, backlog: int) -> None:
-        super().broadcast(batch, now, backlog)
-        if batch.scope.client:
-            self._watch.requested(batch)

@@ -10,7 +10,6 @@ from typing import ClassVar
 import msgspec
 
 from priocast.core.identity import MessageId, ProcessId
-from priocast.core.message import Batch
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
 from priocast.trace.schema import NO_POSITION, Row
@@ -59,9 +58,6 @@ class Checker:
 
     def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
         """A member's protocol works in this view from here on; its application will hear of it."""
-
-    def on_request(self, batch: Batch) -> None:
-        """A member broadcasts for a client, and all may pass over it if it is a repetition."""
 
     def finish(self, now: int) -> None:
         """Nothing more will happen."""

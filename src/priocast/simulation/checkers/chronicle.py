@@ -13,7 +13,6 @@ from priocast.trace.schema import Row
 
 STAYED: ViewKey = (-1, "stayed")
 FELL_OUT: ViewKey = (-1, "fell out")
-_NEVER = 1 << 62
 
 
 class Delivered(NamedTuple):
@@ -29,14 +28,11 @@ class Delivered(NamedTuple):
 
 
 class Stay:
-    """A life in one view: what it was told of the view, what it delivered there, and where it went on to."""
+    """A life in one view: what it delivered there, and where it went on to."""
 
-    def __init__(self, process: str, row: Row) -> None:
+    def __init__(self, process: str, view: ViewKey) -> None:
         self.process = process
-        self.view = view_of(row)
-        self.members = tuple(row.peer.split(","))
-        self.position = row.position
-        self.reason = row.packet
+        self.view = view
         self.delivered: dict[Key, Delivered] = {}
         self.onward = FELL_OUT
 
@@ -48,7 +44,6 @@ class Life:
         self.process = process
         self.stays: list[Stay] = []
         self.owes_from = 0
-        self.stopped: str | None = None
 
 
 class Chronicle(Checker):
@@ -61,7 +56,7 @@ class Chronicle(Checker):
     def on_view(self, row: Row) -> None:
         process = process_of(row)
         life = self.lives.setdefault(process, Life(process))
-        stay = Stay(process, row)
+        stay = Stay(process, view_of(row))
         if life.stays:
             life.stays[-1].onward = stay.view
         life.stays.append(stay)
@@ -73,10 +68,6 @@ class Chronicle(Checker):
             return
         for position, key in enumerate(keys_of(row), row.position):
             stay.delivered[key] = Delivered(position, row.to, row.safe)
-
-    def on_stopped(self, row: Row) -> None:
-        process = process_of(row)
-        self.lives.setdefault(process, Life(process)).stopped = row.packet
 
     def on_state(self, row: Row) -> None:
         self.lives[process_of(row)].owes_from = row.position

@@ -6,7 +6,6 @@ repeat a client's request.
 """
 
 from priocast.core.guarantees import FIFO_AMONG_EQUALS
-from priocast.core.message import Batch
 from priocast.simulation.checkers.checker import (
     Checker,
     Key,
@@ -35,11 +34,8 @@ class Fifo(Checker):
     def on_broadcast(self, row: Row) -> None:
         if row.to:
             self._not_for_all.update(dict.fromkeys(keys_of(row), row.to))
-
-    def on_request(self, batch: Batch) -> None:
-        sender = batch.sender
-        for number in range(batch.first, batch.first + batch.count):
-            self._requests.add((sender.name, sender.incarnation, batch.level, number))
+        if row.packet:
+            self._requests.update(keys_of(row))
 
     def on_delivered(self, row: Row) -> None:
         process = process_of(row)

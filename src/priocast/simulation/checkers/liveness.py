@@ -6,11 +6,12 @@ client that had it): then it may be lost with the side of the cut that was left 
 not.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
+from priocast.simulation.application import State
 from priocast.simulation.checkers.checker import Checker, Report
 from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle
 from priocast.simulation.faults import MICROSECOND
@@ -23,7 +24,11 @@ FAILURE_TIMEOUTS = 10
 
 
 class Liveness(Checker):
-    """Knows who fulfilled which wish. `lacks` says what the run lacks, `wishes` are those to be fulfilled."""
+    """Knows who fulfilled which wish.
+
+    `lacks` says what the run lacks, `wishes` are those to be fulfilled, `states` what those know who are
+    there in the end: what they have from others, with a state, is fulfilled, too.
+    """
 
     PROPERTY = LIVENESS
 
@@ -33,11 +38,13 @@ class Liveness(Checker):
         chronicle: Chronicle,
         lacks: Callable[[], str | None],
         wishes: Callable[[], Iterable[Wish]],
+        states: Callable[[], Mapping[str, State]],
     ) -> None:
         super().__init__(report)
         self._chronicle = chronicle
         self._lacks = lacks
         self._wishes = wishes
+        self._states = states
         self._fulfilled: dict[str, list[tuple[str, int]]] = {}
 
     def on_message(self, me: ProcessId, message: Message, view: int) -> None:
@@ -54,7 +61,10 @@ class Liveness(Checker):
             for life in self._chronicle.lives.values()
             for stay in life.stays
         }
+        known = set().union(*(state.wishes for state in self._states().values()))
         for wish in self._wishes():
+            if wish.name in known:
+                continue
             deliveries = self._fulfilled.get(wish.name, [])
             owner = wish.name.partition(".")[0]
             if not any(
