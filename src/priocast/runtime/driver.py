@@ -354,7 +354,7 @@ class Driver:
             self._look_after(member, now)
 
     def _look_after(self, member: Member, now: int) -> None:
-        """What may have changed with a turn: the timer, the wait to join, for room, and for something to take."""
+        """What may have changed with a turn: the timer, and who waits to join, to broadcast or to consume."""
         if self._timer is None or member.has_timers:
             self._set_timer(now)
         if not self._is_joined:

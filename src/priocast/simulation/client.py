@@ -1,10 +1,10 @@
 """A client: a process that is not a member, and has members broadcast for it.
 
-It asks for one thing at a time. If there is no answer it asks again, the next member, for ever; it must be
-the members who see that nothing happens twice.
+Of each priority it asks for one thing at a time. If there is no answer it asks again, the next member, for
+ever; it must be the members who see that nothing happens twice.
 """
 
-from collections import Counter, deque
+from collections import deque
 from functools import partial
 
 from priocast.core.identity import ProcessId
@@ -26,45 +26,47 @@ class Client:
         self._me = ProcessId(CLIENT)
         self._members = scenario.members
         self._patience_ns = scenario.workload.client_patience_us * MICROSECOND
-        self._waiting = deque(requests(scenario))
         self._agenda = agenda
         self._network = network
         self._counters = counters
-        self._settled: Counter[int] = Counter()
-        self._asked = 0
-        self._first_tried = scenario.seed
-        self._ask_for_next()
+        self._waiting: dict[int, deque[Wish]] = {}
+        for wish in requests(scenario):
+            self._waiting.setdefault(wish.priority, deque()).append(wish)
+        self._settled = dict.fromkeys(self._waiting, 0)
+        self._next_member = scenario.seed
+        for priority in self._waiting:
+            self._ask_for_next(priority)
 
     @property
     def done(self) -> bool:
         """Whether every request was answered."""
-        return not self._waiting
+        return not any(self._waiting.values())
 
     def arrive(self, member: ProcessId, frame: Frame) -> None:
         """A member answers."""
         reply = read(member, frame)
         assert isinstance(reply, Reply), "members tell a client nothing else"
         priority = reply.priority
-        if self.done or priority != self._waiting[0].priority or reply.number != self._settled[priority] + 1:
-            return
-        self._waiting.popleft()
-        self._settled[priority] += 1
-        self._asked = 0
-        self._ask_for_next()
+        if reply.number == self._settled[priority] + 1 and self._waiting[priority]:
+            self._waiting[priority].popleft()
+            self._settled[priority] += 1
+            self._ask_for_next(priority)
 
-    def _ask_for_next(self) -> None:
-        if self._waiting:
-            self._ask(self._waiting[0])
+    def _ask_for_next(self, priority: int) -> None:
+        if self._waiting[priority]:
+            self._ask(self._waiting[priority][0])
+
+    def _ask_again(self, wish: Wish) -> None:
+        """Ask the next member, unless there was an answer meanwhile."""
+        waiting = self._waiting[wish.priority]
+        if waiting and waiting[0] is wish:
+            self._counters.count("client turned away")
+            self._next_member += 1
+            self._ask(wish)
 
     def _ask(self, wish: Wish) -> None:
-        """Ask the next member for this, unless it was answered meanwhile."""
-        if self.done or self._waiting[0] is not wish:
-            return
-        member = self._members[(self._first_tried + self._asked) % len(self._members)]
-        if self._asked:
-            self._counters.count("client turned away")
-        self._asked += 1
         settled = self._settled[wish.priority]
         request = Request(settled + 1, wish.priority, wish.scope, wish.payload, settled)
+        member = self._members[self._next_member % len(self._members)]
         self._network.transmit(self._me, member, frame_of(request), self._agenda.now)
-        self._agenda.at(self._agenda.now + self._patience_ns, partial(self._ask, wish))
+        self._agenda.at(self._agenda.now + self._patience_ns, partial(self._ask_again, wish))

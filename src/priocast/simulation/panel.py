@@ -52,6 +52,7 @@ class Panel:
         self._integrity = Integrity(report)
         self._liveness = Liveness(report, self.chronicle, lacks, wishes, states)
         self._memory = Memory(report, scenario.ordering.window_bytes, members)
+        self._primary = membership.primary
         self._counters = counters
         self._donors: dict[Member, ProcessId] = {}
         self._epochs: dict[Member, Epoch | None] = {}
@@ -71,8 +72,12 @@ class Panel:
         if scenario.ordering.window is not None and not passed_over:
             self.checkers.append(Window(report, scenario.ordering.window))
         self.checkers += [self._liveness, self._memory]
-        if membership.primary and membership.state:
-            self.checkers.append(EqualStates(report, states))
+        if membership.state:
+            self.checkers.append(EqualStates(report, states, self._has_one_history))
+
+    def _has_one_history(self) -> bool:
+        """Whether all who are there in the end have come the same way; who merges keeps what it has."""
+        return self._primary or "merge" not in self._counters.occurred
 
     def on_message(self, member: Member, message: Message, position: int, state: State, now: int) -> None:
         """An application has a message in hand."""

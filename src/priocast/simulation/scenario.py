@@ -31,8 +31,8 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     `addressed` to some members only. Consuming a message takes `consume_us`. A state has `state_bytes` more
     than it needs.
 
-    A client that is no member has `client_requests` and waits for each answer, for `client_patience_us`,
-    before it turns to another member.
+    A client that is no member has `client_requests`, of each priority one after the other, and waits for
+    each answer, for `client_patience_us`, before it turns to another member.
     """
 
     messages: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Equal states: in a primary group with a state, all who are there in the end have the same one.
+"""Equal states: in a group with a state, all who are there in the end have the same one.
 
 It is what agreement and state transfer are for, seen from the application.
 """
@@ -11,15 +11,23 @@ from priocast.simulation.checkers.checker import Checker, Report
 
 
 class EqualStates(Checker):
-    """Compares the states of the applications when the run is over."""
+    """Compares the states of the applications when the run is over, if the promise applies to it."""
 
     PROPERTY = AGREEMENT
 
-    def __init__(self, report: Report, states: Callable[[], Mapping[str, State]]) -> None:
+    def __init__(
+        self,
+        report: Report,
+        states: Callable[[], Mapping[str, State]],
+        applies: Callable[[], bool],
+    ) -> None:
         super().__init__(report)
         self._states = states
+        self._applies = applies
 
     def finish(self, now: int) -> None:
+        if not self._applies():
+            return
         states = self._states()
         first = next(iter(states))
         for process, state in states.items():
