@@ -7,21 +7,35 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
-def test_the_tickets_example_shows_one_order() -> None:
+def _said_by(example: str) -> list[str]:
     result = subprocess.run(
-        [sys.executable, ROOT / "examples" / "tickets.py"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
+        [sys.executable, ROOT / "examples" / example], capture_output=True, text=True, timeout=60, check=True
     )
-    lines = [line.split(" ", 1) for line in result.stdout.splitlines()]
+    assert result.stderr == ""
+    return result.stdout.splitlines()
+
+
+def test_the_tickets_example_shows_one_order() -> None:
+    lines = [line.split(" ", 1) for line in _said_by("tickets.py")]
     seen = {name: [line for member, line in lines if member == name] for name in "abc"}
     assert len(seen["a"]) == 6
     assert seen["a"] == seen["b"] == seen["c"]
     places = {line.split(" ", 1)[1]: place for place, line in enumerate(seen["a"])}
     for name in "abc":
         assert places[f"{name} says stop"] < places[f"two seats for {name}"], "the urgent one overtook"
+
+
+def test_the_counter_example_shows_a_member_that_comes_later() -> None:
+    said = _said_by("counter.py")
+    assert "a ['a', 'b'] the group was founded" in said
+    assert "a ['a', 'b', 'c'] c joined" in said
+    assert "c takes over 200" in said
+    for name in "abc":
+        assert f"{name} has counted to 300" in said
+
+
+def test_every_example_is_tested() -> None:
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {"tickets.py", "counter.py"}
 
 
 def test_the_readme_shows_the_example() -> None:

@@ -125,6 +125,22 @@ class TestComingAndGoing:
         assert sorted(group.payloads(staying[0])) == ["1", "2", "3"]
         assert group.applications[staying[0]].reasons[-1] == f"{failing} failed"
 
+    def test_what_is_said_all_the_while_keeps_its_order_through_changes_of_the_view(self) -> None:
+        group = founded("abc")
+        said = [str(number) for number in range(400)]
+        for number, payload in enumerate(said):
+            group.say("b", payload)
+            group.run(1)
+            if number == 50:
+                group.kill("a")
+            if number == 250:
+                group.start("d")
+            if number == 300:
+                group.members["c"].leave(group.now)
+        group.run_until(lambda: len(group.payloads("b")) == 400)
+        assert group.payloads("b") == said
+        assert group.applications["b"].reasons[1:] == ["a failed", "d joined", "c left"]
+
     def test_without_a_majority_nothing_is_ordered(self) -> None:
         group = founded("abc")
         group.kill("b")

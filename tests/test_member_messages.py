@@ -23,6 +23,14 @@ class TestScopes:
         group.lost.clear()
         group.wait_payloads("abc", "agreed", "safe", "behind")
 
+    def test_safe_messages_do_not_wait_for_a_sign_of_life(self) -> None:
+        group = founded("abc", heartbeat_ms=1_000.0, failure_ms=60_000.0, slow_ms=60_000.0)
+        group.run(2_000)
+        for number in range(10):
+            group.say("b", str(number), scope=Scope(safe=True))
+            group.run(10)
+            assert len(group.payloads("c")) == number + 1
+
     def test_a_safe_message_is_delivered_when_the_one_that_lacks_it_is_out(self) -> None:
         group = founded("abc")
         group.lost |= {("a", "c"), ("b", "c"), ("c", "a"), ("c", "b")}
@@ -135,6 +143,22 @@ class TestClients:
         group.run(50)
         assert group.payloads("a") == group.payloads("c") == ["please"]
 
+    def test_whoever_joins_knows_which_requests_have_a_place(self) -> None:
+        group = founded("ab")
+        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        group.wait_payloads("ab", "please")
+        group.start("c")
+        group.wait_view("abc")
+        group.run(5)
+        self._answers(group)
+        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        group.run(30)
+        assert self._answers(group) == [Reply(1, 7, -1, "")]
+        assert group.payloads("c") == []
+        self._ask(group, "c", Request(2, 7, Scope(), b"more"))
+        group.wait_payloads("c", "more")
+        assert group.payloads("a") == ["please", "more"]
+
     def test_a_request_to_a_member_without_a_view_or_without_room_is_left_for_later(self) -> None:
         group = Neighbourhood("a", founders=2, queue_max=1)
         self._ask(group, "a", Request(1, 7, Scope(), b"please"))
@@ -180,6 +204,7 @@ class TestState:
         group.wait_view("abcd")
         restoring = group.members["d"].state.restoration
         assert restoring is not None
+        assert restoring.donor is not None
         group.kill(restoring.donor.name)
         group.run_until(lambda: len(group.applications["d"].pages) == 3)
         assert group.applications["d"].pages == group.applications["c"].pages

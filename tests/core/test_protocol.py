@@ -79,6 +79,7 @@ def test_what_is_broadcast_waits_in_the_outgoing_queue() -> None:
     protocol.step(Broadcast(batch_of(3)), now=0)
     assert protocol.backlog == protocol.outgoing.count == 3
     assert not protocol.idle
+    assert not protocol.settled
 
 
 def test_the_head_is_consumed_in_parts_and_leaves_when_it_is_empty() -> None:

@@ -272,3 +272,13 @@ def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
     assert not member.idle
     _hear(member, A, Ordered(0, (batch_of(1, sender=B),)))
     assert member.idle
+
+
+def test_the_sequencer_is_settled_when_its_own_messages_have_their_place_and_idle_when_all_have() -> None:
+    sequencer = _member(A, window=1)
+    _hear(sequencer, B, Submit((batch_of(2, sender=B),)))
+    assert (sequencer.settled, sequencer.idle) == (True, False)
+    sequencer.step(Broadcast(batch_of(1)), now=0)
+    assert not sequencer.settled
+    sequencer.step(Turn(), now=0)
+    assert not sequencer.settled

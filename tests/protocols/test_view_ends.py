@@ -6,9 +6,12 @@ Every protocol of the registry, prioritised and plain, under every policy; and f
 import pytest
 from hypothesis import given, settings
 
+from priocast.core.message import TO_ALL
+from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
 from priocast.protocols import PROTOCOLS
-from protocols.lives import Life, live, lives
+from protocols.lives import Chapter, Life, live, lives
+from protocols.schedules import Broadcast
 from protocols.test_properties import TWINS
 
 
@@ -32,3 +35,16 @@ def test_the_order_may_change_from_view_to_view() -> None:
         live(life)
 
     holds()
+
+
+@pytest.mark.parametrize("assembled", [True, False])
+@pytest.mark.parametrize("priority", [0, 100, 255])
+@pytest.mark.parametrize("order", PROTOCOLS)
+def test_what_waits_through_three_orders_stays_in_line(order: str, priority: int, assembled: bool) -> None:
+    """Found by lives: of what was broadcast before, in and after a plain view, the middle went first."""
+    said = [Broadcast(member, each, (1, 2), TO_ALL) for member in (0, 1) for each in (priority, 100, 0)]
+    chapters = [
+        Chapter(order, OrderingOptions(prioritised=prioritised), list(said), 0b11, 0, 100, assembled)
+        for prioritised in (True, False, True, False, True)
+    ]
+    live(Life(2, chapters))

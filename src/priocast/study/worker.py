@@ -15,14 +15,17 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from priocast.core.errors import PriocastError
-from priocast.core.events import Delivery
+from priocast.core.errors import GroupClosed, PriocastError
+from priocast.core.events import Delivery, Stopped, ViewChange
 from priocast.core.protocol import OrderingOptions
+from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
 from priocast.study.workload import Workload
 
 _TICK_SECONDS = 0.002
+# A machine that is busy with all members at once must not look like one that has failed.
+_FAILURE_MS = 5_000.0
 _PROGRESS_SECONDS = 0.1
 # Event loops have a clock of one millisecond: shorter work is gathered until it is worth sleeping for.
 _SLEEP_SECONDS_MIN = 0.001
@@ -101,6 +104,8 @@ async def _consume(group: Group, handler: Handler, total: int) -> None:
             await handler.handle(event)
             if handler.delivered == total:
                 return
+        elif isinstance(event, Stopped) or (isinstance(event, ViewChange) and event.view.number > 1):
+            raise GroupClosed(f"the run is over, because the group changed: {event.reason}")
 
 
 async def _report(handler: Handler) -> None:
@@ -127,6 +132,7 @@ async def work(task: Task) -> None:
         order=task.order,
         options=task.options,
         prioritised=task.options.prioritised,
+        membership=MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS),
         incarnation=1,
         trace=Path(task.trace),
         run=task.run,
