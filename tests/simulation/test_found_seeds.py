@@ -4,7 +4,7 @@ import pytest
 
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
-from priocast.simulation.faults import Crash, Cut, FaultOptions
+from priocast.simulation.faults import Crash, Cut, FaultOptions, Pause
 from priocast.simulation.scenario import NetworkOptions
 from simulation.scenarios import MILLISECOND, group, run_without_violation
 
@@ -142,3 +142,24 @@ def test_state_transfer_does_not_repeat_itself() -> None:
         )
     )
     assert run.counters.occurred["state transfer"] and run.counters.frame_bytes < 1_500_000
+
+
+@pytest.mark.parametrize("packets", range(15, 20))
+def test_what_only_a_joiner_has_accepted_need_not_be_proposed_again(packets: int) -> None:
+    """Its cut counts packets that went down with the proposer; those who were to hold them tried for ever."""
+    run_without_violation(
+        group(
+            (40, 40, 40, 40, 0),
+            rate_per_second=300,
+            network=NetworkOptions(latency_us=2_000),
+            faults=FaultOptions(
+                pauses=(Pause(member="d", from_us=100_000, for_us=200_000),),
+                crashes=(Crash(member="a", at_us=190_000, change_packets=packets),),
+                loss_percent=30,
+                healed_at_us=700_000,
+            ),
+            life={"founders": 4},
+            load={"start_us": (0, 0, 0, 0, 190_000)},
+            seed=7,
+        )
+    )

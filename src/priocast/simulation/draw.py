@@ -82,7 +82,7 @@ def _draw_membership(dice: Random, size: int, choice: Choice) -> MembershipOptio
         delivery=delivery,
         heartbeat_ms=heartbeat_ms,
         failure_ms=failure_ms,
-        slow_ms=failure_ms * dice.choice((1, 2, 3, 10)),
+        slow_ms=failure_ms * dice.choice((1, 1, 2, 3)),
         state=state_percent < (60 if policy == "primary" else 20),
     )
 

@@ -166,7 +166,7 @@ class _Faults:
         self._until(pause.until_us)
 
     def _add_stall(self, at_us: int) -> None:
-        for_us = self._slow_us * self._dice.randint(50, 200) // 100
+        for_us = self._slow_us * self._dice.randint(80, 300) // 100
         stall = Stall(member=self._somebody(), from_us=at_us, for_us=min(for_us, 10 * self.failure_us))
         self.stalls.append(stall)
         self._until(stall.until_us)
