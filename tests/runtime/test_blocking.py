@@ -75,6 +75,31 @@ def test_when_a_member_leaves_the_others_go_on() -> None:
     assert left.reason == "b left"
 
 
+def test_it_has_the_calls_of_the_group() -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    with priocast.join_blocking("test", member="a", listen=address, peers=[]) as group:
+        assert group.me.name == "a"
+        group.broadcast(b"safe", safe=True)
+        group.broadcast_many([b"for me", b"and me"], to=["a"])
+        group.broadcast(b"for b", to=["b"])
+        payloads = [message.payload for message in _messages(group, 3)]
+        assert payloads == [b"safe", b"for me", b"and me"]
+        group.change_order("sequencer-ub", prioritised=False)
+        group.broadcast(b"plain", priority=7)
+        (message,) = _messages(group, 1)
+        assert (message.priority, group.backlog, group.status().state) == (7, 0, "in the group")
+
+
+def _messages(group: priocast.BlockingGroup, count: int) -> list[priocast.Message]:
+    found: list[priocast.Message] = []
+    for event in group:
+        if isinstance(event, priocast.Delivery):
+            found.append(event.message)
+            if len(found) == count:
+                break
+    return found
+
+
 def test_errors_reach_the_caller_and_leave_no_thread_behind() -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
     with (

@@ -114,9 +114,15 @@ class Round:
     def _proposal(self) -> Proposal:
         if self._primary:
             number = (self._view.number if self._view else 0) + 1
+            # What only joiners accepted cannot have been decided; they hold nothing of the old view.
+            electors = [
+                promise
+                for promise in self._promises.values()
+                if self._view is None or promise.view is not None
+            ]
             accepted = [
                 (promise.accepted_in, promise.accepted)
-                for promise in self._promises.values()
+                for promise in electors
                 if promise.accepted_in and promise.accepted and promise.accepted.view.number == number
             ]
             if accepted:

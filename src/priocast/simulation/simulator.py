@@ -13,7 +13,6 @@ from pathlib import Path as FilePath
 import msgspec
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Message
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.inheritance import Remains
@@ -151,7 +150,7 @@ class _Simulator:
             errands,
             scenario.workload.consume_us[scenario.members.index(me.name)] * MICROSECOND,
             scenario.workload.state_bytes,
-            partial(self._inspect, member),
+            partial(self._panel.on_message, member),
             self._counters,
         )
         for process in self._processes():
@@ -186,9 +185,6 @@ class _Simulator:
         process = self._hosts[target].process
         if process is not None:
             process.arrive(source, frame)
-
-    def _inspect(self, member: Member, message: Message, position: int, state: State, now: int) -> None:
-        self._panel.on_message(member, message, position, state, now)
 
     def _wishes(self) -> Iterator[Wish]:
         """What must have been fulfilled in the end.
