@@ -125,6 +125,21 @@ class TestComingAndGoing:
         assert sorted(group.payloads(staying[0])) == ["1", "2", "3"]
         assert group.applications[staying[0]].reasons[-1] == f"{failing} failed"
 
+    def test_what_one_of_those_who_go_on_holds_all_of_them_get_before_the_next_view(self) -> None:
+        group = founded("abc")
+        group.lost.add(("a", "c"))
+        group.say("b", "1", "2")
+        group.say("a", "3")
+        group.run_until(lambda: len(group.payloads("b")) == 3)
+        assert group.payloads("c") == []
+        group.kill("a")
+        group.wait_view("bc")
+        group.run(5)
+        assert group.payloads("c") == group.payloads("b")
+        change = group.applications["c"].events[-1]
+        assert change.position == 3
+        assert change == group.applications["b"].events[-1]
+
     def test_what_is_said_all_the_while_keeps_its_order_through_changes_of_the_view(self) -> None:
         group = founded("abc")
         said = [str(number) for number in range(400)]

@@ -209,6 +209,23 @@ class TestState:
         group.run_until(lambda: len(group.applications["d"].pages) == 3)
         assert group.applications["d"].pages == group.applications["c"].pages
 
+    def test_who_is_asked_for_its_state_does_not_leave_meanwhile(self) -> None:
+        group = founded("ab", state=True)
+        group.say("a", *("x" * 40_000 for _ in range(20)))
+        group.run_until(lambda: len(group.applications["b"].payloads) == 20)
+        assert group.members["a"].may_leave(group.now)
+        group.start("c")
+        group.wait_view("abc")
+        restoring = group.members["c"].state.restoration
+        assert restoring is not None
+        assert restoring.donor is not None
+        donor = group.members[restoring.donor.name]
+        group.run(2)
+        assert not donor.may_leave(group.now)
+        group.run_until(lambda: len(group.applications["c"].pages) == 20)
+        group.run(200)
+        assert donor.may_leave(group.now)
+
     def test_founders_begin_with_nothing(self) -> None:
         group = founded("abc", state=True)
         group.run(200)

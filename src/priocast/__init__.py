@@ -26,9 +26,9 @@ from priocast.network.memory import MemoryHub
 from priocast.network.security import TlsSecurity
 from priocast.runtime.blocking import BlockingGroup, join_blocking
 from priocast.runtime.client import Client, open_client
-from priocast.runtime.driver import State
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node, join, open_node
+from priocast.runtime.setting import State
 from priocast.runtime.status import Status
 
 __all__ = [

@@ -26,7 +26,7 @@ def test_good_run_is_said_to_be_good_with_what_was_checked(tmp_path: Path) -> No
     run.write(tmp_path)
     result = invoke(str(tmp_path))
     assert result.exit_code == 0
-    assert f"All 5 promises hold ({len(run.rows):,} events of 1 run checked)" in result.stdout
+    assert f"All 6 promises hold ({len(run.rows):,} events of 1 run checked)" in result.stdout
 
 
 @pytest.mark.spark
@@ -38,7 +38,7 @@ def test_bad_run_is_named_with_its_place(tmp_path: Path) -> None:
     assert "sample: Total order is broken at 1 place" in result.stdout
     assert f"view 1, position {PLACE}  {mutant.named.messages[0]}" in result.stdout
     assert "b#1 delivered it after it had reached position" in result.stdout
-    assert "1 of 5 promises are broken" in result.stdout
+    assert "1 of 6 promises are broken" in result.stdout
 
 
 @pytest.mark.spark

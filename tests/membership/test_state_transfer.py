@@ -31,8 +31,10 @@ def transfer(wanting: Restoration, donors: dict[ProcessId, Donor], now: int = 0)
     """Let it ask until it has the state."""
     for _ in range(1_000):
         now += MILLISECOND
-        for chunk in donors[wanting.donor].on_fetch(C, wanting.request(now), now):
-            snapshot = wanting.on_chunk(wanting.donor, chunk, now)
+        donor = wanting.donor
+        assert donor is not None
+        for chunk in donors[donor].on_fetch(C, wanting.request(now), now):
+            snapshot = wanting.on_chunk(donor, chunk, now)
             if snapshot is not None:
                 return snapshot
         wanting.wants_more(now)
@@ -144,3 +146,13 @@ def test_when_the_view_changes_the_donor_is_kept_if_it_is_still_there() -> None:
     assert wanting.donor == A
     wanting.replace_donors([B, C], 0)
     assert wanting.donor == B
+
+
+def test_without_a_donor_it_waits_until_there_is_one() -> None:
+    wanting = restoration()
+    wanting.request(0)
+    wanting.replace_donors([], 0)
+    wanting.tick(20 * FAILURE_NS)
+    assert wanting.donor is None
+    wanting.replace_donors([B], 20 * FAILURE_NS)
+    assert transfer(wanting, {B: donor_with(STATE)}, 20 * FAILURE_NS).data == STATE

@@ -3,7 +3,7 @@
 from pipeline.living_groups import LivingGroup
 from pipeline.sample_runs import SampleRun
 from pipeline.story import id_of
-from priocast.trace.schema import DELIVERED
+from priocast.trace.schema import BROADCAST, DELIVERED, Row
 
 
 def crashed(batch_max: int = 1, seed: int = 1) -> SampleRun:
@@ -98,21 +98,42 @@ def delivered_alone() -> SampleRun:
     That binds nobody: the messages are not safe, and the group is a primary one.
     """
     run = LivingGroup(seed=5).work(4).crash("a").work(1).notice().work().done()
-    delivered = {id_of(row) for row in run.rows if (row.event, row.member) == (DELIVERED, "a")}
     last = [row for row in run.rows if (row.event, row.member) == (DELIVERED, "a")][-1]
     kept = max(row.position for row in run.rows if (row.event, row.view) == (DELIVERED, 1))
-    again = [
-        row for row in run.rows if (row.event, row.member, row.view) == (DELIVERED, "b", 2) and row.first == 0
-    ]
-    alone = [row for row in again if row.sender != "a" and id_of(row) not in delivered][:2]
-    assert len(alone) == 2
     new = [
-        last._replace(
-            sender=row.sender, level=row.level, first=row.first, position=kept + 1 + place, step=last.step + 1
-        )
-        for place, row in enumerate(reversed(alone))
+        last._replace(sender=row.sender, level=row.level, first=row.first, position=kept + 1 + place)
+        for place, row in enumerate(reversed(_submitted_again(run)))
     ]
     return run.changed(lambda rows: [*rows, *new])
+
+
+def delivered_alone_and_passed_over() -> SampleRun:
+    """The same with requests of clients, who got their answer: they are ordered again, and passed over by all.
+
+    Found by the simulator (seed 403): the place of such a message is open although somebody delivered it.
+    """
+    run = delivered_alone()
+    alone = {id_of(row) for row in _submitted_again(run)}
+
+    def change(rows: list[Row]) -> list[Row]:
+        return [
+            row._replace(packet="k/7") if row.event == BROADCAST and id_of(row) in alone else row
+            for row in rows
+            if (row.event, row.view) != (DELIVERED, 2) or id_of(row) not in alone
+        ]
+
+    return run.changed(change)
+
+
+def _submitted_again(run: SampleRun) -> list[Row]:
+    """Two messages that are delivered in the second view, as b delivers them."""
+    found = [
+        row
+        for row in run.rows
+        if (row.event, row.member, row.view) == (DELIVERED, "b", 2) and row.first == 0 and row.sender != "a"
+    ][:2]
+    assert len(found) == 2
+    return found
 
 
 GOOD = {
@@ -120,6 +141,7 @@ GOOD = {
     "order-changed": order_changed(),
     "first-of-two-left": first_of_two_left(),
     "delivered-alone": delivered_alone(),
+    "delivered-alone-and-passed-over": delivered_alone_and_passed_over(),
     "crashed": crashed(),
     "crashed-in-batches": crashed(batch_max=4),
     "orderer-crashed": orderer_crashed(batch_max=3),

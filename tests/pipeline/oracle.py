@@ -116,8 +116,9 @@ def conflicts(story: Story) -> Iterator[Place]:
 
 
 def unfilled(story: Story) -> Iterator[Place]:
-    explained = story.placed(story.withheld)
-    if story.withheld and not story.run.manifest.orders:
+    passed_over = story.without_place & story.special
+    explained = story.placed(passed_over)
+    if passed_over and not story.run.manifest.orders:
         return
     for view in story.views:
         if not _is_gapless(story, view):
@@ -255,12 +256,7 @@ def out_of_fifo(story: Story) -> Iterator[Place]:
         began_in = next(iter(story.views_of(sender)), None)
         skipped = [f"{sender}/{event.level}/{number}" for number in range(due[event.stream], event.number)]
         excused = event.number >= due[event.stream] and all(
-            message in story.withheld
-            or (
-                message in story.by_message
-                and not any(story.binds(message, other.view) for other in story.by_message[message])
-            )
-            for message in skipped
+            message in story.without_place for message in skipped
         )
         changed = (
             story.run.manifest.policy != "primary"

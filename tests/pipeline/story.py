@@ -223,15 +223,21 @@ class Story:
         )
 
     @cached_property
-    def withheld(self) -> set[str]:
-        """Messages that were not for all, or on behalf of a client, and that nobody delivered."""
-        special = {
-            id_of(row, index)
-            for row in self.rows(BROADCAST)
-            for index in range(row.count)
-            if row.to or row.packet
+    def special(self) -> set[str]:
+        """Messages that were not for all, or on behalf of a client."""
+        named = {event.message for event in self.events if event.to and event.kind != VIEW}
+        return named | {
+            id_of(row, index) for row in self.rows(BROADCAST) for index in range(row.count) if row.packet
         }
-        return special - set(self.by_message)
+
+    @cached_property
+    def without_place(self) -> set[str]:
+        """Messages that need not be in the order: special and delivered by nobody, or binding nobody."""
+        return {message for message in self.special if message in self.broadcasts} - set(self.by_message) | {
+            message
+            for message, events in self.by_message.items()
+            if not any(self.binds(message, event.view) for event in events)
+        }
 
     def placed(self, messages: set[str]) -> set[tuple[View, int]]:
         """The places that packets give to messages."""

@@ -4,7 +4,7 @@ import pytest
 
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
-from priocast.simulation.faults import Crash, Cut, FaultOptions, Pause
+from priocast.simulation.faults import Crash, Cut, FaultOptions, Pause, Stall
 from priocast.simulation.scenario import NetworkOptions
 from simulation.scenarios import MILLISECOND, group, run_without_violation
 
@@ -163,3 +163,23 @@ def test_what_only_a_joiner_has_accepted_need_not_be_proposed_again(packets: int
             seed=7,
         )
     )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_who_is_put_out_does_not_take_the_decision_with_it(seed: int) -> None:
+    """The proposer that was put out told the other one so once. If that was lost, one of two was left."""
+    run = run_without_violation(
+        group(
+            (60, 60),
+            rate_per_second=150,
+            ordering=OrderingOptions(window=4),
+            faults=FaultOptions(
+                stalls=(Stall(member="a", from_us=100_000, for_us=500_000),),
+                loss_percent=30,
+                healed_at_us=600_000,
+            ),
+            life={"slow_ms": 200, "state": True},
+            seed=seed,
+        )
+    )
+    assert run.counters.occurred["eviction"]

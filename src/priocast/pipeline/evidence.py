@@ -81,6 +81,18 @@ class Evidence:
         """Every delivery of a few messages."""
         return as_messages(rows_of(self.events.where(sf.col("event") == DELIVERED), few))
 
+    def without_place(self) -> DataFrame:
+        """The messages that need not have a place in the order: withheld ones, and those that bind nobody.
+
+        `special` are those that were not for all, or on behalf of a client: others may pass them over.
+        """
+        found = self.ledger.where("withheld or (unbound and not odd)").select(*MESSAGE_KEY, "special")
+        if self.odd is None:
+            return found
+        bound = self.odd.groupBy(*MESSAGE_KEY).agg(sf.max("binding").alias("binding")).where("not binding")
+        special = self.ledger.where("odd").select(*MESSAGE_KEY, "special")
+        return found.unionByName(bound.join(special, list(MESSAGE_KEY)).select(*MESSAGE_KEY, "special"))
+
     def any(self, mark: str) -> bool:
         """Whether the ledger marks any message so."""
         return any(getattr(counted, mark) for counted in self.census)

@@ -159,13 +159,16 @@ def mark(ledger: DataFrame, audiences: DataFrame) -> DataFrame:
     )
     delivered, left, entered = sf.col("deliveries") > 0, sf.col("leave_step"), sf.col("enter_step")
     requeued = sf.coalesce(sf.col("queue_print") != sf.col("queue_print_last"), sf.lit(False))
-    for_some = sf.col("to_print") != sf.xxhash64(sf.lit(""))
+    to_all = sf.xxhash64(sf.lit(""))
+    for_some = (sf.col("to_print") != to_all) | (sf.col("to_print_last") != to_all)
+    special = for_some | sf.col("for_client")
     marks = {
         "odd": delivered & ~sf.coalesce(whole, sf.lit(False)),
         "unknown": delivered & (sf.col("broadcasts") == 0),
         "requeued": requeued,
         "unqueued": left.isNotNull() & ~requeued & places_it() & sf.coalesce(left < entered, sf.lit(True)),
-        "withheld": (sf.col("broadcasts") > 0) & ~delivered & (for_some | sf.col("for_client")),
+        "special": special,
+        "withheld": (sf.col("broadcasts") > 0) & ~delivered & special,
         "unbound": delivered & ~sf.coalesce(sf.col("safe") | sf.col("bound"), sf.lit(False)),
     }
     due = (

@@ -12,43 +12,22 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-import msgspec
-
 from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRefused, PriocastError
 from priocast.core.events import Restored, Stopped, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Scope, Stretch
-from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.inheritance import Remains
 from priocast.membership.observer import Observer
-from priocast.membership.options import MembershipOptions
 from priocast.membership.stream import Beginning, Restoring
 from priocast.network.interface import Network, Port
 from priocast.runtime.incarnations import Incarnations
+from priocast.runtime.setting import Setting
 from priocast.runtime.waiting_line import WaitingLine
 
 _SECOND = 1_000_000_000
 _STOPS_KEPT = 32
-
-
-class State(msgspec.Struct, frozen=True):
-    """The application's state, for new members: `save` gives all of it, `load` replaces it."""
-
-    save: Callable[[], bytes]
-    load: Callable[[bytes], None]
-
-
-class Setting(msgspec.Struct, frozen=True):
-    """What a member is made of, life after life."""
-
-    group: str
-    name: str
-    order: str
-    options: OrderingOptions
-    membership: MembershipOptions
-    state: State | None = None
 
 
 class Driver:

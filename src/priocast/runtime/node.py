@@ -27,9 +27,10 @@ from priocast.network.security import TlsSecurity
 from priocast.network.tcp import TcpNetwork
 from priocast.network.udp import UdpNetwork
 from priocast.protocols import find_protocol
-from priocast.runtime.driver import Driver, Setting, State
+from priocast.runtime.driver import Driver
 from priocast.runtime.group import Group
 from priocast.runtime.incarnations import Incarnations
+from priocast.runtime.setting import Setting, State
 from priocast.runtime.tracing import Tracing
 
 START_SECONDS = 30.0

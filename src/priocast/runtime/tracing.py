@@ -9,7 +9,7 @@ import msgspec
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.protocols import find_protocol
-from priocast.runtime.driver import Setting
+from priocast.runtime.setting import Setting
 from priocast.trace.recorder import Recorder
 from priocast.trace.run_directory import write_manifest
 from priocast.trace.schema import Manifest

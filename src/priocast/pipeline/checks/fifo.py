@@ -71,11 +71,7 @@ def agreed_order(evidence: Evidence) -> DataFrame:
 
 def not_excused(found: DataFrame, evidence: Evidence) -> DataFrame:
     """Those that are out of turn even if the messages are counted that need not be in the order."""
-    excused = evidence.ledger.where("withheld or (unbound and not odd)").select(*MESSAGE_KEY)
-    if evidence.odd is not None:
-        bound = evidence.odd.groupBy(*MESSAGE_KEY).agg(sf.max("binding").alias("binding"))
-        excused = excused.unionByName(bound.where("not binding").select(*MESSAGE_KEY))
-    excused = excused.withColumnRenamed("number", "excused")
+    excused = evidence.without_place().withColumnRenamed("number", "excused").drop("special")
     skipped = (sf.col("excused") >= sf.col("due")) & (sf.col("excused") < sf.col("number"))
     return (
         found.join(excused, list(STREAM_KEY), "left")

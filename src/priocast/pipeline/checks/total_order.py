@@ -134,7 +134,7 @@ def unfilled(deliveries: DataFrame, evidence: Evidence) -> DataFrame:
         .withColumn("due", due)
         .where(sf.col("position") > sf.col("due"))
     )
-    if evidence.any("withheld"):
+    if evidence.any("withheld") or evidence.any("unbound"):
         gaps = unexplained(gaps, evidence)
     return violations(
         gaps,
@@ -148,17 +148,17 @@ def unfilled(deliveries: DataFrame, evidence: Evidence) -> DataFrame:
 
 
 def unexplained(gaps: DataFrame, evidence: Evidence) -> DataFrame:
-    """Gaps that are wider than what the withheld messages can explain.
+    """Gaps that are wider than what messages can explain that all pass over.
 
     Packets say which positions those have. Where none does, because nobody alone gives positions, any such
     message in the run explains any gap.
     """
-    withheld = evidence.ledger.where("withheld").select(*MESSAGE_KEY)
+    passed_over = evidence.without_place().where("special").select(*MESSAGE_KEY)
     ordered = [run.name for run in evidence.runs if run.manifest.orders]
-    excused = withheld.where(~sf.col("run").isin(ordered)).select("run").distinct()
+    excused = passed_over.where(~sf.col("run").isin(ordered)).select("run").distinct()
     packets = evidence.events.where(sf.col("event").isin(SENT, RECEIVED) & (sf.col("position") >= 0))
     placed = (
-        as_messages(rows_of(packets, withheld))
+        as_messages(rows_of(packets, passed_over))
         .select("run", "view_print", sf.col("position").alias("placed"))
         .distinct()
     )

@@ -3,7 +3,8 @@
 A wish goes down with the life that had it: when that crashes, or leaves. When it is put out of the group,
 the wish is handed on to the next life, unless the life had already delivered it itself (or answered the
 client that had it): then it may be lost with the side of the cut that was left behind. Safe messages are
-not.
+not. And a life that is put out because it was too slow does not say again what has its place, though it has
+not consumed it.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,12 +13,13 @@ from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.simulation.application import State
-from priocast.simulation.checkers.checker import Checker, Report
+from priocast.simulation.checkers.checker import Checker, Report, process_of
 from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.network import HEADER_BYTES
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.workload import CLIENT, Wish, name_in
+from priocast.trace.schema import Row
 
 FAILURE_TIMEOUTS = 10
 """In which the group becomes whole again, once everybody can hear everybody."""
@@ -46,10 +48,18 @@ class Liveness(Checker):
         self._wishes = wishes
         self._states = states
         self._fulfilled: dict[str, list[tuple[str, int]]] = {}
+        self._sender_of: dict[str, str] = {}
+        self._slow: set[str] = set()
 
     def on_message(self, me: ProcessId, message: Message, view: int) -> None:
         """An application has a message in hand, in the view of this number."""
-        self._fulfilled.setdefault(name_in(message.payload), []).append((str(me), view))
+        wish = name_in(message.payload)
+        self._fulfilled.setdefault(wish, []).append((str(me), view))
+        self._sender_of[wish] = str(message.sender)
+
+    def on_stopped(self, row: Row) -> None:
+        if "was too slow" in row.packet:
+            self._slow.add(process_of(row))
 
     def finish(self, now: int) -> None:
         lacks = self._lacks()
@@ -67,8 +77,11 @@ class Liveness(Checker):
                 continue
             deliveries = self._fulfilled.get(wish.name, [])
             owner = wish.name.partition(".")[0]
+            of_slow = self._sender_of.get(wish.name) in self._slow
             if not any(
-                onward[delivery] != FELL_OUT or (not wish.scope.safe and _is_of(owner, delivery[0]))
+                of_slow
+                or onward[delivery] != FELL_OUT
+                or (not wish.scope.safe and _is_of(owner, delivery[0]))
                 for delivery in deliveries
             ):
                 by = ", ".join(sorted({process for process, _ in deliveries})) or "nobody"

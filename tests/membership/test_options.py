@@ -1,0 +1,32 @@
+"""What a user may choose about the life of a group, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from membership.builders import MILLISECOND, options
+from priocast.core.errors import InvalidOption
+
+
+@pytest.mark.parametrize(
+    ("chosen", "says"),
+    [
+        ({"founders": 0}, "a group has 1 to 64"),
+        ({"founders": 65}, "a group has 1 to 64"),
+        ({"policy": "anarchy"}, "choose 'primary' or 'partitionable'"),
+        ({"delivery": "never"}, "choose 'agreed' or 'safe'"),
+        ({"heartbeat_ms": 0}, "must be above 0"),
+        ({"heartbeat_ms": 40, "failure_ms": 100}, "at least three times heartbeat_ms"),
+        ({"slow_ms": 99}, "at least failure_ms"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_the_reason(chosen: dict[str, Any], says: str) -> None:
+    with pytest.raises(InvalidOption, match=says):
+        options(**chosen)
+
+
+def test_times_are_told_in_nanoseconds() -> None:
+    chosen = options(heartbeat_ms=1.5, failure_ms=50, slow_ms=70)
+    assert chosen.heartbeat_ns == 1_500_000
+    assert (chosen.failure_ns, chosen.slow_ns) == (50 * MILLISECOND, 70 * MILLISECOND)
+    assert chosen.primary and not options(policy="partitionable").primary
