@@ -108,7 +108,7 @@ def delivered_alone() -> SampleRun:
 
 
 def delivered_alone_and_passed_over() -> SampleRun:
-    """The same with requests of clients, who got their answer: they are ordered again, and passed over by all.
+    """The same with requests of clients, who got their answer: ordered again, they are passed over by all.
 
     Found by the simulator (seed 403): the place of such a message is open although somebody delivered it.
     """
