@@ -94,6 +94,7 @@ class TestComingAndGoing:
         staying = "abc".replace(leaver, "")
         group.wait_view(staying)
         member = group.members[leaver]
+        group.run_until(lambda: member.out)
         assert (member.out, member.left) == (f"{leaver} left", True)
         group.wait_payloads(staying, "goodbye")
         assert group.applications[staying[0]].reasons == ["the group was founded", f"{leaver} left"]

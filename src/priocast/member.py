@@ -31,7 +31,8 @@ from priocast.membership.datagrams import CHANNEL, frames_of, read
 from priocast.membership.epoch import Epoch
 from priocast.membership.inheritance import Remains, inherit
 from priocast.membership.ledger import Ledger
-from priocast.membership.membership import Life, Membership
+from priocast.membership.life import Life
+from priocast.membership.membership import Membership
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import (

@@ -14,15 +14,14 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
-
 from priocast.core.identity import ProcessId
-from priocast.core.message import Stretch
 from priocast.core.view import View
 from priocast.membership.campaign import Campaign
 from priocast.membership.deliberation import Deliberation
 from priocast.membership.epoch import Epoch
+from priocast.membership.farewell import Farewell
 from priocast.membership.heartbeat import Heartbeat
+from priocast.membership.life import Change, Life
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import (
@@ -48,23 +47,6 @@ from priocast.membership.voter import Voter
 from priocast.membership.wish import Wishes
 
 _CHANGES_KEPT = 32
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A view that was installed: why, when, and for how long nothing could be ordered before."""
-
-    view: View
-    reason: str
-    at: int
-    took_ns: int
-
-
-class Life(msgspec.Struct, frozen=True):
-    """What the member does when membership decides: begin a view, or be out of the group."""
-
-    begin: Callable[[Proposal, Standing, Epoch | None, int], Epoch]
-    out: Callable[[str, bool, int], None]
-    standing: Callable[[int, list[Stretch]], Standing]
 
 
 class Membership:
@@ -99,6 +81,7 @@ class Membership:
         self.changes: deque[Change] = deque(maxlen=_CHANGES_KEPT)
         self.suspended_since: int | None = None
         self._deliberation = Deliberation(self, now)
+        self._farewell: Farewell | None = None
         self._to_myself: deque[Control] = deque()
         self._heartbeat = Heartbeat(options, now)
         self._tick_at = now
@@ -141,6 +124,8 @@ class Membership:
     def receive(self, process: ProcessId, control: Control, now: int) -> None:
         """A datagram came from a process that was heard."""
         if self.over:
+            return
+        if self._farewell is not None and not isinstance(control, Alive | Excluded):
             return
         self._handlers[type(control)](process, control, now)
         self._hear_myself(now)
@@ -213,6 +198,9 @@ class Membership:
         """See whether the view should change, and act if it is this member's turn."""
         if self.over:
             return
+        if self._farewell is not None:
+            self._see_off(now)
+            return
         wish = self._deliberation.wish(now)
         self._note_suspended(wish is None and self.view is not None, now)
         alone = (wish is None or self.view is None) and not self._deliberation.others_wait(now)
@@ -253,7 +241,8 @@ class Membership:
         self.voter.installed()
         self.campaign.succeeded()
         if self.me not in proposal.view.members:
-            self._be_out(proposal.reason, self.wishes.leaving, now)
+            self._farewell = Farewell(Install(proposal, standing), self.options.failure_ns, now)
+            self._see_off(now)
             return
         for process in self._departing(proposal):
             self.neighbours.depart(process)
@@ -271,6 +260,15 @@ class Membership:
         }
         self._deliberation.installed()
         self._heartbeat.due_at = now
+
+    def _see_off(self, now: int) -> None:
+        """Be out once the others know of the view that this member is not in; tell them until then."""
+        assert self._farewell is not None
+        if self._farewell.is_over(self.neighbours, now):
+            self._be_out(self._farewell.install.proposal.reason, self.wishes.leaving, now)
+            return
+        for member in self._farewell.missing(self.neighbours, now):
+            self.tell(member, self._farewell.install)
 
     def _departing(self, proposal: Proposal) -> list[ProcessId]:
         """Whose life ends with the old view: in a primary group all that are not in the next one."""
