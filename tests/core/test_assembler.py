@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 from core.builders import A, levels, numbered
 from priocast.core.assembler import Assembler
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, TO_ALL, Batch, Scope
+from priocast.core.priority_queue import PriorityQueue
+from priocast.core.starvation import FirstInFirstOut
 
 few_levels = st.sampled_from([0, 1, 224])
 SCOPES = [TO_ALL, Scope(safe=True), Scope(to=("b",)), Scope(client="k#1", request=2)]
@@ -175,3 +177,17 @@ def test_what_was_said_before_the_order_changed_keeps_its_level_and_its_priority
         ("a#1/0/1+2", [b"1", b"1"], [7, 0]),
         ("a#1/0/3+1", [b"2"], []),
     ]
+
+
+def test_requests_of_clients_stay_alone_although_they_look_alike() -> None:
+    """Two requests of one number and different priorities have one scope; found by seed 1416."""
+    assembler = Assembler(A, prioritised=False)
+    scope = Scope(client="shop#1", request=1)
+    assembler.add_many([b"x"], 66, scope)
+    assembler.add_many([b"y"], 94, scope)
+    batches = assembler.close()
+    assert [(batch.count, batch.priorities) for batch in batches] == [(1, bytes([66])), (1, bytes([94]))]
+    queue = PriorityQueue(FirstInFirstOut(), 10, 1000)
+    for batch in batches:
+        queue.put(batch, 0)
+    assert [batch.count for batch in queue.drain()] == [1, 1]

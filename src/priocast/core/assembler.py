@@ -82,9 +82,9 @@ class Assembler:
         return batches
 
     def _run(self, level: int, scope: Scope) -> list[bytes]:
-        """Where messages of this level and scope go; messages of one level keep their order."""
+        """Where messages of this level and scope go; each request of a client goes alone."""
         runs = self._runs.setdefault(level, [])
-        if not runs or runs[-1][:2] != (scope, self._prioritised):
+        if not runs or scope.client or runs[-1][:2] != (scope, self._prioritised):
             runs.append((scope, self._prioritised, []))
         if scope == TO_ALL:
             self._open[level] = runs[-1][2]

@@ -40,6 +40,7 @@ class _Waiting:
             or batch.sender != last.sender
             or batch.level != last.level
             or batch.scope != last.scope
+            or batch.scope.client
             or bool(batch.priorities) != bool(last.priorities)
             or self.size + len(batch.block) > BATCH_BYTES_CUT
             or self.count + batch.count > BATCH_COUNT_MAX

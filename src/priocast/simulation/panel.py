@@ -99,6 +99,10 @@ class Panel:
             self._donors[member] = donor
             self._counters.count("donor replaced")
 
+    def too_late(self, lacks: str, now: int) -> None:
+        """The group should be whole by now."""
+        self._liveness.violated(lacks, now)
+
     def finish(self) -> None:
         """Count what was not over yet."""
         for member, epoch in self._epochs.items():

@@ -20,13 +20,19 @@ class Settlement:
 
     def lacks(self) -> str | None:
         """The first thing that is not as it should be; None if all is well."""
-        present = [host for host in self._hosts.values() if not host.gone]
+        return self.group_lacks() or self._work_lacks()
+
+    def group_lacks(self) -> str | None:
+        """Why not everybody who is there is in one view of all of them; None if they are."""
         processes: list[Process] = []
-        for host in present:
+        for host in self._present():
             if host.process is None:
                 return f"{host.name} has not come back"
             processes.append(host.process)
-        return self._view_lacks(processes) or self._work_lacks(present)
+        return self._view_lacks(processes)
+
+    def _present(self) -> list[Host]:
+        return [host for host in self._hosts.values() if not host.gone]
 
     def _view_lacks(self, processes: list[Process]) -> str | None:
         everybody = sorted(process.member.me for process in processes)
@@ -44,8 +50,8 @@ class Settlement:
                 return f"{member.me} waits for the view after {member.view.id}"
         return None
 
-    def _work_lacks(self, hosts: list[Host]) -> str | None:
-        for host in hosts:
+    def _work_lacks(self) -> str | None:
+        for host in self._present():
             assert host.process is not None
             member = host.process.member
             if not host.errands.done:

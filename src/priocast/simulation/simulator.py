@@ -19,7 +19,7 @@ from priocast.membership.inheritance import Remains
 from priocast.simulation.agenda import Agenda
 from priocast.simulation.application import Application, Errands, State
 from priocast.simulation.checkers.checker import Violation
-from priocast.simulation.checkers.liveness import deadline_ns
+from priocast.simulation.checkers.liveness import FAILURE_TIMEOUTS, deadline_ns
 from priocast.simulation.client import Client
 from priocast.simulation.counters import Counters
 from priocast.simulation.faults import MICROSECOND
@@ -77,6 +77,11 @@ class _Simulator:
         everything = [wish for of_host in wishes_of.values() for wish in of_host]
         self._last_wish = max((wish.time for wish in everything), default=0)
         self._deadline = deadline_ns(scenario, everything)
+        self._failure_ns = scenario.membership.failure_ns
+        self._healed_at = scenario.faults.healed_at_us * MICROSECOND
+        self._whole_by = self._healed_at + FAILURE_TIMEOUTS * self._failure_ns
+        self._whole = False
+        self._well_since: int | None = None
         self._panel = Panel(
             scenario,
             self._watch.report,
@@ -112,23 +117,31 @@ class _Simulator:
         )
 
     def _happen(self) -> None:
-        """Let things happen until all has been well for two failure timeouts, or it is too late."""
+        """Let things happen until all has been well for a while, or it is too late."""
         agenda, violations = self._agenda, self._watch.violations
-        healed_at = self._scenario.faults.healed_at_us * MICROSECOND
         step_ns = self._scenario.membership.heartbeat_ns
-        look_at, well_since = healed_at, None
+        look_at = self._healed_at
         while not violations and (action := agenda.next(self._deadline)) is not None:
             if agenda.now >= look_at:
                 look_at = agenda.now + step_ns
-                if self._settlement.lacks():
-                    well_since = None
-                elif well_since is None:
-                    well_since = agenda.now
-                    self._counters.settling_ns = well_since - max(healed_at, self._last_wish)
-                elif agenda.now - well_since >= 2 * self._scenario.membership.failure_ns:
+                if self._has_come_to_rest(agenda.now):
                     return
             action()
             assert agenda.happened < _EVENTS_MAX, "a run that goes on and on makes no progress"
+
+    def _has_come_to_rest(self, now: int) -> bool:
+        """Whether everything has been well for two failure timeouts."""
+        if not self._whole:
+            lacks = self._settlement.group_lacks()
+            self._whole = lacks is None
+            if lacks is not None and now > self._whole_by:
+                self._panel.too_late(lacks, now)
+        if self._settlement.lacks():
+            self._well_since = None
+        elif self._well_since is None:
+            self._well_since = now
+            self._counters.settling_ns = now - max(self._healed_at, self._last_wish)
+        return self._well_since is not None and now - self._well_since >= 2 * self._failure_ns
 
     def _begin(self, me: ProcessId, errands: Errands, remains: Remains | None) -> Process:
         """A life begins; it can reach the others, and they can reach it."""
