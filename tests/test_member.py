@@ -118,7 +118,7 @@ class Metronome(Protocol):
     def on_timer(self, event: TimerFired, now: int) -> None:
         pass
 
-    def on_consumed(self, count: int, now: int) -> None:
+    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
         raise NotImplementedError
 
 

@@ -140,9 +140,9 @@ class TestScope:
 def test_a_stretch_hands_out_whole_messages_and_opens_its_block_once() -> None:
     scope = Scope(safe=True)
     view = ViewId(3, A)
-    stretch = Stretch(view, 40, pack(B, 0, 5, [b"x", b"y"], bytes([1, 2]), scope), mark=(1, 9))
+    stretch = Stretch(view, 40, pack(B, 0, 5, [b"x", b"y"], bytes([1, 2]), scope), evidence=(1, 9))
     assert stretch.payloads is stretch.payloads
     message = stretch.message(1)
     assert (message.payload, message.priority, message.scope) == (b"y", 2, scope)
     assert message.id == MessageId(B, 0, 6)
-    assert (stretch.view, stretch.position, stretch.taken, stretch.mark) == (view, 40, 0, (1, 9))
+    assert (stretch.view, stretch.position, stretch.taken, stretch.evidence) == (view, 40, 0, (1, 9))

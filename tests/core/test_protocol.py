@@ -7,7 +7,7 @@ import pytest
 from core.builders import A, B, batch_of
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
-from priocast.core.message import Scope, pack
+from priocast.core.message import Batch, Scope, pack
 from priocast.core.protocol import (
     Broadcast,
     Consume,
@@ -20,6 +20,7 @@ from priocast.core.protocol import (
     Received,
     Send,
     SendAll,
+    SendEach,
     TimerFired,
     Turn,
 )
@@ -42,6 +43,7 @@ class Immediate(Protocol):
     """Gives a place to whatever it is given at once: no protocol, but enough to see the frame work."""
 
     NAME = "immediate"
+    PRIORITIES_ACT = "sending"
     PACKETS = (Ping, Shout)
 
     def __init__(self, position: int = 0) -> None:
@@ -63,7 +65,7 @@ class Immediate(Protocol):
         self.send_all(Shout())
         self.more_to_do()
 
-    def on_consumed(self, count: int, now: int) -> None:
+    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
         self.consumed.append(count)
 
 
@@ -85,8 +87,8 @@ def test_what_is_broadcast_waits_in_the_outgoing_queue() -> None:
 def test_the_head_is_consumed_in_parts_and_leaves_when_it_is_empty() -> None:
     protocol = Immediate()
     assert protocol.head() is None
-    protocol.queue_ordered(0, batch_of(3))
-    protocol.queue_ordered(3, batch_of(1, first=3))
+    protocol.queue_ordered(batch_of(3))
+    protocol.queue_ordered(batch_of(1, first=3))
     protocol.step(Consume(2), now=0)
     head = protocol.head()
     assert head is not None
@@ -101,46 +103,36 @@ def test_the_head_is_consumed_in_parts_and_leaves_when_it_is_empty() -> None:
 def test_places_are_counted_from_where_the_view_begins() -> None:
     protocol = Immediate(position=40)
     assert protocol.position_next == 40
-    protocol.queue_ordered(40, batch_of(3))
+    protocol.queue_ordered(batch_of(3))
     assert protocol.position_next == 43
-    protocol.queue_ordered(50, batch_of(2, first=3))
-    assert protocol.position_next == 52, "a protocol may leave places out"
-    assert [stretch.position for stretch in protocol.unconsumed()] == [40, 50]
+    protocol.queue_ordered(batch_of(2, first=3))
+    assert protocol.position_next == 45
+    assert [stretch.position for stretch in protocol.unconsumed()] == [40, 43]
 
 
-@pytest.mark.parametrize("position", [0, 39, 42])
-def test_a_place_that_is_taken_or_of_an_earlier_view_is_our_own_fault(position: int) -> None:
-    protocol = Immediate(position=40)
-    protocol.queue_ordered(40, batch_of(3))
-    with pytest.raises(AssertionError):
-        protocol.queue_ordered(position, batch_of(1, first=3))
-
-
-def test_what_is_placed_keeps_the_mark_of_the_packet_that_placed_it() -> None:
+def test_what_is_placed_keeps_the_evidence_for_its_place_and_all_before_it() -> None:
     protocol = Immediate()
-    for number in (1, 2):
-        protocol.mark = (0, number)
-        protocol.queue_ordered(protocol.position_next, batch_of(1, first=number))
-    assert [(stretch.mark, stretch.view) for stretch in protocol.unconsumed()] == [
-        ((0, 1), ViewId(1, A)),
-        ((0, 2), ViewId(1, A)),
-    ]
+    for mark in ((0, 1), (1, 3), (0, 2), (1, 2)):
+        protocol.rests_on(mark)
+        protocol.queue_ordered(batch_of(1))
+    assert {stretch.view for stretch in protocol.unconsumed()} == {ViewId(1, A)}
+    assert [stretch.evidence for stretch in protocol.unconsumed()] == [(1, 0), (1, 3), (2, 3), (2, 3)]
 
 
 def test_a_protocol_knows_that_safe_messages_were_among_those_placed() -> None:
     protocol = Immediate()
-    protocol.queue_ordered(0, batch_of(1))
+    protocol.queue_ordered(batch_of(1))
     assert not protocol.has_safe
-    protocol.queue_ordered(1, pack(A, 0, 1, [b"x"], scope=Scope(safe=True)))
+    protocol.queue_ordered(pack(A, 0, 1, [b"x"], scope=Scope(safe=True)))
     assert protocol.has_safe
-    protocol.queue_ordered(2, batch_of(1, first=2))
+    protocol.queue_ordered(batch_of(1, first=2))
     assert protocol.has_safe
 
 
 def test_at_the_end_there_is_what_has_a_place_and_what_has_none() -> None:
     protocol = Immediate()
-    protocol.queue_ordered(0, batch_of(3))
-    protocol.queue_ordered(3, batch_of(2, first=3))
+    protocol.queue_ordered(batch_of(3))
+    protocol.queue_ordered(batch_of(2, first=3))
     protocol.step(Consume(1), now=0)
     assert [(stretch.position, stretch.taken) for stretch in protocol.unconsumed()] == [(0, 1), (3, 0)]
     assert protocol.unconsumed_count == 4
@@ -152,8 +144,12 @@ def test_at_the_end_there_is_what_has_a_place_and_what_has_none() -> None:
     assert protocol.backlog == 0
 
 
-def test_a_packet_is_always_for_one_or_always_for_all() -> None:
+def test_what_decides_the_order_goes_to_all_and_nothing_else_is_kept_for_them() -> None:
     protocol = Immediate()
+    protocol.send_each(Ping())
+    assert protocol.step(LinkBlocked(B), now=0) == [SendEach(Ping())]
+    with pytest.raises(AssertionError):
+        protocol.send_each(Shout())
     with pytest.raises(AssertionError):
         protocol.send(B, Shout())
     with pytest.raises(AssertionError):
@@ -163,7 +159,7 @@ def test_a_packet_is_always_for_one_or_always_for_all() -> None:
 @pytest.mark.parametrize("count", [0, -1, 4])
 def test_consuming_what_is_not_there_is_our_own_fault(count: int) -> None:
     protocol = Immediate()
-    protocol.queue_ordered(0, batch_of(3))
+    protocol.queue_ordered(batch_of(3))
     with pytest.raises(AssertionError):
         protocol.step(Consume(count), now=0)
 

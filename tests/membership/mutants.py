@@ -250,7 +250,7 @@ def each_judges_by_what_it_knows(patch: pytest.MonkeyPatch) -> None:
         sender = stretch.batch.sender
         if not closure.known or sender in closure.members or stretch.taken:
             return True
-        return self.retention.is_held_by(self.ranks[sender], stretch.mark)
+        return self.retention.is_held_by(self.ranks[sender], stretch.evidence)
 
     patch.setattr(Epoch, "_keeps", keeps)
     patch.setattr(Retention, "merge", lambda *_: None)

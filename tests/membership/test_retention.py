@@ -21,9 +21,9 @@ def test_what_all_hold_is_forgotten() -> None:
     retention.add(1, b"x")
     retention.add(1, b"y")
     assert retention.report(1, [0, 2, 0])
-    assert retention.bytes == 2 and not retention.is_stable((1, 1)), "the third has not said so"
+    assert retention.bytes == 2 and not retention.is_stable((0, 1, 0)), "the third has not said so"
     assert retention.report(2, [0, 1, 0])
-    assert retention.is_stable((1, 1)) and not retention.is_stable((1, 2))
+    assert retention.is_stable((0, 1, 0)) and not retention.is_stable((0, 2, 0))
     assert retention.bytes == 1 and retention.bodies(1, 1, 2, PLENTY) == []
     assert retention.bodies(1, 2, 2, PLENTY) == [b"y"]
 
@@ -39,7 +39,7 @@ def test_what_others_had_before_us_is_forgotten_as_soon_as_it_comes() -> None:
 def test_nothing_is_kept_for_nobody() -> None:
     retention = Retention(1, my_rank=0)
     retention.add(0, b"x")
-    assert retention.bytes == 0 and retention.is_stable((0, 1))
+    assert retention.bytes == 0 and retention.is_stable((1,))
 
 
 def test_reports_only_ever_add() -> None:
@@ -47,7 +47,8 @@ def test_reports_only_ever_add() -> None:
     retention.add(0, b"x")
     assert retention.report(1, [1, 0])
     assert not retention.report(1, [0, 0]), "an old report says nothing new"
-    assert retention.is_held_by(1, (0, 1))
+    assert retention.is_held_by(1, (1, 0))
+    assert not retention.is_held_by(1, (1, 1))
     assert not retention.report(0, [9, 9]), "nobody else speaks for us"
     assert not retention.report(1, [9]), "a report of another size is of another view"
     assert retention.held == [1, 0]
@@ -58,7 +59,7 @@ def test_what_others_know_is_taken_over_without_forgetting() -> None:
     retention.add(1, b"x")
     retention.merge([[9, 9, 9], [0, 1, 0], [0, 1, 0]])
     assert retention.held == [0, 1, 0], "what we hold we know best"
-    assert retention.is_stable((1, 1)) and retention.bytes == 1
+    assert retention.is_stable((0, 1, 0)) and retention.bytes == 1
 
 
 def test_a_supply_is_cut_by_bytes() -> None:

@@ -16,11 +16,13 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
 )
 from priocast.core.identity import MessageId
-from priocast.core.message import Batch
+from priocast.core.message import Batch, Reference
+from priocast.core.placing import PacedProtocol
 from priocast.core.protocol import Packet
+from priocast.core.starvation import Starvation
 from priocast.core.window import WINDOW_FIRST
-from priocast.protocols import PROTOCOLS
-from protocols.harness import Broadcast, Delivered, Group, Journal, Received, Sent
+from priocast.protocols import find_protocol
+from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent
 
 
 class Violation(AssertionError):
@@ -37,7 +39,7 @@ def check_all(group: Group) -> None:
     check_integrity(group.journal)
     check_total_order(group.journal)
     check_fifo(group.journal, among_equals=prioritised)
-    check_priority_at_the_orderer(group)
+    check_priority(group)
     check_window(group)
     check_agreement_and_liveness(group)
 
@@ -86,30 +88,83 @@ def check_fifo(journal: Journal, among_equals: bool) -> None:
         last[stream] = number
 
 
-def check_priority_at_the_orderer(group: Group) -> None:
-    """What gets a place has the best rank of all that waits at the member that gives it (techniques, 6.1)."""
-    orderer = PROTOCOLS[group.order].orderer(group.view)
-    rank = group.options.policy.rank
-    waiting: dict[MessageId, int] = {}
+def check_priority(group: Group) -> None:
+    """What leaves a queue has the best rank of all that waits in it (techniques, 6.1 and 6.2)."""
+    protocol = find_protocol(group.order)
+    policy = group.options.policy
+    for name in group.members:
+        if protocol.SENDS_BY_PRIORITY or not group.options.prioritised:
+            _check_sending(group, name, policy)
+        if protocol.PRIORITIES_ACT == "sequencing":
+            _check_sequencing(group, name, policy)
+
+
+def _check_sending(group: Group, name: str, policy: Starvation) -> None:
+    """A member sends its own messages by rank."""
+    queue = _Queue(policy)
     for happened in group.journal:
-        if not isinstance(happened, Sent | Received) or orderer is None or happened.member != orderer.name:
+        if isinstance(happened, Queued) and happened.member == name:
+            queue.enter(happened.batch, happened.now)
+        elif isinstance(happened, Sent) and happened.member == name:
+            for batch in getattr(happened.packet, "batches", ()):
+                if batch.sender.name == name:
+                    queue.leave(batch)
+
+
+def _check_sequencing(group: Group, name: str, policy: Starvation) -> None:
+    """A member gives places by rank to what it has received."""
+    queue = _Queue(policy)
+    for happened in group.journal:
+        if not isinstance(happened, Sent | Received) or happened.member != name:
             continue
-        if isinstance(happened, Received) and not _gives_places(happened.packet):
-            for batch in _batches(happened.packet):
-                waiting.update(dict.fromkeys(_ids(batch), rank(batch.urgency, happened.now)))
-        elif isinstance(happened, Sent) and _gives_places(happened.packet):
-            for batch in _batches(happened.packet):
-                for message in _ids(batch):
-                    of_message, best = waiting.pop(message), min(waiting.values(), default=None)
-                    if best is not None and best < of_message:
-                        raise Violation(PRIORITY, f"{message} goes before what should overtake it")
+        packet = happened.packet
+        if isinstance(happened, Received) and not _gives_places(packet):
+            for batch in getattr(packet, "batches", ()):
+                queue.enter(batch, happened.now)
+        elif isinstance(happened, Sent) and _gives_places(packet):
+            for messages in packet.messages:
+                queue.leave(messages)
+        else:
+            for messages in packet.messages:
+                queue.forget(messages)
+
+
+class _Queue:
+    """What waits at one place, by rank."""
+
+    def __init__(self, policy: Starvation) -> None:
+        self._policy = policy
+        self._waiting: dict[MessageId, int] = {}
+
+    def enter(self, batch: Batch, now: int) -> None:
+        self._waiting.update(dict.fromkeys(_ids(batch), self._policy.rank(batch.urgency, now)))
+
+    def leave(self, messages: Batch | Reference) -> None:
+        for message in _ids(messages):
+            rank, best = self._waiting.pop(message, None), min(self._waiting.values(), default=None)
+            if rank is not None and best is not None and best < rank:
+                raise Violation(PRIORITY, f"{message} goes before what should overtake it")
+
+    def forget(self, messages: Batch | Reference) -> None:
+        for message in _ids(messages):
+            self._waiting.pop(message, None)
 
 
 def check_window(group: Group) -> None:
-    """What has a place and is not consumed by the slowest member stays within the window.
+    """What is on its way into the order and not consumed by the slowest member stays within the window.
 
     It is consumption that counts and not receipt: only then does the backlog wait where priorities act.
     """
+    protocol = find_protocol(group.order)
+    if issubclass(protocol, PacedProtocol):
+        for name in group.members:
+            _check_share(group, name)
+    elif not hasattr(protocol, "inner"):
+        _check_places(group)
+
+
+def _check_places(group: Group) -> None:
+    """What has a place and was not consumed by the slowest."""
     options = group.options
     granted = options.window or WINDOW_FIRST
     consumed = dict.fromkeys(group.members, group.position)
@@ -125,50 +180,51 @@ def check_window(group: Group) -> None:
             continue
         slowest = min(consumed.values())
         end: int = happened.packet.position  # type: ignore[attr-defined]
-        for batch in _batches(happened.packet):
+        for messages in happened.packet.messages:
             if sum(size for place, size in placed if place > slowest) >= options.window_bytes:
-                raise Violation(BOUNDED_WINDOW, f"{batch} is ordered although the window has no bytes left")
-            end += batch.count
-            placed.append((end, len(batch.block)))
+                raise Violation(BOUNDED_WINDOW, f"{messages} has a place although no bytes are left")
+            end += messages.count
+            placed.append((end, len(getattr(messages, "block", b""))))
         if end - slowest > granted:
             raise Violation(
-                BOUNDED_WINDOW, f"{end - slowest} messages are ordered and not consumed; {granted} may be"
+                BOUNDED_WINDOW, f"{end - slowest} messages have a place and are not consumed; {granted} may"
             )
+
+
+def _check_share(group: Group, name: str) -> None:
+    """What a member has sent of its own, and the slowest has not consumed."""
+    options, size = group.options, len(group.members)
+    granted = max(1, (options.window or WINDOW_FIRST) // size)
+    consumed = dict.fromkeys(group.members, 0)
+    sent = 0
+    for happened in group.journal:
+        if isinstance(happened, Delivered) and happened.message.sender.name == name:
+            consumed[happened.member] += 1
+        if not isinstance(happened, Sent):
+            continue
+        if options.window is None and happened.to == name:
+            granted = max(granted, getattr(happened.packet, "window", 0))
+        for batch in getattr(happened.packet, "batches", ()):
+            sent += batch.count if happened.member == name and batch.sender.name == name else 0
+        if sent - min(consumed.values()) > granted:
+            raise Violation(BOUNDED_WINDOW, f"{name} has {sent - min(consumed.values())} under way")
 
 
 def check_waiting(group: Group) -> None:
     """Who has more to order waits for somebody, and goes on when that one has consumed all it has."""
-    for link in group.links.values():
-        link.congested = False
+    group.settle(rounds_max=1_000, consumers=())
     for name, member in group.members.items():
-        group.turn(name)
         protocol = member.protocol
         waits_for, place = protocol.waiting_for(), protocol.position_next
         if waits_for is None:
-            if orders(group, name) and protocol.waiting(group.now):
-                raise Violation(LIVENESS, f"{name} orders nothing more and waits for nobody")
+            if protocol.waiting(group.now) and not any(
+                other.protocol.waiting_for() for other in group.members.values()
+            ):
+                raise Violation(LIVENESS, f"something waits at {name}, and nobody says for whom")
             continue
-        for _ in range(2):
-            _talk(group, name, waits_for.name)
-            group.consume(waits_for.name, len(group.journal))
-        _talk(group, name, waits_for.name)
+        group.settle(rounds_max=1_000, consumers=[waits_for.name])
         if protocol.waiting_for() == waits_for and protocol.position_next == place:
             raise Violation(LIVENESS, f"{name} waits for {waits_for.name}, which can do nothing about it")
-
-
-def orders(group: Group, name: str) -> bool:
-    """Whether a member decides the order."""
-    orderer = PROTOCOLS[group.order].orderer(group.view)
-    return orderer is not None and orderer.name == name
-
-
-def _talk(group: Group, one: str, other: str) -> None:
-    """Let two members hear all that they have said to each other."""
-    for source, target in ((one, other), (other, one)):
-        group.turn(source)
-        if source != target:
-            group.deliver(source, target, len(group.links[source, target].frames))
-    group.turn(one)
 
 
 def check_agreement_and_liveness(group: Group) -> None:
@@ -195,9 +251,5 @@ def _gives_places(packet: Packet) -> bool:
     return hasattr(packet, "position")
 
 
-def _batches(packet: Packet) -> tuple[Batch, ...]:
-    return getattr(packet, "batches", ())
-
-
-def _ids(batch: Batch) -> list[MessageId]:
+def _ids(batch: Batch | Reference) -> list[MessageId]:
     return [MessageId(batch.sender, batch.level, batch.first + index) for index in range(batch.count)]

@@ -5,11 +5,12 @@ a test decides only when a packet arrives and not what becomes of its frames. Wh
 protocols is in the `journal`, in the order in which it happened in the whole group.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
-from priocast.core.message import TO_ALL, Message, Scope
+from priocast.core.message import TO_ALL, Batch, Message, Scope
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
@@ -23,6 +24,14 @@ class Broadcast(NamedTuple):
     payload: bytes
     priority: int
     scope: Scope = TO_ALL
+
+
+class Queued(NamedTuple):
+    """Messages came into the sender's own queue."""
+
+    member: str
+    batch: Batch
+    now: int
 
 
 class Sent(NamedTuple):
@@ -50,7 +59,7 @@ class Delivered(NamedTuple):
     message: Message
 
 
-Happening = Broadcast | Sent | Received | Delivered
+Happening = Broadcast | Queued | Sent | Received | Delivered
 Journal = list[Happening]
 
 
@@ -112,6 +121,9 @@ class Group:
             assert peer is not None
             self.journal.append(Received(me.name, packet, peer.name, now))
 
+        def queued(batch: Batch, now: int) -> None:
+            self.journal.append(Queued(me.name, batch, now))
+
         return OneView(
             me,
             self.view,
@@ -121,6 +133,7 @@ class Group:
             assembler=assembler,
             sent=sent,
             received=received,
+            queued=queued,
         )
 
     def broadcast(self, name: str, priority: int, payloads: list[bytes], scope: Scope = TO_ALL) -> int:
@@ -164,19 +177,37 @@ class Group:
         held, epoch = self.members[source].epoch.retention.held, self.members[target].epoch
         epoch.retention.report(epoch.ranks[self.members[source].me], held)
 
-    def settle(self, rounds_max: int) -> bool:
-        """Let everything happen that can; return whether the group came to rest within so many rounds."""
+    def tick(self) -> None:
+        """Let every timer fire that is due."""
+        for member in self.members.values():
+            if not member.epoch.frozen:
+                member.tick(self.now)
+
+    def flow(self) -> None:
+        """Give everybody a turn, and let everything arrive that is on its way."""
+        for name in self.members:
+            self.turn(name)
+        for source, target in self.links:
+            self.deliver(source, target, len(self.links[source, target].frames))
+
+    def settle(self, rounds_max: int, consumers: Iterable[str] | None = None) -> bool:
+        """Let everything happen that can; return whether the group came to rest within so many rounds.
+
+        Only these `consumers` take what is ordered; None: all of them.
+        """
         for link in self.links.values():
             link.congested = False
         for _ in range(rounds_max):
             happened = len(self.journal)
-            for name in self.members:
-                self.turn(name)
-            for source, target in self.links:
-                self.deliver(source, target, len(self.links[source, target].frames))
-            for name in self.members:
+            self.flow()
+            for name in self.members if consumers is None else consumers:
                 self.consume(name, len(self.journal))
             if len(self.journal) == happened:
-                return True
+                deadlines = [member.deadline for member in self.members.values()]
+                next_at = min((at for at in deadlines if at is not None), default=None)
+                if next_at is None:
+                    return True
+                self.now = max(self.now, next_at)
             self.now += 1
+            self.tick()
         return False

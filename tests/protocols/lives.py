@@ -19,7 +19,7 @@ from protocols.guarantees import (
     Violation,
     check_fifo,
     check_integrity,
-    check_priority_at_the_orderer,
+    check_priority,
     check_total_order,
     check_window,
 )
@@ -88,7 +88,7 @@ def live(life: Life) -> None:
         group = _next_group(group, ends, chapter, following)
     act_out(group, life.chapters[-1].actions, serials)
     come_to_rest(group, messages=said)
-    check_priority_at_the_orderer(group)
+    check_priority(group)
     check_window(group)
     among_equals = any(chapter.options.prioritised for chapter in life.chapters)
     check_life(group, journal + group.journal, among_equals)
@@ -187,7 +187,8 @@ def check_end(group: Group, ends: dict[str, End], journal: Journal) -> None:
             raise Violation(VIEW_SYNCHRONY, f"the view ends otherwise at {other} than at {first}")
         if ends[other].position != ends[first].position:
             raise Violation(VIEW_SYNCHRONY, f"the next view begins elsewhere for {other} than for {first}")
-    _check_marks(group, ends)
+    if group.members[first].protocol.PARTITIONABLE:
+        _check_evidence(group, ends)
     for name, end in ends.items():
         placed = [message.payload for _, message in sequences[name] if message.sender.name == name]
         unplaced = [payload for batch in end.unplaced for payload in batch.payloads()]
@@ -196,16 +197,15 @@ def check_end(group: Group, ends: dict[str, End], journal: Journal) -> None:
             raise Violation(INTEGRITY, f"what {name} broadcast is not what has a place and what has none")
 
 
-def _check_marks(group: Group, ends: dict[str, End]) -> None:
-    """A mark names the same packet at all members: one that they hold."""
-    marks: dict[int, tuple[int, int]] = {}
+def _check_evidence(group: Group, ends: dict[str, End]) -> None:
+    """What places a message are the same packets at all members, and they hold them."""
+    evidence: dict[int, tuple[int, ...]] = {}
     for name, end in ends.items():
         held = group.members[name].epoch.retention.held
         for stretch in end.tail:
-            rank, number = stretch.mark
-            if marks.setdefault(stretch.position, stretch.mark) != stretch.mark:
-                raise Violation(VIEW_SYNCHRONY, f"{stretch.batch} was placed by two packets")
-            if not 1 <= number <= held[rank]:
+            if evidence.setdefault(stretch.position, stretch.evidence) != stretch.evidence:
+                raise Violation(VIEW_SYNCHRONY, f"{stretch.batch} was placed by other packets at {name}")
+            if not any(stretch.evidence) or not all(map(int.__le__, stretch.evidence, held)):
                 raise Violation(VIEW_SYNCHRONY, f"{stretch.batch} was placed by a packet that {name} lacks")
 
 

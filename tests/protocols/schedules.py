@@ -81,6 +81,7 @@ class Wait(NamedTuple):
 
     def happen(self, group: Group, _: Serials) -> None:
         group.now += self.nanoseconds
+        group.tick()
 
 
 class Jam(NamedTuple):
@@ -128,6 +129,10 @@ def options(prioritised: bool, starvation: Starvation) -> st.SearchStrategy[Orde
         queue_bytes_max=st.sampled_from([10**6, 100]),
         submit_max=st.integers(1, 40),
         submit_bytes_max=st.sampled_from([10**6, 100]),
+        burst=st.none() | st.integers(1, 5),
+        bucket=st.sampled_from([1, 1, 2, 16]),
+        part_ms=st.sampled_from([0.5, 10.0]),
+        part_count=st.integers(1, 8),
     )
 
 

@@ -14,6 +14,7 @@ from hypothesis import Phase, find, settings
 
 from priocast.core.assembler import Assembler
 from priocast.core.errors import PeerFault
+from priocast.core.flow import Consumed, Consumption, Grants
 from priocast.core.guarantees import (
     AGREEMENT,
     BOUNDED_WINDOW,
@@ -28,6 +29,7 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import Ageing, Starvation, Strict
+from priocast.core.window import WINDOW_FIRST
 from priocast.protocols import sequencer_ub
 from priocast.protocols.sequencer_ub import SequencerUb
 from protocols.guarantees import Violation
@@ -77,17 +79,17 @@ def ageing_runs_backwards(patch: pytest.MonkeyPatch) -> None:
 
 def the_sequencer_orders_at_once(patch: pytest.MonkeyPatch) -> None:
     """The cost paper's figure 1 as it is written: there is no window."""
-    patch.setattr(sequencer_ub._Room, "of_level", lambda *_: 1_000)
+    patch.setattr(Grants, "of_level", lambda *_: 1_000)
 
 
 def the_window_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
-    original = sequencer_ub._Room.ordered
+    original = Grants.placed
 
-    def ordered(self: sequencer_ub._Room, batch: Batch) -> None:
+    def placed(self: Grants, batch: Batch) -> None:
         original(self, batch)
         self._under_way_bytes = 0
 
-    patch.setattr(sequencer_ub._Room, "ordered", ordered)
+    patch.setattr(Grants, "placed", placed)
 
 
 def receipt_counts_as_consumption(patch: pytest.MonkeyPatch) -> None:
@@ -95,7 +97,7 @@ def receipt_counts_as_consumption(patch: pytest.MonkeyPatch) -> None:
 
     def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
         original(self, sender, ordered)
-        self.send(self._sequencer, sequencer_ub.Consumed(self.position_next, self._granted))
+        self.send(self._sequencer, Consumed(self.position_next, self.options.window or WINDOW_FIRST))
 
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
     patch.setattr(SequencerUb, "on_consumed", lambda *_: None)
@@ -107,15 +109,13 @@ def consumption_is_never_reported(patch: pytest.MonkeyPatch) -> None:
 
 def only_messages_are_worth_a_report(patch: pytest.MonkeyPatch) -> None:
     """Once a bug: a window of large messages ran out of bytes long before a quarter of it was consumed."""
+    original = Consumption.__init__
 
-    def on_consumed(self: SequencerUb, count: int, now: int) -> None:
-        self._window.consumed(count, now)
-        self._consumed += count
-        if 4 * (self._consumed - self._reported) >= self._granted:
-            self._reported, self._granted = self._consumed, self._window.grant()
-            self.send(self._sequencer, sequencer_ub.Consumed(self._reported, self._granted))
+    def init(self: Consumption, *given: Any) -> None:
+        original(self, *given)
+        self._bytes_max = 10**9
 
-    patch.setattr(SequencerUb, "on_consumed", on_consumed)
+    patch.setattr(Consumption, "__init__", init)
 
 
 def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
@@ -133,24 +133,23 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
 def batches_are_numbered_instead_of_messages(patch: pytest.MonkeyPatch) -> None:
     def number(self: SequencerUb, batch: Batch) -> None:
         self._number_next += 1
-        self._room.ordered(batch)
+        self._grants.placed(batch)
 
     patch.setattr(SequencerUb, "_number", number)
 
 
 def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> None:
     def on_broadcast(self: SequencerUb, event: Broadcast, now: int) -> None:
-        self.queue_ordered(self.position_next, event.batch)
-        self._window.queued(event.batch.count, held=False)
+        self.queue_ordered(event.batch)
+        self._consumption.queued(self._sequencer, event.batch, held=False)
         original(self, event, now)
 
     def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
         for batch in ordered.batches:
             if batch.sender == self.me:
-                self._unordered.placed(batch)
+                self.under_way.placed(batch)
             else:
-                self.queue_ordered(self.position_next, batch)
-                self._window.queued(batch.count, held=False)
+                self.place(batch, held=False)
 
     original = SequencerUb.on_broadcast
     patch.setattr(SequencerUb, "on_broadcast", on_broadcast)
@@ -205,18 +204,18 @@ def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_sequencer_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sequencer_ub._Room, "held_by", lambda *_: None)
+    patch.setattr(Grants, "held_by", lambda *_: None)
 
 
 def the_sequencer_waits_for_the_fastest(patch: pytest.MonkeyPatch) -> None:
     """Whoever is waited for too long is put out: it must not be somebody who is ahead of the others."""
 
-    def held_by(self: sequencer_ub._Room, level: int) -> ProcessId | None:
+    def held_by(self: Grants, level: int) -> ProcessId | None:
         slowest = original(self, level)
         return slowest and max(self._consumed, key=lambda member: self._consumed[member])
 
-    original = sequencer_ub._Room.held_by
-    patch.setattr(sequencer_ub._Room, "held_by", held_by)
+    original = Grants.held_by
+    patch.setattr(Grants, "held_by", held_by)
 
 
 MUTANTS: list[tuple[Patch, tuple[bool, Starvation], str]] = [

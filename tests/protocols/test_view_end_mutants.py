@@ -23,9 +23,10 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
 from priocast.core.protocol import Protocol
 from priocast.core.starvation import Starvation, Strict
+from priocast.core.submissions import Submissions
 from priocast.membership.epoch import Epoch
 from priocast.membership.retention import Retention
-from priocast.protocols.sequencer_ub import SequencerUb, _Submissions
+from priocast.protocols.sequencer_ub import SequencerUb
 from protocols.guarantees import Violation
 from protocols.lives import Life, live, lives
 
@@ -43,7 +44,7 @@ def what_was_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
 
 def what_was_submitted_is_sent_again_last(patch: pytest.MonkeyPatch) -> None:
     def unplaced(self: SequencerUb) -> list[Batch]:
-        return Protocol.unplaced(self) + self._unordered.unplaced()
+        return Protocol.unplaced(self) + self.under_way.unplaced()
 
     patch.setattr(SequencerUb, "unplaced", unplaced)
 
@@ -144,25 +145,14 @@ def the_sequencer_numbers_from_0(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUb, "__init__", init)
 
 
-def consumption_is_compared_with_positions(patch: pytest.MonkeyPatch) -> None:
-    """Bytes that are consumed are reported too late, or never, in a view that does not begin at 0."""
-    original = SequencerUb.__init__
-
-    def init(self: SequencerUb, *given: Any) -> None:
-        original(self, *given)
-        self._position_first = 0
-
-    patch.setattr(SequencerUb, "__init__", init)
-
-
 def a_sender_s_numbers_begin_with_0_in_each_view(patch: pytest.MonkeyPatch) -> None:
-    original = _Submissions.check
+    original = Submissions.check
 
-    def check(self: _Submissions, sender: ProcessId, batch: Batch) -> None:
+    def check(self: Submissions, sender: ProcessId, batch: Batch) -> None:
         self._number_next.setdefault((sender, batch.level), 0)
         original(self, sender, batch)
 
-    patch.setattr(_Submissions, "check", check)
+    patch.setattr(Submissions, "check", check)
 
 
 MUTANTS: list[tuple[Patch, str]] = [
@@ -180,7 +170,6 @@ MUTANTS: list[tuple[Patch, str]] = [
     (one_s_own_packets_have_no_mark, VIEW_SYNCHRONY),
     (a_view_begins_at_position_0, TOTAL_ORDER),
     (the_sequencer_numbers_from_0, PeerFault.__name__),
-    (consumption_is_compared_with_positions, LIVENESS),
     (a_sender_s_numbers_begin_with_0_in_each_view, PeerFault.__name__),
 ]
 

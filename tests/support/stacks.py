@@ -34,6 +34,10 @@ def _nobody(packet: Packet, peer: ProcessId | None, now: int) -> None:
     """Watches nothing."""
 
 
+def _no_queue(batch: Batch, now: int) -> None:
+    """Watches nothing."""
+
+
 class OneView:
     """One member's stack for as long as one view lasts, as `Member` puts it together.
 
@@ -51,8 +55,10 @@ class OneView:
         assembler: Assembler | None = None,
         sent: Observe = _nobody,
         received: Observe = _nobody,
+        queued: Callable[[Batch, int], None] = _no_queue,
     ) -> None:
         self.me = me
+        self._queued = queued
         self.protocol = find_protocol(order)(me, view, options, position)
         self.epoch = Epoch(view, self.protocol, link_options or LinkOptions(), sent, received)
         self.assembler = assembler or Assembler(me, options.prioritised)
@@ -80,8 +86,9 @@ class OneView:
         self.assembler.add_many(payloads, priority, scope)
 
     def resubmit(self, batches: list[Batch], now: int) -> None:
-        """Send again what an earlier view left without a place."""
+        """Hand batches to the protocol, such as those that an earlier view left without a place."""
         for batch in batches:
+            self._queued(batch, now)
             self.epoch.step(Broadcast(batch), now)
 
     def unplaced(self) -> list[Batch]:
@@ -102,8 +109,7 @@ class OneView:
         return self.epoch.has_work or self.assembler.count > 0
 
     def act(self, now: int) -> None:
-        for batch in self.assembler.close():
-            self.epoch.step(Broadcast(batch), now)
+        self.resubmit(self.assembler.close(), now)
         if not self.epoch.frozen:
             self.epoch.act(now, may_order=True)
 

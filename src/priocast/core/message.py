@@ -101,6 +101,23 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return f"{self.sender}/{self.level}/{self.first}+{self.count}"
 
 
+class Reference(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Messages by name: `count` of one sender and one level, numbered from `first` on."""
+
+    sender: ProcessId
+    level: Annotated[int, msgspec.Meta(ge=0, le=255)]
+    first: Annotated[int, msgspec.Meta(ge=0)]
+    count: Annotated[int, msgspec.Meta(ge=1, le=BATCH_COUNT_MAX)]
+
+    def __str__(self) -> str:
+        return f"{self.sender}/{self.level}/{self.first}+{self.count}"
+
+
+def reference_to(batch: Batch) -> Reference:
+    """The name of a batch's messages."""
+    return Reference(batch.sender, batch.level, batch.first, batch.count)
+
+
 def pack(
     sender: ProcessId,
     level: int,
@@ -132,14 +149,14 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 class Stretch:
     """A batch that has its place in the order and waits for the application to consume it.
 
-    `taken` counts the messages that the application took so far. `mark` names the packet that placed it: the
-    rank of its sender in the view, and its number among those that the sender sent to all.
+    `taken` counts the messages that the application took so far. `evidence` are the packets that placed it
+    and all before it: how many of each member's packets to all one must hold to know the place, by rank.
     """
 
-    __slots__ = ("_payloads", "batch", "mark", "position", "taken", "view")
+    __slots__ = ("_payloads", "batch", "evidence", "position", "taken", "view")
 
-    def __init__(self, view: ViewId, position: int, batch: Batch, mark: tuple[int, int] = (0, 0)) -> None:
-        self.mark = mark
+    def __init__(self, view: ViewId, position: int, batch: Batch, evidence: tuple[int, ...] = ()) -> None:
+        self.evidence = evidence
         self.view = view
         self.position = position
         self.batch = batch

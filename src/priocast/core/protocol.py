@@ -12,6 +12,7 @@ the simulator drive the very same object.
               TimerFired  a timer that was set is due
     outputs   Send        a packet for one member; one's own packets come back like any other
               SendAll     a packet for every member of the view, oneself included
+              SendEach    the same, for a packet that decides nothing about the order
               SetTimer, CancelTimer
               MoreToDo    the turn was cut short; give another one when the links have taken this one
 
@@ -21,28 +22,36 @@ Acting in turns is how batches form: never by waiting, only by what is ready.
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, Reference, Stretch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.core.view import View
 from priocast.core.window import WINDOW_MAX
 
+PrioritiesAct = Literal["sequencing", "sending", "delivering", "consensus"]
+
 
 class Packet(msgspec.Struct, frozen=True, array_like=True):
     """The base of everything that protocols send; a subclass has a tag and is its own wire format.
 
-    A packet that carries messages has them in `batches`; one that gives them a place in the order has
-    the place of the first in `position`. A packet is either always for one member or always `TO_ALL`;
-    whatever decides about the order must be for all: only such packets are kept until every member has them.
+    A packet that carries messages has them in `batches`, one that only names them has `references`; one that
+    gives them a place in the order has the place of the first in `position`. Whatever decides about the order
+    must be `TO_ALL`: only such packets are kept until every member has them, and always go to all.
     """
 
     TO_ALL: ClassVar[bool] = False
+
+    @property
+    def messages(self) -> tuple[Batch | Reference, ...]:
+        """The messages that the packet carries or names."""
+        found: tuple[Batch | Reference, ...] = getattr(self, "batches", ()) or getattr(self, "references", ())
+        return found
 
     @classmethod
     def name(cls) -> str:
@@ -93,6 +102,10 @@ class SendAll(msgspec.Struct, frozen=True, gc=False):
     packet: Packet
 
 
+class SendEach(msgspec.Struct, frozen=True, gc=False):
+    packet: Packet
+
+
 class SetTimer(msgspec.Struct, frozen=True, gc=False):
     name: str
     at: int
@@ -106,7 +119,10 @@ class MoreToDo(msgspec.Struct, frozen=True, gc=False):
     pass
 
 
-Output = Send | SendAll | SetTimer | CancelTimer | MoreToDo
+Output = Send | SendAll | SendEach | SetTimer | CancelTimer | MoreToDo
+
+
+_BOUNDS = ("queue_max", "queue_bytes_max", "submit_max", "submit_bytes_max")
 
 
 class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,6 +131,9 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     `window` is how many messages may be ordered but not yet consumed by the slowest member. The smaller it
     is, the more of the backlog is where priorities act; the larger, the more of a round trip it hides. None
     lets each member grant as many as keep its application busy, at most what it takes in `window_ms`.
+    `burst` is how many messages a member of `token-ring` sends while it has the token; None: all that it has
+    and there is room for. `bucket` is how many timestamps `causal-history` delivers together, by priority.
+    `part_ms` and `part_count` are when a part ends in the layers of the same names.
     `queue_*` bound what a member's application has broadcast and the protocol has not sent, `submit_*` what
     one member has sent and what has no place yet.
     """
@@ -124,6 +143,10 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     window: int | None = None
     window_ms: float = 20.0
     window_bytes: int = 16 * 1024 * 1024
+    burst: int | None = None
+    bucket: int = 1
+    part_ms: float = 10.0
+    part_count: int = 32
     queue_max: int = 8192
     queue_bytes_max: int = 32 * 1024 * 1024
     submit_max: int = 8192
@@ -134,9 +157,12 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption(
                 f"window is {self.window}: it must be from 1 to {WINDOW_MAX} messages, or None"
             )
-        if self.window_ms <= 0:
-            raise InvalidOption(f"window_ms is {self.window_ms}: it must be above 0")
-        for name in ("window_bytes", "queue_max", "queue_bytes_max", "submit_max", "submit_bytes_max"):
+        for name in ("window_ms", "part_ms"):
+            if getattr(self, name) <= 0:
+                raise InvalidOption(f"{name} is {getattr(self, name)}: it must be above 0")
+        if self.burst is not None and self.burst < 1:
+            raise InvalidOption(f"burst is {self.burst}: it must be at least 1, or None")
+        for name in ("window_bytes", "bucket", "part_count", *_BOUNDS):
             if getattr(self, name) < 1:
                 raise InvalidOption(f"{name} is {getattr(self, name)}: it must be at least 1")
 
@@ -154,19 +180,28 @@ class Protocol(ABC):
     `position`. When the view ends it is asked for what is left in both: everything that has a place, and its
     own messages that have none, which the next view's protocol sends again.
 
-    `position_next` is where the next message will be, `has_safe` says that safe ones were among them. `mark`
-    is set before a packet to all is handed over: the sender's rank in the view and the packet's number.
+    The places must follow from packets to all, and from nothing else: those are the same at all who go on
+    together. Before such a packet is handed over, `mark` says which one it is: its sender's rank in the view
+    and its number. What places a message is told by `rests_on`. A protocol in which a member may also know
+    places by other means is not `PARTITIONABLE`.
+
+    `position_next` is where the next message will be, `has_safe` says that safe ones were among them.
     """
 
     NAME: ClassVar[str]
     PACKETS: ClassVar[tuple[type[Packet], ...]]
+    PRIORITIES_ACT: ClassVar[PrioritiesAct]
+    SENDS_BY_PRIORITY: ClassVar[bool] = True
+    PARTITIONABLE: ClassVar[bool] = True
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         assert me in view.members
         self.me = me
         self.view = view
         self.options = options
+        self.ranks = {member: rank for rank, member in enumerate(view.members)}
         self.mark = (0, 0)
+        self._evidence = (0,) * len(view.members)
         self.position_next = position
         self.has_safe = False
         self.outgoing = PriorityQueue(options.policy, options.queue_max, options.queue_bytes_max)
@@ -226,6 +261,9 @@ class Protocol(ABC):
         """How many messages have a place and wait for the application."""
         return sum(stretch.batch.count - stretch.taken for stretch in self._stretches)
 
+    def close(self) -> None:  # noqa: B027  # most classes have nothing left to do
+        """The view is over, and every packet to all is here that anybody who goes on holds."""
+
     def unconsumed(self) -> list[Stretch]:
         """What has its place and was not consumed yet."""
         return list(self._stretches)
@@ -244,15 +282,31 @@ class Protocol(ABC):
         assert packet.TO_ALL
         self._outputs.append(SendAll(packet))
 
+    def send_each(self, packet: Packet) -> None:
+        assert not packet.TO_ALL
+        self._outputs.append(SendEach(packet))
+
+    def set_timer(self, name: str, at: int) -> None:
+        self._outputs.append(SetTimer(name, at))
+
+    def cancel_timer(self, name: str) -> None:
+        self._outputs.append(CancelTimer(name))
+
     def more_to_do(self) -> None:
         self._outputs.append(MoreToDo())
 
-    def queue_ordered(self, position: int, batch: Batch) -> None:
-        """The batch has its place; it waits here until the application consumes it."""
-        assert position >= self.position_next
-        self.position_next = position + batch.count
+    def rests_on(self, mark: tuple[int, int]) -> None:
+        """What is placed from here on has its place by this packet, too."""
+        rank, number = mark
+        evidence = self._evidence
+        if number > evidence[rank]:
+            self._evidence = (*evidence[:rank], number, *evidence[rank + 1 :])
+
+    def queue_ordered(self, batch: Batch) -> None:
+        """The batch is next in the order; it waits here until the application consumes it."""
+        self._stretches.append(Stretch(self.view.id, self.position_next, batch, self._evidence))
+        self.position_next += batch.count
         self.has_safe |= batch.scope.safe
-        self._stretches.append(Stretch(self.view.id, position, batch, self.mark))
 
     # What a protocol hears.
 
@@ -266,8 +320,8 @@ class Protocol(ABC):
     def on_turn(self, event: Turn, now: int) -> None: ...
 
     @abstractmethod
-    def on_consumed(self, count: int, now: int) -> None:
-        """The application consumed `count` messages, which have left the queue."""
+    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
+        """The application consumed `count` messages of a batch, which have left the queue."""
 
     def on_timer(self, event: TimerFired, now: int) -> None:
         raise AssertionError(f"{self.NAME} set no timer {event.name!r}")
@@ -278,7 +332,7 @@ class Protocol(ABC):
         assert event.count > 0 and stretch.taken <= stretch.batch.count
         if stretch.taken == stretch.batch.count:
             self._stretches.popleft()
-        self.on_consumed(event.count, now)
+        self.on_consumed(stretch.batch, event.count, now)
 
     def _on_link_blocked(self, event: LinkBlocked, now: int) -> None:
         self.blocked[event.peer] = True

@@ -31,6 +31,7 @@ from priocast.core.protocol import (
     Received,
     Send,
     SendAll,
+    SendEach,
     SetTimer,
     TimerFired,
     Turn,
@@ -177,6 +178,12 @@ class Epoch:
                 for peer in self.links:
                     self._give(peer, body, now)
                 self.to_myself.append(packet)
+            case SendEach(packet=packet):
+                self._sent(packet, None, now)
+                body = self._encode(packet)
+                for peer in self.links:
+                    self._give(peer, body, now)
+                self.to_myself.append(packet)
             case Send(to=to, packet=packet):
                 self._sent(packet, to, now)
                 if to == self.me:
@@ -229,6 +236,7 @@ class Epoch:
         the message again on its side, so delivering it here would give it two places.
         """
         assert self.frozen and self.missing(closure) is None
+        self.protocol.close()
         return [stretch for stretch in self.protocol.unconsumed() if self._keeps(stretch, closure)]
 
     def own_unconsumed(self) -> list[Batch]:
@@ -248,10 +256,10 @@ class Epoch:
         return batches if self.protocol.options.prioritised else [batch.in_line() for batch in batches]
 
     def _keeps(self, stretch: Stretch, closure: Closure) -> bool:
-        sender, (rank, number) = stretch.batch.sender, stretch.mark
+        sender = stretch.batch.sender
         if not closure.known or sender in closure.members or stretch.taken:
             return True
-        return closure.known[self.ranks[sender]][rank] >= number
+        return all(map(int.__ge__, closure.known[self.ranks[sender]], stretch.evidence))
 
 
 def _union(packets: tuple[type[Packet], ...]) -> object:

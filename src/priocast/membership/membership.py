@@ -233,7 +233,8 @@ class Membership:
             return Standing(0)
         if closure.known:
             epoch.retention.merge(closure.known)
-        return self._life.standing(epoch.protocol.position_next, epoch.ending(closure))
+        tail = epoch.ending(closure)
+        return self._life.standing(epoch.protocol.position_next, tail)
 
     def install(self, proposal: Proposal, standing: Standing, now: int) -> None:
         """The old view ends here, and the next one begins."""

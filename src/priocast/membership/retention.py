@@ -58,14 +58,13 @@ class Retention:
             if rank != self._my_rank:
                 self.known[rank] = list(map(max, self.known[rank], row))
 
-    def is_held_by(self, rank: int, mark: tuple[int, int]) -> bool:
-        """Whether a member is known to hold the packet of this mark."""
-        return self.known[rank][mark[0]] >= mark[1]
+    def is_held_by(self, rank: int, evidence: Sequence[int]) -> bool:
+        """Whether a member is known to hold this many packets of each sender."""
+        return all(map(int.__ge__, self.known[rank], evidence))
 
-    def is_stable(self, mark: tuple[int, int]) -> bool:
-        """Whether every member is known to hold the packet of this mark."""
-        sender, number = mark
-        return all(row[sender] >= number for row in self.known)
+    def is_stable(self, evidence: Sequence[int]) -> bool:
+        """Whether every member is known to hold this many packets of each sender."""
+        return all(all(map(int.__ge__, row, evidence)) for row in self.known)
 
     def bodies(self, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
         """Packets of a sender by number, as many as are kept here and fit."""

@@ -3,8 +3,8 @@
 What ended views left is kept here, in order; after it comes what the present view's protocol has ordered. A
 message of the present view is handed out when it is ripe:
 
-- *safe*: every member of the view is known to hold the packet that placed it;
-- in a partitionable group: its sender is known to hold that packet. Otherwise the sender might be cut off,
+- *safe*: every member of the view is known to hold the packets that placed it;
+- in a partitionable group: its sender is known to hold those packets. Otherwise the sender might be cut off,
   not know the place, and give the message another one on its side.
 """
 
@@ -110,7 +110,7 @@ class Stream:
     def catch_up(self, epoch: Epoch, now: int) -> None:
         """While the state is awaited, keep what is ordered here, so that the group need not wait for us."""
         while self._kept_bytes < _CATCH_UP_BYTES_MAX and (head := self._ripe(epoch)) is not None:
-            self._items.append(Stretch(head.view, head.position, head.batch, head.mark))
+            self._items.append(Stretch(head.view, head.position, head.batch, head.evidence))
             self._kept_bytes += len(head.batch.block)
             epoch.step(Consume(head.batch.count), now)
 
@@ -146,9 +146,9 @@ class Stream:
         if head is None:
             return None
         batch = head.batch
-        if (self._safe or batch.scope.safe) and not epoch.retention.is_stable(head.mark):
+        if (self._safe or batch.scope.safe) and not epoch.retention.is_stable(head.evidence):
             return None
-        if not self._primary and not epoch.retention.is_held_by(epoch.ranks[batch.sender], head.mark):
+        if not self._primary and not epoch.retention.is_held_by(epoch.ranks[batch.sender], head.evidence):
             return None
         return head
 

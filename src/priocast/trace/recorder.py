@@ -6,7 +6,7 @@ It belongs to the driver. The protocol does not know it, so a trace cannot flatt
 from collections.abc import Callable
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, Reference, Stretch
 from priocast.core.protocol import Packet
 from priocast.core.view import View, ViewId
 from priocast.trace.schema import (
@@ -77,10 +77,10 @@ class Recorder:
         self._row(now, stretch.view, DELIVERED, "", "", batch, stretch.position + taken, backlog)
 
     def _packet(self, event: str, packet: Packet, peer: str, now: int, backlog: int) -> None:
-        batches: tuple[Batch, ...] = getattr(packet, "batches", ())
+        messages = packet.messages
         position: int = getattr(packet, "position", NO_POSITION)
-        name = packet.name() if batches else ""
-        for batch in batches:
+        name = packet.name() if messages else ""
+        for batch in messages:
             self._row(now, self._view, event, name, peer, batch, position, backlog)
             if position != NO_POSITION:
                 position += batch.count
@@ -92,23 +92,18 @@ class Recorder:
         event: str,
         packet: str,
         peer: str,
-        batch: Batch,
+        batch: Batch | Reference,
         position: int,
         backlog: int,
     ) -> None:
-        sender, scope = batch.sender, batch.scope
-        of_batch = (
-            sender.name,
-            sender.incarnation,
-            batch.level,
-            batch.first,
-            batch.count,
-            batch.priorities,
-            scope.safe,
-            ",".join(scope.to),
-            position,
-            len(batch.block),
-        )
+        sender = batch.sender
+        named = (sender.name, sender.incarnation, batch.level, batch.first, batch.count)
+        if isinstance(batch, Batch):
+            scope = batch.scope
+            carried = (batch.priorities, scope.safe, ",".join(scope.to), position, len(batch.block))
+        else:
+            carried = (b"", False, "", position, 0)
+        of_batch = (*named, *carried)
         self._emit_row(now, view, event, packet, peer, of_batch, backlog)
 
     def _emit_row(

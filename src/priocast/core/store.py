@@ -1,0 +1,60 @@
+"""Messages that are here and wait for those who agree on their places, to be found by reference."""
+
+from collections import deque
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Reference
+from priocast.core.priority_queue import PriorityQueue
+from priocast.core.starvation import FirstInFirstOut
+
+_UNBOUNDED = 1 << 62
+
+Mark = tuple[int, int]
+
+
+class Store:
+    """Each sender's messages of each level, in order, with the mark of the packet that brought them."""
+
+    def __init__(self) -> None:
+        self._streams: dict[tuple[ProcessId, int], _Stream] = {}
+
+    def put(self, batch: Batch, mark: Mark) -> None:
+        """Keep messages that came; they follow those that their sender sent before, level by level."""
+        key = (batch.sender, batch.level)
+        stream = self._streams.get(key)
+        if stream is None:
+            stream = self._streams[key] = _Stream()
+        stream.put(batch, mark)
+
+    def has(self, reference: Reference) -> bool:
+        """Whether all these messages came."""
+        stream = self._streams.get((reference.sender, reference.level))
+        return stream is not None and reference.first + reference.count <= stream.number_next
+
+    def take(self, reference: Reference) -> tuple[list[Batch], Mark]:
+        """Give out messages, the next of their sender and level, and the mark of the last one."""
+        return self._streams[reference.sender, reference.level].take(reference)
+
+
+class _Stream:
+    def __init__(self) -> None:
+        self.number_next = 0
+        self._queue = PriorityQueue(FirstInFirstOut(), _UNBOUNDED, _UNBOUNDED)
+        self._marks: deque[tuple[int, Mark]] = deque()
+
+    def put(self, batch: Batch, mark: Mark) -> None:
+        self.number_next = batch.first + batch.count
+        self._queue.put(batch, 0)
+        self._marks.append((self.number_next, mark))
+
+    def take(self, reference: Reference) -> tuple[list[Batch], Mark]:
+        batches: list[Batch] = []
+        left = reference.count
+        while left:
+            batches.append(self._queue.take(left))
+            left -= batches[-1].count
+        assert batches[0].first == reference.first
+        end = reference.first + reference.count
+        while self._marks[0][0] < end:
+            self._marks.popleft()
+        return batches, self._marks[0][1]

@@ -1,0 +1,36 @@
+"""What members hold the senders of messages to: own messages, each once and in order, within their credit."""
+
+from priocast.core.errors import PeerFault
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Reference
+from priocast.core.view import View
+
+
+class Submissions:
+    """What each sender has sent that has no place yet, and which numbers come next."""
+
+    def __init__(self, view: View, count_max: int) -> None:
+        self._count_max = count_max
+        self._unplaced = dict.fromkeys(view.members, 0)
+        self._number_next: dict[tuple[ProcessId, int], int] = {}
+
+    def check(self, sender: ProcessId, batch: Batch) -> None:
+        """Accept a batch, or say what is wrong with it."""
+        if batch.sender != sender:
+            raise PeerFault(f"{sender} submits a message of {batch.sender}")
+        if len(batch.priorities) not in (0, batch.count):
+            raise PeerFault(f"{sender} submits {batch} with {len(batch.priorities)} priorities")
+        expected = self._number_next.get((sender, batch.level), batch.first)
+        if batch.first != expected:
+            raise PeerFault(f"{sender} submits {batch}, where number {expected} of that level is next")
+        self._number_next[sender, batch.level] = expected + batch.count
+        self._unplaced[sender] += batch.count
+        if self._unplaced[sender] > self._count_max:
+            raise PeerFault(
+                f"{sender} submits more than the {self._count_max} messages that it has credit for"
+            )
+
+    def placed(self, batch: Batch | Reference) -> None:
+        """Messages of a sender have their place."""
+        self._unplaced[batch.sender] -= batch.count
+        assert self._unplaced[batch.sender] >= 0
