@@ -244,7 +244,8 @@ class TestComingBack:
                 async with reading(members[2]) as (reader,):
                     await reader.wait_members("abc")
                     stopped = [event for event in reader.events if isinstance(event, priocast.Stopped)]
-                    assert [event.reason for event in stopped] == ["c was too slow"]
+                    assert len(stopped) == 1
+                    assert stopped[0].reason.endswith("c was too slow"), "told by the view or by the others"
 
         run(test)
 

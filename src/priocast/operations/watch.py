@@ -96,14 +96,17 @@ class Followed:
         membership = self._driver.member.membership
         if membership.suspended == self._suspended:
             return
+        members = membership.view.members if membership.view else ()
+        unheard = [
+            member.name
+            for member in members
+            if member != membership.me and not membership.neighbours.trusts(member, now)
+        ]
+        if membership.suspended and not unheard:
+            return  # Others have just left and were heard until then: that is over in a moment.
         self._suspended = membership.suspended
         if membership.suspended:
             assert membership.view is not None
-            unheard = [
-                member.name
-                for member in membership.view.members
-                if member != membership.me and not membership.neighbours.trusts(member, now)
-            ]
             self._tell(
                 logging.ERROR,
                 f"suspended: no majority of the group can be reached; {', '.join(unheard)} cannot be heard",
