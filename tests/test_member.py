@@ -29,6 +29,7 @@ from priocast.core.view import View
 from priocast.links.fifo_link import WINDOW_FRAMES, Frame
 from priocast.member import Member
 from priocast.membership.options import MembershipOptions
+from priocast.membership.packets import Ordering
 from priocast.protocols import PROTOCOLS
 from support.stacks import MILLISECOND, WIDE, Neighbourhood, epoch_of, founded
 
@@ -44,8 +45,8 @@ class Notebook:
     def installed(self, view: View) -> None:
         self.lines.append(f"installed view {view.number}")
 
-    def view(self, view: View, orderer: ProcessId | None, position: int, reason: str, now: int) -> None:
-        self.lines.append(f"view {view.number} of {orderer} from {position}: {reason}")
+    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None:
+        self.lines.append(f"view {view.number} by {ordering.order} from {position}: {reason}")
 
     def stopped(self, reason: str, now: int) -> None:
         self.lines.append(f"stopped: {reason}")
@@ -331,7 +332,7 @@ class TestObserver:
         group = Neighbourhood("", founders=1, window=1)
         member = group.start("a", observer=notebook)
         group.wait_view("a")
-        assert notebook.cut() == ["installed view 1", "view 1 of a#1 from 0: the group was founded"]
+        assert notebook.cut() == ["installed view 1", "view 1 by sequencer-ub from 0: the group was founded"]
         member.broadcast_many([b"x", b"y"], 7)
         member.turn(group.now)
         member.consume(1, group.now)
@@ -363,7 +364,7 @@ class TestObserver:
         seen = [line for line in notebook.cut() if "consumed" not in line]
         assert seen == [
             "installed view 2",
-            "view 2 of a#1 from 1: c joined",
+            "view 2 by sequencer-ub from 1: c joined",
             "restored 1 bytes at 1 in view 2",
             "received ordered from a#1 backlog 0",
             "delivered 1 of b#1/7/1+1 at 1 backlog 0",

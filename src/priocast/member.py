@@ -49,7 +49,7 @@ from priocast.membership.reports import Reports
 from priocast.membership.slowness import Slowness
 from priocast.membership.state_transfer import StateTransfer
 from priocast.membership.stream import Head, Stream
-from priocast.protocols import find_protocol
+from priocast.protocols import check_order, find_protocol
 
 
 class Member:
@@ -66,7 +66,7 @@ class Member:
         now: int = 0,
         remains: Remains | None = None,
     ) -> None:
-        find_protocol(order)
+        check_order(order, membership.primary)
         self.me = me
         self.out: str | None = None
         self.left = False
@@ -157,11 +157,10 @@ class Member:
         """The application took the head, which is not a message."""
         event = self.stream.consume_event()
         if self._observer is not None:
-            view = self.stream.view
-            assert view is not None, "a state comes after a view"
+            view, ordering = self.stream.view, self.stream.ordering
+            assert view is not None and ordering is not None, "a state comes after a view"
             if isinstance(event, ViewChange):
-                orderer = find_protocol(event.order).orderer(view)
-                self._observer.view(view, orderer, event.position, event.reason, now)
+                self._observer.view(view, ordering, event.position, event.reason, now)
             else:
                 self._observer.restored(view, event.position, event.bytes, now)
         return event
@@ -176,7 +175,7 @@ class Member:
 
     def change_order(self, ordering: Ordering, now: int) -> None:
         """Let another protocol order, from the next view on."""
-        find_protocol(ordering.order)
+        check_order(ordering.order, self.membership.options.primary)
         parse_starvation(ordering.starvation)
         self.membership.change_order(ordering, now)
 

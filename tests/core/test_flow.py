@@ -58,21 +58,33 @@ class TestGrants:
 class TestConsumption:
     def test_a_quarter_of_the_window_is_worth_a_report(self) -> None:
         consumption = Consumption(OrderingOptions(window=8))
-        consumption.queued(A, batch_of(8), held=False)
+        consumption.announced(A, 8, 100)
+        consumption.queued(8, held=False)
         reports = [consumption.consumed(A, 1, now) for now in range(4)]
         assert reports == [None, Consumed(2, 8), None, Consumed(4, 8)]
 
     def test_bytes_are_worth_a_report_too(self) -> None:
         consumption = Consumption(OrderingOptions(window=1_000, window_bytes=100))
         for _ in range(3):
-            consumption.queued(A, batch_of(1, size=20), held=False)
+            consumption.announced(A, 1, 20)
+            consumption.queued(1, held=False)
         reports = [consumption.consumed(A, 1, now) for now in range(3)]
         assert reports == [None, Consumed(2, 1_000), None]
+
+    def test_bytes_are_counted_when_the_piece_that_the_source_counts_is_consumed(self) -> None:
+        """Found by schedules: a source waited for the end of a large piece, whose last message is small."""
+        consumption = Consumption(OrderingOptions(window=1_000, window_bytes=100))
+        consumption.announced(A, 3, 100)
+        for _ in range(3):
+            consumption.queued(1, held=False)
+        reports = [consumption.consumed(A, 1, now) for now in range(3)]
+        assert reports == [None, None, Consumed(3, 1_000)]
 
     def test_each_source_has_its_account_and_its_share(self) -> None:
         consumption = Consumption(OrderingOptions(window=16), shares=2)
         for source in (A, B, A):
-            consumption.queued(source, batch_of(2), held=False)
+            consumption.announced(source, 2, 20)
+            consumption.queued(2, held=False)
         assert consumption.consumed(A, 2, 0) == Consumed(2, 8)
         assert consumption.consumed(B, 1, 0) is None
         assert consumption.consumed(B, 1, 0) == Consumed(2, 8)

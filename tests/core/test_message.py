@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 from core.builders import A, B, batch_of, levels, payload_lists
 from priocast.core.errors import ForeignFrame
 from priocast.core.identity import MessageId, ProcessId
-from priocast.core.message import BATCH_COUNT_MAX, PAYLOAD_BYTES_MAX, TO_ALL, Batch, Scope, Stretch, pack
+from priocast.core.message import (
+    BATCH_COUNT_MAX,
+    CONTROL,
+    PAYLOAD_BYTES_MAX,
+    TO_ALL,
+    Batch,
+    Scope,
+    Stretch,
+    pack,
+)
+from priocast.core.priority import HIGHEST, class_of
 from priocast.core.view import ViewId
 
 _over_the_wire = msgspec.msgpack.Decoder(Batch).decode
@@ -44,7 +54,7 @@ def test_a_batch_that_lies_about_its_count_is_a_foreign_frame(count: int) -> Non
 @pytest.mark.parametrize(
     "wrong",
     [
-        Batch(A, 256, 0, 1, b"x"),
+        Batch(A, 257, 0, 1, b"x"),
         Batch(A, -1, 0, 1, b"x"),
         Batch(A, 0, -1, 1, b"x"),
         Batch(A, 0, 0, 0, b"x"),
@@ -97,6 +107,12 @@ def test_a_batch_of_a_plain_view_is_more_urgent_than_its_level() -> None:
     assert (prioritised.urgency, plain.urgency) == (7, 255)
 
 
+def test_a_control_message_is_more_urgent_than_any_message() -> None:
+    control = _over_the_wire(msgspec.msgpack.encode(pack(A, CONTROL, 0, [b"x"])))
+    assert control.urgency > pack(A, HIGHEST, 0, [b"x"]).urgency
+    assert class_of(control.urgency) == class_of(HIGHEST)
+
+
 def test_a_batch_in_line_tells_the_same_priorities_one_by_one() -> None:
     batch = pack(A, 7, 4, [b"x", b"y"], scope=Scope(safe=True))
     in_line = batch.in_line()
@@ -146,3 +162,19 @@ def test_a_stretch_hands_out_whole_messages_and_opens_its_block_once() -> None:
     assert (message.payload, message.priority, message.scope) == (b"y", 2, scope)
     assert message.id == MessageId(B, 0, 6)
     assert (stretch.view, stretch.position, stretch.taken, stretch.evidence) == (view, 40, 0, (1, 9))
+
+
+@given(payload_lists, st.booleans(), st.data())
+def test_a_cut_of_a_stretch_is_a_batch_of_those_messages(
+    payloads: list[bytes], plain: bool, data: st.DataObject
+) -> None:
+    priorities = bytes(index % 256 for index in range(len(payloads))) if plain else b""
+    batch = pack(B, 4, 5, payloads, priorities, Scope(safe=True))
+    stretch = Stretch(ViewId(1, A), 0, batch)
+    start = data.draw(st.integers(0, len(payloads) - 1))
+    count = data.draw(st.integers(1, len(payloads) - start))
+    end = start + count
+    assert stretch.cut(start, count) == pack(
+        B, 4, 5 + start, payloads[start:end], priorities[start:end], Scope(safe=True)
+    )
+    assert stretch.cut(0, len(payloads)) is batch

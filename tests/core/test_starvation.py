@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from core.builders import MILLISECOND, levels
 from priocast.core.errors import InvalidOption
+from priocast.core.message import CONTROL
+from priocast.core.priority import HIGHEST
 from priocast.core.starvation import (
     Ageing,
     FirstInFirstOut,
@@ -22,6 +24,11 @@ durations = st.integers(1, 10**12)
 @given(levels, levels, times, times)
 def test_strict_looks_at_priority_alone(one: int, other: int, early: int, late: int) -> None:
     assert (Strict().rank(one, early) < Strict().rank(other, late)) == (one > other)
+
+
+@pytest.mark.parametrize("policy", [Strict(), FirstInFirstOut()])
+def test_a_control_message_goes_before_all_that_waits(policy: Starvation) -> None:
+    assert policy.rank(CONTROL, 9) < policy.rank(HIGHEST, 0)
 
 
 @given(levels, levels, times, times)

@@ -11,15 +11,14 @@ sender has a *share* of the window, and is told how many of its own messages wer
 
 from collections import deque
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId
-from priocast.core.message import BATCH_BYTES_CUT, Batch
+from priocast.core.message import BATCH_BYTES_CUT, Batch, Reference
 from priocast.core.priority import class_of, limits_by_class
-from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.core.window import WINDOW_FIRST, WINDOW_MAX, ConsumptionWindow
@@ -29,6 +28,7 @@ FRAMES_PER_TURN = 8
 _MILLISECOND = 1_000_000
 
 Batches = Annotated[tuple[Batch, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
+References = Annotated[tuple[Reference, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
 HeldBy = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
 
 
@@ -117,14 +117,17 @@ class Consumption:
         self._bytes_max = share(options.window_bytes, shares)
         self._accounts: dict[ProcessId, _Account] = {}
 
-    def queued(self, source: ProcessId, batch: Batch, held: bool) -> None:
-        """A batch waits for the application; `held` says that more of them wait for our grant."""
+    def announced(self, source: ProcessId, count: int, size: int) -> None:
+        """A source has put messages of this size into the order, which it counts as one."""
         account = self._accounts.get(source)
         if account is None:
             account = self._accounts[source] = _Account(share(self._window.size, self._shares))
-        account.queued += batch.count
-        account.waiting.append((account.queued, len(batch.block)))
-        self._window.queued(batch.count, held)
+        account.announced += count
+        account.waiting.append((account.announced, size))
+
+    def queued(self, count: int, held: bool) -> None:
+        """Messages wait for the application; `held` says that more of them wait for our grant."""
+        self._window.queued(count, held)
 
     def consumed(self, source: ProcessId, count: int, now: int) -> Consumed | None:
         """The application took so many messages of a source; return what to report to it, if it is time.
@@ -147,22 +150,34 @@ class Consumption:
 
 
 class _Account:
-    """What was queued here of one source, what was consumed of it and what was reported."""
+    """What one source has announced, what was consumed of it here and what was reported.
 
-    __slots__ = ("consumed", "granted", "queued", "reported", "unreported_bytes", "waiting")
+    Source and destination must free bytes at the same counts, or the one waits for what the other does not
+    find worth a report: so a destination counts the very pieces that the source counts.
+    """
+
+    __slots__ = ("announced", "consumed", "granted", "reported", "unreported_bytes", "waiting")
 
     def __init__(self, granted: int) -> None:
         self.granted = granted
-        self.queued = 0
+        self.announced = 0
         self.consumed = 0
         self.reported = 0
         self.unreported_bytes = 0
         self.waiting: deque[tuple[int, int]] = deque()
 
 
-def fill_frame(
-    queue: PriorityQueue, room: Callable[[int], int], taken: Callable[[Batch], None]
-) -> tuple[Batch, ...]:
+class Queue(Protocol):
+    """What gives out batches, one after the other."""
+
+    def __bool__(self) -> bool: ...
+
+    def head_level(self) -> int: ...
+
+    def take(self, count_max: int) -> Batch: ...
+
+
+def fill_frame(queue: Queue, room: Callable[[int], int], taken: Callable[[Batch], None]) -> tuple[Batch, ...]:
     """Take what is next in the queue and has room, up to a frame's worth."""
     batches: list[Batch] = []
     size = 0

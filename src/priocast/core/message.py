@@ -15,6 +15,9 @@ from priocast.core.identity import NAME_LENGTH_MAX, MessageId, ProcessId
 from priocast.core.priority import HIGHEST
 from priocast.core.view import ViewId
 
+CONTROL = HIGHEST + 1
+"""The level of what a layer says to itself through the order below it; no application ever sees it."""
+
 BATCH_COUNT_MAX = 4096
 BATCH_BYTES_CUT = 64 * 1024
 PAYLOAD_BYTES_MAX = 1024 * 1024
@@ -54,7 +57,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """
 
     sender: ProcessId
-    level: Annotated[int, msgspec.Meta(ge=0, le=255)]
+    level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
     first: Annotated[int, msgspec.Meta(ge=0)]
     count: Annotated[int, msgspec.Meta(ge=1, le=BATCH_COUNT_MAX)]
     block: Annotated[bytes, msgspec.Meta(max_length=_BLOCK_BYTES_MAX)]
@@ -79,8 +82,8 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def urgency(self) -> int:
         """The level that decides when the batch leaves a queue.
 
-        A batch of a plain view that is sent again in a prioritised one goes before all others: what was
-        broadcast before must not be overtaken by its equals.
+        A control message goes before all others. A batch of a plain view that is sent again in a prioritised
+        one goes before all messages: what was broadcast before must not be overtaken by its equals.
         """
         return HIGHEST if self.priorities else self.level
 
@@ -105,7 +108,7 @@ class Reference(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Messages by name: `count` of one sender and one level, numbered from `first` on."""
 
     sender: ProcessId
-    level: Annotated[int, msgspec.Meta(ge=0, le=255)]
+    level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
     first: Annotated[int, msgspec.Meta(ge=0)]
     count: Annotated[int, msgspec.Meta(ge=1, le=BATCH_COUNT_MAX)]
 
@@ -169,6 +172,14 @@ class Stretch:
         if self._payloads is None:
             self._payloads = self.batch.payloads()
         return self._payloads
+
+    def cut(self, start: int, count: int) -> Batch:
+        """So many messages of the batch, from this one on."""
+        batch = self.batch
+        if count == batch.count:
+            return batch
+        payloads, priorities = self.payloads[start : start + count], batch.priorities[start : start + count]
+        return pack(batch.sender, batch.level, batch.first + start, payloads, priorities, batch.scope)
 
     def message(self, index: int) -> Message:
         """The index-th message of the batch."""

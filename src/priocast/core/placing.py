@@ -7,6 +7,8 @@ destination tells those who put messages into the order how many of them its app
 - `PacedProtocol`: every member sends by itself, and is told about its own ones.
 """
 
+from collections.abc import Sequence
+
 from priocast.core.credit import Outstanding
 from priocast.core.flow import Consumed, Consumption, Grants, fill_frame
 from priocast.core.identity import ProcessId
@@ -14,6 +16,7 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.core.submissions import Submissions
 from priocast.core.view import View
+from priocast.core.window import WINDOW_MAX
 
 
 class PlacingProtocol(Protocol):
@@ -38,8 +41,19 @@ class PlacingProtocol(Protocol):
 
     def place(self, batch: Batch, held: bool) -> None:
         """The batch is next in the order; `held` says that more wait for this member's grant."""
+        self.place_together((batch,), held)
+
+    def place_together(self, batches: Sequence[Batch], held: bool) -> None:
+        """These batches, which whoever gave them their places counts as one, are next in the order."""
+        count, size = sum(batch.count for batch in batches), sum(len(batch.block) for batch in batches)
+        self._consumption.announced(self.view.coordinator, count, size)
+        for batch in batches:
+            self.queue(batch, held)
+
+    def queue(self, batch: Batch, held: bool) -> None:
+        """The batch, which was announced, is next in the order."""
         self.queue_ordered(batch)
-        self._consumption.queued(self.source(batch), batch, held)
+        self._consumption.queued(batch.count, held)
         if batch.sender == self.me:
             self.under_way.placed(batch)
 
@@ -65,7 +79,8 @@ class PacedProtocol(PlacingProtocol):
         shares = len(view.members)
         super().__init__(me, view, options, position, shares)
         self.grants = Grants(view, options, shares)
-        self._submissions = Submissions(view, options.submit_max)
+        # A sender may know places that this member does not know yet: its credit says nothing here.
+        self._submissions = Submissions(view, WINDOW_MAX)
         self._held = dict.fromkeys(view.members, False)
 
     def waiting_for(self) -> ProcessId | None:
@@ -98,12 +113,13 @@ class PacedProtocol(PlacingProtocol):
         """A member sent messages of its own: check that they are, and note whether it waits for us."""
         for batch in batches:
             self._submissions.check(sender, batch)
+            self._consumption.announced(sender, batch.count, len(batch.block))
         self._held[sender] = held_by == self.me.name
 
     def place_next(self, batch: Batch) -> None:
-        """A batch that was accepted is next in the order."""
+        """Messages that were accepted are next in the order."""
         self._submissions.placed(batch)
-        self.place(batch, self._held[batch.sender])
+        self.queue(batch, self._held[batch.sender])
 
     def source(self, batch: Batch) -> ProcessId:
         return batch.sender

@@ -50,8 +50,8 @@ def parse_priority(text: str) -> int:
 
 
 def class_of(priority: int) -> int:
-    """The class of a priority: 0 (lowest quarter) to 3 (the most urgent quarter)."""
-    return priority >> CLASS_SHIFT
+    """The class of a priority, or of another level: 0 (lowest quarter) to 3 (the most urgent quarter)."""
+    return min(priority >> CLASS_SHIFT, CLASS_COUNT - 1)
 
 
 def limits_by_class(limit: int, reserved: bool = True) -> tuple[int, ...]:

@@ -6,9 +6,10 @@ policy; arrival makes it stable, so batches of one level leave in the order in w
 continues the last one of its rank joins it: under load, when much waits, batches grow.
 """
 
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, pack
+from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, Reference, pack
 from priocast.core.priority import CLASS_SHIFT, limits_by_class
 from priocast.core.starvation import FirstInFirstOut, Starvation
 
@@ -54,20 +55,22 @@ class _Waiting:
 
     def take(self, count: int) -> Batch:
         """Take `count` messages off the front; blocks are opened only to be cut or joined, and only once."""
-        head = self.batches[0]
+        if count == self.batches[0].count == self.count:
+            return self.batches[0]
+        start, self.cut = self.cut, self.cut + count
+        return self._opened(start, self.cut)
+
+    def left(self) -> list[Batch]:
+        """What has not left yet."""
+        return [self._opened(self.cut, self.count)] if self.cut else self.batches
+
+    def _opened(self, start: int, end: int) -> Batch:
         if self.payloads is None:
-            if count == head.count == self.count:
-                return head
             self.payloads = [payload for batch in self.batches for payload in batch.payloads()]
             self.priorities = b"".join(batch.priorities for batch in self.batches)
-        start, self.cut = self.cut, self.cut + count
+        head, priorities = self.batches[0], self.priorities[start:end]
         return pack(
-            head.sender,
-            head.level,
-            head.first + start,
-            self.payloads[start : self.cut],
-            self.priorities[start : self.cut],
-            head.scope,
+            head.sender, head.level, head.first + start, self.payloads[start:end], priorities, head.scope
         )
 
 
@@ -120,24 +123,52 @@ class PriorityQueue:
         assert self._heap, "an empty queue has no head"
         return self._heap[0][2].batches[0].urgency
 
+    def head_rank(self) -> int:
+        """The rank of the batch that leaves next."""
+        return self._heap[0][0]
+
+    def head(self) -> Reference:
+        """The name of the batch that leaves next."""
+        waiting = self._heap[0][2]
+        batch = waiting.batches[0]
+        return Reference(batch.sender, batch.level, batch.first + waiting.cut, waiting.count - waiting.cut)
+
+    def leaving(self) -> Iterator[tuple[int, int, Batch]]:
+        """What is in the queue, in the order in which it will leave: rank, time of entering, and batch."""
+        heap = self._heap.copy()
+        while heap:
+            rank, _, waiting = heappop(heap)
+            for batch in waiting.left():
+                yield rank, waiting.since, batch
+
     def take(self, count_max: int) -> Batch:
         """Let the next batch out, or as much of it as `count_max` allows."""
+        waiting, count = self._leave(count_max)
+        return waiting.take(count)
+
+    def drop(self, count_max: int) -> None:
+        """Do the same without making a batch of it."""
+        waiting, count = self._leave(count_max)
+        waiting.cut += count
+
+    def _leave(self, count_max: int) -> tuple[_Waiting, int]:
+        """Count what leaves next as gone; return where it is, and how many messages it is."""
         assert self._heap and count_max > 0
         rank, _, waiting = self._heap[0]
         left = waiting.count - waiting.cut
+        count, freed = left, waiting.size
         if left <= count_max:
             heappop(self._heap)
             if self._tails[rank] is waiting:
                 del self._tails[rank]
-            taken, freed = waiting.take(left), waiting.size
         else:
             # By share, because the blocks of what is cut or joined are not as long as what came in.
-            taken, freed = waiting.take(count_max), waiting.size * count_max // left
+            count, freed = count_max, waiting.size * count_max // left
             waiting.size -= freed
-        self.count -= taken.count
+        self.count -= count
         self.bytes -= freed
         assert self.count >= 0 and self.bytes >= 0
-        return taken
+        return waiting, count
 
     def drain(self) -> list[Batch]:
         """Let everything out, in order."""

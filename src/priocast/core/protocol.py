@@ -34,7 +34,7 @@ from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.core.view import View
 from priocast.core.window import WINDOW_MAX
 
-PrioritiesAct = Literal["sequencing", "sending", "delivering", "consensus"]
+PrioritiesAct = Literal["sequencing", "sending", "delivering", "consensus", "consuming"]
 
 
 class Packet(msgspec.Struct, frozen=True, array_like=True):
@@ -133,7 +133,9 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     lets each member grant as many as keep its application busy, at most what it takes in `window_ms`.
     `burst` is how many messages a member of `token-ring` sends while it has the token; None: all that it has
     and there is room for. `bucket` is how many timestamps `causal-history` delivers together, by priority.
-    `part_ms` and `part_count` are when a part ends in the layers of the same names.
+    `part_ms` and `part_count` are when a part ends in the layers of the same names. `distributed` lets the
+    members of `reorder` answer to all instead of to the sender, `overtakes_max` bounds there how many
+    messages that came later a waiting one lets pass; None: any number.
     `queue_*` bound what a member's application has broadcast and the protocol has not sent, `submit_*` what
     one member has sent and what has no place yet.
     """
@@ -147,6 +149,8 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     bucket: int = 1
     part_ms: float = 10.0
     part_count: int = 32
+    distributed: bool = False
+    overtakes_max: int | None = None
     queue_max: int = 8192
     queue_bytes_max: int = 32 * 1024 * 1024
     submit_max: int = 8192
@@ -160,8 +164,10 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("window_ms", "part_ms"):
             if getattr(self, name) <= 0:
                 raise InvalidOption(f"{name} is {getattr(self, name)}: it must be above 0")
-        if self.burst is not None and self.burst < 1:
-            raise InvalidOption(f"burst is {self.burst}: it must be at least 1, or None")
+        for name, least in (("burst", 1), ("overtakes_max", 0)):
+            value = getattr(self, name)
+            if value is not None and value < least:
+                raise InvalidOption(f"{name} is {value}: it must be at least {least}, or None")
         for name in ("window_bytes", "bucket", "part_count", *_BOUNDS):
             if getattr(self, name) < 1:
                 raise InvalidOption(f"{name} is {getattr(self, name)}: it must be at least 1")
@@ -225,9 +231,9 @@ class Protocol(ABC):
         return outputs
 
     @classmethod
-    @abstractmethod
-    def orderer(cls, view: View) -> ProcessId | None:
+    def orderer(cls, view: View) -> ProcessId | None:  # noqa: ARG003  # most classes have none
         """The member whose queue decides the order, or None where there is no such member."""
+        return None
 
     @property
     def backlog(self) -> int:
@@ -247,6 +253,10 @@ class Protocol(ABC):
     def head(self) -> Stretch | None:
         """What the application may consume next; valid until the next step."""
         return self._stretches[0] if self._stretches else None
+
+    def obstacle(self) -> str:
+        """Why the application has to wait although messages are queued here, if it has to."""
+        return ""
 
     def waiting_for(self) -> ProcessId | None:
         """The member that this one has to wait for before it can order more, if it has to."""

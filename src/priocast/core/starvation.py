@@ -15,7 +15,9 @@ What each bounds: let m enter the queue at time t.
 - `Ageing(step)`: only messages that are k levels more urgent and entered before t + k x step overtake m,
   hence nothing that entered after t + 255 x step.
 - `PeriodicFlush(period)`: nothing that entered in a later period than m overtakes it.
-- `FirstInFirstOut`: nothing overtakes m. This is the plain twin of every protocol.
+- `FirstInFirstOut`: no message overtakes m. This is the plain twin of every protocol.
+
+What a layer says through the order below it is not a message, and goes first under every policy.
 """
 
 import re
@@ -24,6 +26,7 @@ from collections.abc import Callable
 import msgspec
 
 from priocast.core.errors import InvalidOption
+from priocast.core.priority import HIGHEST
 
 Rank = Callable[[int, int], int]
 _LEVELS = 256
@@ -75,7 +78,7 @@ class FirstInFirstOut(msgspec.Struct, frozen=True, tag="fifo"):
     """No priorities at all."""
 
     def rank(self, priority: int, now: int) -> int:
-        return 0
+        return -1 if priority > HIGHEST else 0
 
     def __str__(self) -> str:
         return "fifo"

@@ -2,6 +2,7 @@
 
 from collections import deque
 
+from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference
 from priocast.core.priority_queue import PriorityQueue
@@ -23,7 +24,7 @@ class Store:
         key = (batch.sender, batch.level)
         stream = self._streams.get(key)
         if stream is None:
-            stream = self._streams[key] = _Stream()
+            stream = self._streams[key] = _Stream(batch.first)
         stream.put(batch, mark)
 
     def has(self, reference: Reference) -> bool:
@@ -37,8 +38,8 @@ class Store:
 
 
 class _Stream:
-    def __init__(self) -> None:
-        self.number_next = 0
+    def __init__(self, number_first: int) -> None:
+        self.number_next = self._number_first = number_first
         self._queue = PriorityQueue(FirstInFirstOut(), _UNBOUNDED, _UNBOUNDED)
         self._marks: deque[tuple[int, Mark]] = deque()
 
@@ -48,13 +49,14 @@ class _Stream:
         self._marks.append((self.number_next, mark))
 
     def take(self, reference: Reference) -> tuple[list[Batch], Mark]:
+        if reference.first != self._number_first:
+            raise PeerFault(f"{reference} is ordered, where number {self._number_first} is next")
         batches: list[Batch] = []
         left = reference.count
         while left:
             batches.append(self._queue.take(left))
             left -= batches[-1].count
-        assert batches[0].first == reference.first
-        end = reference.first + reference.count
-        while self._marks[0][0] < end:
+        self._number_first += reference.count
+        while self._marks[0][0] < self._number_first:
             self._marks.popleft()
         return batches, self._marks[0][1]

@@ -104,7 +104,7 @@ class Epoch:
                 self._blocked ^= {peer}
                 self.step(LinkBlocked(peer) if link.congested else LinkCleared(peer), now)
         if may_order:
-            self.restless |= self.step(_TURN, now)
+            self.step(_TURN, now)
 
     @property
     def has_work(self) -> bool:
@@ -116,15 +116,13 @@ class Epoch:
         """Whether nobody needs this member any more: all is ordered, and all was received."""
         return self.protocol.idle and not self.to_myself and all(link.idle for link in self.links.values())
 
-    def step(self, event: Input, now: int) -> bool:
-        """Hand one input to the protocol and carry out its outputs; return whether it has more to do."""
-        more = False
+    def step(self, event: Input, now: int) -> None:
+        """Hand one input to the protocol and carry out its outputs; it may ask for a turn."""
         for output in self.protocol.step(event, now):
             if type(output) is MoreToDo:
-                more = True
+                self.restless = True
             elif not self.frozen:
                 self._carry_out(output, now)
-        return more
 
     def tick(self, now: int) -> None:
         """Do what is due: timers of the protocol, and of the links."""

@@ -21,7 +21,8 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
     A process that is silent for `failure_ms` is suspected; on a network where silence is common, later. A
     member for whose application the order waits longer than `slow_ms` is put out. `state` says that the
     application has a state that a new member must take over before it goes on. `rejoin` lets a member that
-    was put out come back under a new incarnation.
+    was put out come back under a new incarnation. `adapts` lets the coordinator change the order as the load
+    calls for it.
     """
 
     founders: int
@@ -32,6 +33,7 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
     slow_ms: float = 10_000.0
     state: bool = False
     rejoin: bool = True
+    adapts: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.founders <= MEMBERS_MAX:
@@ -53,7 +55,8 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
     def agreed_on(self, order: str, options: OrderingOptions) -> str:
         """What all members of a group must agree on, as a person reads it."""
         life = msgspec.structs.replace(self, rejoin=True, founders=1)
-        return f"{order} {msgspec.json.encode(options).decode()} {msgspec.json.encode(life).decode()}"
+        named = "auto" if self.adapts else order
+        return f"{named} {msgspec.json.encode(options).decode()} {msgspec.json.encode(life).decode()}"
 
     @property
     def primary(self) -> bool:

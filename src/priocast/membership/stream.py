@@ -21,7 +21,7 @@ from priocast.core.view import View
 from priocast.membership.epoch import Epoch
 from priocast.membership.ledger import Ledger
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import Proposal, Standing
+from priocast.membership.packets import Ordering, Proposal, Standing
 from priocast.membership.state_transfer import Snapshot
 
 _CATCH_UP_BYTES_MAX = 64 * 1024 * 1024
@@ -64,6 +64,7 @@ class Stream:
         self.awaits_state = False
         self.position = 0
         self.view: View | None = None
+        self.ordering: Ordering | None = None
 
     def head(self, epoch: Epoch | None, now: int) -> Head | None:
         """What may be consumed next; messages that are not for this application are passed over."""
@@ -100,6 +101,7 @@ class Stream:
         self._ledger.adopt(standing)
         self.position = standing.position
         self.view = proposal.view
+        self.ordering = proposal.ordering
         return ViewChange(proposal.view, standing.position, proposal.reason, proposal.ordering.order)
 
     def begin(self, proposal: Proposal, standing: Standing, tail: list[Stretch]) -> None:
