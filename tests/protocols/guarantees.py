@@ -126,7 +126,7 @@ def _check_sequencing(group: Group, name: str, policy: Starvation) -> None:
                 queue.leave(messages)
         else:
             for messages in packet.messages:
-                queue.forget(messages)
+                queue.forget(messages, for_good=_gives_places(packet))
 
 
 class _Queue:
@@ -135,9 +135,12 @@ class _Queue:
     def __init__(self, policy: Starvation) -> None:
         self._policy = policy
         self._waiting: dict[MessageId, int] = {}
+        self._gone: set[MessageId] = set()
 
     def enter(self, batch: Batch, now: int) -> None:
-        self._waiting.update(dict.fromkeys(_ids(batch), self._policy.rank(batch.urgency, now)))
+        """Messages come, unless they have their places already."""
+        coming = [message for message in _ids(batch) if message not in self._gone]
+        self._waiting.update(dict.fromkeys(coming, self._policy.rank(batch.urgency, now)))
 
     def leave(self, messages: Batch | Reference) -> None:
         for message in _ids(messages):
@@ -145,9 +148,11 @@ class _Queue:
             if rank is not None and best is not None and best < rank:
                 raise Violation(PRIORITY, f"{message} goes before what should overtake it")
 
-    def forget(self, messages: Batch | Reference) -> None:
+    def forget(self, messages: Batch | Reference, for_good: bool) -> None:
         for message in _ids(messages):
             self._waiting.pop(message, None)
+        if for_good:
+            self._gone.update(_ids(messages))
 
 
 def check_window(group: Group) -> None:
@@ -156,16 +161,23 @@ def check_window(group: Group) -> None:
     It is consumption that counts and not receipt: only then does the backlog wait where priorities act.
     """
     protocol = find_protocol(group.order)
+    if protocol.PRIORITIES_ACT == "consuming":
+        return  # What is queued can be overtaken there: nothing has to wait for its consumption.
     if issubclass(protocol, PacedProtocol):
         for name in group.members:
             _check_share(group, name)
-    elif not hasattr(protocol, "inner"):
+    elif not hasattr(protocol, "INNER"):
         _check_places(group)
 
 
 def _check_places(group: Group) -> None:
-    """What has a place and was not consumed by the slowest."""
+    """What has a place, or may take one, and was not consumed by the slowest.
+
+    Who gives out numbers before it has the messages does not know their bytes: each such class has a test of
+    its own for what it makes of that.
+    """
     options = group.options
+    numbers_first = any(isinstance(each, Sent) and _numbers_given(each.packet) for each in group.journal)
     granted = options.window or WINDOW_FIRST
     consumed = dict.fromkeys(group.members, group.position)
     placed: list[tuple[int, int]] = []  # end and bytes of each batch that has a place
@@ -180,8 +192,10 @@ def _check_places(group: Group) -> None:
             continue
         slowest = min(consumed.values())
         end: int = happened.packet.position  # type: ignore[attr-defined]
+        end += _numbers_given(happened.packet)
         for messages in happened.packet.messages:
-            if sum(size for place, size in placed if place > slowest) >= options.window_bytes:
+            bytes_left = options.window_bytes - sum(size for place, size in placed if place > slowest)
+            if bytes_left <= 0 and not numbers_first:
                 raise Violation(BOUNDED_WINDOW, f"{messages} has a place although no bytes are left")
             end += messages.count
             placed.append((end, len(getattr(messages, "block", b""))))
@@ -249,6 +263,12 @@ def _deliveries(journal: Journal) -> list[Delivered]:
 
 def _gives_places(packet: Packet) -> bool:
     return hasattr(packet, "position")
+
+
+def _numbers_given(packet: Packet) -> int:
+    """How many places a packet gives to messages that it neither carries nor names."""
+    given: int = getattr(packet, "count", 0) if _gives_places(packet) and not packet.messages else 0
+    return given
 
 
 def _ids(batch: Batch | Reference) -> list[MessageId]:

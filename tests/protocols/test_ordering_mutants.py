@@ -141,7 +141,8 @@ def batches_are_numbered_instead_of_messages(patch: pytest.MonkeyPatch) -> None:
 def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> None:
     def on_broadcast(self: SequencerUb, event: Broadcast, now: int) -> None:
         self.queue_ordered(event.batch)
-        self._consumption.queued(self._sequencer, event.batch, held=False)
+        self._consumption.announced(self._sequencer, event.batch.count, len(event.batch.block))
+        self._consumption.queued(event.batch.count, held=False)
         original(self, event, now)
 
     def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:

@@ -8,49 +8,38 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from priocast.core.errors import UnknownProtocol
-from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
+from priocast.core.starvation import Ageing, Strict
 from priocast.protocols import PROTOCOLS, find_protocol
 from protocols.harness import Delivered
+from protocols.orders import ORDERED_TWINS, ORDERS, TWINS, patiently
 from protocols.schedules import MILLISECOND, Case, cases, check, check_waiting_in, play
 
-TWINS: dict[str, tuple[bool, Starvation]] = {
-    "plain": (False, Strict()),
-    "strict": (True, Strict()),
-    "ageing": (True, Ageing(MILLISECOND)),
-    "flush": (True, PeriodicFlush(10 * MILLISECOND)),
-}
 
-
-@pytest.fixture(params=list(TWINS))
-def twin(request: pytest.FixtureRequest) -> tuple[bool, Starvation]:
-    return TWINS[request.param]
-
-
-@pytest.mark.parametrize("order", PROTOCOLS)
-def test_every_guarantee_holds_whatever_the_schedule(order: str, twin: tuple[bool, Starvation]) -> None:
-    @settings(max_examples=400)
-    @given(cases(order, *twin))
+@pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
+def test_every_guarantee_holds_whatever_the_schedule(order: str, twin: str) -> None:
+    @settings(max_examples=patiently(150))
+    @given(cases(order, *TWINS[twin]))
     def holds(case: Case) -> None:
         check(case)
 
     holds()
 
 
-@pytest.mark.parametrize("order", PROTOCOLS)
-def test_whoever_is_waited_for_can_end_the_wait(order: str, twin: tuple[bool, Starvation]) -> None:
+@pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
+def test_whoever_is_waited_for_can_end_the_wait(order: str, twin: str) -> None:
     """Whom a member waits for may be put out for it: it must be somebody whose consumption would help."""
 
-    @settings(max_examples=200)
-    @given(cases(order, *twin))
+    @settings(max_examples=patiently(50))
+    @given(cases(order, *TWINS[twin]))
     def holds(case: Case) -> None:
         check_waiting_in(case)
 
     holds()
 
 
-@pytest.mark.parametrize("order", PROTOCOLS)
+@pytest.mark.parametrize("order", ORDERS)
 def test_a_protocol_is_deterministic(order: str) -> None:
-    @settings(max_examples=40)
+    @settings(max_examples=patiently(20))
     @given(cases(order, True, Ageing(MILLISECOND)))
     def repeats(case: Case) -> None:
         assert play(case).journal == play(case).journal
@@ -58,7 +47,7 @@ def test_a_protocol_is_deterministic(order: str) -> None:
     repeats()
 
 
-@pytest.mark.parametrize("order", PROTOCOLS)
+@pytest.mark.parametrize("order", ORDERS)
 def test_schedules_reach_what_they_are_for(order: str) -> None:
     """An urgent message overtakes an earlier one of its own sender: without a backlog that never happens."""
 
@@ -92,5 +81,5 @@ def test_protocols_are_found_by_the_name_they_give_themselves(name: str) -> None
 @pytest.mark.parametrize("name", PROTOCOLS)
 def test_a_protocol_says_what_it_gives_and_costs(name: str) -> None:
     module = __import__(PROTOCOLS[name].__module__, fromlist=["__doc__"])
-    for heading in ("Gives:", "Costs:", "Assumes:", "Priorities act:", "Reference:", "Diverges:"):
+    for heading in ("Gives:", "Costs:", "Orders:", "Assumes:", "Priorities act:", "Reference:", "Diverges:"):
         assert heading in (module.__doc__ or "")

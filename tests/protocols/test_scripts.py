@@ -19,10 +19,11 @@ from pathlib import Path
 import pytest
 
 from priocast.core.errors import PriocastError
+from priocast.core.message import Batch
 from priocast.core.priority import NAMED_LEVELS, parse_priority
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.starvation import Ageing, parse_starvation
-from priocast.protocols import PROTOCOLS
+from priocast.protocols import find_protocol
 from protocols.harness import Delivered, Group, Happening, Received, Sent
 
 SCRIPTS = Path(__file__).parent / "scripts"
@@ -63,7 +64,7 @@ class ScriptRunner:
             **{name: int(value) for name, value in given.items()},
         )
         self._group = Group(names, order, options)
-        orderer = PROTOCOLS[order].orderer(self.group.view)
+        orderer = find_protocol(order).orderer(self.group.view)
         return [f"{order}; {orderer.name if orderer else 'nobody'} orders"]
 
     def do_broadcast(self, name: str, level: str, *payloads: str) -> list[str]:
@@ -84,6 +85,7 @@ class ScriptRunner:
         policy = parse_starvation(f"ageing:{duration}")
         assert isinstance(policy, Ageing)
         self.group.now += policy.step_ns
+        self.group.tick()
 
     def do_jam(self, link: str) -> None:
         source, target = link.split("->")
@@ -131,12 +133,24 @@ def _render(happenings: list[Happening]) -> list[str]:
 
 
 def _packet(packet: Packet) -> str:
-    fields = {field: getattr(packet, field) for field in packet.__struct_fields__ if field != "batches"}
-    words = [packet.name(), *(f"{field}={value}" for field, value in fields.items() if value != "")]
-    for batch in getattr(packet, "batches", ()):
-        payloads = " ".join(payload.decode() for payload in batch.payloads())
-        words.append(f"[{batch.sender.name} {_LEVEL_NAMES.get(batch.level, batch.level)}: {payloads}]")
+    fields = {
+        field: getattr(packet, field)
+        for field in packet.__struct_fields__
+        if field not in ("batches", "references")
+    }
+    words = [packet.name(), *(f"{field}={_value(value)}" for field, value in fields.items() if value != "")]
+    for messages in packet.messages:
+        if isinstance(messages, Batch):
+            named = " ".join(payload.decode() for payload in messages.payloads())
+        else:
+            named = f"{messages.first}+{messages.count}"
+        level = _LEVEL_NAMES.get(messages.level, messages.level)
+        words.append(f"[{messages.sender.name} {level}: {named}]")
     return " ".join(words)
+
+
+def _value(value: object) -> str:
+    return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
 
 
 def replay(text: str) -> str:

@@ -1,17 +1,73 @@
 """The protocols, by name."""
 
-from priocast.core.errors import UnknownProtocol
-from priocast.core.protocol import Protocol
-from priocast.protocols.sequencer_ub import SequencerUb
+from collections.abc import Iterable
 
-PROTOCOLS: dict[str, type[Protocol]] = {protocol.NAME: protocol for protocol in (SequencerUb,)}
+from priocast.core.errors import InvalidOption, UnknownProtocol
+from priocast.core.protocol import Protocol
+from priocast.protocols.agreement_proposal import AgreementProposal
+from priocast.protocols.agreement_sets import AgreementSets
+from priocast.protocols.agreement_skeen import AgreementSkeen
+from priocast.protocols.causal_history import CausalHistory
+from priocast.protocols.deterministic_merge import DeterministicMerge
+from priocast.protocols.moving_bb import MovingBb
+from priocast.protocols.moving_ub import MovingUb
+from priocast.protocols.moving_uub import MovingUub
+from priocast.protocols.parts import CountParts, Parts, TimeParts, layered
+from priocast.protocols.sequencer_bb import SequencerBb
+from priocast.protocols.sequencer_ub import SequencerUb
+from priocast.protocols.sequencer_uub import SequencerUub
+from priocast.protocols.token_ring import TokenRing
+
+PROTOCOLS: dict[str, type[Protocol]] = {
+    protocol.NAME: protocol
+    for protocol in (
+        CausalHistory,
+        AgreementSets,
+        AgreementProposal,
+        SequencerUb,
+        SequencerBb,
+        SequencerUub,
+        MovingUb,
+        MovingBb,
+        MovingUub,
+        DeterministicMerge,
+        AgreementSkeen,
+        TokenRing,
+    )
+}
+
+
+LAYERS: dict[str, type[Parts]] = {layer.LAYER: layer for layer in (TimeParts, CountParts)}
 
 
 def find_protocol(name: str) -> type[Protocol]:
-    """The protocol of that name, or an error that lists the names there are."""
-    try:
+    """The protocol of that name, or an error that lists the names there are.
+
+    A layer's name stands before the name of what it is laid over: `time-parts/sequencer-ub`.
+    """
+    if name in PROTOCOLS:
         return PROTOCOLS[name]
-    except KeyError:
-        raise UnknownProtocol(
-            f"there is no protocol {name!r}; there are: {', '.join(sorted(PROTOCOLS))}"
-        ) from None
+    layer, _, inner = name.rpartition("/")
+    if layer in LAYERS and inner in PROTOCOLS:
+        return layered(LAYERS[layer], PROTOCOLS[inner])
+    raise UnknownProtocol(
+        f"there is no protocol {name!r}; there are: {', '.join(sorted(PROTOCOLS))}; "
+        f"and over any of them, as in 'time-parts/sequencer-ub': {', '.join(sorted(LAYERS))}"
+    )
+
+
+def check_order(name: str, primary: bool) -> type[Protocol]:
+    """The protocol of that name, if it can order such a group: not all can if each side of a cut goes on."""
+    protocol = find_protocol(name)
+    if not primary and not protocol.PARTITIONABLE:
+        raise InvalidOption(
+            f"order is {name!r}, which is not for partitionable groups: its members know places of messages "
+            "by what others may never hear of; choose another order, or the policy 'primary'"
+        )
+    return protocol
+
+
+def all_orders(layered_over: Iterable[str] | None = None) -> list[str]:
+    """The names of all protocols, and of the layers over these of them; None: over all."""
+    inner = list(PROTOCOLS if layered_over is None else layered_over)
+    return [*PROTOCOLS, *(f"{layer}/{name}" for layer in LAYERS for name in inner)]

@@ -19,14 +19,13 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, Grants, HeldBy, fill_frame
+from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.placing import PlacingProtocol
-from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
 from priocast.core.submissions import Submissions
 from priocast.core.view import View
+from priocast.ordering.fixed_sequencer import QueueingSequencer
 
 
 class Submit(Packet, frozen=True, tag="submit"):
@@ -48,42 +47,15 @@ class Ordered(Packet, frozen=True, tag="ordered"):
     held_by: HeldBy = ""
 
 
-class SequencerUb(PlacingProtocol):
+class SequencerUb(QueueingSequencer):
     """A member's part in the protocol; the view's coordinator is the sequencer, too."""
 
     NAME = "sequencer-ub"
-    PRIORITIES_ACT = "sequencing"
     PACKETS = (Submit, Ordered, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._sequencer = view.coordinator
-        # sequencer
-        size = len(view.members)
-        self._incoming = PriorityQueue(
-            options.policy, size * options.submit_max, size * options.submit_bytes_max
-        )
-        self._number_next = position
         self._submissions = Submissions(view, options.submit_max)
-        self._grants = Grants(view, options)
-
-    @classmethod
-    def orderer(cls, view: View) -> ProcessId:
-        return view.coordinator
-
-    @property
-    def backlog(self) -> int:
-        return self.outgoing.count + self._incoming.count
-
-    @property
-    def idle(self) -> bool:
-        return not (self.outgoing or self._incoming or self.under_way.count)
-
-    def waiting_for(self) -> ProcessId | None:
-        return self._grants.held_by(self._incoming.head_level()) if self._incoming else None
-
-    def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        return self._incoming.waiting(now) if self.me == self._sequencer else super().waiting(now)
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._submit()
@@ -96,9 +68,8 @@ class SequencerUb(PlacingProtocol):
                 self._on_ordered(event.sender, ordered)
             case Submit(batches=batches):
                 self._on_submit(event.sender, batches, now)
-            case Consumed(total=total, window=window):
-                self._check_sequencer(event.sender)
-                self._grants.granted(event.sender, total, window)
+            case Consumed() as consumed:
+                self._on_report(event.sender, consumed)
 
     # Sender
 
@@ -120,26 +91,12 @@ class SequencerUb(PlacingProtocol):
             self._submissions.check(sender, batch)
             self._incoming.put(batch, now)
 
-    def _check_sequencer(self, sender: ProcessId) -> None:
-        if self.me != self._sequencer:
-            raise PeerFault(f"{sender} takes {self.me} for the sequencer, which is {self._sequencer}")
-
-    def _order(self) -> None:
-        for _ in range(FRAMES_PER_TURN):
-            if self.blocked:
-                return
-            position = self._number_next
-            batches = fill_frame(self._incoming, self._grants.of_level, self._number)
-            if not batches:
-                return
-            held_by = self.waiting_for()
-            self.send_all(Ordered(position, batches, held_by.name if held_by else ""))
-        self.more_to_do()
-
     def _number(self, batch: Batch) -> None:
-        self._number_next += batch.count
+        super()._number(batch)
         self._submissions.placed(batch)
-        self._grants.placed(batch)
+
+    def _ordered(self, position: int, batches: tuple[Batch, ...], held_by: str) -> Ordered:
+        return Ordered(position, batches, held_by)
 
     # Destination
 
@@ -153,6 +110,3 @@ class SequencerUb(PlacingProtocol):
         self.rests_on(self.mark)
         for batch in ordered.batches:
             self.place(batch, held)
-
-    def report(self, source: ProcessId, consumed: Consumed) -> None:
-        self.send(self._sequencer, consumed)

@@ -1,0 +1,296 @@
+"""Parts: priorities laid over any other order, which is cut into parts that are put in order by priority.
+
+The order below runs plain: first in, first out over all levels. A part waits until it ends; then all of it
+goes to the application, the most urgent messages first. `time-parts` end when so much time has passed since
+their first message came (`part_ms`), `count-parts` when they have so many messages (`part_count`).
+
+Gives: whatever the order below gives in its plain form, but FIFO among equals only; Priority within a part;
+    Bounded overtaking: nothing overtakes a message of an earlier part, so a message is overtaken by less than
+    `part_count` others, or by those that are ordered until `part_ms` have passed and the cut is ordered.
+Costs: those of the order below, and the wait for the end of the part. `time-parts`: one control message a
+    part. `count-parts`: none, unless less than `part_count` messages come in `part_ms`.
+Orders: the order below, and within a part every member by itself; the coordinator ends the parts.
+Assumes: what the order below assumes.
+Priorities act: where a part is delivered (priority delivering over an existing total order). A policy against
+    starvation has nothing to do: the parts are the bound.
+Reference: the techniques paper, sections 8 and 9.
+Diverges: the end of a time part comes in band: the coordinator broadcasts it through the order below, and it
+    ends the part at the same place everywhere. A timer at each member, as in the protocol of section 8, lets
+    members cut at different places, and they deliver in different orders. A control message goes before the
+    messages that wait for a place below, and says what it is to end: a part that began later goes on. An
+    incomplete count part is ended in band, too, or its messages would wait for others that may never come.
+"""
+
+from collections import deque
+from functools import cache
+from typing import ClassVar
+
+import msgspec
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import CONTROL, Batch, Stretch, pack
+from priocast.core.protocol import (
+    Broadcast,
+    Consume,
+    Input,
+    LinkBlocked,
+    LinkCleared,
+    OrderingOptions,
+    Protocol,
+    Received,
+    TimerFired,
+    Turn,
+)
+from priocast.core.view import View
+
+PART_COUNT_MAX = 65_536
+PARTS_WAITING_MAX = 2
+_CUT = "cut of a part"
+_DIGITS_MAX = 20
+_MILLISECOND = 1_000_000
+
+
+class _OpenPart:
+    """Messages that wait for the end of their part, in the order below; the first is at `position` there."""
+
+    def __init__(self, count_max: int) -> None:
+        self._count_max = count_max
+        self.batches: list[Batch] = []
+        self.position = 0
+        self.count = 0
+        self.bytes = 0
+
+    def enter(self, stretch: Stretch, taken: int) -> tuple[int, bool]:
+        """Let in what follows in a stretch; return how many messages that are, and whether the part ends."""
+        if stretch.batch.level == CONTROL:
+            return 1, bool(self.batches) and self.position < _named_in(stretch.payloads[taken])
+        if not self.batches:
+            self.position = stretch.position + taken
+        batch = stretch.cut(taken, min(stretch.batch.count - taken, self._count_max - self.count))
+        self.batches.append(batch)
+        self.count += batch.count
+        self.bytes += len(batch.block)
+        return batch.count, self.count == self._count_max
+
+    def end(self) -> list[Batch]:
+        """Give out all, the most urgent first; what is equally urgent stays first in, first out."""
+        batches, self.batches = self.batches, []
+        self.count = self.bytes = 0
+        return sorted(batches, key=lambda batch: batch.urgency, reverse=True)
+
+    def after(self, stretches: list[Stretch]) -> list[Batch]:
+        """What would wait here if all that follows had come, too."""
+        part = _OpenPart(self._count_max)
+        part.batches, part.position, part.count = self.batches.copy(), self.position, self.count
+        for stretch in stretches:
+            taken = stretch.taken
+            while taken < stretch.batch.count:
+                count, ends = part.enter(stretch, taken)
+                taken += count
+                if ends:
+                    part.end()
+        return part.batches
+
+
+class Parts(Protocol):
+    """A layer over `INNER`; without priorities there is nothing to lay over it, and it is the inner protocol.
+
+    A message has no place until its part has ended: when the view ends, what is in the open part goes back to
+    its sender. What enters a part counts as consumed below, or a full window would keep the cut from being
+    ordered; while two parts that have ended wait for the application, nothing more enters.
+    """
+
+    LAYER: ClassVar[str]
+    INNER: ClassVar[type[Protocol]]
+    PRIORITIES_ACT = "delivering"
+    SENDS_BY_PRIORITY = False
+
+    def __new__(  # type: ignore[misc]  # a plain one is the inner protocol itself
+        cls, me: ProcessId, view: View, options: OrderingOptions, position: int = 0
+    ) -> Protocol:
+        return super().__new__(cls) if options.prioritised else cls.INNER(me, view, options, position)
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        plain = msgspec.structs.replace(options, prioritised=False)
+        self.inner = self.INNER(me, view, plain, position)
+        self.outgoing = self.inner.outgoing
+        self._part = _OpenPart(self._count_max())
+        self._part_ends: deque[int] = deque()
+        self._opened_at = 0
+        # coordinator
+        self._part_ns = int(options.part_ms * _MILLISECOND)
+        self._timer_at: int | None = None
+        self._asked_at = 0
+        self._asked_until = position
+        self._cuts = 0
+
+    def _count_max(self) -> int:
+        """How many messages end a part."""
+        return PART_COUNT_MAX
+
+    @property
+    def backlog(self) -> int:
+        return self.inner.backlog + self._part.count
+
+    @property
+    def idle(self) -> bool:
+        return self.inner.idle and not self._part.after(self.inner.unconsumed())
+
+    @property
+    def settled(self) -> bool:
+        waiting = self._part.after(self.inner.unconsumed())
+        return self.inner.settled and all(batch.sender != self.me for batch in waiting)
+
+    def waiting_for(self) -> ProcessId | None:
+        return self.inner.waiting_for()
+
+    def waiting(self, now: int) -> list[tuple[int, int, int]]:
+        found = {level: (count, age) for level, count, age in self.inner.waiting(now) if level != CONTROL}
+        for batch in self._part.batches:
+            count, _ = found.get(batch.level, (0, 0))
+            found[batch.level] = (count + batch.count, now - self._opened_at)
+        return [(level, *found[level]) for level in sorted(found, reverse=True)]
+
+    def close(self) -> None:
+        self.inner.close()
+        self._take_all()
+
+    def unconsumed(self) -> list[Stretch]:
+        self._take_all()
+        return super().unconsumed()
+
+    def unplaced(self) -> list[Batch]:
+        self._take_all()
+        below = [batch for batch in self.inner.unplaced() if batch.level != CONTROL]
+        return [batch for batch in self._part.batches if batch.sender == self.me] + below
+
+    # What goes to the order below, and what comes from it
+
+    def on_broadcast(self, event: Broadcast, now: int) -> None:
+        self._hand_down(event, now)
+
+    def on_received(self, event: Received, now: int) -> None:
+        self.inner.mark = self.mark
+        self._hand_down(event, now)
+
+    def on_turn(self, event: Turn, now: int) -> None:
+        self._hand_down(event, now)
+
+    def on_timer(self, event: TimerFired, now: int) -> None:
+        if event.name == _CUT:
+            self._on_time(now)
+        else:
+            self._hand_down(event, now)
+
+    def _on_link_blocked(self, event: LinkBlocked, now: int) -> None:
+        self._hand_down(event, now)
+
+    def _on_link_cleared(self, event: LinkCleared, now: int) -> None:
+        self._hand_down(event, now)
+
+    def _hand_down(self, event: Input, now: int) -> None:
+        self._outputs += self.inner.step(event, now)
+        self._take(now)
+
+    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
+        head = self.head()
+        reached = head.position + head.taken if head else self.position_next
+        while self._part_ends and self._part_ends[0] <= reached:
+            self._part_ends.popleft()
+        self._take(now)
+
+    # Destination
+
+    def _take(self, now: int) -> None:
+        """Take what is next in the order below, unless enough waits for the application."""
+        while len(self._part_ends) < PARTS_WAITING_MAX and (stretch := self.inner.head()) is not None:
+            self._take_next(stretch, now)
+        if self.me == self.view.coordinator:
+            self._see_to_the_cut(now)
+
+    def _take_all(self) -> None:
+        """The view is over: what is in the order below belongs to a part, however much waits."""
+        while (stretch := self.inner.head()) is not None:
+            self._take_next(stretch, self._opened_at)
+
+    def _take_next(self, stretch: Stretch, now: int) -> None:
+        if not self._part.batches:
+            self._opened_at = now
+        count, ends = self._part.enter(stretch, stretch.taken)
+        self._evidence = stretch.evidence
+        self._outputs += self.inner.step(Consume(count), now)
+        if ends:
+            for batch in self._part.end():
+                self.queue_ordered(batch)
+            self._part_ends.append(self.position_next)
+
+    # Coordinator
+
+    def _see_to_the_cut(self, now: int) -> None:
+        """Have a timer run while something waits for the end of its part that was not asked for yet."""
+        if not self._is_uncut():
+            return
+        due_at = now if self._is_large() else max(self._opened_at, self._asked_at) + self._part_ns
+        if not self._part.batches:
+            due_at = now + self._part_ns
+        if self._timer_at is None or due_at < self._timer_at:
+            self._timer_at = due_at
+            self.set_timer(_CUT, due_at)
+
+    def _on_time(self, now: int) -> None:
+        """Ask in band for the end of what waits, unless that came only lately."""
+        self._timer_at = None
+        lately = self._part.batches and now < self._opened_at + self._part_ns and not self._is_large()
+        if self._is_uncut() and not lately:
+            self._asked_at = now
+            self._asked_until = self.inner.position_next + 1
+            cut = pack(self.me, CONTROL, self._cuts, [b"%d" % self.inner.position_next])
+            self._cuts += 1
+            self._outputs += self.inner.step(Broadcast(cut), now)
+        self._see_to_the_cut(now)
+
+    def _is_uncut(self) -> bool:
+        """Whether messages are ordered below, wait, and came after what was last asked for."""
+        waits = bool(self._part.batches) or self.inner.head() is not None
+        return waits and self.inner.position_next > self._asked_until
+
+    def _is_large(self) -> bool:
+        """Whether the open part has become too large to keep it for long."""
+        return self._part.bytes >= self.options.window_bytes and self._asked_at < self._opened_at
+
+
+class TimeParts(Parts):
+    """Parts that last for some time."""
+
+    LAYER = "time-parts"
+
+
+class CountParts(Parts):
+    """Parts of so many messages."""
+
+    LAYER = "count-parts"
+
+    def _count_max(self) -> int:
+        return self.options.part_count
+
+
+@cache
+def layered(layer: type[Parts], inner: type[Protocol]) -> type[Protocol]:
+    """The layer over that protocol: a class of its own, always the same one."""
+    fields = {
+        "__doc__": layer.__doc__,
+        "__module__": layer.__module__,
+        "INNER": inner,
+        "NAME": f"{layer.LAYER}/{inner.NAME}",
+        "PACKETS": inner.PACKETS,
+        "PARTITIONABLE": inner.PARTITIONABLE,
+    }
+    made = type(f"{layer.__name__}Over{inner.__name__}", (layer,), fields)
+    assert issubclass(made, Protocol)
+    return made
+
+
+def _named_in(payload: bytes) -> int:
+    """The position below which a control message ends what waits."""
+    return int(payload) if payload.isdigit() and len(payload) <= _DIGITS_MAX else 0

@@ -1,0 +1,31 @@
+"""Which orders the shared property suite runs over, and how long it searches."""
+
+import os
+
+from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
+from priocast.protocols import PROTOCOLS, all_orders
+
+_MILLISECOND = 1_000_000
+_PATIENCE = int(os.environ.get("PRIOCAST_PATIENCE", "1"))
+
+Twin = tuple[bool, Starvation]
+
+TWINS: dict[str, Twin] = {
+    "plain": (False, Strict()),
+    "strict": (True, Strict()),
+    "ageing": (True, Ageing(_MILLISECOND)),
+    "flush": (True, PeriodicFlush(10 * _MILLISECOND)),
+}
+
+#: Layers are over one class of each kind.
+ORDERS = all_orders(["sequencer-ub", "token-ring", "causal-history", "agreement-skeen", "agreement-sets"])
+
+#: Every order with every policy; a layer runs what it is laid over plain, so policies do nothing there.
+ORDERED_TWINS = [
+    (order, twin) for order in ORDERS for twin in TWINS if order in PROTOCOLS or twin in ("plain", "strict")
+]
+
+
+def patiently(examples: int) -> int:
+    """So many examples, or as many times more as PRIOCAST_PATIENCE says."""
+    return _PATIENCE * examples

@@ -1,0 +1,148 @@
+"""Deliberate faults in the merge: one plausible mistake each, and the guarantee by which it is found."""
+
+import pytest
+
+from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
+from priocast.core.identity import ProcessId
+from priocast.core.protocol import OrderingOptions, Received
+from priocast.protocols import deterministic_merge
+from priocast.protocols.deterministic_merge import DeterministicMerge, Skip, Slot
+from protocols.harness import Delivered, Group
+from protocols.mutants import PEER_FAULT, Patch, found_in_schedules
+from protocols.test_scripts import SCRIPTS, replay
+
+ORDER = "deterministic-merge"
+
+
+def nobody_fills_slots_with_nothing(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DeterministicMerge, "_fill_up", lambda _: None)
+
+
+def dummies_cause_dummies(patch: pytest.MonkeyPatch) -> None:
+    """The papers' members send dummies as long as they have nothing else to send."""
+
+    def on_received(self: DeterministicMerge, event: Received, now: int) -> None:
+        original(self, event, now)
+        if isinstance(event.packet, Skip):
+            self._rounds_wanted = max(self._rounds_wanted, event.packet.round + event.packet.count + 1)
+
+    original = DeterministicMerge.on_received
+    patch.setattr(DeterministicMerge, "on_received", on_received)
+
+
+def slots_are_filled_up_to_one_round_too_few(patch: pytest.MonkeyPatch) -> None:
+    def fill_up(self: DeterministicMerge) -> None:
+        self._rounds_wanted -= 1
+        original(self)
+        self._rounds_wanted += 1
+
+    original = DeterministicMerge._fill_up
+    patch.setattr(DeterministicMerge, "_fill_up", fill_up)
+
+
+def only_a_member_without_messages_fills_slots(patch: pytest.MonkeyPatch) -> None:
+    """Whose messages wait for room seems to have something to send, and everybody waits for it."""
+
+    def fill_up(self: DeterministicMerge) -> None:
+        if not self.outgoing:
+            original(self)
+
+    original = DeterministicMerge._fill_up
+    patch.setattr(DeterministicMerge, "_fill_up", fill_up)
+
+
+def slots_are_merged_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    def on_filled(self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int) -> None:
+        original(self, sender, packet, count)
+        self._merging = (packet.round, self.ranks[sender])
+
+    def merge(self: DeterministicMerge) -> None:
+        filled = self._filled[self._merging[1]].popleft()
+        if isinstance(filled.packet, Slot):
+            for batch in filled.packet.batches:
+                self.place_next(batch)
+
+    original = DeterministicMerge._on_filled
+    patch.setattr(DeterministicMerge, "_on_filled", on_filled)
+    patch.setattr(DeterministicMerge, "_merge", merge)
+    there_is_no_pace(patch)
+
+
+def a_round_is_merged_without_those_who_are_late(patch: pytest.MonkeyPatch) -> None:
+    def merge(self: DeterministicMerge) -> None:
+        original(self)
+        round_, rank = self._merging
+        if self.me == self.view.members[-1] and not self._filled[rank] and any(self._filled):
+            self._merging = (round_, rank + 1) if rank + 1 < len(self._filled) else (round_ + 1, 0)
+
+    original = DeterministicMerge._merge
+    patch.setattr(DeterministicMerge, "_merge", merge)
+
+
+def there_is_no_pace(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(deterministic_merge, "_UNMERGED_MAX", 1_000)
+
+
+def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
+    original = DeterministicMerge.__init__
+
+    def init(self: DeterministicMerge, *given: object) -> None:
+        original(self, *given)  # type: ignore[arg-type]
+        self.outgoing._rank = lambda *_: 0
+
+    patch.setattr(DeterministicMerge, "__init__", init)
+
+
+def skips_of_others_are_not_counted(patch: pytest.MonkeyPatch) -> None:
+    def on_filled(self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int) -> None:
+        original(self, sender, packet, 1)
+
+    original = DeterministicMerge._on_filled
+    patch.setattr(DeterministicMerge, "_on_filled", on_filled)
+
+
+IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+    (nobody_fills_slots_with_nothing, {LIVENESS}),
+    (dummies_cause_dummies, {LIVENESS}),
+    (slots_are_filled_up_to_one_round_too_few, {LIVENESS}),
+    (only_a_member_without_messages_fills_slots, {LIVENESS}),
+    (slots_are_merged_as_they_come, {TOTAL_ORDER}),
+    (a_round_is_merged_without_those_who_are_late, {TOTAL_ORDER}),
+    (a_sender_sends_what_came_first, {PRIORITY}),
+    (skips_of_others_are_not_counted, {PEER_FAULT}),
+]
+
+
+@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=[m.__name__ for m, _ in IN_SCHEDULES])
+def test_the_property_suite_finds_the_mutant_of_the_merge(
+    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_schedules(ORDER, guarantees)
+
+
+def _urgent_after_a_stream(count: int) -> list[bytes]:
+    """What a member delivers that says something urgent after so many routine messages, while b is late."""
+    group = Group(["b", "a"], ORDER, OrderingOptions(window=128))
+    for number in range(count):
+        group.broadcast("a", 0, [b"%d" % number])
+        group.turn("a")
+    group.broadcast("a", 255, [b"urgent"])
+    assert group.settle(rounds_max=1_000)
+    return [
+        said.message.payload for said in group.journal if isinstance(said, Delivered) and said.member == "a"
+    ]
+
+
+def test_without_a_pace_what_is_urgent_waits_for_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Priorities act in the send queue only: without a pace it is empty, and they do nothing."""
+    assert _urgent_after_a_stream(20).index(b"urgent") == 2
+    there_is_no_pace(monkeypatch)
+    assert _urgent_after_a_stream(20).index(b"urgent") == 20
+
+
+def test_the_script_finds_that_there_is_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (SCRIPTS / "merge-pace.txt").read_text()
+    assert replay(text) == text
+    there_is_no_pace(monkeypatch)
+    assert replay(text) != text

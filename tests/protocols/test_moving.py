@@ -1,0 +1,460 @@
+"""The moving sequencers: one token, which is accepted late and rests, what is handed over, what is refused.
+
+What they do when everybody behaves is in `scripts/` and in the property suite.
+"""
+
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+
+from core.builders import MILLISECOND, A, B, C, batch_of
+from priocast.core.errors import PeerFault
+from priocast.core.flow import FRAMES_PER_TURN, Consumed
+from priocast.core.identity import ProcessId
+from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Reference, pack
+from priocast.core.protocol import (
+    Broadcast,
+    LinkBlocked,
+    LinkCleared,
+    MoreToDo,
+    OrderingOptions,
+    Output,
+    Packet,
+    Received,
+    Send,
+    SendAll,
+    Turn,
+)
+from priocast.core.starvation import Ageing, Strict
+from priocast.core.view import View
+from priocast.core.window import WINDOW_MAX
+from priocast.ordering.asks import Want
+from priocast.ordering.moving_sequencer import MovingSequencer
+from priocast.ordering.numbering import Ask, Grant
+from priocast.ordering.ring import NOTHING, RingProtocol, Token, Wanted, Wish
+from priocast.protocols import moving_uub
+from priocast.protocols.moving_bb import BareToken, Data, MovingBb, Order
+from priocast.protocols.moving_ub import LadenToken, MovingUb, Ordered, Pending, Submit
+from priocast.protocols.moving_uub import MovingUub, Numbered, PendingAsk
+from protocols.harness import Group, Sent
+from protocols.harness import Received as HasReceived
+from protocols.schedules import NAMES, Case, cases
+
+VIEW = View(1, (A, B, C))
+STRANGER = ProcessId("x")
+WISHES = (Wish(),) * 3
+MOVING = ["moving-ub", "moving-bb", "moving-uub"]
+
+
+def _ub(me: ProcessId = A, **options: object) -> MovingUb:
+    return MovingUb(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
+
+
+def _bb(me: ProcessId = A, **options: object) -> MovingBb:
+    return MovingBb(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
+
+
+def _uub(me: ProcessId = A, **options: object) -> MovingUub:
+    return MovingUub(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
+
+
+def _hear(member: RingProtocol, sender: ProcessId, packet: Packet, now: int = 0) -> list[Output]:
+    return member.step(Received(sender, packet), now)
+
+
+def _turn(member: RingProtocol, now: int = 0) -> list[Output]:
+    return member.step(Turn(), now)
+
+
+def _packets(outputs: list[Output], kind: type[Packet]) -> list[Packet]:
+    return [
+        output.packet
+        for output in outputs
+        if isinstance(output, Send | SendAll) and isinstance(output.packet, kind)
+    ]
+
+
+def _token(outputs: list[Output]) -> LadenToken:
+    (token,) = _packets(outputs, LadenToken)
+    assert isinstance(token, LadenToken)
+    return token
+
+
+class TestTheToken:
+    @pytest.mark.parametrize("order", MOVING)
+    def test_there_is_one_token_at_any_time(self, order: str) -> None:
+        @settings(max_examples=200)
+        @given(cases(order, True, Strict()))
+        def holds(case: Case) -> None:
+            group = Group(NAMES[: case.size], case.order, case.options)
+            serials = count()
+            for action in case.actions:
+                action.happen(group, serials)
+                assert _tokens(group) == 1
+
+        holds()
+
+    @pytest.mark.parametrize("order", MOVING)
+    def test_it_visits_every_member_in_the_order_of_the_view(self, order: str) -> None:
+        group = Group(NAMES, order, OrderingOptions())
+        for serial in range(2 * len(NAMES)):
+            group.broadcast("c", 7, [b"%d" % serial])
+            assert group.settle(rounds_max=50)
+        passed = [said.member for said in group.journal if isinstance(said, Sent) and _is_token(said.packet)]
+        assert passed == 2 * NAMES
+
+    @pytest.mark.parametrize("order", MOVING)
+    def test_it_stays_where_there_is_nobody_else(self, order: str) -> None:
+        group = Group(["a"], order, OrderingOptions())
+        group.broadcast("a", 7, [b"1", b"2"])
+        assert group.settle(rounds_max=20)
+        assert not any(isinstance(said, Sent) and _is_token(said.packet) for said in group.journal)
+        assert _tokens(group) == 1
+
+    @pytest.mark.parametrize("order", MOVING)
+    def test_a_holder_passes_it_on_after_a_turn_s_worth(self, order: str) -> None:
+        group = Group(["a", "b"], order, OrderingOptions(window=WINDOW_MAX))
+        for level in range(FRAMES_PER_TURN + 4):
+            group.broadcast("a", level, [bytes(BATCH_BYTES_CUT)])
+            group.broadcast("b", level, [bytes(BATCH_BYTES_CUT)])
+        assert group.settle(rounds_max=200)
+        visits, orders = [], 0
+        for said in group.journal:
+            if isinstance(said, Sent) and _is_token(said.packet):
+                visits.append(orders)
+                orders = 0
+            elif isinstance(said, Sent) and isinstance(said.packet, Ordered | Order | Grant):
+                orders += 1
+        assert len(visits) > 2
+        assert max(visits) <= FRAMES_PER_TURN
+
+    def test_who_is_alone_takes_another_turn_if_one_was_too_short(self) -> None:
+        alone = MovingUb(A, View(1, (A,)), OrderingOptions(window=WINDOW_MAX))
+        for level in range(FRAMES_PER_TURN + 1):
+            _hear(alone, A, Submit((batch_of(1, level, size=BATCH_BYTES_CUT),)))
+        assert MoreToDo() in _turn(alone)
+        assert len(_packets(_turn(alone), Ordered)) == 1
+
+    @pytest.mark.parametrize(
+        ("member", "token"),
+        [
+            (_bb(), BareToken(0)),
+            (_ub(), LadenToken(0, WISHES, ())),
+            (_uub(), moving_uub.LadenToken(0, WISHES, ())),
+        ],
+        ids=MOVING,
+    )
+    def test_a_second_one_is_refused(self, member: RingProtocol, token: Packet) -> None:
+        with pytest.raises(PeerFault, match="b#1 passes a second token to a#1"):
+            _hear(member, B, token)
+
+    def test_a_second_one_is_refused_while_the_first_waits(self) -> None:
+        member = _bb(B)
+        _hear(member, A, BareToken(5))
+        with pytest.raises(PeerFault, match="a second token"):
+            _hear(member, C, BareToken(6))
+
+    def test_one_for_a_place_that_is_taken_is_refused(self) -> None:
+        member = _ub(B)
+        _hear(member, A, Ordered(0, (batch_of(2),)))
+        with pytest.raises(PeerFault, match="a token for 1; 2 is next"):
+            _hear(member, A, LadenToken(1, WISHES, ()))
+
+    def test_a_resting_holder_lets_go_only_where_there_is_room(self) -> None:
+        holder = _ub(window=1)
+        _hear(holder, C, Submit((batch_of(1, sender=C),)))
+        _turn(holder)
+        _hear(holder, A, Ordered(0, (batch_of(1, sender=C),)))
+        _hear(holder, C, LadenToken(1, WISHES, ()))
+        _hear(holder, B, Wanted(Wish(1, 7)))
+        assert not _packets(_turn(holder), LadenToken)
+        for member in VIEW.members:
+            _hear(holder, member, Consumed(1, 1))
+        assert _packets(_turn(holder), LadenToken)
+
+    def test_it_does_not_go_where_the_link_is_full(self) -> None:
+        holder = _ub()
+        _hear(holder, B, Wanted(Wish(1, 7)))
+        _hear(holder, C, Wanted(Wish(1, 7)))
+        holder.step(LinkBlocked(B), now=0)
+        (output,) = _turn(holder)
+        assert isinstance(output, Send)
+        assert output.to == C
+
+    def test_who_has_something_and_cannot_send_keeps_it(self) -> None:
+        """Or two members with full links would pass it to each other for ever."""
+        holder = _ub()
+        holder.step(LinkBlocked(B), now=0)
+        _hear(holder, A, Submit((batch_of(1),)))
+        _hear(holder, C, Wanted(Wish(1, 7)))
+        assert _turn(holder) == []
+        holder.step(LinkCleared(B), now=0)
+        assert len(_packets(_turn(holder), Ordered)) == 1
+
+
+def _is_token(packet: Packet) -> bool:
+    return isinstance(packet, Token)
+
+
+def _tokens(group: Group) -> int:
+    """How many tokens there are: at members, and on their way."""
+    held = on_the_way = 0
+    for member in group.members.values():
+        protocol = member.protocol
+        assert isinstance(protocol, RingProtocol)
+        held += (protocol._number_next is not None) + (protocol._token is not None)
+    for said in group.journal:
+        on_the_way += isinstance(said, Sent) and _is_token(said.packet)
+        on_the_way -= isinstance(said, HasReceived) and _is_token(said.packet)
+    return held + on_the_way
+
+
+class TestPlaces:
+    @pytest.mark.parametrize("member", [_ub(B), _bb(B)], ids=MOVING[:2])
+    def test_no_place_is_given_twice(self, member: MovingSequencer) -> None:
+        packet = Ordered if isinstance(member, MovingUb) else Order
+        messages = (batch_of(1),) if packet is Ordered else (Reference(A, 0, 0, 1),)
+        _hear(member, A, packet(0, messages))  # type: ignore[arg-type]
+        with pytest.raises(PeerFault, match="c#1 orders position 0; 1 is next"):
+            _hear(member, C, packet(0, messages))  # type: ignore[arg-type]
+        _hear(member, A, packet(5, messages))  # type: ignore[arg-type]
+        with pytest.raises(PeerFault, match="c#1 orders position 5; 1 is next"):
+            _hear(member, C, packet(5, messages))  # type: ignore[arg-type]
+
+    def test_no_place_is_given_that_no_window_allows(self) -> None:
+        with pytest.raises(PeerFault, match="which no window allows"):
+            _hear(_ub(B), A, Ordered(WINDOW_MAX + 1, (batch_of(1),)))
+
+    def test_nobody_orders_while_this_member_has_the_token(self) -> None:
+        with pytest.raises(PeerFault, match="b#1 orders position 0 although a#1 has the token"):
+            _hear(_ub(A), B, Ordered(0, (batch_of(1, sender=B),)))
+
+    def test_nobody_orders_what_is_behind_a_token_that_waits(self) -> None:
+        member = _ub(B)
+        _hear(member, A, LadenToken(1, WISHES, ()))
+        with pytest.raises(PeerFault, match="although b#1 has the token"):
+            _hear(member, C, Ordered(1, (batch_of(1),)))
+
+    def test_no_message_is_ordered_twice(self) -> None:
+        member = _bb(B)
+        _hear(member, A, Order(0, (Reference(C, 0, 0, 1),)))
+        with pytest.raises(PeerFault, match=r"a#1 orders c#1/0/0\+1, where number 1 of that level is next"):
+            _hear(member, A, Order(1, (Reference(C, 0, 0, 1),)))
+
+    def test_no_stranger_s_message_is_ordered(self) -> None:
+        with pytest.raises(PeerFault, match="which is no member's"):
+            _hear(_ub(B), A, Ordered(0, (batch_of(1, sender=STRANGER),)))
+
+    def test_a_place_rests_on_the_order_and_on_the_data(self) -> None:
+        member = _bb(B)
+        member.mark = (0, 4)
+        _hear(member, A, Order(0, (Reference(C, 0, 0, 1),)))
+        member.mark = (2, 3)
+        _hear(member, C, Data((batch_of(1, sender=C),)))
+        (stretch,) = member.unconsumed()
+        assert stretch.evidence == (4, 0, 3)
+
+    def test_a_place_rests_on_all_orders_before_it_whenever_they_come(self) -> None:
+        member = _ub(C)
+        member.mark = (1, 7)
+        _hear(member, B, Ordered(1, (batch_of(1, sender=B),)))
+        member.mark = (0, 2)
+        _hear(member, A, Ordered(0, (batch_of(1),)))
+        assert [stretch.evidence for stretch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
+
+
+class TestSubmissions:
+    def test_a_sender_stays_with_one_member_until_all_its_messages_have_places(self) -> None:
+        sender = _ub(C)
+        sender.step(Broadcast(batch_of(1, sender=C)), now=0)
+        assert _turn(sender) == [Send(A, Submit((batch_of(1, sender=C),)))]
+        _hear(sender, A, Ordered(0, (batch_of(1),)))
+        sender.step(Broadcast(batch_of(1, first=1, sender=C)), now=0)
+        assert _turn(sender) == [Send(A, Submit((batch_of(1, first=1, sender=C),)))]
+        _hear(sender, B, Ordered(1, (batch_of(2, sender=C),)))
+        sender.step(Broadcast(batch_of(1, first=2, sender=C)), now=0)
+        outputs = _turn(sender)
+        assert outputs == [Send(C, Submit((batch_of(1, first=2, sender=C),)))]
+
+    def test_what_comes_to_a_full_link_waits(self) -> None:
+        sender = _ub(C)
+        sender.step(LinkBlocked(A), now=0)
+        sender.step(Broadcast(batch_of(1, sender=C)), now=0)
+        assert _turn(sender) == []
+        assert sender.backlog == 1
+
+    def test_a_member_without_the_token_asks_for_it_once(self) -> None:
+        member = _ub(B)
+        _hear(member, C, Submit((batch_of(1, sender=C),)))
+        (output,) = _turn(member)
+        assert getattr(output, "packet", None) == Wanted(Wish(1, 0))
+        _hear(member, C, Submit((batch_of(1, first=1, sender=C),)))
+        assert _turn(member) == []
+        assert not member.idle
+
+    def test_who_submits_again_is_refused(self) -> None:
+        member = _ub(B)
+        _hear(member, C, Submit((batch_of(2, sender=C),)))
+        with pytest.raises(PeerFault, match="where number 2 of that level is next"):
+            _hear(member, C, Submit((batch_of(1, first=1, sender=C),)))
+
+    def test_who_has_submitted_elsewhere_meanwhile_is_not(self) -> None:
+        member = _ub(B)
+        _hear(member, C, Submit((batch_of(2, sender=C),)))
+        _hear(member, C, Submit((batch_of(1, first=7, sender=C),)))
+        assert member.backlog == 3
+
+    def test_who_submits_too_much_is_refused(self) -> None:
+        member = _ub(B, submit_max=1)
+        full = [b""] * BATCH_COUNT_MAX
+        batches = [pack(C, 0, first, full) for first in range(0, 2 * WINDOW_MAX, BATCH_COUNT_MAX)]
+        _hear(member, C, Submit(tuple(batches)))
+        with pytest.raises(PeerFault, match="more than the 131073 messages that it has credit for"):
+            _hear(member, C, Submit((pack(C, 0, 2 * WINDOW_MAX, [b"", b""]),)))
+
+    def test_data_of_another_member_is_refused(self) -> None:
+        with pytest.raises(PeerFault, match="c#1 submits a message of a#1"):
+            _hear(_bb(B), C, Data((batch_of(1),)))
+
+
+class TestHandingOver:
+    def test_the_token_takes_along_no_more_than_the_window_allows(self) -> None:
+        holder = _ub(window=3)
+        for number in range(8):
+            _hear(holder, C, Submit((batch_of(1, level=number, sender=C),)))
+        token = _token(_turn(holder))
+        assert [pending.batch.level for pending in token.pending] == [4, 3, 2]
+        assert token.wishes[0].level == 4
+
+    def test_the_token_takes_along_no_more_than_a_frame(self) -> None:
+        holder = _ub(window=3)
+        for number in range(8):
+            _hear(holder, C, Submit((batch_of(1, level=number, sender=C, size=BATCH_BYTES_CUT // 2),)))
+        assert len(_token(_turn(holder)).pending) == 2
+
+    def test_what_was_submitted_here_is_known_here(self) -> None:
+        """A copy that comes back with the token is not ordered beside what it is a copy of."""
+        member = _ub(B, window=9)
+        _hear(member, C, Submit((batch_of(2, sender=C),)))
+        _hear(member, A, LadenToken(0, WISHES, (Pending(batch_of(2, sender=C), 5),)))
+        (ordered,) = _packets(_turn(member), Ordered)
+        assert ordered.messages == (batch_of(2, sender=C),)
+
+    def test_a_copy_is_not_waited_for_and_not_kept(self) -> None:
+        member = _ub(B)
+        _hear(member, A, LadenToken(0, WISHES, (Pending(batch_of(2, sender=C), 5),)))
+        assert member.idle and not member.backlog
+        assert not _token(_turn(member)).pending
+
+    def test_waiting_goes_on_counting_through_two_handovers(self) -> None:
+        first = _ub(B, window=1, starvation=Ageing(MILLISECOND))
+        copy = batch_of(1, level=10, sender=C)
+        _hear(
+            first, A, LadenToken(0, WISHES, (Pending(batch_of(1, level=90), 0), Pending(copy, MILLISECOND)))
+        )
+        token = _token(_turn(first, now=4 * MILLISECOND))
+        assert token.pending == (Pending(copy, 5 * MILLISECOND),)
+
+    def test_asks_are_handed_over_with_the_time_that_they_have_waited(self) -> None:
+        holder = _uub(window=1)
+        _hear(holder, C, Ask((Want(9, 1, 5), Want(7, 2, 10))), now=3)
+        (token,) = _packets(_turn(holder, now=8), moving_uub.LadenToken)
+        assert isinstance(token, moving_uub.LadenToken)
+        assert token.asks == (PendingAsk(2, Want(7, 2, 10), 5),)
+        assert holder.idle
+
+    def test_asks_beyond_the_window_stay_and_are_asked_for(self) -> None:
+        holder = _uub(window=2)
+        _hear(holder, C, Ask(tuple(Want(level, 1, 5) for level in (9, 8, 7, 6, 5))))
+        (token,) = _packets(_turn(holder), moving_uub.LadenToken)
+        assert isinstance(token, moving_uub.LadenToken)
+        assert [ask.want.level for ask in token.asks] == [7, 6]
+        assert token.wishes[0].level == 5
+        assert holder.backlog == 1
+
+    def test_an_old_ask_goes_before_a_new_one_that_is_a_little_more_urgent(self) -> None:
+        member = _uub(B, window=1, starvation=Ageing(MILLISECOND))
+        now = 9 * MILLISECOND
+        _hear(member, A, Ask((Want(12, 1, 5),)), now)
+        handed_over = PendingAsk(2, Want(10, 1, 5), 5 * MILLISECOND)
+        _hear(member, A, moving_uub.LadenToken(0, WISHES, (handed_over,)), now)
+        assert Send(C, Grant(0, 1, "a")) in _turn(member, now)
+
+    def test_a_copy_of_a_stranger_s_message_is_refused(self) -> None:
+        with pytest.raises(PeerFault, match="a#1 hands over x#1/0/0.1, which is no member's"):
+            _hear(_ub(B), A, LadenToken(0, WISHES, (Pending(batch_of(1, sender=STRANGER), 0),)))
+
+    def test_a_stranger_s_ask_is_refused(self) -> None:
+        token = moving_uub.LadenToken(0, WISHES, (PendingAsk(3, Want(7, 1, 5), 0),))
+        with pytest.raises(PeerFault, match="an ask of rank 3, which no member has"):
+            _hear(_uub(B), A, token)
+
+
+class TestNumbers:
+    def test_nobody_asks_for_more_than_its_credit(self) -> None:
+        with pytest.raises(PeerFault, match="more than the 2 numbers that it has credit for"):
+            _hear(_uub(submit_max=2), C, Ask((Want(7, 3, 5),)))
+
+    def test_what_is_handed_over_counts_as_asked_for(self) -> None:
+        member = _uub(B, submit_max=2)
+        _hear(member, C, Ask((Want(7, 1, 5),)))
+        token = moving_uub.LadenToken(0, WISHES, (PendingAsk(2, Want(7, 2, 5), 0),))
+        with pytest.raises(PeerFault, match="more than the 2 numbers"):
+            _hear(member, A, token)
+
+    def test_numbers_that_were_not_asked_for_are_refused(self) -> None:
+        with pytest.raises(PeerFault, match="a#1 grants 1 numbers from 0 on; 0 were asked for"):
+            _hear(_uub(C), A, Grant(0, 1))
+
+    def test_numbers_below_those_that_one_has_are_refused(self) -> None:
+        member = _uub(C)
+        member.step(Broadcast(batch_of(3, sender=C)), now=0)
+        _turn(member)
+        _hear(member, A, Grant(4, 1))
+        with pytest.raises(PeerFault, match="1 numbers from 2 on; 2 were asked for, not before 5"):
+            _hear(member, B, Grant(2, 1))
+
+    def test_only_who_got_a_number_uses_it(self) -> None:
+        holder = _uub()
+        _hear(holder, C, Ask((Want(7, 1, 5),)))
+        _turn(holder)
+        with pytest.raises(PeerFault, match="b#1 uses numbers from 0 on, which it was not granted"):
+            _hear(holder, B, Numbered(0, (batch_of(1, sender=B),), "", 0))
+
+    def test_a_number_is_used_once(self) -> None:
+        member = _uub(B)
+        _hear(member, C, Numbered(0, (batch_of(1, sender=C),), "", 0))
+        with pytest.raises(PeerFault, match="number 0, which was used before"):
+            _hear(member, C, Numbered(0, (batch_of(1, first=1, sender=C),), "", 0))
+
+    def test_a_number_that_no_window_allows_is_refused(self) -> None:
+        with pytest.raises(PeerFault, match="which no window allows"):
+            _hear(_uub(B), C, Numbered(WINDOW_MAX + 1, (batch_of(1, sender=C),), "", 0))
+
+    def test_numbers_that_no_member_gave_are_refused(self) -> None:
+        with pytest.raises(PeerFault, match="granted by rank 3, which no member has"):
+            _hear(_uub(B), C, Numbered(0, (batch_of(1, sender=C),), "", 3))
+
+    def test_nobody_has_to_consume_what_has_not_come(self) -> None:
+        alone = MovingUub(A, View(1, (A,)), OrderingOptions(window=1))
+        _hear(alone, A, Ask((Want(7, 2, 10),)))
+        _turn(alone)
+        assert alone.waiting_for() is None
+        alone.step(Broadcast(batch_of(2)), now=0)
+        alone._asked = 1
+        _hear(alone, A, Grant(0, 1))
+        for packet in _packets(_turn(alone), Numbered):
+            _hear(alone, A, packet)
+        assert alone.waiting_for() == A
+
+    def test_what_others_gave_out_counts_in_the_window(self) -> None:
+        member = _uub(B, window=2)
+        _hear(member, C, Numbered(0, (batch_of(1, sender=C),), "", 0))
+        _hear(member, C, Ask((Want(7, 3, 15),)))
+        _hear(member, A, moving_uub.LadenToken(1, WISHES, ()))
+        assert Send(C, Grant(1, 1, "a")) in _turn(member)
+
+
+def test_a_member_that_has_nothing_says_so_in_its_wish() -> None:
+    assert str(Wish()) == "nothing" and Wish().level == NOTHING

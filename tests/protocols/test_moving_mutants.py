@@ -1,0 +1,273 @@
+"""Deliberate faults in the moving sequencers: each breaks a guarantee or changes a script, and is found."""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from priocast.core.flow import Grants
+from priocast.core.guarantees import (
+    AGREEMENT,
+    BOUNDED_WINDOW,
+    FIFO_AMONG_EQUALS,
+    INTEGRITY,
+    LIVENESS,
+    PRIORITY,
+    TOTAL_ORDER,
+    VIEW_SYNCHRONY,
+)
+from priocast.core.identity import ProcessId
+from priocast.core.submissions import Submissions
+from priocast.ordering.candidates import Candidates
+from priocast.ordering.moving_sequencer import MovingSequencer
+from priocast.ordering.ring import RingProtocol, Wishes
+from priocast.protocols import moving_uub
+from priocast.protocols.moving_bb import MovingBb
+from priocast.protocols.moving_ub import LadenToken, MovingUb
+from priocast.protocols.moving_uub import MovingUub, SharedPromises
+from protocols.mutants import PEER_FAULT, Patch, found_in_lives, found_in_schedules
+from protocols.test_scripts import SCRIPTS, replay
+
+UB, BB, UUB = "moving-ub", "moving-bb", "moving-uub"
+
+
+def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
+    """As soon as it comes, whether or not all is here that has the places below its number."""
+
+    def accept_token(self: RingProtocol) -> None:
+        if self._token is not None:
+            self._number_next, self._token = self._token.number, None
+
+    patch.setattr(RingProtocol, "_accept_token", accept_token)
+    patch.setattr(MovingSequencer, "_knows_better", lambda *_: False)
+
+
+def what_others_have_ordered_is_ordered_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Candidates, "_forget", lambda _: None)
+
+
+def the_token_is_kept_and_passed_on(patch: pytest.MonkeyPatch) -> None:
+    def pass_token(self: RingProtocol, to: ProcessId, now: int) -> None:
+        number = self._number_next
+        original(self, to, now)
+        self._number_next = number
+
+    original = RingProtocol._pass_token
+    patch.setattr(RingProtocol, "_pass_token", pass_token)
+
+
+def the_token_goes_round_for_ever(patch: pytest.MonkeyPatch) -> None:
+    def order(self: MovingSequencer, queue: Any) -> bool:
+        original(self, queue)
+        return True
+
+    original = MovingSequencer._order
+    patch.setattr(MovingSequencer, "_order", order)
+
+
+def what_is_pending_is_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None:
+    """Whoever passes the token on thinks that it has nothing more to do with what it was sent."""
+
+    def token_with(self: MovingUb, number: int, now: int) -> LadenToken:
+        token = original(self, number, now)
+        while self._candidates:
+            self._candidates.take(1_000)
+        return msgspec.structs.replace(token, pending=())
+
+    original = MovingUb._token_with
+    patch.setattr(MovingUb, "_token_with", token_with)
+
+
+def asks_are_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None:
+    def token_with(self: MovingUub, number: int, now: int) -> moving_uub.LadenToken:
+        return msgspec.structs.replace(original(self, number, now), asks=())
+
+    original = MovingUub._token_with
+    patch.setattr(MovingUub, "_token_with", token_with)
+
+
+def nothing_is_handed_over(patch: pytest.MonkeyPatch) -> None:
+    def token_with(self: MovingUb, number: int, now: int) -> LadenToken:
+        return msgspec.structs.replace(original(self, number, now), pending=())
+
+    original = MovingUb._token_with
+    patch.setattr(MovingUb, "_token_with", token_with)
+
+
+def waiting_begins_anew_when_a_message_is_handed_over(patch: pytest.MonkeyPatch) -> None:
+    def on_laden_token(self: MovingUb, sender: ProcessId, token: LadenToken, now: int) -> None:
+        pending = tuple(msgspec.structs.replace(each, waited=0) for each in token.pending)
+        original(self, sender, msgspec.structs.replace(token, pending=pending), now)
+
+    original = MovingUb._on_laden_token
+    patch.setattr(MovingUb, "_on_laden_token", on_laden_token)
+
+
+def copies_that_come_home_are_taken_for_others(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Submissions, "came", lambda *_: False)
+
+
+def a_sender_turns_to_whoever_has_the_token(patch: pytest.MonkeyPatch) -> None:
+    """While messages of its own wait elsewhere."""
+
+    def submit(self: MovingUb) -> None:
+        self._sequencer = self._holder if self._number_next is None else self.me
+        under_way, self.under_way.count = self.under_way.count, 0
+        try:
+            original(self)
+        finally:
+            self.under_way.count += under_way
+
+    original = MovingUb._submit
+    patch.setattr(MovingUb, "_submit", submit)
+
+
+def nobody_asks_for_the_token(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Wishes, "renewed", lambda *_: None)
+
+
+def a_holder_that_has_nothing_lets_nobody_go_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Wishes, "first_with_room", lambda *_: None)
+
+
+def the_token_goes_to_whoever_wants_it_with_or_without_room(patch: pytest.MonkeyPatch) -> None:
+    """Two members that wait for the same window pass it to each other until it opens."""
+
+    def first_with_room(self: Wishes, members: list[ProcessId], _: Grants) -> ProcessId | None:
+        return next((member for member in members if self._of[member].level >= 0), None)
+
+    patch.setattr(Wishes, "first_with_room", first_with_room)
+
+
+def what_others_order_is_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
+    def place(self: MovingSequencer, orderer: ProcessId, batches: Any, held: bool) -> None:
+        self.place_together(batches, held)
+
+    patch.setattr(MovingSequencer, "_place", place)
+
+
+def numbers_that_others_gave_are_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
+    def placed(self: SharedPromises, batch: Any) -> None:
+        if self._came + batch.count <= self._placed:
+            super(SharedPromises, self).placed(batch)
+
+    patch.setattr(SharedPromises, "placed", placed)
+
+
+def the_holder_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
+    def init(self: Candidates, *given: Any) -> None:
+        original(self, *given)
+        self._rank = lambda *_: 0
+
+    original = Candidates.__init__
+    patch.setattr(Candidates, "__init__", init)
+
+
+def places_take_effect_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    def on_places(self: MovingSequencer, sender: ProcessId, places: Any) -> None:
+        self._on_next(sender, places, self.mark)
+        self._accept_token()
+
+    patch.setattr(MovingSequencer, "_on_places", on_places)
+
+
+IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
+    (the_token_is_accepted_early, UB, {BOUNDED_WINDOW, PEER_FAULT, TOTAL_ORDER, INTEGRITY}),
+    (the_token_is_accepted_early, BB, {PEER_FAULT, TOTAL_ORDER, INTEGRITY}),
+    (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT, BOUNDED_WINDOW}),
+    (what_others_have_ordered_is_ordered_again, BB, {PEER_FAULT, INTEGRITY}),
+    (what_others_have_ordered_is_ordered_again, UB, {PEER_FAULT, INTEGRITY}),
+    (the_token_is_kept_and_passed_on, UB, {PEER_FAULT}),
+    (the_token_is_kept_and_passed_on, BB, {PEER_FAULT}),
+    (the_token_is_kept_and_passed_on, UUB, {PEER_FAULT}),
+    (the_token_goes_round_for_ever, BB, {LIVENESS}),
+    (what_is_pending_is_dropped_with_the_token, UB, {LIVENESS}),
+    (asks_are_dropped_with_the_token, UUB, {LIVENESS}),
+    (copies_that_come_home_are_taken_for_others, UB, {PEER_FAULT}),
+    (a_sender_turns_to_whoever_has_the_token, UB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
+    (nobody_asks_for_the_token, UB, {LIVENESS}),
+    (nobody_asks_for_the_token, UUB, {LIVENESS}),
+    (a_holder_that_has_nothing_lets_nobody_go_on, UB, {LIVENESS}),
+    (a_holder_that_has_nothing_lets_nobody_go_on, UUB, {LIVENESS}),
+    (what_others_order_is_not_in_the_window, UB, {BOUNDED_WINDOW}),
+    (what_others_order_is_not_in_the_window, BB, {BOUNDED_WINDOW}),
+    (numbers_that_others_gave_are_not_in_the_window, UUB, {BOUNDED_WINDOW}),
+    (the_holder_orders_as_it_comes, UB, {PRIORITY}),
+    (the_holder_orders_as_it_comes, BB, {PRIORITY}),
+    (places_take_effect_as_they_come, UB, {TOTAL_ORDER, AGREEMENT}),
+]
+
+
+@pytest.mark.parametrize(
+    ("mutate", "order", "guarantees"),
+    IN_SCHEDULES,
+    ids=[f"{mutate.__name__}-{order}" for mutate, order, _ in IN_SCHEDULES],
+)
+def test_the_schedules_find_the_mutant(
+    mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_schedules(order, guarantees)
+
+
+IN_SCRIPTS: list[tuple[Patch, str]] = [
+    (the_token_is_accepted_early, "moving-no-double-sequence"),
+    (what_others_have_ordered_is_ordered_again, "moving-no-double-sequence"),
+    (the_token_is_accepted_early, "moving-ub-early-token"),
+    (the_token_is_accepted_early, "moving-uub-numbers-in-order"),
+    (nothing_is_handed_over, "moving-ub-hands-over"),
+    (waiting_begins_anew_when_a_message_is_handed_over, "moving-ub-waiting-counts"),
+    (asks_are_dropped_with_the_token, "moving-uub-hands-over"),
+    (nobody_asks_for_the_token, "moving-ub-finds-work"),
+    (the_token_goes_round_for_ever, "moving-token-rests"),
+]
+
+
+@pytest.mark.parametrize(
+    ("mutate", "script"), IN_SCRIPTS, ids=[f"{mutate.__name__}-{script}" for mutate, script in IN_SCRIPTS]
+)
+def test_the_script_shows_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = (SCRIPTS / f"{script}.txt").read_text()
+    assert replay(recorded) == recorded
+    mutate(monkeypatch)
+    assert _replayed_or_broken(recorded) != recorded
+
+
+def _replayed_or_broken(recorded: str) -> str:
+    """A script that cannot be played to its end shows a mutant, too."""
+    try:
+        return replay(recorded)
+    except AssertionError:
+        return ""
+
+
+def a_place_rests_on_the_packet_that_came_last(
+    of: type[RingProtocol],
+) -> Callable[[pytest.MonkeyPatch], None]:
+    def mutate(patch: pytest.MonkeyPatch) -> None:
+        def rests_on(self: RingProtocol, mark: tuple[int, int]) -> None:
+            original(self, self.mark)
+
+        original = of.rests_on
+        patch.setattr(of, "rests_on", rests_on)
+
+    return mutate
+
+
+def what_is_submitted_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(RingProtocol, "unplaced", lambda self: self.outgoing.drain())
+
+
+@pytest.mark.parametrize("protocol", [MovingUb, MovingBb, MovingUub], ids=lambda each: each.NAME)
+def test_the_lives_find_evidence_that_is_not_the_same_everywhere(
+    protocol: type[RingProtocol], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a_place_rests_on_the_packet_that_came_last(protocol)(monkeypatch)
+    found_in_lives(protocol.NAME, {VIEW_SYNCHRONY})
+
+
+@pytest.mark.parametrize("order", [UB, BB, UUB])
+def test_the_lives_find_what_is_not_sent_again(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    what_is_submitted_is_not_sent_again(monkeypatch)
+    found_in_lives(order, {INTEGRITY})

@@ -1,0 +1,206 @@
+"""Deliberate faults in the parts: one plausible mistake each, and the guarantee by which it is found."""
+
+from collections.abc import Callable
+from random import Random
+
+import pytest
+from hypothesis import Phase, find, settings
+
+from priocast.core.errors import PeerFault
+from priocast.core.guarantees import AGREEMENT, FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER
+from priocast.core.message import CONTROL, Batch, Stretch
+from priocast.core.protocol import Consume, OrderingOptions, Received
+from priocast.core.starvation import Starvation, Strict
+from priocast.protocols.parts import Parts, _OpenPart
+from protocols.guarantees import Violation, check_all
+from protocols.harness import Group
+from protocols.lives import Life, live, lives
+from protocols.schedules import MILLISECOND, Case, cases, check
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+Mutant = tuple[Patch, str, set[str]]
+TIME, COUNT = "time-parts/sequencer-ub", "count-parts/sequencer-ub"
+STRICT: tuple[bool, Starvation] = (True, Strict())
+
+
+def every_member_cuts_by_its_own_timer(patch: pytest.MonkeyPatch) -> None:
+    """The protocol of the techniques paper's section 8, taken at its word: `receiver-cut-in-band`."""
+
+    def take(self: Parts, now: int) -> None:
+        original(self, now)
+        self._see_to_the_cut(now)
+
+    def on_time(self: Parts, _: int) -> None:
+        self._timer_at = None
+        if self._part.batches:
+            _end(self)
+
+    original = Parts._take
+    patch.setattr(Parts, "_take", take)
+    patch.setattr(Parts, "_on_time", on_time)
+
+
+def a_part_ends_with_what_a_packet_brings(patch: pytest.MonkeyPatch) -> None:
+    """Parts by arrival: the packets of one order may come in other portions, but not be cut otherwise."""
+
+    def on_received(self: Parts, event: Received, now: int) -> None:
+        original(self, event, now)
+        if self._part.batches and now % 2:
+            _end(self)
+
+    original = Parts.on_received
+    patch.setattr(Parts, "on_received", on_received)
+
+
+def equals_are_turned_round(patch: pytest.MonkeyPatch) -> None:
+    def end(self: _OpenPart) -> list[Batch]:
+        self.batches.reverse()
+        return original(self)
+
+    original = _OpenPart.end
+    patch.setattr(_OpenPart, "end", end)
+
+
+def a_control_message_has_a_place(patch: pytest.MonkeyPatch) -> None:
+    def take_next(self: Parts, stretch: Stretch, now: int) -> None:
+        self.position_next += stretch.batch.level == CONTROL
+        original(self, stretch, now)
+
+    original = Parts._take_next
+    patch.setattr(Parts, "_take_next", take_next)
+
+
+def nobody_ends_an_incomplete_part(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Parts, "_see_to_the_cut", lambda *_: None)
+
+
+def what_is_in_a_part_is_not_consumed_below(patch: pytest.MonkeyPatch) -> None:
+    """With a full window the control message waits for the consumption of what waits for it."""
+
+    def take(self: Parts, now: int) -> None:
+        below = [stretch for stretch in self.inner.unconsumed() if stretch.batch.level == CONTROL]
+        if below or self._part.after(self.inner.unconsumed()) == []:
+            original(self, now)
+        elif self.me == self.view.coordinator:
+            self._see_to_the_cut(now)
+
+    original = Parts._take
+    patch.setattr(Parts, "_take", take)
+
+
+def what_is_cut_off_a_batch_is_consumed_with_it(patch: pytest.MonkeyPatch) -> None:
+    def take_next(self: Parts, stretch: Stretch, now: int) -> None:
+        before, left = self.inner.unconsumed_count, stretch.batch.count - stretch.taken
+        original(self, stretch, now)
+        taken = before - self.inner.unconsumed_count
+        if taken < left:
+            self.inner.step(Consume(left - taken), now)
+
+    original = Parts._take_next
+    patch.setattr(Parts, "_take_next", take_next)
+
+
+def an_open_part_is_lost(patch: pytest.MonkeyPatch) -> None:
+    def unplaced(self: Parts) -> list[Batch]:
+        self._take_all()
+        self._part.batches.clear()
+        return original(self)
+
+    original = Parts.unplaced
+    patch.setattr(Parts, "unplaced", unplaced)
+
+
+def what_is_not_taken_yet_is_lost(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Parts, "_take_all", lambda _: None)
+
+
+def control_messages_are_sent_again(patch: pytest.MonkeyPatch) -> None:
+    def unplaced(self: Parts) -> list[Batch]:
+        self._take_all()
+        return [batch for batch in self._part.batches if batch.sender == self.me] + self.inner.unplaced()
+
+    patch.setattr(Parts, "unplaced", unplaced)
+
+
+def _end(self: Parts) -> None:
+    for batch in self._part.end():
+        self.queue_ordered(batch)
+    self._part_ends.append(self.position_next)
+
+
+IN_A_VIEW: list[Mutant] = [
+    (a_part_ends_with_what_a_packet_brings, TIME, {TOTAL_ORDER}),
+    (equals_are_turned_round, TIME, {FIFO_AMONG_EQUALS}),
+    (a_control_message_has_a_place, TIME, {TOTAL_ORDER}),
+    (nobody_ends_an_incomplete_part, COUNT, {LIVENESS}),
+    (nobody_ends_an_incomplete_part, TIME, {LIVENESS}),
+    (what_is_in_a_part_is_not_consumed_below, TIME, {LIVENESS}),
+    (what_is_cut_off_a_batch_is_consumed_with_it, COUNT, {LIVENESS, AGREEMENT}),
+]
+AT_ITS_END: list[Mutant] = [
+    (an_open_part_is_lost, TIME, {INTEGRITY}),
+    (what_is_not_taken_yet_is_lost, COUNT, {INTEGRITY}),
+    (control_messages_are_sent_again, TIME, {INTEGRITY}),
+]
+_SEARCH = settings(max_examples=5_000, database=None, phases=[Phase.generate])
+
+
+def _names(mutants: list[Mutant]) -> list[str]:
+    return [f"{order.partition('/')[0]}-{mutate.__name__}" for mutate, order, _ in mutants]
+
+
+def _broken(play: Callable[[], None]) -> str:
+    try:
+        play()
+    except Violation as violation:
+        return violation.guarantee
+    except PeerFault:
+        return PeerFault.__name__
+    except AssertionError:
+        return "our own fault"
+    return ""
+
+
+def _cut_while_one_lags_behind() -> Group:
+    """Two parts at a, whose packets come to b together."""
+    group = Group(["a", "b"], TIME, OrderingOptions(part_ms=1))
+    for priority, payload in ((0, b"low"), (255, b"high")):
+        group.broadcast("a", priority, [payload])
+        group.turn("a")
+        group.now += MILLISECOND
+        group.tick()
+        group.turn("a")
+    group.deliver("a", "b", 10)
+    group.settle(rounds_max=100)
+    return group
+
+
+def test_receiver_cut_in_band_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_all(_cut_while_one_lags_behind())
+    every_member_cuts_by_its_own_timer(monkeypatch)
+    with pytest.raises(Violation, match=TOTAL_ORDER):
+        check_all(_cut_while_one_lags_behind())
+
+
+@pytest.mark.parametrize(("mutate", "order", "guarantees"), IN_A_VIEW, ids=_names(IN_A_VIEW))
+def test_the_property_suite_finds_the_mutant_of_parts(
+    mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+
+    def is_found(case: Case) -> bool:
+        return _broken(lambda: check(case)) in guarantees
+
+    find(cases(order, *STRICT), is_found, settings=_SEARCH, random=Random(0))
+
+
+@pytest.mark.parametrize(("mutate", "order", "guarantees"), AT_ITS_END, ids=_names(AT_ITS_END))
+def test_the_lives_find_the_mutant_of_parts(
+    mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+
+    def is_found(life: Life) -> bool:
+        return _broken(lambda: live(life)) in guarantees
+
+    find(lives([order], [STRICT]), is_found, settings=_SEARCH, random=Random(0))

@@ -1,0 +1,272 @@
+"""The fixed sequencer that broadcasts references: what it refuses, and what waits for what.
+
+What it does when everybody behaves is in `scripts/bb-*` and in the property suite.
+"""
+
+import pytest
+
+from core.builders import A, B, C, batch_of
+from priocast.core.errors import PeerFault
+from priocast.core.flow import Consumed
+from priocast.core.identity import ProcessId
+from priocast.core.message import BATCH_BYTES_CUT, Reference, reference_to
+from priocast.core.protocol import (
+    Broadcast,
+    Consume,
+    LinkBlocked,
+    MoreToDo,
+    OrderingOptions,
+    Output,
+    Packet,
+    Received,
+    Send,
+    SendAll,
+    Turn,
+)
+from priocast.core.view import View
+from priocast.core.window import WINDOW_MAX
+from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
+
+VIEW = View(1, (A, B, C))
+
+
+def _member(me: ProcessId, position: int = 0, **options: int) -> SequencerBb:
+    return SequencerBb(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
+
+
+def _hear(
+    member: SequencerBb, sender: ProcessId, packet: Packet, mark: tuple[int, int] = (0, 1)
+) -> list[Output]:
+    member.mark = mark
+    return member.step(Received(sender, packet), now=0)
+
+
+def _said(member: SequencerBb, kind: type[Packet]) -> list[Packet]:
+    """What a member sends to all of this kind in a turn."""
+    outputs = member.step(Turn(), now=0)
+    return [
+        output.packet for output in outputs if isinstance(output, SendAll) and isinstance(output.packet, kind)
+    ]
+
+
+def _placed(member: SequencerBb) -> list[str]:
+    return [str(stretch.batch) for stretch in member.unconsumed()]
+
+
+class TestWhatIsRefused:
+    def test_a_report_to_who_is_not_the_sequencer(self) -> None:
+        with pytest.raises(PeerFault, match="c#1 takes b#1 for the sequencer, which is a#1"):
+            _hear(_member(B), C, Consumed(0, 5))
+
+    @pytest.mark.parametrize("me", [A, B])
+    def test_a_forged_sender(self, me: ProcessId) -> None:
+        with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
+            _hear(_member(me), C, Data((batch_of(1, sender=B),)))
+
+    @pytest.mark.parametrize("me", [A, B])
+    @pytest.mark.parametrize("first", [0, 1, 3])
+    def test_a_number_that_came_before_or_leaves_a_gap(self, me: ProcessId, first: int) -> None:
+        member = _member(me)
+        _hear(member, C, Data((batch_of(2, sender=C),)))
+        with pytest.raises(PeerFault, match="where number 2 of that level is next"):
+            _hear(member, C, Data((batch_of(1, sender=C, first=first),)))
+
+    def test_more_than_there_can_be_without_a_place(self) -> None:
+        member = _member(B, submit_max=4)
+        for first in range(0, WINDOW_MAX, 4096):
+            _hear(member, C, Data((batch_of(4096, sender=C, first=first),)))
+        _hear(member, C, Data((batch_of(4, sender=C, first=WINDOW_MAX),)))
+        with pytest.raises(PeerFault, match="more than the 65540 messages"):
+            _hear(member, C, Data((batch_of(1, sender=C, first=WINDOW_MAX + 4),)))
+
+    def test_an_order_that_is_not_the_sequencers(self) -> None:
+        with pytest.raises(PeerFault, match="c#1 orders position 0; expected 0 from a#1"):
+            _hear(_member(B), C, Order(0, (Reference(C, 0, 0, 1),)))
+
+    @pytest.mark.parametrize("position", [0, 2, 4])
+    def test_a_gap_or_a_repetition_in_the_order(self, position: int) -> None:
+        """Positions follow each other, whether the messages are here or not."""
+        member = _member(B)
+        _hear(member, A, Order(0, (Reference(A, 0, 0, 2), Reference(C, 0, 0, 1))))
+        with pytest.raises(PeerFault, match=f"a#1 orders position {position}; expected 3 from a#1"):
+            _hear(member, A, Order(position, (Reference(A, 0, 2, 1),)))
+
+    @pytest.mark.parametrize("first", [0, 1, 3])
+    def test_a_message_that_has_a_place_already_or_whose_equals_are_left_out(self, first: int) -> None:
+        member = _member(B)
+        _hear(member, A, Order(0, (Reference(C, 5, 0, 2),)))
+        with pytest.raises(PeerFault, match=rf"a#1 orders c#1/5/{first}\+1, where number 2 of a member"):
+            _hear(member, A, Order(2, (Reference(C, 5, first, 1),)))
+
+    def test_a_message_of_who_is_not_a_member(self) -> None:
+        with pytest.raises(PeerFault, match="a#1 orders d#1/0/0"):
+            _hear(_member(B), A, Order(0, (Reference(ProcessId("d"), 0, 0, 1),)))
+
+    @pytest.mark.parametrize("first", [6, 8])
+    def test_a_sender_s_first_message_that_is_not_its_first(self, first: int) -> None:
+        member = _member(B)
+        _hear(member, C, Data((batch_of(9, sender=C, first=7),)))
+        with pytest.raises(PeerFault, match=rf"c#1/0/{first}\+1 is ordered, where number 7 is next"):
+            _hear(member, A, Order(0, (Reference(C, 0, first, 1),)))
+
+    def test_a_place_for_a_message_that_its_sender_never_sent(self) -> None:
+        member = _member(B)
+        _hear(member, A, Order(0, (Reference(B, 0, 0, 1),)))
+        with pytest.raises(PeerFault, match="never sent"):
+            _hear(member, B, Data((batch_of(1, sender=B),)))
+
+    def test_consumption_that_cannot_be(self) -> None:
+        sequencer = _member(A)
+        _hear(sequencer, B, Data((batch_of(3, sender=B),)))
+        assert _said(sequencer, Order)
+        with pytest.raises(PeerFault, match="b#1 reports 4 messages consumed, which cannot be"):
+            _hear(sequencer, B, Consumed(4, 16))
+
+
+class TestPlaces:
+    def test_what_came_waits_for_its_place_and_places_wait_for_what_has_not_come(self) -> None:
+        member = _member(B)
+        early, late = batch_of(2, 5, sender=A), batch_of(1, 9, sender=C)
+        _hear(member, A, Data((early,)))
+        assert _placed(member) == []
+        _hear(member, A, Order(0, (Reference(A, 5, 0, 1), reference_to(late), Reference(A, 5, 1, 1))))
+        assert _placed(member) == ["a#1/5/0+1"]
+        assert member.position_next == 1
+        _hear(member, C, Data((late,)))
+        assert _placed(member) == ["a#1/5/0+1", "c#1/9/0+1", "a#1/5/1+1"]
+        assert [stretch.position for stretch in member.unconsumed()] == [0, 1, 2]
+
+    def test_a_reference_may_need_several_packets(self) -> None:
+        member = _member(B)
+        _hear(member, A, Order(0, (Reference(C, 5, 0, 3),)))
+        _hear(member, C, Data((batch_of(2, 5, sender=C),)))
+        assert _placed(member) == []
+        _hear(member, C, Data((batch_of(2, 5, sender=C, first=2),)))
+        assert sum(stretch.batch.count for stretch in member.unconsumed()) == 3
+
+    @pytest.mark.parametrize("order_first", [True, False])
+    def test_a_place_rests_on_the_order_and_on_all_data_up_to_it(self, order_first: bool) -> None:
+        """The same packets give the same evidence, in whatever order they come from different senders."""
+        member = _member(B)
+        of_c, of_b = batch_of(1, 9, sender=C), batch_of(1, 1, sender=C)
+        order = Order(0, (reference_to(of_c), reference_to(of_b)))
+        if order_first:
+            _hear(member, A, order, mark=(0, 7))
+        _hear(member, C, Data((of_c,)), mark=(2, 3))
+        _hear(member, C, Data((of_b,)), mark=(2, 4))
+        if not order_first:
+            _hear(member, A, order, mark=(0, 7))
+        assert [stretch.evidence for stretch in member.unconsumed()] == [(7, 0, 3), (7, 0, 4)]
+
+    def test_the_first_message_has_the_position_of_the_view(self) -> None:
+        sequencer = _member(A, position=40)
+        _hear(sequencer, B, Data((batch_of(2, sender=B),)))
+        (order,) = _said(sequencer, Order)
+        assert order == Order(40, (Reference(B, 0, 0, 2),))
+        _hear(sequencer, A, order)
+        assert sequencer.position_next == 42
+
+
+class TestTheEndOfAView:
+    def test_a_place_whose_message_nobody_has_ends_the_order(self) -> None:
+        """What has a place behind it is sent again by its sender."""
+        member = _member(B)
+        for batch in (batch_of(2, 5, sender=B), batch_of(1, 9, sender=B)):
+            member.step(Broadcast(batch), now=0)
+        for data in _said(member, Data):
+            _hear(member, B, data)
+        _hear(member, A, Order(0, (Reference(B, 9, 0, 1), Reference(C, 0, 0, 1), Reference(B, 5, 0, 2))))
+        member.close()
+        assert _placed(member) == ["b#1/9/0+1"]
+        assert member.position_next == 1
+        assert [str(batch) for batch in member.unplaced()] == ["b#1/5/0+2"]
+
+    def test_the_sequencer_does_not_keep_what_others_sent(self) -> None:
+        sequencer = _member(A)
+        _hear(sequencer, B, Data((batch_of(3, sender=B),)))
+        assert sequencer.unplaced() == []
+
+    def test_messages_and_places_are_for_all_and_reports_are_not(self) -> None:
+        assert [packet.TO_ALL for packet in SequencerBb.PACKETS] == [True, True, False]
+        assert SequencerBb.orderer(VIEW) == A
+
+
+class TestSending:
+    def test_a_sender_has_no_more_under_way_than_its_credit(self) -> None:
+        member = _member(B, submit_max=2)
+        member.step(Broadcast(batch_of(3, 5, sender=B)), now=0)
+        member.step(Broadcast(batch_of(1, 9, sender=B)), now=0)
+        (data,) = _said(member, Data)
+        assert [str(batch) for batch in data.messages] == ["b#1/9/0+1", "b#1/5/0+1"]
+        assert _said(member, Data) == []
+        assert member.backlog == 2
+        _hear(member, B, data)
+        _hear(member, A, Order(0, (Reference(B, 9, 0, 1),)))
+        (data,) = _said(member, Data)
+        assert [str(batch) for batch in data.messages] == ["b#1/5/1+1"]
+
+    @pytest.mark.parametrize("me", [A, B])
+    def test_nothing_is_sent_while_a_link_is_full(self, me: ProcessId) -> None:
+        member = _member(me)
+        member.step(Broadcast(batch_of(1, sender=me)), now=0)
+        _hear(member, C, Data((batch_of(1, sender=C),)))
+        member.step(LinkBlocked(C), now=0)
+        assert member.step(Turn(), now=0) == []
+
+    def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
+        member = _member(B)
+        for number in range(9):
+            member.step(Broadcast(batch_of(1, first=number, sender=B, size=BATCH_BYTES_CUT)), now=0)
+        outputs = member.step(Turn(), now=0)
+        assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
+        assert len(_said(member, Data)) == 1
+
+    def test_a_destination_reports_to_the_sequencer(self) -> None:
+        member = _member(B, window=4)
+        _hear(member, C, Data((batch_of(2, sender=C),)))
+        _hear(member, A, Order(0, (Reference(C, 0, 0, 2),)))
+        assert member.step(Consume(1), now=0) == [Send(A, Consumed(1, 4))]
+
+
+class TestTheSequencer:
+    def test_it_orders_by_priority_within_the_window(self) -> None:
+        sequencer = _member(A, window=2)
+        _hear(sequencer, B, Data((batch_of(2, 5, sender=B),)))
+        _hear(sequencer, C, Data((batch_of(1, 9, sender=C),)))
+        assert _said(sequencer, Order) == [Order(0, (Reference(C, 9, 0, 1), Reference(B, 5, 0, 1)), "a")]
+        assert _said(sequencer, Order) == []
+        assert (sequencer.backlog, sequencer.waiting(now=6), sequencer.idle) == (1, [(5, 1, 6)], False)
+        assert sequencer.settled
+
+    def test_it_waits_for_the_member_that_has_granted_least(self) -> None:
+        sequencer = _member(A, window=1)
+        assert sequencer.waiting_for() is None
+        _hear(sequencer, B, Data((batch_of(2, 5, sender=B),)))
+        (order,) = _said(sequencer, Order)
+        _hear(sequencer, A, order)
+        for member in (A, C):
+            _hear(sequencer, member, Consumed(1, 1))
+        assert sequencer.waiting_for() == B
+
+    def test_the_window_is_in_bytes_as_well(self) -> None:
+        sequencer = _member(A, window=100, window_bytes=10)
+        _hear(sequencer, B, Data((batch_of(1, 5, sender=B), batch_of(1, 6, sender=B))))
+        assert _said(sequencer, Order) == [Order(0, (Reference(B, 6, 0, 1),), "a")]
+
+    def test_others_do_not_order(self) -> None:
+        member = _member(B)
+        _hear(member, C, Data((batch_of(1, sender=C),)))
+        assert _said(member, Order) == []
+        assert (member.backlog, member.idle, member.waiting_for()) == (0, True, None)
+
+
+def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
+    member = _member(B)
+    member.step(Broadcast(batch_of(1, sender=B)), now=0)
+    assert not member.idle
+    (data,) = _said(member, Data)
+    _hear(member, B, data)
+    assert not member.idle
+    assert not member.settled
+    _hear(member, A, Order(0, (Reference(B, 0, 0, 1),)))
+    assert member.idle

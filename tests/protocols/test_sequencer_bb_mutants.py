@@ -1,0 +1,205 @@
+"""Deliberate faults in the sequencer that broadcasts references: each breaks a guarantee, and is found."""
+
+from typing import Any
+
+import pytest
+
+from priocast.core.flow import Grants
+from priocast.core.guarantees import (
+    AGREEMENT,
+    BOUNDED_WINDOW,
+    LIVENESS,
+    PRIORITY,
+    TOTAL_ORDER,
+    VIEW_SYNCHRONY,
+)
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.core.placing import PlacingProtocol
+from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
+from protocols.mutants import PEER_FAULT, Patch, found_by_waiting, found_in_lives, found_in_schedules
+from protocols.test_sequencer_bb import TestPlaces as Places
+from protocols.test_sequencer_bb import TestTheEndOfAView as TheEnd
+
+ORDER = "sequencer-bb"
+
+
+def _name(each: object) -> str:
+    """A mutant is called what it does; what it breaks need not be in the name of the test."""
+    return getattr(each, "__name__", "found")
+
+
+def what_comes_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Order by arrival: the sequencer's word is not waited for."""
+
+    def on_data(self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+        for batch in batches:
+            self._submissions.check(sender, batch)
+            self.place(batch, held=False)
+
+    patch.setattr(SequencerBb, "_on_data", on_data)
+
+
+def what_is_there_is_placed_before_what_is_not(patch: pytest.MonkeyPatch) -> None:
+    """The places do not wait for their messages, so later ones are taken first."""
+
+    def place_next(self: SequencerBb) -> None:
+        for place in list(self._places):
+            if self._store.has(place.reference):
+                self._places.remove(place)
+                self.place_together(self._store.take(place.reference)[0], place.held)
+
+    patch.setattr(SequencerBb, "_place_next", place_next)
+
+
+def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.MonkeyPatch) -> None:
+    def on_data(self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+        for batch in batches:
+            self._submissions.check(sender, batch)
+            self._store.put(batch, self.mark)
+            if self.me == self._sequencer:
+                self._incoming.put(batch, now)
+
+    patch.setattr(SequencerBb, "_on_data", on_data)
+
+
+def the_sequencer_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
+    def init(self: SequencerBb, *given: Any) -> None:
+        original(self, *given)
+        self._incoming._rank = lambda *_: 0
+
+    original = SequencerBb.__init__
+    patch.setattr(SequencerBb, "__init__", init)
+
+
+def the_sequencer_orders_at_once(patch: pytest.MonkeyPatch) -> None:
+    """There is no window: nothing waits where priorities act."""
+    patch.setattr(Grants, "of_level", lambda *_: 1_000)
+
+
+def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
+    """The techniques paper's figure 2: `while incoming is not empty`."""
+
+    def order(self: SequencerBb) -> None:
+        if not getattr(self, "ended", False):
+            original(self)
+            self.ended = self._number_next > 0 and not self._incoming  # type: ignore[attr-defined]
+
+    original = SequencerBb._order
+    patch.setattr(SequencerBb, "_order", order)
+
+
+def every_member_orders(patch: pytest.MonkeyPatch) -> None:
+    def init(self: SequencerBb, *given: Any) -> None:
+        original(self, *given)
+        self._sequencer = self.me
+
+    original = SequencerBb.__init__
+    patch.setattr(SequencerBb, "__init__", init)
+
+
+def the_sequencer_waits_for_the_fastest(patch: pytest.MonkeyPatch) -> None:
+    def held_by(self: Grants, level: int) -> ProcessId | None:
+        slowest = original(self, level)
+        return slowest and max(self._consumed, key=lambda member: self._consumed[member])
+
+    original = Grants.held_by
+    patch.setattr(Grants, "held_by", held_by)
+
+
+IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+    (what_comes_is_placed_at_once, {TOTAL_ORDER}),
+    (what_is_there_is_placed_before_what_is_not, {TOTAL_ORDER}),
+    (messages_that_come_after_their_places_are_not_looked_for, {LIVENESS, AGREEMENT}),
+    (the_sequencer_orders_as_it_comes, {PRIORITY}),
+    (the_sequencer_orders_at_once, {BOUNDED_WINDOW}),
+    (the_loop_ends_when_nothing_is_left, {LIVENESS}),
+    (every_member_orders, {PEER_FAULT}),
+]
+
+
+@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=_name)
+def test_the_schedules_find_the_mutant(
+    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_schedules(ORDER, guarantees)
+
+
+def test_the_property_of_waiting_finds_the_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
+    the_sequencer_waits_for_the_fastest(monkeypatch)
+    found_by_waiting(ORDER, {LIVENESS})
+
+
+def messages_are_not_kept_for_others(patch: pytest.MonkeyPatch) -> None:
+    """Only the order is handed on when a view ends; who lacks a message cannot go on."""
+    patch.setattr(Data, "TO_ALL", False)
+    patch.setattr(SequencerBb, "send_all", _send_as_it_is_marked)
+
+
+def _send_as_it_is_marked(self: SequencerBb, packet: Data | Order) -> None:
+    send = PlacingProtocol.send_all if packet.TO_ALL else PlacingProtocol.send_each
+    send(self, packet)
+
+
+def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
+    def rests_on(self: SequencerBb, mark: tuple[int, int]) -> None:
+        original(self, self.mark)
+
+    original = SequencerBb.rests_on
+    patch.setattr(SequencerBb, "rests_on", rests_on)
+
+
+IN_LIVES: list[tuple[Patch, set[str]]] = [
+    (messages_are_not_kept_for_others, {VIEW_SYNCHRONY}),
+    (a_place_rests_on_the_packet_that_came_last, {VIEW_SYNCHRONY}),
+]
+
+
+@pytest.mark.parametrize(("mutate", "guarantees"), IN_LIVES, ids=_name)
+def test_the_lives_find_the_mutant(
+    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_lives(ORDER, guarantees)
+
+
+@pytest.mark.parametrize("rank_left_out", [0, 2], ids=["order", "data"])
+def test_evidence_that_leaves_out_a_packet_is_found(
+    rank_left_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All members leave it out alike, so lives do not show it: only what is safe too early does."""
+
+    def rests_on(self: SequencerBb, mark: tuple[int, int]) -> None:
+        if mark[0] != rank_left_out:
+            original(self, mark)
+
+    original = SequencerBb.rests_on
+    monkeypatch.setattr(SequencerBb, "rests_on", rests_on)
+    with pytest.raises(AssertionError):
+        Places().test_a_place_rests_on_the_order_and_on_all_data_up_to_it(order_first=False)
+
+
+def test_a_sender_that_forgets_what_has_a_place_behind_a_gap_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A place counts as soon as it is known, although nobody may have what has the places before it.
+
+    Lives seldom show it: the sequencer and the sender of what is missing must both be gone.
+    """
+
+    def on_order(self: SequencerBb, sender: ProcessId, order: Order) -> None:
+        for reference in order.references:
+            if reference.sender == self.me:
+                self.under_way.placed(Batch(self.me, reference.level, reference.first, reference.count, b""))
+        original(self, sender, order)
+
+    def queue(self: PlacingProtocol, batch: Batch, held: bool) -> None:
+        self.queue_ordered(batch)
+        self._consumption.queued(batch.count, held)
+
+    original = SequencerBb._on_order
+    monkeypatch.setattr(SequencerBb, "_on_order", on_order)
+    monkeypatch.setattr(PlacingProtocol, "queue", queue)
+    with pytest.raises(AssertionError):
+        TheEnd().test_a_place_whose_message_nobody_has_ends_the_order()

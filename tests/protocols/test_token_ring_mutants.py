@@ -1,0 +1,223 @@
+"""Deliberate faults in the token ring: one plausible mistake each, and the guarantee by which it is found."""
+
+import pytest
+
+from priocast.core.errors import PeerFault
+from priocast.core.flow import Consumed, Grants
+from priocast.core.guarantees import BOUNDED_WINDOW, FIFO_AMONG_EQUALS, LIVENESS, PRIORITY
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.core.priority_queue import PriorityQueue
+from priocast.core.protocol import OrderingOptions, Turn
+from priocast.core.starvation import FirstInFirstOut
+from priocast.protocols.token_ring import Ordered, TokenRing, _Wish
+from protocols.guarantees import Violation, check_window
+from protocols.harness import Group
+from protocols.mutants import PEER_FAULT, Patch, found_by_waiting, found_in_lives, found_in_schedules
+from protocols.test_scripts import SCRIPTS, replay
+
+ORDER = "token-ring"
+
+
+def a_holder_never_passes_the_token(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TokenRing, "_pass_token", lambda *_: None)
+
+
+def the_token_never_rests(patch: pytest.MonkeyPatch) -> None:
+    """The papers' token goes round although nobody has anything to send."""
+    patch.setattr(TokenRing, "_asking", lambda self: list(self._ring))
+
+
+def who_has_no_room_passes_the_token_as_well(patch: pytest.MonkeyPatch) -> None:
+    """It goes round until the slowest consumes something."""
+    patch.setattr(TokenRing, "_has_room", lambda *_: True)
+
+
+def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
+    """The room that is left is unknown to who does not know what has a place; others send there, too."""
+
+    def accept_token(self: TokenRing) -> None:
+        if self._token is not None:
+            position, self.position_next = self.position_next, self._token.position
+            original(self)
+            self.position_next = position
+
+    original = TokenRing._accept_token
+    patch.setattr(TokenRing, "_accept_token", accept_token)
+
+
+def nobody_asks_for_the_token(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TokenRing, "_ask", lambda _: None)
+
+
+def who_passed_the_token_on_does_not_ask_again(patch: pytest.MonkeyPatch) -> None:
+    """A lost wake-up: the holder believes that whoever had the token has sent everything."""
+
+    def ask(self: TokenRing) -> None:
+        if self._wishes[self.me].number == 0:
+            original(self)
+
+    original = TokenRing._ask
+    patch.setattr(TokenRing, "_ask", ask)
+
+
+def late_wishes_are_believed(patch: pytest.MonkeyPatch) -> None:
+    """A wish that the token has overtaken calls it to where nothing is to be sent."""
+
+    def learn(self: TokenRing, member: ProcessId, wish: _Wish) -> None:
+        if member != self.me:
+            self._wishes[member] = wish
+
+    patch.setattr(TokenRing, "_learn", learn)
+
+
+def the_token_forgets_who_has_something_left(patch: pytest.MonkeyPatch) -> None:
+    def pass_token(self: TokenRing, to: ProcessId) -> None:
+        queue, self.outgoing = self.outgoing, PriorityQueue(FirstInFirstOut(), 1, 1)
+        original(self, to)
+        self.outgoing = queue
+        wish = self._wishes[self.me]
+        self._wishes[self.me] = _Wish(wish.number, 255)
+
+    original = TokenRing._pass_token
+    patch.setattr(TokenRing, "_pass_token", pass_token)
+
+
+def what_others_send_takes_no_room(patch: pytest.MonkeyPatch) -> None:
+    def place(self: TokenRing, sender: ProcessId, ordered: Ordered, mark: tuple[int, int]) -> None:
+        placed = self._grants._placed
+        original(self, sender, ordered, mark)
+        self._grants._placed = placed
+
+    original = TokenRing._place
+    patch.setattr(TokenRing, "_place", place)
+
+
+def only_the_coordinator_hears_of_consumption(patch: pytest.MonkeyPatch) -> None:
+    def report(self: TokenRing, source: ProcessId, consumed: Consumed) -> None:
+        self.send(self.view.coordinator, consumed)
+
+    patch.setattr(TokenRing, "report", report)
+
+
+def the_holder_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
+    original = TokenRing.__init__
+
+    def init(self: TokenRing, *given: object) -> None:
+        original(self, *given)  # type: ignore[arg-type]
+        self.outgoing._rank = lambda *_: 0
+
+    patch.setattr(TokenRing, "__init__", init)
+
+
+def what_the_visit_leaves_over_goes_last(patch: pytest.MonkeyPatch) -> None:
+    original = TokenRing.on_turn
+
+    def on_turn(self: TokenRing, event: Turn, now: int) -> None:
+        original(self, event, now)
+        batches: list[Batch] = self.outgoing.drain()
+        for batch in reversed(batches):
+            self.outgoing.put(batch, now)
+
+    patch.setattr(TokenRing, "on_turn", on_turn)
+
+
+def the_holder_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Grants, "held_by", lambda *_: None)
+
+
+def every_view_begins_at_0(patch: pytest.MonkeyPatch) -> None:
+    original = TokenRing.__init__
+
+    def init(self: TokenRing, *given: object) -> None:
+        original(self, *given)  # type: ignore[arg-type]
+        self._number_next = None if self._number_next is None else 0
+
+    patch.setattr(TokenRing, "__init__", init)
+
+
+IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+    (a_holder_never_passes_the_token, {LIVENESS}),
+    (the_token_never_rests, {LIVENESS}),
+    (nobody_asks_for_the_token, {LIVENESS}),
+    (late_wishes_are_believed, {LIVENESS}),
+    (who_passed_the_token_on_does_not_ask_again, {LIVENESS}),
+    (the_token_forgets_who_has_something_left, {LIVENESS}),
+    (what_others_send_takes_no_room, {BOUNDED_WINDOW}),
+    (only_the_coordinator_hears_of_consumption, {LIVENESS}),
+    (the_holder_sends_what_came_first, {PRIORITY}),
+    (what_the_visit_leaves_over_goes_last, {FIFO_AMONG_EQUALS, PEER_FAULT}),
+]
+
+
+@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=[m.__name__ for m, _ in IN_SCHEDULES])
+def test_the_property_suite_finds_the_mutant_of_the_ring(
+    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_schedules(ORDER, guarantees)
+
+
+def test_the_property_of_waiting_finds_that_the_holder_waits_for_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    the_holder_waits_for_nobody(monkeypatch)
+    found_by_waiting(ORDER, {LIVENESS})
+
+
+def test_the_lives_find_that_every_view_begins_at_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    every_view_begins_at_0(monkeypatch)
+    found_in_lives(ORDER, {PEER_FAULT, LIVENESS})
+
+
+def test_the_token_does_not_go_round_while_nobody_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill_the_window() -> Group:
+        group = Group(["a", "b", "c"], ORDER, OrderingOptions(window=1))
+        for name in group.members:
+            group.broadcast(name, 0, [name.encode()] * 2)
+        return group
+
+    assert fill_the_window().settle(rounds_max=100, consumers=())
+    who_has_no_room_passes_the_token_as_well(monkeypatch)
+    assert not fill_the_window().settle(rounds_max=100, consumers=())
+
+
+def _pass_the_token_before_the_messages() -> Group:
+    """The token comes to c by way of b before what a has sent, as in the script `token-accepted-late`."""
+    group = Group(["a", "b", "c"], ORDER, OrderingOptions(window=2))
+    for name in group.members:
+        group.broadcast(name, 0, [name.encode()])
+    for name in ("b", "c"):
+        group.turn(name)
+        group.deliver(name, "a")
+    group.turn("a")
+    group.deliver("a", "b", 2)
+    group.turn("b")
+    group.deliver("b", "c", 3)
+    group.turn("c")
+    return group
+
+
+def test_a_token_that_is_accepted_early_shows_when_the_messages_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    the_token_is_accepted_early(monkeypatch)
+    group = _pass_the_token_before_the_messages()
+    with pytest.raises(PeerFault, match="a#1 orders position 0 although c#1 has the token"):
+        group.deliver("a", "c")
+
+
+def test_who_accepts_the_token_early_sends_more_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check_window(_pass_the_token_before_the_messages())
+    the_token_is_accepted_early(monkeypatch)
+    with pytest.raises(Violation, match="3 messages have a place and are not consumed; 2 may"):
+        check_window(_pass_the_token_before_the_messages())
+
+
+@pytest.mark.parametrize("mutate", [the_token_is_accepted_early, a_holder_never_passes_the_token])
+def test_the_scripts_find_the_mutant_of_the_ring(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (SCRIPTS / "token-accepted-late.txt").read_text()
+    assert replay(text) == text
+    mutate(monkeypatch)
+    with pytest.raises(AssertionError):
+        assert replay(text) == text
