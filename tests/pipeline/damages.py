@@ -4,8 +4,22 @@ import random
 from collections.abc import Callable
 
 from pipeline.sample_runs import SampleRun
+from pipeline.story import orderer_of as sender_of
 from pipeline.story import process_of
+from priocast.membership.packets import Ordering
+from priocast.trace.recorder import view_order
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, Row
+
+_WAYS = [
+    view_order(Ordering(*way))
+    for way in (
+        ("sequencer-ub", True, "none"),
+        ("sequencer-ub", True, "ageing:5us"),
+        ("sequencer-ub", False, "none"),
+        ("token-ring", True, "flush:2ms"),
+        ("time-parts/sequencer-ub", True, "none"),
+    )
+]
 
 Damage = Callable[[list[Row], random.Random], list[Row]]
 
@@ -47,6 +61,18 @@ def shuffle_departures(rows: list[Row], dice: random.Random) -> list[Row]:
     places = [place for place in _places(rows, SENT) if rows[place].position >= 0]
     process = process_of(rows[dice.choice(places)])
     places = [place for place in places if process_of(rows[place]) == process]
+    shuffled = [rows[place] for place in places]
+    dice.shuffle(shuffled)
+    for place, row in zip(places, shuffled, strict=True):
+        rows[place] = row
+    return rows
+
+
+def shuffle_sendings(rows: list[Row], dice: random.Random) -> list[Row]:
+    """A member sends its own messages in any order at all."""
+    own = [place for place in _places(rows, SENT) if process_of(rows[place]) == sender_of(rows[place])]
+    process = process_of(rows[dice.choice(own)])
+    places = [place for place in own if process_of(rows[place]) == process]
     shuffled = [rows[place] for place in places]
     dice.shuffle(shuffled)
     for place, row in zip(places, shuffled, strict=True):
@@ -113,6 +139,7 @@ def tell_otherwise(rows: list[Row], dice: random.Random) -> list[Row]:
             row._replace(peer=",".join(members[:-1]) or "z#1"),
             row._replace(position=row.position + dice.choice((-1, 1, 3))),
             row._replace(sender="", sender_incarnation=0),
+            row._replace(order=str(dice.choice(_WAYS))),
             row._replace(view=row.view + dice.choice((-1, 1))),
             row._replace(coordinator="z#1"),
         )
@@ -168,7 +195,7 @@ def cut_short(rows: list[Row], dice: random.Random) -> list[Row]:
     return [row for place, row in enumerate(rows) if process_of(row) != process or place <= end]
 
 
-OF_MESSAGES = (drop, repeat, exchange, shuffle_departures, misplace, lose)
+OF_MESSAGES = (drop, repeat, exchange, shuffle_departures, shuffle_sendings, misplace, lose)
 OF_VIEWS = (
     *OF_MESSAGES,
     deliver_elsewhere,

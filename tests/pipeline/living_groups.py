@@ -2,7 +2,8 @@
 
 It is no protocol. A hand that sees everything moves batches from senders to the coordinator of a view, from
 there to its members, and closes views so that what must hold does hold; the real recorder writes it down.
-Members receive and consume at their own pace, so that a view ends for each of them at another place.
+Members receive and consume at their own pace, so that a view ends for each of them at another place. Where
+the coordinator only names what it orders (`sequencer-bb`), batches go to all at once.
 """
 
 import random
@@ -10,11 +11,13 @@ from collections import deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from pipeline.sample_runs import LEVELS, TICK_NS, Ordered, SampleRun, Submit, manifest_of
+from pipeline.sample_runs import LEVELS, TICK_NS, Ordered, SampleRun, Submit, manifest_of, naming
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Scope, Stretch
-from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
+from priocast.core.protocol import Packet
+from priocast.core.starvation import FirstInFirstOut, Starvation, Strict, parse_starvation
 from priocast.core.view import View
+from priocast.membership.packets import Ordering
 from priocast.trace.recorder import Recorder
 from priocast.trace.schema import Row
 
@@ -26,6 +29,7 @@ class Component:
     """A view at work: what its coordinator has ordered, and what still waits there."""
 
     view: View
+    ordering: Ordering
     everybody: tuple["Process", ...]
     members: list["Process"]
     position: int
@@ -35,6 +39,18 @@ class Component:
     @property
     def orderer(self) -> "Process | None":
         return next((member for member in self.members if member.me == self.view.coordinator), None)
+
+    @property
+    def policy(self) -> Starvation:
+        ordering = self.ordering
+        return parse_starvation(ordering.starvation) if ordering.prioritised else FirstInFirstOut()
+
+    @property
+    def names_only(self) -> bool:
+        return self.ordering.order == "sequencer-bb"
+
+    def as_sent(self, packet: Ordered) -> Packet:
+        return naming(packet) if self.names_only else packet
 
     def end_of(self, count: int) -> int:
         """The position after the first packets."""
@@ -98,16 +114,17 @@ class LivingGroup:
         selective_share: float = 0.0,
         repeated_share: float = 0.0,
         clock: str = "virtual",
+        order: str = "sequencer-ub",
     ) -> None:
         self.dice = random.Random(seed)
         self.primary = policy == "primary"
         self.batch_max, self.safe_share, self.selective_share = batch_max, safe_share, selective_share
         self.repeated_share = repeated_share
         self.repetitions: set[tuple[ProcessId, int, int]] = set()
-        self.starvation: Starvation = Strict()
+        self.ordering = Ordering(order, True, str(Strict()))
         self.all_safe = delivery == "safe"
         self.manifest = manifest_of(
-            "living", list(names), seed, policy=policy, delivery=delivery, clock=clock
+            "living", list(names), seed, policy=policy, delivery=delivery, clock=clock, order=order
         )
         self.rows: list[Row] = []
         self.now = self.arrivals = 0
@@ -168,9 +185,14 @@ class LivingGroup:
                 self._change([[*component.members]], component, _reason(gone, "failed"))
         return self
 
-    def change_order(self) -> "LivingGroup":
-        """From here on, first in, first out."""
-        self.starvation = FirstInFirstOut()
+    def change_order(
+        self, order: str = "sequencer-ub", prioritised: bool = False, starvation: str = "none"
+    ) -> "LivingGroup":
+        """From here on by another class, or policy; what waited in line stays in line."""
+        if not self.ordering.prioritised:
+            for member in (member for component in self.components for member in component.members):
+                member.pending = {key: batch.in_line() for key, batch in member.pending.items()}
+        self.ordering = Ordering(order, prioritised, starvation)
         for component in list(self.components):
             self._change([[*component.members]], component, "the order changes to another")
         return self
@@ -241,7 +263,7 @@ class LivingGroup:
 
     def _install(self, members: list[Process], number: int, position: int, reason: str) -> None:
         view = View(number, tuple(member.me for member in members))
-        component = Component(view, tuple(members), members, position)
+        component = Component(view, self.ordering, tuple(members), members, position)
         self.components.append(component)
         for member in members:
             member.component, member.got, member.read = component, 0, 0
@@ -311,11 +333,15 @@ class LivingGroup:
         assert member.component is not None
         component = member.component
         packet = Submit((batch,))
-        member.recorder.sent(packet, component.view.coordinator, self.now, 0)
-        if orderer := component.orderer:
-            orderer.recorder.received(packet, member.me, self.now, len(component.queue))
+        to_all = component.names_only
+        member.recorder.sent(packet, None if to_all else component.view.coordinator, self.now, 0)
+        orderer = component.orderer
+        for receiver in component.members if to_all else [orderer] if orderer else []:
+            receiver.recorder.received(packet, member.me, self.now, len(component.queue))
+        if orderer:
             self.arrivals += 1
-            heappush(component.queue, (self.starvation.rank(batch.level, self.now), self.arrivals, batch))
+            rank = component.policy.rank(batch.urgency, self.now)
+            heappush(component.queue, (rank, self.arrivals, batch))
 
     def _order(self, component: Component, count_max: int) -> None:
         orderer = component.orderer
@@ -324,13 +350,13 @@ class LivingGroup:
             batches = tuple(heappop(component.queue)[-1] for _ in range(count))
             packet = Ordered(component.end_of(len(component.log)), batches)
             component.log.append(packet)
-            orderer.recorder.sent(packet, None, self.now, len(component.queue))
+            orderer.recorder.sent(component.as_sent(packet), None, self.now, len(component.queue))
             self._receive(component, orderer, len(component.log))
 
     def _receive(self, component: Component, member: Process, until: int) -> None:
         for place in range(member.got, until):
             packet = component.log[place]
-            member.recorder.received(packet, component.view.coordinator, self.now, 0)
+            member.recorder.received(component.as_sent(packet), component.view.coordinator, self.now, 0)
             position = packet.position
             for batch in packet.batches:
                 member.pending.pop(key_of(batch), None)
@@ -357,8 +383,10 @@ class LivingGroup:
                 if item.stretch.taken < item.stretch.batch.count:
                     continue
             elif isinstance(item, Told):
-                view = item.component.view
-                member.recorder.view(view, view.coordinator, item.component.position, item.reason, self.now)
+                component = item.component
+                member.recorder.view(
+                    component.view, component.ordering, component.position, item.reason, self.now
+                )
             else:
                 member.recorder.restored(item.component.view, item.position, 100, self.now)
             member.stream.popleft()

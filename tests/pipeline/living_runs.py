@@ -84,8 +84,21 @@ def repeated() -> SampleRun:
 
 
 def order_changed() -> SampleRun:
-    """In the second view nothing overtakes any more, and the policy of the third is not on record either."""
-    return LivingGroup().work().change_order().work(3).join("e").work(3).done()
+    """In the second view and the third nothing overtakes any more; in the last one what waited goes first."""
+    group = LivingGroup().work().change_order().work(3).join("e").work(3)
+    return group.change_order("sequencer-bb", True, "ageing:50us").work(4).done()
+
+
+def class_changed() -> SampleRun:
+    """Who orders in the second view only names messages; in the third one, the policy is another."""
+    group = LivingGroup().work().change_order("sequencer-bb", True).work(4)
+    return group.change_order("sequencer-ub", True, "flush:2ms").work(4).done()
+
+
+def safe_and_named() -> SampleRun:
+    """Messages come to all, and their order by name; some of them are safe, and member d crashes."""
+    group = LivingGroup(safe_share=0.5, seed=2, order="sequencer-bb")
+    return group.work().crash("d").work(2).notice().work().done()
 
 
 def first_of_two_left() -> SampleRun:
@@ -139,6 +152,10 @@ def _submitted_again(run: SampleRun) -> list[Row]:
 GOOD = {
     "repeated": repeated(),
     "order-changed": order_changed(),
+    "class-changed": class_changed(),
+    "safe-and-named": safe_and_named(),
+    "all-safe-and-named": LivingGroup(delivery="safe", order="sequencer-bb").work().done(),
+    "selective-and-named": LivingGroup(selective_share=0.4, order="sequencer-bb").work().done(),
     "first-of-two-left": first_of_two_left(),
     "delivered-alone": delivered_alone(),
     "delivered-alone-and-passed-over": delivered_alone_and_passed_over(),

@@ -5,6 +5,7 @@ They are made of runs whose batches hold one message, so that a row is a message
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pipeline.sample_runs import SampleRun
 from pipeline.story import id_of
@@ -133,6 +134,32 @@ def priority_inverted(run: SampleRun) -> Mutant:
     raise AssertionError("the run has a backlog")
 
 
+def sending_inverted(run: SampleRun) -> Mutant:
+    """Member b lets a message of its own go before one that ranks ahead of it, and was there."""
+    policy = parse_starvation(run.manifest.starvation)
+    offered = {id_of(row): row for row in run.rows if (row.event, row.member) == (BROADCAST, "b")}
+    sent = [row for row in run.rows if (row.event, row.member, row.sender) == (SENT, "b", "b")]
+    rank = {message: policy.rank(row.level, row.time_ns) for message, row in offered.items()}
+    for ahead, behind in pairwise(sent):
+        one, other = id_of(ahead), id_of(behind)
+        if rank[one] < rank[other] and max(offered[one].step, offered[other].step) < ahead.step:
+            changed = run.changed(_exchanging(ahead, behind))
+            return Mutant(changed, Named("Priority", None, (one, other), ("b#1",)))
+    raise AssertionError("the member has a backlog")
+
+
+def never_sent(run: SampleRun) -> Mutant:
+    """The most urgent message at member b is never sent; the first that wrongs it most is named."""
+    offered = [row for row in run.rows if (row.event, row.member) == (BROADCAST, "b")]
+    urgent = max(offered, key=lambda row: row.level)
+    sent = [row for row in run.rows if (row.event, row.member, row.sender) == (SENT, "b", "b")]
+    after = [row for row in sent if row.step > urgent.step and row.level < urgent.level]
+    worst = max(after, key=lambda row: (-row.level, row.step))
+    gone = next(row for row in sent if id_of(row) == id_of(urgent))
+    named = Named("Priority", None, (id_of(urgent), id_of(worst)), ("b#1",))
+    return Mutant(run.changed(without(gone)), named)
+
+
 def never_ordered(run: SampleRun) -> Mutant:
     """The most urgent message that waits is never let out; the first that wrongs it most is named."""
     urgent = max((row for row in run.rows if row.member == "a" and _enters(row)), key=lambda row: row.level)
@@ -185,6 +212,12 @@ def _with_message(row: Row, of: Row) -> Row:
         first=of.first,
         priorities=of.priorities,
     )
+
+
+def _exchanging(one: Row, other: Row) -> Callable[[list[Row]], list[Row]]:
+    """Let two rows name each other's messages, each at its own time and place."""
+    new = {one: _with_message(one, other), other: _with_message(other, one)}
+    return lambda rows: [new.get(row, row) for row in rows]
 
 
 def without(*gone: Row) -> Callable[[list[Row]], list[Row]]:

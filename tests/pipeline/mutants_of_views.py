@@ -1,7 +1,6 @@
 """Mutants of runs with several views: one thing wrong, and the place at which a check must name it."""
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import msgspec
 
@@ -10,14 +9,13 @@ from pipeline.living_groups import LivingGroup
 from pipeline.mutants import (
     Mutant,
     Named,
-    exchanging_in_order,
     inserting_after,
     replacing,
     without,
 )
 from pipeline.sample_runs import SampleRun
 from pipeline.story import id_of, process_of
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, VIEW, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, STATE, VIEW, Row
 
 
 def message_in_two_components() -> Mutant:
@@ -132,19 +130,19 @@ def half_without_the_first_goes_on() -> Mutant:
 
 
 def members_differ() -> Mutant:
-    return _told_otherwise("b", 2, lambda row: row._replace(peer="a#1,c#1,b#1"))
+    return told_otherwise("b", 2, lambda row: row._replace(peer="a#1,c#1,b#1"))
 
 
 def first_position_differs() -> Mutant:
-    return _told_otherwise("c", 2, lambda row: row._replace(position=row.position - 1))
+    return told_otherwise("c", 2, lambda row: row._replace(position=row.position - 1))
 
 
 def orderer_differs() -> Mutant:
-    return _told_otherwise("c", 2, lambda row: row._replace(sender="c"))
+    return told_otherwise("c", 2, lambda row: row._replace(sender="c"))
 
 
 def told_of_a_view_without_itself() -> Mutant:
-    return _told_otherwise("b", 2, lambda row: row._replace(peer="a#1,c#1"))
+    return told_otherwise("b", 2, lambda row: row._replace(peer="a#1,c#1"))
 
 
 def view_goes_back() -> Mutant:
@@ -218,13 +216,13 @@ def safe_message_delivered_before_all_held_it() -> Mutant:
     """Member d, which crashed, never received it; a delivered it and worked on."""
     run = living_runs.safe()
     row = deliveries(run, "a", 1)[0]
-    return _not_received(run, row, "d")
+    return not_received(run, row, "d")
 
 
 def safe_message_not_held_at_the_end() -> Mutant:
     run = living_runs.safe_at_times()
     row = [row for row in deliveries(run, "a", 2) if row.safe][-1]
-    return _not_received(run, row, "c")
+    return not_received(run, row, "c")
 
 
 def message_lost_between_views() -> Mutant:
@@ -241,22 +239,6 @@ def message_lost_between_views() -> Mutant:
     gone = [row for row in run.rows if row.event == DELIVERED and id_of(row) == id_of(lost)]
     named = Named("FIFO among equals", after.position, (id_of(after),), (f"{after.sender}#1",))
     return Mutant(run.changed(without(*gone)), named)
-
-
-def priority_inverted_in_the_second_view() -> Mutant:
-    """After the first orderer crashed, the second one lets a message go before one that ranks ahead."""
-    run = living_runs.orderer_crashed()
-    sent = [row for row in run.rows if (row.event, row.view) == (SENT, 2) and row.position >= 0]
-    entered = {
-        id_of(row): row for row in run.rows if (row.event, row.view) == (RECEIVED, 2) and row.position < 0
-    }
-    ahead, behind = next(
-        (one, other)
-        for one, other in pairwise(sent)
-        if one.level > other.level and max(entered[id_of(row)].step for row in (one, other)) < one.step
-    )
-    named = Named("Priority", ahead.position, (id_of(ahead), id_of(behind)), ("b#1",))
-    return Mutant(run.changed(exchanging_in_order(ahead, behind)), named)
 
 
 def killed_in_a_simulation() -> Mutant:
@@ -308,7 +290,6 @@ MUTANTS: tuple[Callable[[], Mutant], ...] = (
     safe_message_delivered_before_all_held_it,
     safe_message_not_held_at_the_end,
     message_lost_between_views,
-    priority_inverted_in_the_second_view,
     killed_in_a_simulation,
 )
 
@@ -346,7 +327,7 @@ def _after(rows: list[Row], there: Row, new: Row) -> list[Row]:
     return [*rows[: place + 1], new, *rows[place + 1 :]]
 
 
-def _told_otherwise(member: str, view: int, change: Callable[[Row], Row]) -> Mutant:
+def told_otherwise(member: str, view: int, change: Callable[[Row], Row]) -> Mutant:
     run = living_runs.crashed()
     row = next(row for row in run.rows if (row.event, row.member, row.view) == (VIEW, member, view))
     said = change(row)
@@ -354,7 +335,7 @@ def _told_otherwise(member: str, view: int, change: Callable[[Row], Row]) -> Mut
     return Mutant(changed, Named("View synchrony", said.position, (), (f"{member}#1",)))
 
 
-def _not_received(run: SampleRun, row: Row, member: str) -> Mutant:
+def not_received(run: SampleRun, row: Row, member: str) -> Mutant:
     gone = [
         other
         for other in run.rows

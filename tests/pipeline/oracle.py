@@ -13,6 +13,9 @@ from pipeline.story import Event, Place, Story, View, id_of, name_of, process_of
 from priocast.core.starvation import parse_starvation
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, Row
 
+Queue = tuple[dict[str, Event], dict[str, Event]]
+"""What entered a queue, and what left it."""
+
 
 def expected_places(run: SampleRun) -> dict[str, list[Place]]:
     """Every violation of every property, by property."""
@@ -118,10 +121,8 @@ def conflicts(story: Story) -> Iterator[Place]:
 def unfilled(story: Story) -> Iterator[Place]:
     passed_over = story.without_place & story.special
     explained = story.placed(passed_over)
-    if passed_over and not story.run.manifest.orders:
-        return
     for view in story.views:
-        if not _is_gapless(story, view):
+        if not _is_gapless(story, view) or (passed_over and not story.orderer(view)):
             continue
         due = story.first_position(view)
         for position in sorted({event.position for event in story.deliveries if event.view == view}):
@@ -217,15 +218,16 @@ def not_held(story: Story) -> Iterator[Place]:
             for event in story.of(BROADCAST, SENT, RECEIVED)
             if (event.message, event.view) == (message, view)
         ]
+        carriers = {event.process for event in packets if event.is_carried}
         placed = [event for event in packets if event.position >= 0]
         if any(event.kind == SENT and event.process in members for event in placed):
-            packets = placed
+            carriers &= {event.process for event in placed}
         lacking = [
             member
             for member in members
             if story.is_addressed(message, member)
             and not (member in story.lost and story.way_on(member, view) is None)
-            and member not in {event.process for event in packets}
+            and member not in carriers
         ]
         if lacking:
             position = min(event.position for event in inside)
@@ -289,24 +291,26 @@ def _agreed(story: Story) -> list[Event]:
 
 def wronged(story: Story) -> Iterator[Place]:
     """Who was wronged; by whom, and where, is left open where several did."""
-    policy = parse_starvation(story.run.manifest.starvation)
-    for view in _judged(story):
-        entered, left = _queue(story, view)
-        rank = {message: policy.rank(event.level, event.time_ns) for message, event in entered.items()}
-        for waiting in entered:
-            if any(
-                entered[waiting].step < gone.step
-                and rank[waiting] < rank[other]
-                and (waiting not in left or _order(gone) < _order(left[waiting]))
-                for other, gone in left.items()
-                if other in entered
-            ):
-                yield Place(name_of(view), None, (waiting,), (story.orderer(view),))
+    for view in story.views:
+        if story.order(view)["policy"] == "fifo":
+            continue
+        policy = parse_starvation(story.order(view)["policy"])
+        for process, (entered, left) in _queues(story, view):
+            rank = {message: policy.rank(event.urgency, event.time_ns) for message, event in entered.items()}
+            for waiting in entered:
+                if any(
+                    entered[waiting].step < gone.step
+                    and rank[waiting] < rank[other]
+                    and (waiting not in left or _order(gone) < _order(left[waiting]))
+                    for other, gone in left.items()
+                    if other in entered
+                ):
+                    yield Place(name_of(view), None, (waiting,), (process,))
 
 
 def out_of_nowhere(story: Story) -> Iterator[Place]:
-    for view in _judged(story):
-        entered, left = _queue(story, view)
+    for view in story.views:
+        entered, left = _ordering_queue(story, view)
         for message, gone in left.items():
             views = {event.view for event in story.by_message.get(message, [])}
             is_late = message not in entered or gone.step < entered[message].step
@@ -314,20 +318,42 @@ def out_of_nowhere(story: Story) -> Iterator[Place]:
                 yield Place(name_of(view), gone.position, (message,), (story.orderer(view),))
 
 
-def _judged(story: Story) -> list[View]:
-    """The views whose policy is on record."""
-    return [view for view in story.views if not story.is_reordered(view)]
+def _queues(story: Story, view: View) -> Iterator[tuple[str, Queue]]:
+    """The queues of a view that go by priority, and whose they are."""
+    yield story.orderer(view), _ordering_queue(story, view)
+    if story.order(view)["sends_by_priority"]:
+        for process in story.processes:
+            yield process, _sending_queue(story, view, process)
 
 
-def _queue(story: Story, view: View) -> tuple[dict[str, Event], dict[str, Event]]:
+def _ordering_queue(story: Story, view: View) -> Queue:
+    """What the one that orders received, and what it gave a position."""
+    order = story.order(view)
+    if order["priorities_act"] != "sequencing" or order["policy"] == "fifo":
+        return {}, {}
     here = [event for event in story.events if (event.process, event.view) == (story.orderer(view), view)]
-    received = [event for event in here if event.kind == RECEIVED and event.position < 0]
+    received = [event for event in here if event.kind == RECEIVED and event.position < 0 and event.is_carried]
     sent = [event for event in here if event.kind == SENT and event.position >= 0]
     return {event.message: event for event in received}, {event.message: event for event in sent}
 
 
+def _sending_queue(story: Story, view: View, process: str) -> Queue:
+    """What a process broadcast in a view, and what it sent there of that, unless it had done so before."""
+    own = [event for event in story.events if event.process == process == event.stream[0]]
+    offered = [event for event in own if event.kind == BROADCAST and event.view == view]
+    first: dict[str, Event] = {}
+    for event in own:
+        judged = event.view in story.views and story.order(event.view)["sends_by_priority"]
+        if event.kind == SENT and event.is_carried and judged and story.order(event.view)["policy"] != "fifo":
+            first.setdefault(event.message, event)
+    return {event.message: event for event in offered}, {
+        message: event for message, event in first.items() if event.view == view
+    }
+
+
 def _order(event: Event) -> tuple[int, int]:
-    return event.step, event.position
+    """When it left; the messages of one row do so in the order of their numbers."""
+    return event.step, event.number
 
 
 def _in_views(story: Story) -> Iterator[tuple[str, View, list[Event]]]:

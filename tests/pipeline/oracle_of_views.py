@@ -1,5 +1,6 @@
 """What the check of View synchrony should find, said in the plainest way."""
 
+import json
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -35,6 +36,7 @@ def told_otherwise(story: Story, row: Row) -> Iterator[Place]:
         row.position != story.first_position(view),
         orderer_of(row) != story.orderer(view),
         row.packet != story.reason(view),
+        json.loads(row.order) != story.order(view),
     ):
         if differs:
             yield _of_view_row(row)

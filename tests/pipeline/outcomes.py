@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from pipeline.sample_runs import play
+from priocast.membership.packets import Ordering
 from priocast.pipeline.ledger import Census
 from priocast.pipeline.outcome import Outcome
 from priocast.pipeline.sources import Run
@@ -12,7 +13,9 @@ from priocast.pipeline.tables.membership import Attendance, Lane, Origin, ViewRe
 from priocast.pipeline.tables.queue_depth import QueueDepth
 from priocast.pipeline.tables.throughput import Throughput
 from priocast.pipeline.verdicts import Verdict, Violation
+from priocast.trace.recorder import view_order
 
+STRICT = view_order(Ordering("sequencer-ub", True, "none"))
 WICKED = "<script>alert('&')</script>"
 _SHARES = (0.0, 0.5, 0.99, 1.0)
 
@@ -53,12 +56,15 @@ def views(run: str) -> list[ViewRecord]:
     founded = Origin("", ("a#1", "b#1", "c#1"))
     went_on = Origin("1@a#1", ("a#1", "b#1"))
     return [
-        ViewRecord(run, "1@a#1", founded.processes, "a#1", "founded", 0.0, 0.01, (founded,), 1700, None),
+        ViewRecord(
+            run, "1@a#1", founded.processes, "a#1", STRICT, "founded", 0.0, 0.01, (founded,), 1700, None
+        ),
         ViewRecord(
             run,
             "2@a#1",
             ("a#1", "b#1", "d#1"),
             "a#1",
+            STRICT,
             f"crashed {WICKED}",
             1.2,
             1.25,
@@ -91,7 +97,7 @@ def outcome(*runs: str, violations: int = 0) -> Outcome:
         ),
         throughputs=tuple(Throughput(run, "b#1", 812.4, 0.1, (700.0, 900.0)) for run in runs),
         queue_depths=tuple(QueueDepth(run, "a#1", 0.1, (3, 90)) for run in runs),
-        inversions=tuple(Inversions(run, 224, 10, 4) for run in runs),
+        inversions=tuple(Inversions(run, 224, 10, 4, 9, 3) for run in runs),
         views=tuple(record for run in runs for record in views(run)),
         lanes=tuple(lane for run in runs for lane in lanes(run)),
     )

@@ -5,6 +5,8 @@ import random
 from pipeline.living_groups import LivingGroup
 from pipeline.sample_runs import SampleRun
 
+_ORDERS = ("sequencer-ub", "sequencer-bb")
+
 
 def random_life(seed: int, batch_max: int = 1) -> SampleRun:
     """A correct run in which things happen that the dice choose."""
@@ -20,6 +22,7 @@ def random_life(seed: int, batch_max: int = 1) -> SampleRun:
         selective_share=dice.choice((0.0, 0.3)),
         repeated_share=dice.choice((0.0, 0.0, 0.3)),
         clock=dice.choice(("virtual", "virtual", "local")),
+        order=dice.choice(_ORDERS),
     )
     group.work(dice.randint(2, 4))
     for _ in range(dice.randint(1, 3)):
@@ -40,7 +43,8 @@ def _something_happens(group: LivingGroup, dice: random.Random) -> None:
         else:
             group.split(*dice.sample(names, dice.randint(1, len(names) - 1)) if len(names) > 1 else "")
     elif what == "order":
-        group.change_order()
+        starvation = dice.choice(("none", "ageing:50us", "flush:2ms"))
+        group.change_order(dice.choice(_ORDERS), dice.random() < 0.5, starvation)
     elif what == "join" and absent:
         group.join(dice.choice(absent), after=dice.randint(0, 3))
     elif len(names) > 2:

@@ -1,8 +1,11 @@
-"""Small runs for the pipeline's tests: a sequencer, played by hand and written down by the real recorder.
+"""Small runs for the pipeline's tests: protocols, played by hand and written down by the real recorder.
 
-Every member submits batches to the first one, which orders what its queue lets out, a few messages at a
-time, so that there is a backlog; members consume what is ordered in bites that cut batches in two. The
-clock is virtual, the dice are seeded.
+- `sequencer-ub`: every member submits batches to the first one, which orders what its queue lets out;
+- `sequencer-bb`: every member sends batches to all, and the first one says their order by naming them;
+- `token-ring`: one member after the other sends what its own queue lets out, with its place in the order.
+
+Only a few messages are ordered at a time, so that there is a backlog; members consume what is ordered in
+bites that cut batches in two. The clock is virtual, the dice are seeded.
 """
 
 import random
@@ -15,11 +18,13 @@ from pathlib import Path
 import msgspec
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, Reference, Stretch, reference_to
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
 from priocast.core.protocol import Packet
-from priocast.core.starvation import FirstInFirstOut, parse_starvation
+from priocast.core.starvation import FirstInFirstOut, Starvation, parse_starvation
 from priocast.core.view import View
+from priocast.membership.packets import Ordering
+from priocast.protocols import find_protocol
 from priocast.trace.recorder import Recorder
 from priocast.trace.run_directory import write_manifest, write_segment
 from priocast.trace.schema import Manifest, Row
@@ -36,6 +41,16 @@ class Submit(Packet, frozen=True, tag="submit"):
 class Ordered(Packet, frozen=True, tag="ordered"):
     position: int
     batches: tuple[Batch, ...]
+
+
+class Named(Packet, frozen=True, tag="order"):
+    position: int
+    references: tuple[Reference, ...]
+
+
+def naming(ordered: Ordered) -> Named:
+    """The same order, for those who have the messages."""
+    return Named(ordered.position, tuple(map(reference_to, ordered.batches)))
 
 
 @dataclass(frozen=True)
@@ -76,33 +91,62 @@ class SampleRun:
         return directory
 
 
+class _Queue:
+    """Batches by rank, and equal ones first in, first out."""
+
+    def __init__(self, policy: Starvation) -> None:
+        self.count = 0
+        self._policy = policy
+        self._heap: list[tuple[int, int, Batch]] = []
+        self._arrivals = 0
+
+    def put(self, batch: Batch, now: int) -> None:
+        self._arrivals += 1
+        self.count += batch.count
+        heappush(self._heap, (self._policy.rank(batch.urgency, now), self._arrivals, batch))
+
+    def take(self, count_max: int) -> list[Batch]:
+        """So many messages, if there are as many."""
+        batches: list[Batch] = []
+        while self._heap and count_max:
+            rank, arrival, batch = heappop(self._heap)
+            if batch.count > count_max:
+                heappush(self._heap, (rank, arrival, _part(batch, count_max, batch.count)))
+                batch = _part(batch, 0, count_max)
+            batches.append(batch)
+            count_max -= batch.count
+            self.count -= batch.count
+        return batches
+
+
 @dataclass
 class _Member:
     me: ProcessId
     recorder: Recorder
+    outgoing: _Queue
     waiting: deque[Stretch] = field(default_factory=deque)
     next_number: dict[int, int] = field(default_factory=dict)
 
 
 class _Play:
-    """The run as it is being played."""
+    """The run as it is being played; a member sends at most `credit` messages in a tick."""
 
-    def __init__(self, names: list[str], prioritised: bool, starvation: str, seed: int) -> None:
+    def __init__(self, names: list[str], ordering: Ordering, credit: int, seed: int) -> None:
         self.dice = random.Random(seed)
-        self.prioritised = prioritised
-        self.policy = parse_starvation(starvation) if prioritised else FirstInFirstOut()
-        self.queue: list[tuple[int, int, Batch]] = []
-        self.backlog = 0
-        self.arrivals = 0
+        self.order_name = ordering.order
+        self.prioritised = ordering.prioritised
+        self.credit = credit
+        policy = parse_starvation(ordering.starvation) if self.prioritised else FirstInFirstOut()
+        self.queue = _Queue(policy)
         self.rows: list[Row] = []
         self.now = 0
         self.position = 0
         processes = tuple(ProcessId(name) for name in names)
         self.view = View(1, processes)
-        self.members = [_Member(me, Recorder(me, self.rows.append)) for me in processes]
+        self.members = [_Member(me, Recorder(me, self.rows.append), _Queue(policy)) for me in processes]
         for member in self.members:
             member.recorder.installed(self.view)
-            member.recorder.view(self.view, processes[0], 0, "founded", self.now)
+            member.recorder.view(self.view, ordering, 0, "founded", self.now)
 
     def broadcast(self, member: _Member, count_max: int) -> None:
         count = self.dice.randint(1, count_max)
@@ -112,40 +156,51 @@ class _Play:
         member.next_number[level] = first + count
         priorities = b"" if self.prioritised else bytes(asked)
         batch = Batch(member.me, level, first, count, _BLOCK, priorities)
-        orderer = self.members[0]
-        packet = Submit((batch,))
         member.recorder.broadcast(batch, self.now, count)
-        member.recorder.sent(packet, orderer.me, self.now, 0)
-        orderer.recorder.received(packet, member.me, self.now, self.backlog)
-        self.arrivals += 1
-        heappush(self.queue, (self.policy.rank(level, self.now), self.arrivals, batch))
-        self.backlog += count
+        member.outgoing.put(batch, self.now)
 
-    def take(self, count_max: int) -> Batch:
-        rank, arrival, batch = heappop(self.queue)
-        if batch.count > count_max:
-            heappush(self.queue, (rank, arrival, _part(batch, count_max, batch.count)))
-            batch = _part(batch, 0, count_max)
-        self.backlog -= batch.count
-        return batch
+    def send(self, member: _Member) -> None:
+        """What a member has for the sequencer."""
+        orderer = self.members[0]
+        for batch in member.outgoing.take(self.credit):
+            packet = Submit((batch,))
+            to_all = self.order_name == "sequencer-bb"
+            member.recorder.sent(packet, None if to_all else orderer.me, self.now, 0)
+            for receiver in self.members if to_all else [orderer]:
+                receiver.recorder.received(packet, member.me, self.now, self.queue.count)
+            self.queue.put(batch, self.now)
 
-    def order(self, count_max: int) -> None:
-        batches, left = [], count_max
-        while self.queue and left:
-            batches.append(self.take(left))
-            left -= batches[-1].count
+    def order(self, orderer: _Member, queue: _Queue, count_max: int) -> None:
+        batches = queue.take(count_max)
         if not batches:
             return
-        packet = Ordered(self.position, tuple(batches))
-        orderer = self.members[0]
-        orderer.recorder.sent(packet, None, self.now, self.backlog)
+        ordered = Ordered(self.position, tuple(batches))
+        packet = naming(ordered) if self.order_name == "sequencer-bb" else ordered
+        orderer.recorder.sent(packet, None, self.now, queue.count)
         for member in self.members:
             member.recorder.received(packet, orderer.me, self.now, 0)
             position = self.position
             for batch in batches:
                 member.waiting.append(Stretch(self.view.id, position, batch))
                 position += batch.count
-        self.position += count_max - left
+        self.position += sum(batch.count for batch in batches)
+
+    def tick(self, count_max: int, bite: int) -> None:
+        """Everybody sends, somebody orders, everybody consumes."""
+        if self.order_name == "token-ring":
+            holder = self.members[self.now // TICK_NS % len(self.members)]
+            self.order(holder, holder.outgoing, min(self.credit, count_max))
+        else:
+            for member in self.members:
+                self.send(member)
+            self.order(self.members[0], self.queue, count_max)
+        for member in self.members:
+            self.consume(member, bite)
+
+    @property
+    def is_over(self) -> bool:
+        waiting = any(member.waiting or member.outgoing.count for member in self.members)
+        return not waiting and not self.queue.count
 
     def consume(self, member: _Member, count_max: int) -> None:
         """The application takes a bite, and mostly another one."""
@@ -153,7 +208,7 @@ class _Play:
         while member.waiting and self.dice.random() < 0.9:
             stretch = member.waiting[0]
             count = min(count_max, stretch.batch.count - stretch.taken)
-            member.recorder.delivered(stretch, count, self.now, self.backlog)
+            member.recorder.delivered(stretch, count, self.now, self.queue.count)
             stretch.taken += count
             if stretch.taken == stretch.batch.count:
                 member.waiting.popleft()
@@ -172,24 +227,33 @@ def play(
     names: tuple[str, ...] = ("a", "b", "c", "d"),
     seed: int = 1,
     batch_max: int = 5,
+    order: str = "sequencer-ub",
+    credit: int = 1_000_000,
+    broadcasts: int = 1,
 ) -> SampleRun:
-    """A correct run: a burst at every member in each tick, and an orderer that does not keep up."""
-    playing = _Play(list(names), prioritised, starvation, seed)
+    """A correct run: bursts at every member in each tick, and an orderer that does not keep up."""
+    playing = _Play(list(names), Ordering(order, prioritised, starvation), credit, seed)
+    bite = max(1, batch_max - 1)
     for _ in range(ticks):
         playing.now += TICK_NS
-        for member in playing.members:
+        for member in playing.members * broadcasts:
             playing.broadcast(member, batch_max)
-        playing.order(2 * batch_max)
-        for member in playing.members:
-            playing.consume(member, max(1, batch_max - 1))
-    while playing.queue or any(member.waiting for member in playing.members):
+        playing.tick(2 * batch_max, bite)
+    while not playing.is_over:
         playing.now += TICK_NS
-        playing.order(2 * batch_max)
-        for member in playing.members:
-            playing.consume(member, max(1, batch_max - 1))
-    return SampleRun(
-        manifest_of(run, names, seed, prioritised=prioritised, starvation=starvation), playing.rows
-    )
+        playing.tick(2 * batch_max, bite)
+    manifest = manifest_of(run, names, seed, prioritised=prioritised, starvation=starvation, order=order)
+    return SampleRun(manifest, playing.rows)
+
+
+def with_local_clocks(run: SampleRun) -> SampleRun:
+    """The same run, each process with a clock of its own."""
+    lives = sorted({(row.member, row.incarnation) for row in run.rows})
+    rows = [
+        row._replace(time_ns=row.time_ns + 10**12 * lives.index((row.member, row.incarnation)))
+        for row in run.rows
+    ]
+    return SampleRun(msgspec.structs.replace(run.manifest, clock="local"), rows)
 
 
 def manifest_of(
@@ -201,15 +265,19 @@ def manifest_of(
     policy: str = "primary",
     delivery: str = "agreed",
     clock: str = "virtual",
+    order: str = "sequencer-ub",
 ) -> Manifest:
-    """What a run of a sequencer is."""
+    """What a run is."""
+    protocol = find_protocol(order)
+    view = View(1, tuple(map(ProcessId, names)))
     return Manifest(
         run=run,
         group="sample",
-        order="sequencer-ub",
+        order=order,
         prioritised=prioritised,
         starvation=starvation,
-        orders="coordinator",
+        orders="coordinator" if protocol.orderer(view) else "",
+        priorities_act=protocol.PRIORITIES_ACT,
         members=list(names),
         policy=policy,
         delivery=delivery,

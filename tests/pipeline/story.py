@@ -3,10 +3,11 @@
 It shares no code with the pipeline; both read the same rows.
 """
 
+import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pipeline.sample_runs import SampleRun
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, Row
@@ -35,6 +36,8 @@ class Event(NamedTuple):
     stream: tuple[str, int]
     number: int
     level: int
+    urgency: int
+    is_carried: bool
     safe: bool
     to: str
     time_ns: int
@@ -60,6 +63,8 @@ class Story:
                 (f"{row.sender}#{row.sender_incarnation}", row.level),
                 row.first + index,
                 row.level,
+                255 if row.priorities else row.level,
+                row.bytes > 0,
                 row.safe or all_safe,
                 row.to,
                 row.time_ns,
@@ -133,6 +138,11 @@ class Story:
 
     def reason(self, view: View) -> str:
         return most([row.packet for row in self._tellings[view]])
+
+    def order(self, view: View) -> dict[str, Any]:
+        """How a view is ordered."""
+        found: dict[str, Any] = json.loads(most([row.order for row in self._tellings[view]]))
+        return found
 
     def next_of(self, process: str, view: View) -> View | None:
         """The view that a process went on to."""
@@ -213,19 +223,10 @@ class Story:
             if event.view == view
         )
 
-    def is_reordered(self, view: View) -> bool:
-        """Whether the order was changed, in this view or in one that a process came from."""
-        return any("the order changes" in row.packet for row in self._tellings[view]) or any(
-            self.is_reordered(before)
-            for process in self.processes
-            for before in self.views_of(process)
-            if before < view and self.next_of(process, before) == view
-        )
-
     @cached_property
     def special(self) -> set[str]:
         """Messages that were not for all, or on behalf of a client."""
-        named = {event.message for event in self.events if event.to and event.kind != VIEW}
+        named = {event.message for event in self.events if event.to}
         return named | {
             id_of(row, index) for row in self.rows(BROADCAST) for index in range(row.count) if row.packet
         }

@@ -33,6 +33,8 @@ def still(seed: int) -> SampleRun:
         names=("a", "b", "c"),
         seed=seed,
         batch_max=dice.choice((1, 3)),
+        order=dice.choice(("sequencer-ub", "sequencer-bb", "token-ring")),
+        credit=dice.choice((2, 1_000_000)),
     )
     return damaged(run, dice, OF_MESSAGES, dice.randint(1, 3))
 

@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 
-import msgspec
 import pytest
 from pyspark.sql import SparkSession
 
 from pipeline import living_runs
-from pipeline.sample_runs import TICK_NS, SampleRun
-from pipeline.story import Story, process_of
+from pipeline.sample_runs import TICK_NS, with_local_clocks
+from pipeline.story import Story
 from priocast.pipeline.evidence import Evidence, gather
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.tables.membership import Attendance, Lane, ViewRecord, lanes, view_records
@@ -28,13 +27,6 @@ RUNS = {
         "left": living_runs.left(),
     }.items()
 }
-
-
-def with_local_clocks(run: SampleRun) -> SampleRun:
-    """The same run, each process with a clock of its own."""
-    places = {process: place for place, process in enumerate(Story(run).processes)}
-    rows = [row._replace(time_ns=row.time_ns + 10**12 * places[process_of(row)]) for row in run.rows]
-    return SampleRun(msgspec.structs.replace(run.manifest, clock="local"), rows)
 
 
 RUNS["local"] = with_local_clocks(living_runs.returned()).named("local")

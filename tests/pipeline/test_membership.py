@@ -1,5 +1,9 @@
 """Who went on with whom, and who owes what: small chronicles, written by hand."""
 
+from dataclasses import replace
+
+from priocast.core.starvation import Ageing
+from priocast.membership.packets import Ordering
 from priocast.pipeline.chronicle import Chronicle, Life, Restored, Span, Stop, Told, ViewName
 from priocast.pipeline.membership import (
     FELL_OUT,
@@ -11,13 +15,17 @@ from priocast.pipeline.membership import (
     most,
     survey,
 )
+from priocast.trace.recorder import view_order
 
 ONE, TWO, OTHER_TWO = ViewName(1, "a#1"), ViewName(2, "a#1"), ViewName(2, "c#1")
 MEMBERS = {ONE: ("a#1", "b#1", "c#1"), TWO: ("a#1", "b#1"), OTHER_TWO: ("c#1",)}
 
 
+ORDER = str(view_order(Ordering("sequencer-ub", True, "none")))
+
+
 def told(view: ViewName, step: int, position: int = 0) -> Told:
-    return Told(view, step, step, MEMBERS[view], view.coordinator, position, "")
+    return Told(view, step, step, MEMBERS[view], view.coordinator, position, "", ORDER)
 
 
 def life(
@@ -117,6 +125,39 @@ def test_order_of_a_view_may_have_gaps_if_the_one_that_orders_fell_out() -> None
         life("a#1", ONE), life("b#1", ONE, OTHER_TWO), life("c#1", ONE, OTHER_TWO, reached={ONE: 3})
     )
     assert not survey(group, primary=True)[ONE].gapless
+
+
+def ordered(orderer: str, order: str, prioritised: bool = True) -> GroupView:
+    """The first of two views, of which c#1 fell out, as it is when it is ordered so."""
+    told_so = str(view_order(Ordering(order, prioritised, "ageing:5ms")))
+    lives = [life("a#1", ONE, TWO), life("b#1", ONE, TWO), life("c#1", ONE)]
+    group = chronicle(
+        *(
+            replace(
+                each,
+                told=tuple(replace(telling, orderer=orderer, order=told_so) for telling in each.told),
+            )
+            for each in lives
+        )
+    )
+    return survey(group, primary=True)[ONE]
+
+
+def test_queues_that_go_by_rank_are_those_of_the_class_of_a_view() -> None:
+    def judged(view: GroupView) -> tuple[bool, bool]:
+        return view.orders_by_rank, view.sends_by_rank
+
+    assert judged(ordered("a#1", "sequencer-bb")) == (True, True)
+    assert judged(ordered("", "moving-bb")) == (False, True)
+    assert judged(ordered("", "causal-history")) == (False, True)
+    assert judged(ordered("", "time-parts/sequencer-ub")) == (False, False)
+    assert judged(ordered("a#1", "sequencer-bb", prioritised=False)) == (False, False)
+    assert ordered("a#1", "sequencer-bb").order.starvation == Ageing(5_000_000)
+
+
+def test_order_that_nobody_alone_decides_may_have_gaps_if_anybody_fell_out() -> None:
+    assert ordered("a#1", "sequencer-ub").gapless
+    assert not ordered("", "token-ring").gapless
 
 
 def test_state_holds_what_is_before_it_and_addressees_are_named() -> None:

@@ -1,6 +1,7 @@
 """The report is one whole file that needs nothing else, and nothing in it is taken for markup."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -59,8 +60,17 @@ def test_views_are_listed_with_where_their_members_came_from() -> None:
     assert "2@a#1" in page
     assert "<div>joined: d#1</div><div>1@a#1: a#1, b#1</div>" in page
     assert "1.200 - 1.250" in page
+    assert "<td>sequencer-ub, none</td>" in page
     assert "41.5" in page
     assert "Who was in which view when" in page
+
+
+def test_inversions_are_listed_where_they_can_be_measured() -> None:
+    page = render_page(outcome("one"), Path("runs"))
+    assert "40.0%" in page
+    assert page.count("<th>inversions</th>") == 1
+    without = replace(outcome("one"), inversions=())
+    assert "40.0%" not in render_page(without, Path("runs"))
 
 
 def test_report_is_written_whole_and_replaces_the_old_one(tmp_path: Path) -> None:

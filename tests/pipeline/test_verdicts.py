@@ -3,21 +3,32 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline import living_runs, mutants_of_views
-from pipeline.mutants import ANY_POLICY, Named, never_ordered, priority_inverted
+from pipeline import living_runs, mutants_of_orders, mutants_of_views
+from pipeline.mutants import (
+    ANY_POLICY,
+    Named,
+    delivery_dropped,
+    delivery_swapped_in_content,
+    never_ordered,
+    never_sent,
+    ordered_out_of_nowhere,
+    priority_inverted,
+    sending_inverted,
+)
 from pipeline.sample_runs import SampleRun, play
 from priocast.pipeline.checks.catalogue import CHECKS, Check
 from priocast.pipeline.evidence import gather
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.verdicts import Verdict, judge
+from priocast.trace.schema import BROADCAST
 
 pytestmark = pytest.mark.spark
 
 POLICIES = ("none", "ageing:50us", "flush:5ms")
 
 
-def single(starvation: str = "none") -> SampleRun:
-    return play(starvation=starvation, batch_max=1)
+def single(starvation: str = "none", order: str = "sequencer-ub", credit: int = 1_000_000) -> SampleRun:
+    return play(starvation=starvation, batch_max=1, order=order, credit=credit, broadcasts=1 + (credit == 1))
 
 
 GOOD = {
@@ -26,13 +37,29 @@ GOOD = {
     "ageing": play(starvation="ageing:50us"),
     "flush": play(starvation="flush:5ms"),
     "two-members": play(names=("a", "b"), ticks=8),
+    "queues-at-senders": play(credit=3),
+    "queues-at-ageing-senders": play(credit=3, starvation="ageing:50us"),
+    "named": play(order="sequencer-bb", credit=3),
+    "named-and-plain": play(order="sequencer-bb", prioritised=False),
+    "ring": play(order="token-ring"),
+    "flushing-ring": play(order="token-ring", starvation="flush:5ms"),
+    "plain-ring": play(order="token-ring", prioritised=False),
     **living_runs.GOOD,
 }
 MUTANTS = {
     **{mutate.__name__: mutate(single()) for mutate in ANY_POLICY},
     **{f"priority_inverted-{policy}": priority_inverted(single(policy)) for policy in POLICIES},
+    **{f"sending_inverted-{policy}": sending_inverted(single(policy, credit=1)) for policy in POLICIES},
+    **{
+        f"{mutate.__name__}-{order}": mutate(single(order=order, credit=1))
+        for order in ("sequencer-bb", "token-ring")
+        for mutate in (delivery_swapped_in_content, delivery_dropped, sending_inverted)
+    },
+    "priority_inverted-named": priority_inverted(single(order="sequencer-bb")),
+    "ordered_out_of_nowhere-named": ordered_out_of_nowhere(single(order="sequencer-bb")),
     "never_ordered": never_ordered(single()),
-    **{mutate.__name__: mutate() for mutate in mutants_of_views.MUTANTS},
+    "never_sent": never_sent(single(credit=1)),
+    **{mutate.__name__: mutate() for mutate in (*mutants_of_views.MUTANTS, *mutants_of_orders.MUTANTS)},
 }
 
 
@@ -86,12 +113,19 @@ def test_mutant_breaks_nothing_else(verdicts: dict[tuple[str, str], Verdict], na
 
 def test_plain_run_promises_no_priorities(verdicts: dict[tuple[str, str], Verdict]) -> None:
     promised = {run: verdicts[run, "Priority"].promised for run in GOOD}
-    assert promised == {run: run != "plain" for run in GOOD}
+    assert promised == {run: "plain" not in run for run in GOOD}
+
+
+def test_every_entry_into_a_queue_is_examined(verdicts: dict[tuple[str, str], Verdict]) -> None:
+    """A sequencer's messages pass two queues, those of a ring one; in a plain group none is judged."""
+    for run, queues in (("queues-at-senders", 2), ("named", 2), ("ring", 1), ("plain-ring", 0)):
+        broadcasts = sum(row.count for row in GOOD[run].rows if row.event == BROADCAST)
+        assert verdicts[run, "Priority"].examined == queues * broadcasts
 
 
 def test_uniformity_is_promised_where_something_is_safe(verdicts: dict[tuple[str, str], Verdict]) -> None:
     promised = {run for run in GOOD if verdicts[run, "Uniformity"].promised}
-    assert promised == {"safe", "safe-at-times", "safe-and-divided"}
+    assert promised == {name for name in GOOD if name.startswith(("safe", "all-safe"))}
     assert all(verdicts[run, "Uniformity"].examined > 10 for run in promised)
 
 

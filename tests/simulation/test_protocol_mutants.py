@@ -7,22 +7,24 @@ import pytest
 
 import priocast.membership.epoch
 from priocast.core.credit import Outstanding
+from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
+from priocast.core.window import WINDOW_FIRST
 from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer_ub import Consumed, Ordered, SequencerUb
+from priocast.protocols.sequencer_ub import Ordered, SequencerUb
+from priocast.protocols.token_ring import TokenRing
 from priocast.simulation.draw import Choice, draw
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import run_seed
 from simulation.scenarios import HIGH, LOW, group, mean, waits_ms
 
 SEEDS = range(40)
-CHOICE = Choice(order="sequencer-ub")
 PLENTY = 1 << 40
 
 
@@ -58,13 +60,31 @@ class TrustingDestination(SequencerUb):
 class ReceiptCounter(SequencerUb):
     """Reports what was received, not what was consumed: the window no longer holds anything back."""
 
-    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
-        super()._on_ordered(sender, ordered)
-        received = self.position_next - self._position_first
-        self.send(self._sequencer, Consumed(received, self._granted))
+    _received = 0
 
-    def on_consumed(self, count: int, now: int) -> None:
-        self._window.consumed(count, now)
+    def place(self, batch: Batch, held: bool) -> None:
+        super().place(batch, held)
+        self._received += batch.count
+        self.send(self._sequencer, Consumed(self._received, self.options.window or WINDOW_FIRST))
+
+    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
+        pass
+
+
+class IndifferentSender(SequencerUb):
+    """Submits whatever was broadcast first; the sequencer does as it should."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
+
+
+class IndifferentHolder(TokenRing):
+    """Sends whatever was broadcast first when it has the token."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
 
 
 class HoardedCredit(Outstanding):
@@ -77,7 +97,7 @@ class HoardingSender(SequencerUb):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._unordered = HoardedCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
+        self.under_way = HoardedCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
 
 
 class HastyLink(FifoLink):
@@ -107,17 +127,18 @@ class ForgetfulLink(FifoLink):
         under_way.sent_at = now
 
 
-def caught_by_swarm(property_name: str) -> bool:
+def caught_by_swarm(property_name: str, choice: Choice) -> bool:
     """Whether some seed sees this property violated, and says so with its own number."""
     return any(
         violation.property == property_name and f"seed {seed}: {property_name} violated" in str(violation)
         for seed in SEEDS
-        for violation in run_seed(seed, CHOICE).violations
+        for violation in run_seed(seed, choice).violations
     )
 
 
-def test_what_is_no_mutant_passes_these_seeds() -> None:
-    assert [violation for seed in SEEDS for violation in run_seed(seed, CHOICE).violations] == []
+@pytest.mark.parametrize("order", ["sequencer-ub", "token-ring"])
+def test_what_is_no_mutant_passes_these_seeds(order: str) -> None:
+    assert [violation for seed in SEEDS for violation in run_seed(seed, Choice(order)).violations] == []
 
 
 @pytest.mark.parametrize(
@@ -125,6 +146,8 @@ def test_what_is_no_mutant_passes_these_seeds() -> None:
     [
         (UnstableSequencer, FifoLink, "FIFO among equals"),
         (IndifferentSequencer, FifoLink, "Priority"),
+        (IndifferentSender, FifoLink, "Priority"),
+        (IndifferentHolder, FifoLink, "Priority"),
         (TrustingDestination, HastyLink, "Total order"),
         (SequencerUb, HastyLink, "No error"),
         (TrustingDestination, RepeatingLink, "Integrity"),
@@ -136,9 +159,9 @@ def test_what_is_no_mutant_passes_these_seeds() -> None:
 def test_mutant_is_caught(
     protocol: type[Protocol], link: type[FifoLink], property_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(PROTOCOLS, "sequencer-ub", protocol)
+    monkeypatch.setitem(PROTOCOLS, protocol.NAME, protocol)
     monkeypatch.setattr(priocast.membership.epoch, "FifoLink", link)
-    assert caught_by_swarm(property_name)
+    assert caught_by_swarm(property_name, Choice(protocol.NAME))
 
 
 def test_window_that_counts_receipt_switches_priorities_off(monkeypatch: pytest.MonkeyPatch) -> None:

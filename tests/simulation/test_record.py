@@ -2,21 +2,27 @@
 
 from pathlib import Path
 
+import pytest
 from pyarrow import parquet
 
-from priocast.simulation.draw import draw
+from priocast.simulation.draw import Choice, draw
 from priocast.simulation.record import write_run
 from priocast.simulation.simulator import run_scenario
 from priocast.trace.run_directory import find_runs, read_manifest, segments
 from priocast.trace.schema import Row
 
 
-def test_run_directory_holds_every_row(tmp_path: Path) -> None:
-    run = run_scenario(draw(17))
+@pytest.mark.parametrize(
+    ("order", "orders", "priorities_act"),
+    [("sequencer-ub", "coordinator", "sequencing"), ("token-ring", "", "sending")],
+)
+def test_run_directory_holds_every_row(order: str, orders: str, priorities_act: str, tmp_path: Path) -> None:
+    run = run_scenario(draw(17, Choice(order)))
     write_run(run, tmp_path / "run")
     assert find_runs(tmp_path) == [tmp_path / "run"]
     manifest = read_manifest(tmp_path / "run")
-    assert (manifest.seed, manifest.clock, manifest.orders) == (17, "virtual", "coordinator")
+    assert (manifest.seed, manifest.clock, manifest.order) == (17, "virtual", order)
+    assert (manifest.orders, manifest.priorities_act) == (orders, priorities_act)
     assert manifest.members == list(run.scenario.members)[: run.scenario.membership.founders]
     assert manifest.policy == run.scenario.membership.policy
     assert manifest.delivery == run.scenario.membership.delivery

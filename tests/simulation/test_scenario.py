@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from priocast.core.errors import InvalidOption
-from priocast.protocols import PROTOCOLS
+from priocast.protocols import LAYERS, PROTOCOLS, all_orders
+from priocast.protocols.sequencer_ub import SequencerUb
 from priocast.simulation.dice import exponential, log_uniform
 from priocast.simulation.draw import Choice, draw
 from priocast.simulation.faults import (
@@ -20,6 +21,7 @@ from priocast.simulation.faults import (
     Pause,
     Stall,
 )
+from priocast.simulation.scenario import Scenario
 from simulation.scenarios import group
 
 
@@ -57,8 +59,47 @@ def test_founders_of_a_primary_group_are_most_of_it() -> None:
 
 
 def test_order_replaces_nothing_else() -> None:
-    for order in PROTOCOLS:
-        assert msgspec.structs.replace(draw(3), order=order) == draw(3, Choice(order))
+    """Nor do the classes to which it is changed have to do with the rest."""
+
+    def without_orders(scenario: Scenario) -> Scenario:
+        changes = [msgspec.structs.replace(change, order="") for change in scenario.faults.order_changes]
+        faults = msgspec.structs.replace(scenario.faults, order_changes=tuple(changes))
+        return msgspec.structs.replace(scenario, order="", faults=faults)
+
+    for seed in range(20):
+        for order in all_orders(layered_over=["sequencer-ub"]):
+            chosen = draw(seed, Choice(order, "primary"))
+            assert chosen.order == order
+            assert without_orders(chosen) == without_orders(draw(seed, Choice(policy="primary")))
+
+
+def test_every_order_is_drawn_and_changed_to() -> None:
+    scenarios = [draw(seed) for seed in range(600)]
+    assert {scenario.order for scenario in scenarios} >= set(PROTOCOLS)
+    assert {scenario.order.rpartition("/")[0] for scenario in scenarios} == {"", *LAYERS}
+    changes = [(one, change) for one in scenarios for change in one.faults.order_changes]
+    assert {change.order.rpartition("/")[2] for _, change in changes} == set(PROTOCOLS)
+    assert {change.order == scenario.order for scenario, change in changes} == {True, False}
+    for name in ("burst", "bucket", "part_ms", "part_count"):
+        assert len({getattr(scenario.ordering, name) for scenario in scenarios}) > 3
+
+
+def test_what_is_not_for_partitionable_groups_is_not_drawn_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Undivided(SequencerUb):
+        NAME = "undivided"
+        PARTITIONABLE = False
+
+    monkeypatch.setitem(PROTOCOLS, "undivided", Undivided)
+    scenarios = [draw(seed) for seed in range(600)]
+    used = {
+        (order.rpartition("/")[2], scenario.membership.policy)
+        for scenario in scenarios
+        for order in (scenario.order, *(change.order for change in scenario.faults.order_changes))
+    }
+    assert ("undivided", "primary") in used and ("undivided", "partitionable") not in used
+    assert {draw(seed, Choice("undivided")).membership.policy for seed in range(20)} == {"primary"}
+    with pytest.raises(InvalidOption, match="undivided is not for groups that are partitionable"):
+        Choice("undivided", "partitionable")
 
 
 def test_choice_of_the_group_is_kept() -> None:
@@ -79,7 +120,12 @@ def test_description_names_every_option() -> None:
                 Crash(at_us=8, change_packets=3),
             ),
             leaves=(Leave(member="b", at_us=9),),
-            order_changes=(OrderChange(member="a", at_us=4, prioritised=False, starvation="none"),),
+            order_changes=(
+                OrderChange(member="a", at_us=4, prioritised=False, starvation="none"),
+                OrderChange(
+                    member="b", at_us=5, prioritised=True, starvation="flush:5ms", order="token-ring"
+                ),
+            ),
             healed_at_us=30,
         ),
     )
@@ -91,7 +137,8 @@ def test_description_names_every_option() -> None:
     assert lines["faults.pauses"] == "a@5+10us" and lines["faults.stalls"] == "b@6+10us"
     assert lines["faults.cuts"] == "one-way:a-b@7+20us"
     assert lines["faults.crashes"] == "coordinator@8us,back+9us anybody@8us+3packets"
-    assert lines["faults.leaves"] == "b@9us" and lines["faults.order_changes"] == "a@4us:plain/none"
+    assert lines["faults.leaves"] == "b@9us"
+    assert lines["faults.order_changes"] == "a@4us:plain/none b@5us:token-ring,prioritised/flush:5ms"
     assert lines.keys() == {"members", *scenario.flat()}
 
 

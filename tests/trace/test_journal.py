@@ -19,8 +19,8 @@ from priocast.trace.schema import BROADCAST, Row
 from priocast.trace.writer import TraceWriter
 writer = TraceWriter(Path(sys.argv[1]), ProcessId("a"), journal=True)
 for step in range(2500):
-    fields = ("a", 1, 1, "a#1", step, step, BROADCAST, "", "", "a", 1, 0, step, 1, b"", False, "", -1, 8, 0)
-    writer.emit(Row(*fields))
+    of_batch = ("a", 1, 0, step, 1, b"", False, "", -1, 8)
+    writer.emit(Row("a", 1, 1, "a#1", step, step, BROADCAST, "", "", *of_batch, 0, ""))
 print("written", flush=True)
 sys.stdin.readline()
 """
@@ -29,7 +29,7 @@ sys.stdin.readline()
 def row(step: int) -> Row:
     """A row that tells which it is."""
     of_batch = ("a", 1, 0, step, 1, b"", False, "", -1, 8)
-    return Row("a", 1, 1, "a#1", step, step, BROADCAST, "", "", *of_batch, 0)
+    return Row("a", 1, 1, "a#1", step, step, BROADCAST, "", "", *of_batch, 0, "")
 
 
 def steps(directory: Path) -> list[int]:

@@ -2,14 +2,20 @@
 
 import pytest
 
+from priocast.core.errors import UnreadableTrace
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Scope, Stretch, pack
+from priocast.core.message import Batch, Reference, Scope, Stretch, pack, reference_to
 from priocast.core.protocol import Packet
+from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
-from priocast.trace.recorder import Recorder
-from priocast.trace.schema import Row
+from priocast.membership.packets import Ordering
+from priocast.trace.recorder import Recorder, view_order
+from priocast.trace.schema import Row, read_view_order
 
 A, B = ProcessId("a", 3), ProcessId("b", 4)
+AGEING = "ageing:20ms"
+SEQUENCED = Ordering("sequencer-ub", True, "none")
+ORDERED = view_order(SEQUENCED)
 ALONE, BOTH = View(9, (A,)), View(10, (B, A))
 COLUMNS = (
     "step",
@@ -35,6 +41,11 @@ class Ordered(Packet, frozen=True, tag="ordered"):
     batches: tuple[Batch, ...]
 
 
+class Named(Packet, frozen=True, tag="named"):
+    position: int
+    references: tuple[Reference, ...]
+
+
 class Report(Packet, frozen=True, tag="report"):
     consumed: int
 
@@ -53,7 +64,7 @@ def _cells(rows: list[Row]) -> list[tuple[object, ...]]:
 def test_the_rows_of_a_tiny_run() -> None:
     recorder, rows = _recorder()
     urgent, routine = pack(A, 200, 0, [b"z"]), pack(A, 7, 0, [b"x", b"y"])
-    recorder.view(ALONE, A, 0, "founded", now=1)
+    recorder.view(ALONE, SEQUENCED, 0, "founded", now=1)
     for backlog, batch in enumerate((urgent, routine)):
         recorder.broadcast(batch, now=2, backlog=backlog)
     recorder.sent(Submit((urgent, routine)), A, now=2, backlog=0)
@@ -97,12 +108,53 @@ def test_packets_without_messages_leave_no_row() -> None:
 
 def test_a_view_lists_its_members_with_their_lives_and_who_orders() -> None:
     recorder, rows = _recorder()
-    recorder.view(BOTH, B, 17, "joined", now=1)
-    recorder.view(BOTH, None, 17, "joined", now=1)
+    recorder.view(BOTH, SEQUENCED, 17, "joined", now=1)
+    recorder.view(BOTH, Ordering("token-ring", True, "none"), 17, "joined", now=1)
     assert [(row.view, row.coordinator, row.peer, row.packet, row.position) for row in rows] == [
         (10, "b#4", "b#4,a#3", "joined", 17)
     ] * 2
     assert [(row.sender, row.sender_incarnation) for row in rows] == [("b", 4), ("", 0)]
+
+
+def test_a_view_says_how_it_is_ordered() -> None:
+    recorder, rows = _recorder()
+    for ordering in (
+        SEQUENCED,
+        Ordering("sequencer-ub", False, "none"),
+        Ordering("token-ring", True, AGEING),
+    ):
+        recorder.view(ALONE, ordering, 0, "founded", now=1)
+    recorder.stopped("left", now=2)
+    sequenced, plain, ringed = (read_view_order(row.order) for row in rows[:3])
+    assert (sequenced.order, sequenced.policy, sequenced.priorities_act) == (
+        "sequencer-ub",
+        "none",
+        "sequencing",
+    )
+    assert sequenced.sends_by_priority and not sequenced.is_plain
+    assert plain.is_plain and plain.starvation == FirstInFirstOut()
+    assert (ringed.priorities_act, ringed.starvation) == ("sending", parse_starvation(AGEING))
+    assert rows[3].order == ""
+
+
+@pytest.mark.parametrize("text", ["", "sequencer-ub", "{}", str(ORDERED).replace("none", "soon")])
+def test_a_view_that_is_ordered_in_an_unknown_way_cannot_be_read(text: str) -> None:
+    assert read_view_order(str(ORDERED)) == ORDERED
+    with pytest.raises(UnreadableTrace, match="a view is said to be ordered by"):
+        read_view_order(text)
+
+
+def test_what_a_packet_only_names_has_no_bytes() -> None:
+    recorder, rows = _recorder()
+    batch = pack(A, 0, 4, [b"1", b"2"], bytes([3, 9]), Scope(safe=True, to=("a",)))
+    recorder.sent(Submit((batch,)), None, now=1, backlog=0)
+    recorder.sent(Named(7, (reference_to(batch), reference_to(batch))), None, now=1, backlog=0)
+    assert [(row.first, row.count, row.position) for row in rows] == [(4, 2, -1), (4, 2, 7), (4, 2, 9)]
+    assert [(row.bytes > 0, row.priorities, row.safe, row.to) for row in rows] == [
+        (True, bytes([3, 9]), True, "a"),
+        (False, b"", False, ""),
+        (False, b"", False, ""),
+    ]
 
 
 def test_rows_carry_the_view_of_the_protocol_and_deliveries_their_own() -> None:
@@ -113,7 +165,7 @@ def test_rows_carry_the_view_of_the_protocol_and_deliveries_their_own() -> None:
     recorder.installed(BOTH)
     recorder.broadcast(batch, now=2, backlog=0)
     recorder.delivered(Stretch(ALONE.id, 5, batch), 1, now=3, backlog=0)
-    recorder.view(BOTH, B, 6, "joined", now=4)
+    recorder.view(BOTH, SEQUENCED, 6, "joined", now=4)
     recorder.delivered(Stretch(BOTH.id, 6, batch), 1, now=5, backlog=0)
     assert [(row.event, row.view, row.coordinator) for row in rows] == [
         ("broadcast", 9, "a#3"),

@@ -21,7 +21,7 @@ from priocast.trace.run_directory import (
 )
 from priocast.trace.schema import SCHEMA_VERSION, Manifest, Row
 
-ROW = Row("a", 1, 1, "a#1", 0, 5, "sent", "submit", "b", "a", 1, 7, 0, 2, b"\1\2", True, "b,c", -1, 30, 4)
+ROW = Row("a", 1, 1, "a#1", 0, 5, "sent", "submit", "b", "a", 1, 7, 0, 2, b"\1\2", True, "b,c", -1, 30, 4, "")
 MANIFEST_OF_RUN = Manifest(
     run="r",
     group="g",
@@ -29,6 +29,7 @@ MANIFEST_OF_RUN = Manifest(
     prioritised=True,
     starvation="none",
     orders="coordinator",
+    priorities_act="sequencing",
     members=["a", "b"],
     policy="primary",
     delivery="agreed",
@@ -125,7 +126,7 @@ class TestManifest:
         with pytest.raises(ForeignTrace, match="does not describe a Priocast run"):
             read_manifest(run)
 
-    @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 0, None, "1"])
+    @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, SCHEMA_VERSION - 1, 0, None, "1"])
     def test_another_version_is_refused_with_what_to_do(self, run: Path, version: object) -> None:
         _overwrite_manifest(run, schema_version=version)
         with pytest.raises(

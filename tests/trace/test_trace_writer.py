@@ -16,9 +16,8 @@ SECOND = 1_000_000_000
 
 
 def _row(step: int, time_ns: int = 0) -> Row:
-    return Row(
-        "a", 7, 1, "a#7", step, time_ns, "delivered", "", "", "b", 1, 7, step, 1, b"", False, "", step, 10, 0
-    )
+    of_batch = ("b", 1, 7, step, 1, b"", False, "", step, 10)
+    return Row("a", 7, 1, "a#7", step, time_ns, "delivered", "", "", *of_batch, 0, "")
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ class ViewName(NamedTuple):
 
 @dataclass(frozen=True)
 class Told:
-    """A process was told of a view."""
+    """A process was told of a view; `order` says how it is ordered, as the trace has it."""
 
     view: ViewName
     step: int
@@ -39,6 +39,7 @@ class Told:
     orderer: str
     first_position: int
     reason: str
+    order: str
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,7 @@ def sum_up(events: DataFrame) -> DataFrame:
         sf.when(tells, sf.col("step")).alias("at"),
         sf.when(tells, sf.col("peer")).alias("members"),
         sf.when(tells, sf.col("packet")).alias("reason"),
+        sf.when(tells, sf.col("order")).alias("order"),
         sf.when(tells | (event == DELIVERED), sender).alias("sender"),
     ).agg(
         sf.sum("count").alias("messages"),
@@ -194,6 +196,7 @@ def _told(row: Row) -> Told:
         orderer=row["sender"] or "",
         first_position=row["position_first"],
         reason=row["reason"],
+        order=row["order"],
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
+from priocast.core.starvation import Ageing, PeriodicFlush, Starvation
 from priocast.pipeline.chronicle import Chronicle, ViewName, read_chronicles
 from priocast.pipeline.ledger import (
     Census,
@@ -36,7 +37,8 @@ from priocast.trace.schema import BROADCAST, DELIVERED
 Views = Mapping[ViewName, GroupView]
 
 _VIEWS_SCHEMA = """run string, view long, coordinator string, members array<string>, orderer string,
-    first_position long, gapless boolean, reordered boolean"""
+    first_position long, gapless boolean, orders_by_rank boolean, sends_by_rank boolean, ageing_ns long,
+    flush_ns long"""
 _STAYS_SCHEMA = """run string, view long, coordinator string, process string, name string, onward string,
     owes_from long, owes_until long, final boolean, binds boolean"""
 _AUDIENCES_SCHEMA = """of_run string, view long, coordinator string, to string, start long, end long,
@@ -192,9 +194,9 @@ def odd_deliveries(events: DataFrame, ledger: DataFrame, stays: DataFrame) -> Da
 def requeued_messages(events: DataFrame, views: DataFrame, ledger: DataFrame) -> DataFrame:
     """The messages that were in several queues: one row for each queue, as the ledger has for the others."""
     again = ledger.where("requeued")
-    enters, leaves = enters_queue(sf.col("orderer")), leaves_queue(sf.col("orderer"))
+    enters, leaves = enters_queue(), leaves_queue()
     return (
-        rows_of(queue_rows(events, views), again)
+        rows_of(queue_rows(events, views, enters | leaves), again)
         .groupBy(*MESSAGE_KEY, sf.col("view_print").alias("queue_print"))
         .agg(
             sf.max("priority").alias("priority"),
@@ -209,11 +211,28 @@ def requeued_messages(events: DataFrame, views: DataFrame, ledger: DataFrame) ->
 
 def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
     rows = [
-        (run, *view.name, view.members, view.orderer, view.first_position, view.gapless, view.reordered)
+        (
+            run,
+            *view.name,
+            view.members,
+            view.orderer,
+            view.first_position,
+            view.gapless,
+            view.orders_by_rank,
+            view.sends_by_rank,
+            *_durations(view.order.starvation),
+        )
         for run, views in views_of.items()
         for view in views.values()
     ]
     return _with_print(spark.createDataFrame(rows, _VIEWS_SCHEMA))
+
+
+def _durations(policy: Starvation) -> tuple[int | None, int | None]:
+    """The step of ageing and the period of a flush, where there is one."""
+    ageing_ns = policy.step_ns if isinstance(policy, Ageing) else None
+    flush_ns = policy.period_ns if isinstance(policy, PeriodicFlush) else None
+    return ageing_ns, flush_ns
 
 
 def _stays(spark: SparkSession, runs: Sequence[Run], views_of: Mapping[str, Views]) -> DataFrame:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from priocast.core.priority import HIGHEST
 from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, process_id
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 
@@ -21,7 +22,7 @@ class Census:
 
     The last of them should be nothing, or little: messages that were broadcast and delivered nowhere; those
     not delivered once by each process that has to, at one place (`odd`); delivered but never broadcast
-    (`unknown`); queued in more than one view (`requeued`); ordered without having been queued (`unqueued`);
+    (`unknown`); queued to be ordered in more than one view (`requeued`), or ordered without (`unqueued`);
     not delivered, perhaps because they were not for all or repeat a client's request (`withheld`); delivered
     only by those who fell out of the view, so that it binds nobody (`unbound`).
     """
@@ -56,55 +57,81 @@ def count_messages(ledger: DataFrame) -> DataFrame:
     )
 
 
-def enters_queue(orderer: Column) -> Column:
+def is_named() -> Column:
+    """Whether the packet of a row only names its messages."""
+    return sf.col("event").isin(SENT, RECEIVED) & (sf.col("bytes") == 0)
+
+
+def enters_queue() -> Column:
     """Whether a row is a message's way into the queue that decides the order in its view."""
-    return (sf.col("process") == orderer) & (sf.col("event") == RECEIVED) & (sf.col("position") < 0)
+    received = (sf.col("event") == RECEIVED) & (sf.col("position") < 0) & ~is_named()
+    return sf.col("orders_by_rank") & (sf.col("process") == sf.col("orderer")) & received
 
 
-def leaves_queue(orderer: Column) -> Column:
+def leaves_queue() -> Column:
     """Whether a row is a message's way out of that queue."""
-    return (sf.col("process") == orderer) & (sf.col("event") == SENT) & (sf.col("position") >= 0)
+    placed = (sf.col("event") == SENT) & (sf.col("position") >= 0)
+    return sf.col("orders_by_rank") & (sf.col("process") == sf.col("orderer")) & placed
 
 
-def queue_rows(events: DataFrame, views: DataFrame, also: Column | None = None) -> DataFrame:
-    """The rows by which messages enter and leave queues, and `also` others; with who orders in their view."""
-    to_order, ordered = sf.col("position") < 0, sf.col("position") >= 0
-    maybe = ((sf.col("event") == RECEIVED) & to_order) | ((sf.col("event") == SENT) & ordered)
-    orderer = sf.col("orderer")
-    telling = enters_queue(orderer) | leaves_queue(orderer)
-    orderers = sf.broadcast(views.select("run", "view_print", "orderer"))
+def is_offered() -> Column:
+    """Whether a row is a message's way into its sender's own queue."""
+    return sf.col("sends_by_rank") & _is_own() & (sf.col("event") == BROADCAST)
+
+
+def is_taken() -> Column:
+    """Whether a row may be a message's way out of its sender's own queue: the first such row is."""
+    return sf.col("sends_by_rank") & _is_own() & (sf.col("event") == SENT) & ~is_named()
+
+
+def queue_rows(events: DataFrame, views: DataFrame, telling: Column) -> DataFrame:
+    """The rows that tell something, with who orders in their view, and the rank of what enters a queue."""
+    known = views.select(
+        "run", "view_print", "orderer", "orders_by_rank", "sends_by_rank", "ageing_ns", "flush_ns"
+    )
+    unplaced = (sf.col("event") == RECEIVED) & (sf.col("position") < 0)
+    maybe = sf.col("event").isin(BROADCAST, SENT, DELIVERED) | unplaced
     return (
-        events.where(maybe if also is None else maybe | also)
-        .join(orderers, ["run", "view_print"], "left")
-        .where(telling if also is None else telling | also)
+        events.where(maybe)
+        .join(sf.broadcast(known), ["run", "view_print"], "left")
+        .where(telling)
+        .withColumn("rank", _rank())
+        .drop("ageing_ns", "flush_ns")
     )
 
 
 def ledger(events: DataFrame, views: DataFrame) -> DataFrame:
-    """One row for each message: its broadcast, who delivered it and where, and its way through the queue.
+    """One row for each message: its broadcast, who delivered it and where, and its way through the queues.
 
-    The queue is the one that decides the order: where one member orders in a view, a message enters when that
-    member receives it without a position and leaves when it sends it with one. What a row tells is put in
-    columns of its own before it is exploded (null where it tells nothing of the kind), so that a message
-    costs only minima.
+    *The* queue is the one that decides the order: where one member orders in a view, a message enters when
+    that member receives it without a position and leaves when it sends it with one. Before, it is in its
+    sender's own queue: it is *offered* there by its broadcast, and *taken* when its sender first sends a
+    packet that carries it. Only queues are looked at that go by rank. What a row tells is put in columns of
+    its own before it is exploded (null where it tells nothing of the kind), so that a message costs only
+    minima.
     """
     is_broadcast, is_delivery = sf.col("event") == BROADCAST, sf.col("event") == DELIVERED
-    is_own = is_delivery & (sf.col("process") == process_id("sender", "sender_incarnation"))
-    enters, leaves = enters_queue(sf.col("orderer")), leaves_queue(sf.col("orderer"))
-    telling = queue_rows(events, views, also=is_broadcast | is_delivery).withColumns(
+    enters, leaves, offered, taken = enters_queue(), leaves_queue(), is_offered(), is_taken()
+    telling = queue_rows(events, views, is_broadcast | is_delivery | enters | leaves | taken).withColumns(
         {
             "broadcast_ns": sf.when(is_broadcast, sf.col("time_ns")),
-            "to_print": sf.xxhash64("to"),
+            "delivery_ns": sf.when(is_delivery, sf.col("time_ns")),
+            "to_print": sf.when(~is_named(), sf.xxhash64("to")),
             "for_client": is_broadcast & (sf.col("packet") != ""),
             "queue_print": sf.when(enters | leaves, sf.col("view_print")),
+            "offer_print": sf.when(offered, sf.col("view_print")),
+            "take_print": sf.when(taken, sf.col("view_print")),
             "view_print": sf.when(is_delivery, sf.col("view_print")),
             "delivered_at": sf.when(is_delivery, sf.col("position")),
             "process_print": sf.when(is_delivery, sf.xxhash64("process")),
-            "own_delivery_ns": sf.when(is_own, sf.col("time_ns")),
+            "own_delivery_ns": sf.when(is_delivery & _is_own(), sf.col("time_ns")),
             "enter_step": sf.when(enters, sf.col("step")),
-            "rank": sf.when(enters, sf.col("rank")),
+            "enter_rank": sf.when(enters, sf.col("rank")),
             "leave_step": sf.when(leaves, sf.col("step")),
             "left_at": sf.when(leaves, sf.col("position")),
+            "offer_step": sf.when(offered, sf.col("step")),
+            "offer_rank": sf.when(offered, sf.col("rank")),
+            "take_step": sf.when(taken, sf.col("step")),
         }
     )
     return (
@@ -124,15 +151,43 @@ def ledger(events: DataFrame, views: DataFrame) -> DataFrame:
             sf.max("view_print").alias("view_print_last"),
             sf.min(sf.col("delivered_at") + sf.col("index")).alias("position"),
             sf.max(sf.col("delivered_at") + sf.col("index")).alias("position_last"),
+            sf.min("delivery_ns").alias("delivery_ns"),
             sf.min("own_delivery_ns").alias("own_delivery_ns"),
-            sf.min("queue_print").alias("queue_print"),
-            sf.max("queue_print").alias("queue_print_last"),
-            sf.count("enter_step").alias("queue_entries"),
-            sf.min("enter_step").alias("enter_step"),
-            sf.min("rank").alias("rank"),
-            sf.min("leave_step").alias("leave_step"),
-            sf.min(sf.col("left_at") + sf.col("index")).alias("leave_position"),
+            *_way_through_queues(),
         )
+    )
+
+
+def _way_through_queues() -> tuple[Column, ...]:
+    return (
+        sf.min("queue_print").alias("queue_print"),
+        sf.max("queue_print").alias("queue_print_last"),
+        (sf.count("enter_step") + sf.count("offer_step")).alias("queue_entries"),
+        sf.min("enter_step").alias("enter_step"),
+        sf.min("enter_rank").alias("rank"),
+        sf.min("leave_step").alias("leave_step"),
+        sf.min(sf.col("left_at") + sf.col("index")).alias("leave_position"),
+        sf.min("offer_print").alias("offer_print"),
+        sf.min("offer_step").alias("offer_step"),
+        sf.min("offer_rank").alias("offer_rank"),
+        sf.min("take_step").alias("take_step"),
+        sf.min_by("take_print", "take_step").alias("take_print"),
+        sf.min_by("index", "take_step").alias("take_index"),
+    )
+
+
+def _is_own() -> Column:
+    return sf.col("process") == process_id("sender", "sender_incarnation")
+
+
+def _rank() -> Column:
+    """`Starvation.rank` as Spark computes it, for what has a batch's `urgency`."""
+    urgency = sf.when(sf.length("priorities") > 0, sf.lit(HIGHEST)).otherwise(sf.col("level")).cast("long")
+    period = sf.expr("(time_ns - pmod(time_ns, flush_ns)) div flush_ns")
+    return (
+        sf.when(sf.col("ageing_ns").isNotNull(), sf.col("time_ns") - urgency * sf.col("ageing_ns"))
+        .when(sf.col("flush_ns").isNotNull(), period * (HIGHEST + 1) - urgency)
+        .otherwise(-urgency)
     )
 
 

@@ -12,12 +12,13 @@ from itertools import pairwise
 from typing import Any, TypeVar
 
 from priocast.pipeline.chronicle import Chronicle, Life, Told, ViewName
+from priocast.trace.schema import ViewOrder, read_view_order
 
 Answer = TypeVar("Answer", bound=Hashable)
 
 STAYED = "stayed"
 FELL_OUT = ""
-_ORDER_CHANGES = "the order changes"
+_SEQUENCING = "sequencing"
 
 
 @dataclass(frozen=True)
@@ -45,19 +46,28 @@ class GroupView:
     `gapless` says that its order can have no place left open. A place is left open where only those knew what
     belongs there who fell out, or, in a divided group, whose sender is on the other side. That cannot be if
     nobody has gone on at all, if all went on together, or if in a primary group the one that orders did.
-
-    `reordered` says that the order was changed, in this view or before: by which policy is not on record.
     """
 
     name: ViewName
     members: tuple[str, ...]
     orderer: str
+    order: ViewOrder
     first_position: int
     reason: str
     stays: tuple[Stay, ...]
     final: bool
     gapless: bool
-    reordered: bool
+
+    @property
+    def orders_by_rank(self) -> bool:
+        """Whether one member orders, and what leaves its queue next is decided by rank."""
+        by_rank = self.order.priorities_act == _SEQUENCING and not self.order.is_plain
+        return by_rank and self.orderer != ""
+
+    @property
+    def sends_by_rank(self) -> bool:
+        """Whether what its members have broadcast leaves them by rank."""
+        return self.order.sends_by_priority and not self.order.is_plain
 
 
 @dataclass(frozen=True)
@@ -79,20 +89,14 @@ def survey(chronicle: Chronicle, primary: bool) -> dict[ViewName, GroupView]:
     """The views of a run, by number."""
     told: dict[ViewName, list[Told]] = defaultdict(list)
     onward: dict[ViewName, dict[str, str]] = defaultdict(dict)
-    origins: dict[ViewName, set[ViewName]] = defaultdict(set)
     for life in chronicle.lives.values():
         for telling in life.told:
             told[telling.view].append(telling)
         for telling, after in life.onward():
             onward[telling.view].setdefault(life.process, str(after.view))
-            origins[after.view].add(telling.view)
-    views: dict[ViewName, GroupView] = {}
-    for name in sorted(told):
-        reordered = any(_ORDER_CHANGES in telling.reason for telling in told[name]) or any(
-            origin in views and views[origin].reordered for origin in origins[name]
-        )
-        views[name] = _view(name, told[name], onward.get(name, {}), chronicle.lives, primary, reordered)
-    return views
+    return {
+        name: _view(name, told[name], onward.get(name, {}), chronicle.lives, primary) for name in sorted(told)
+    }
 
 
 def audiences(view: GroupView, addressed: Iterable[str]) -> Iterator[Audience]:
@@ -145,7 +149,6 @@ def _view(
     onward: Mapping[str, str],
     lives: Mapping[str, Life],
     primary: bool,
-    reordered: bool,
 ) -> GroupView:
     members = most(telling.members for telling in told)
     orderer = most(telling.orderer for telling in told)
@@ -160,12 +163,12 @@ def _view(
         name=name,
         members=members,
         orderer=orderer,
+        order=read_view_order(most(telling.order for telling in told)),
         first_position=most(telling.first_position for telling in told),
         reason=most(telling.reason for telling in told),
         stays=tuple(_stays(name, went, lives)),
         final=final,
         gapless=final or together or orders_on,
-        reordered=reordered,
     )
 
 

@@ -81,6 +81,7 @@ def _facts(manifest: Manifest) -> dict[str, Content]:
         "protocol": manifest.order,
         "priorities": f"yes, starvation: {manifest.starvation}" if manifest.prioritised else "no (plain)",
         "members": ", ".join(manifest.members),
+        "priorities act": f"in {manifest.priorities_act}" if manifest.prioritised else "nowhere",
         "ordered by": f"the {manifest.orders} of the view" if manifest.orders else "nobody alone",
         "when divided": manifest.policy,
         "delivery": manifest.delivery,
@@ -146,9 +147,10 @@ def _views(outcome: Outcome) -> Iterable[Html]:
     yield element("h2", "Who was in the group")
     yield element(
         "p",
-        "A view is named by its number and its coordinator. Told: when the first and the last of its members "
-        "were told of it, in seconds. Gap: the longest time in ms that a member which came from another view "
-        "was without a message, by its own clock.",
+        "A view is named by its number and its coordinator. Order: the protocol, and its policy against "
+        "starvation. Told: when the first and the last of its members were told of it, in seconds. Gap: the "
+        "longest time in ms that a member which came from another view was without a message, by its own "
+        "clock.",
         css="soft",
     )
     rows: list[list[Content]] = [
@@ -156,6 +158,7 @@ def _views(outcome: Outcome) -> Iterable[Html]:
             "" if place and outcome.views[place - 1].run == view.run else view.run,
             view.view,
             ", ".join(view.members),
+            f"{view.order.order}, {'plain' if view.order.is_plain else view.order.policy}",
             view.reason or "-",
             Html("".join(element("div", _origin(origin)).text for origin in view.origins)),
             f"{view.first_told_s:.3f} - {view.last_told_s:.3f}",
@@ -164,8 +167,8 @@ def _views(outcome: Outcome) -> Iterable[Html]:
         ]
         for place, view in enumerate(outcome.views)
     ]
-    headings = ["run", "view", "members", "reason", "came from", "told (s)", "messages", "gap (ms)"]
-    yield table(headings, rows, numbers_from=5)
+    headings = ["run", "view", "members", "order", "reason", "came from", "told (s)", "messages", "gap (ms)"]
+    yield table(headings, rows, numbers_from=6)
     if changing := lanes_of_changing_runs(outcome.lanes):
         yield figure(
             render_svg(draw_membership(changing)),
@@ -182,10 +185,11 @@ def _delivery_times(outcome: Outcome) -> Iterable[Html]:
     yield element(
         "p",
         "From a message's broadcast to its delivery at its own sender, by the sender's clock, in ms. "
-        "Overtaken: a less urgent message was ordered first while these waited in the same queue.",
+        "Overtaken: the group delivered a less urgent message before these, although they had been broadcast "
+        "before anybody delivered that; inversions: how many such pairs there are.",
         css="soft",
     )
-    overtaken = {(of.run, of.priority): f"{of.share:.1%}" for of in outcome.inversions}
+    inversions = {(of.run, of.priority): (f"{of.share:.1%}", of.pairs) for of in outcome.inversions}
     undelivered = {(counted.run, counted.priority): counted.undelivered for counted in outcome.census}
     rows: list[list[Content]] = [
         [
@@ -196,13 +200,13 @@ def _delivery_times(outcome: Outcome) -> Iterable[Html]:
                 _milliseconds,
                 (time.mean_ms, time.p25_ms, time.median_ms, time.p75_ms, time.p99_ms, time.max_ms),
             ),
-            overtaken.get((time.run, time.priority), "-"),
+            *inversions.get((time.run, time.priority), ("-", "-")),
             undelivered[time.run, time.priority],
         ]
         for place, time in enumerate(outcome.delivery_times)
     ]
     headings = ["run", "priority", "messages", "mean", "25 %", "median", "75 %", "99 %", "max"]
-    yield table([*headings, "overtaken", "not delivered"], rows, numbers_from=2)
+    yield table([*headings, "overtaken", "inversions", "not delivered"], rows, numbers_from=2)
     if outcome.delivery_times:
         yield figure(
             render_svg(draw_distributions(outcome.delivery_times)),
@@ -224,7 +228,7 @@ def _over_time(outcome: Outcome) -> Iterable[Html]:
     for depth in outcome.queue_depths:
         deepest[depth.run] = max(deepest.get(depth.run, 0), depth.deepest)
     rows: list[list[Content]] = [
-        [of.run, of.slowest, round(of.per_second), deepest[of.run]] for of in outcome.throughputs
+        [of.run, of.slowest, round(of.per_second), deepest.get(of.run, 0)] for of in outcome.throughputs
     ]
     yield table(["run", "slowest member", "messages/s there", "most waiting"], rows, numbers_from=2)
     yield figure(
@@ -233,7 +237,8 @@ def _over_time(outcome: Outcome) -> Iterable[Html]:
     )
     yield figure(
         render_svg(draw_queue_depth(outcome.queue_depths)),
-        "Messages that waited for a place in the order, where it is decided. Priorities act on these.",
+        "Messages that waited for a place in the order, where it is decided: at the one that orders, or else "
+        "at every member. Priorities act on these.",
     )
 
 

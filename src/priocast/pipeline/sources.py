@@ -21,8 +21,7 @@ from pyspark.sql.types import (
 )
 
 from priocast.core.errors import InvalidInput
-from priocast.core.priority import HIGHEST
-from priocast.core.starvation import Ageing, PeriodicFlush, parse_starvation
+from priocast.core.starvation import parse_starvation
 from priocast.trace.journal import recover
 from priocast.trace.run_directory import arrow_schema, find_runs, read_manifest, segments
 from priocast.trace.schema import Manifest
@@ -34,13 +33,12 @@ _SPARK_TYPES: dict[pyarrow.DataType, DataType] = {
     pyarrow.int32(): IntegerType(),
     pyarrow.int64(): LongType(),
 }
-_FILES_SCHEMA = (
-    "file string, run string, all_safe boolean, prioritised boolean, ageing_ns long, flush_ns long"
-)
+_FILES_SCHEMA = "file string, run string, all_safe boolean"
 _NOT_IN_JAVA_PATHS = re.compile(r"[^A-Za-z0-9_\-!.~'()*,;:$&+=@/\u0080-\U0010ffff]")
 _GLOB_CHARACTERS = re.compile(r"[\[\]{}*?\\]")
 
 _VIRTUAL = "virtual"
+_LOCAL = "local"
 _SAFE = "safe"
 _PRIMARY = "primary"
 
@@ -70,6 +68,11 @@ class Run:
     def safe(self) -> bool:
         """Whether it delivers every message only when all members of the view hold it."""
         return self.manifest.delivery == _SAFE
+
+    @property
+    def has_one_clock(self) -> bool:
+        """Whether the times of different members can be compared."""
+        return self.manifest.clock != _LOCAL
 
     @property
     def loses_nothing(self) -> bool:
@@ -115,9 +118,7 @@ def read_events(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
     """Every row of every run, with what its run and its process (one life of a member) add to its meaning.
 
     `view_print` stands for the name of the view, which takes two columns; `safe` includes what the whole run
-    delivers safely; `rank` is the rank that a message which enters a queue then and there gets, null where
-    the run promises no priorities. All files are one scan, so that a thousand runs make no larger plan than
-    one.
+    delivers safely. All files are one scan, so that a thousand runs make no larger plan than one.
     """
     paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for run in runs for path in run.segments]
     return (
@@ -130,23 +131,17 @@ def read_events(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
                 "process": process_id("member", "incarnation"),
                 "view_print": sf.xxhash64("view", "coordinator"),
                 "safe": sf.col("safe") | sf.col("all_safe"),
-                "rank": _rank(),
             }
         )
-        .drop("file", "all_safe", "prioritised", "ageing_ns", "flush_ns")
+        .drop("file", "all_safe")
     )
 
 
 def _describe_files(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """One row for each file: the run that it is of, and how that run orders and delivers."""
-    rows = []
-    for run in runs:
-        manifest = run.manifest
-        policy = parse_starvation(manifest.starvation) if manifest.prioritised else None
-        ageing_ns = policy.step_ns if isinstance(policy, Ageing) else None
-        flush_ns = policy.period_ns if isinstance(policy, PeriodicFlush) else None
-        facts = (run.name, run.safe, manifest.prioritised, ageing_ns, flush_ns)
-        rows += [(name, *facts) for path in run.segments for name in _as_spark_names(path)]
+    """One row for each file: the run that it is of, and how that run delivers."""
+    rows = [
+        (name, run.name, run.safe) for run in runs for path in run.segments for name in _as_spark_names(path)
+    ]
     return spark.createDataFrame(rows, _FILES_SCHEMA)
 
 
@@ -154,18 +149,6 @@ def _as_spark_names(path: Path) -> tuple[str, ...]:
     """The names that Spark may have for a file: a URL, escaped as Java does, with or without a host."""
     escaped = _NOT_IN_JAVA_PATHS.sub(lambda match: f"%{ord(match[0]):02X}", str(path))
     return f"file:{escaped}", f"file://{escaped}"
-
-
-def _rank() -> Column:
-    """`Starvation.rank` as Spark computes it."""
-    time, level = sf.col("time_ns"), sf.col("level")
-    period = sf.expr("(time_ns - pmod(time_ns, flush_ns)) div flush_ns")
-    rank = (
-        sf.when(sf.col("ageing_ns").isNotNull(), time - level * sf.col("ageing_ns"))
-        .when(sf.col("flush_ns").isNotNull(), period * (HIGHEST + 1) - level)
-        .otherwise(-level.cast("long"))
-    )
-    return sf.when(sf.col("prioritised"), rank)
 
 
 def explode_batches(rows: DataFrame) -> DataFrame:

@@ -38,6 +38,7 @@ class Tracing:
     def describe(self, view: View) -> None:
         """Say what the run is, now that its members are known."""
         setting = self._setting
+        protocol = find_protocol(setting.order)
         options = msgspec.to_builtins(setting.options) | msgspec.to_builtins(setting.membership)
         del options["prioritised"], options["starvation"], options["policy"], options["delivery"]
         manifest = Manifest(
@@ -46,7 +47,8 @@ class Tracing:
             order=setting.order,
             prioritised=setting.options.prioritised,
             starvation=str(setting.options.policy),
-            orders="coordinator" if find_protocol(setting.order).orderer(view) else "",
+            orders="coordinator" if protocol.orderer(view) else "",
+            priorities_act=protocol.PRIORITIES_ACT,
             members=[str(member) for member in view.members],
             policy=setting.membership.policy,
             delivery=setting.membership.delivery,

@@ -15,6 +15,7 @@ class Census(Checker):
         self._counters = counters
         self._crashed = crashed
         self._views: dict[ViewId, View] = {}
+        self._classes: dict[ViewId, str] = {}
         self._heirs: dict[ViewId, ViewId] = {}
         self._excluded: set[str] = set()
 
@@ -22,6 +23,7 @@ class Census(Checker):
         if view.id in self._views:
             return
         self._views[view.id] = view
+        self._classes[view.id] = ordering.order
         self._counters.views += 1
         old = [part for part in view.parts if part.view is not None]
         new = [member for part in view.parts if part.view is None for member in part.members]
@@ -42,6 +44,8 @@ class Census(Checker):
     def _follows(self, before: View, view: View) -> None:
         if self._heirs.setdefault(before.id, view.id) != view.id:
             self._counters.count("partition")
+        if self._classes[before.id] != self._classes[view.id]:
+            self._counters.count("class changed")
         if before.coordinator not in view.members and str(before.coordinator) in self._crashed:
             self._counters.count("crash of the coordinator")
 

@@ -61,6 +61,7 @@ TRANSITION_KINDS = (
     "exclusion and return",
     "renewed",
     "order changed",
+    "class changed",
     "state transfer",
     "donor replaced",
 )

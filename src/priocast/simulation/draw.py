@@ -2,6 +2,9 @@
 
 The ranges are wide enough that every bound is met in some runs, and every fault heals, so that liveness can
 be checked in all of them.
+
+What has to do with the classes of orders is rolled with dice of its own: a seed stays the same run, but for
+its order, when there is a new class, and when a class is chosen.
 """
 
 from random import Random
@@ -9,14 +12,15 @@ from typing import Literal
 
 import msgspec
 
+from priocast.core.errors import InvalidOption
 from priocast.core.priority import NAMED_LEVELS
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.options import MembershipOptions
-from priocast.protocols import PROTOCOLS
+from priocast.protocols import find_protocol
 from priocast.simulation.dice import chance, log_uniform
-from priocast.simulation.draw_faults import draw_faults
+from priocast.simulation.draw_faults import draw_faults, draw_new_orders, draw_order
 from priocast.simulation.faults import MICROSECOND, FaultOptions
 from priocast.simulation.scenario import NetworkOptions, ProcessorOptions, Scenario, WorkloadOptions
 
@@ -27,11 +31,23 @@ Delivery = Literal["agreed", "safe"]
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What is not left to the dice; the rest of a run stays as it was."""
+    """What is not left to the dice; the rest of a run stays as it was.
+
+    An order that is not for partitionable groups makes every group a primary one.
+    """
 
     order: str | None = None
     policy: Policy | None = None
     delivery: Delivery | None = None
+
+    def __post_init__(self) -> None:
+        if self.order is None or find_protocol(self.order).PARTITIONABLE:
+            return
+        if self.policy == "partitionable":
+            raise InvalidOption(
+                f"{self.order} is not for groups that are partitionable: leave out one of both"
+            )
+        msgspec.structs.force_setattr(self, "policy", "primary")
 
 
 DRAWN = Choice()
@@ -45,19 +61,32 @@ def draw(seed: int, choice: Choice = DRAWN) -> Scenario:
     start_us = _draw_starts(dice, size, membership.founders)
     failure_us = int(membership.failure_ms * 1_000)
     names = tuple(chr(ord("a") + index) for index in range(size))
-    drawn_order = dice.choice(sorted(PROTOCOLS))
-    ordering = _draw_ordering(dice)
+    classes = Random(f"classes {seed}")
+    ordering = _draw_class_options(classes, _draw_ordering(dice))
     faults = draw_faults(dice, names, membership, max(start_us))
+    drawn_order = draw_order(classes, membership)
+    order = choice.order or drawn_order
     return Scenario(
         seed=seed,
         workload=_draw_workload(dice, start_us, faults, membership),
         membership=membership,
-        order=choice.order or drawn_order,
+        order=order,
         ordering=ordering,
         link=_draw_link(dice),
         network=_draw_network(dice, failure_us),
         processor=_draw_processor(dice),
-        faults=faults,
+        faults=draw_new_orders(classes, faults, order, membership),
+    )
+
+
+def _draw_class_options(dice: Random, ordering: OrderingOptions) -> OrderingOptions:
+    """What only some classes look at."""
+    return msgspec.structs.replace(
+        ordering,
+        burst=dice.choice((None, 1, log_uniform(dice, 1, 100))),
+        bucket=dice.choice((1, 16, log_uniform(dice, 1, 100))),
+        part_ms=log_uniform(dice, 100, 50_000) / 1_000,
+        part_count=log_uniform(dice, 1, 100),
     )
 
 

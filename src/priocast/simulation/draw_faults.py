@@ -7,8 +7,11 @@ little longer is, and what comes back in the middle of a view change is the most
 from collections.abc import Callable
 from random import Random
 
+import msgspec
+
 from priocast.core.starvation import Ageing, PeriodicFlush
 from priocast.membership.options import MembershipOptions
+from priocast.protocols import all_orders, find_protocol
 from priocast.simulation.dice import chance, log_uniform
 from priocast.simulation.faults import (
     COORDINATOR,
@@ -25,6 +28,8 @@ from priocast.simulation.faults import (
 )
 
 _CALM_PERCENT = 25
+_LAYERED_PERCENT = 20
+_SAME_ORDER_PERCENT = 40
 
 
 def draw_faults(
@@ -51,6 +56,28 @@ def draw_faults(
         reconnects=chance(dice, 30),
         healed_at_us=max(drawn.healed_at_us, phase_us),
     )
+
+
+def draw_order(dice: Random, membership: MembershipOptions) -> str:
+    """Roll a class that a group may be ordered by: one of its own, or one that is laid over another."""
+    plain, layered = all_orders(layered_over=()), all_orders()
+    orders = layered if chance(dice, _LAYERED_PERCENT) else plain
+    return dice.choice(
+        [order for order in orders if membership.primary or find_protocol(order).PARTITIONABLE]
+    )
+
+
+def draw_new_orders(
+    dice: Random, faults: FaultOptions, order: str, membership: MembershipOptions
+) -> FaultOptions:
+    """Roll by which class a group is ordered after each change: the one that it has, or any other."""
+    changes = (
+        msgspec.structs.replace(
+            change, order=order if chance(dice, _SAME_ORDER_PERCENT) else draw_order(dice, membership)
+        )
+        for change in faults.order_changes
+    )
+    return msgspec.structs.replace(faults, order_changes=tuple(changes))
 
 
 class _Faults:

@@ -122,17 +122,17 @@ class Leave(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A member asks for the order to be made in another way."""
+    """A member asks for the order to be made in another way; by the same class, if no `order` is named."""
 
     at_us: int
     member: str
     prioritised: bool
     starvation: str
+    order: str = ""
 
     def __str__(self) -> str:
-        return (
-            f"{self.member}@{self.at_us}us:{'prioritised' if self.prioritised else 'plain'}/{self.starvation}"
-        )
+        way = f"{'prioritised' if self.prioritised else 'plain'}/{self.starvation}"
+        return f"{self.member}@{self.at_us}us:{self.order + ',' if self.order else ''}{way}"
 
 
 class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):

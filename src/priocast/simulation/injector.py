@@ -177,7 +177,7 @@ class Injector:
     def _change_order(self, change: OrderChange) -> None:
         process = self._process(change.member)
         if process is not None and process.member.view is not None:
-            ordering = Ordering(self._scenario.order, change.prioritised, change.starvation)
+            ordering = Ordering(change.order or self._scenario.order, change.prioritised, change.starvation)
             process.member.change_order(ordering, self._agenda.now)
             process.wake()
 

@@ -51,7 +51,7 @@ class Panel:
         self.chronicle = Chronicle()
         self._integrity = Integrity(report)
         self._liveness = Liveness(report, self.chronicle, lacks, wishes, states)
-        self._memory = Memory(report, scenario.ordering.window_bytes, members)
+        self._memory = Memory(report, scenario.ordering, members)
         self._primary = membership.primary
         self._counters = counters
         self._donors: dict[Member, ProcessId] = {}

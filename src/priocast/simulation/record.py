@@ -19,6 +19,7 @@ def write_run(run: Run, directory: Path) -> None:
         for name, start_us in zip(scenario.members, scenario.workload.start_us, strict=True)
         if not start_us
     ]
+    protocol = find_protocol(scenario.order)
     view = View(1, tuple(ProcessId(name) for name in founders))
     manifest = Manifest(
         run=f"seed-{scenario.seed}",
@@ -26,7 +27,8 @@ def write_run(run: Run, directory: Path) -> None:
         order=scenario.order,
         prioritised=scenario.ordering.prioritised,
         starvation=str(scenario.ordering.starvation),
-        orders="coordinator" if find_protocol(scenario.order).orderer(view) else "",
+        orders="coordinator" if protocol.orderer(view) else "",
+        priorities_act=protocol.PRIORITIES_ACT,
         members=founders,
         policy=scenario.membership.policy,
         delivery=scenario.membership.delivery,

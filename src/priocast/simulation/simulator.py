@@ -5,7 +5,7 @@ stays so for a while, at the first violation, or when the time is over by which 
 """
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path as FilePath
@@ -37,6 +37,8 @@ from priocast.trace.schema import Row
 _EVENTS_MAX = 2_000_000
 _REJOIN_AFTER_NS = MILLISECOND
 
+Tap = Callable[[int, ProcessId, str, Frame], None]
+
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a scenario."""
@@ -53,16 +55,17 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return sha256(msgspec.msgpack.encode(self.rows)).hexdigest()
 
 
-def run_scenario(scenario: Scenario) -> Run:
-    """Run a scenario to its end."""
-    return _Simulator(scenario).run()
+def run_scenario(scenario: Scenario, tap: Tap | None = None) -> Run:
+    """Run a scenario to its end; the tap sees every frame that arrives: when, from whom, where, and what."""
+    return _Simulator(scenario, tap).run()
 
 
 class _Simulator:
     """One group of simulated processes."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, tap: Tap | None) -> None:
         self._scenario = scenario
+        self._tap = tap
         self._agenda = Agenda()
         self._counters = Counters()
         self._watch = Watch(scenario.seed)
@@ -192,6 +195,8 @@ class _Simulator:
         return self._injector.turned(process, written)
 
     def _arrive(self, target: str, source: ProcessId, frame: Frame) -> None:
+        if self._tap is not None:
+            self._tap(self._agenda.now, source, target, frame)
         if target == CLIENT:
             self._client.arrive(source, frame)
             return

@@ -8,7 +8,10 @@ from collections.abc import Callable
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference, Stretch
 from priocast.core.protocol import Packet
+from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View, ViewId
+from priocast.membership.packets import Ordering
+from priocast.protocols import find_protocol
 from priocast.trace.schema import (
     BROADCAST,
     DELIVERED,
@@ -19,6 +22,7 @@ from priocast.trace.schema import (
     STOPPED,
     VIEW,
     Row,
+    ViewOrder,
 )
 
 _OfBatch = tuple[str, int, int, int, int, bytes, bool, str, int, int]
@@ -38,12 +42,13 @@ class Recorder:
         """From here on the protocol works in this view."""
         self._view = view.id
 
-    def view(self, view: View, orderer: ProcessId | None, position: int, reason: str, now: int) -> None:
-        """The application was told of a view, in which this member orders (None: nobody alone)."""
+    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None:
+        """The application was told of a view, and of how it is ordered."""
         members = ",".join(str(member) for member in view.members)
+        orderer = find_protocol(ordering.order).orderer(view)
         of_orderer = (orderer.name, orderer.incarnation) if orderer else ("", 0)
         of_batch = (*of_orderer, 0, 0, 0, b"", False, "", position, 0)
-        self._emit_row(now, view.id, VIEW, reason, members, of_batch, 0)
+        self._emit_row(now, view.id, VIEW, reason, members, of_batch, 0, str(view_order(ordering)))
 
     def stopped(self, reason: str, now: int) -> None:
         """The member is out of the group."""
@@ -115,9 +120,21 @@ class Recorder:
         peer: str,
         of_batch: _OfBatch,
         backlog: int,
+        order: str = "",
     ) -> None:
         me = self._me
         number, coordinator = (view.number, str(view.coordinator)) if view else (0, "")
         who = (me.name, me.incarnation, number, coordinator, self._step)
-        self._emit(Row._make((*who, now, event, packet, peer, *of_batch, backlog)))
+        self._emit(Row._make((*who, now, event, packet, peer, *of_batch, backlog, order)))
         self._step += 1
+
+
+def view_order(ordering: Ordering) -> ViewOrder:
+    """What a trace says of an ordering."""
+    protocol = find_protocol(ordering.order)
+    return ViewOrder(
+        order=ordering.order,
+        policy=ordering.starvation if ordering.prioritised else str(FirstInFirstOut()),
+        priorities_act=protocol.PRIORITIES_ACT,
+        sends_by_priority=protocol.SENDS_BY_PRIORITY,
+    )

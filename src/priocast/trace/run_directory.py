@@ -47,6 +47,7 @@ def arrow_schema() -> "pyarrow.Schema":
         "position": pa.int64(),
         "bytes": pa.int64(),
         "backlog": pa.int64(),
+        "order": dictionary,
     }
     assert tuple(types) == Row._fields
     return pa.schema(list(types.items()), metadata={"priocast.schema_version": str(SCHEMA_VERSION)})

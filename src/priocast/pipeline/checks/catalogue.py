@@ -56,8 +56,8 @@ def _always(_evidence: Evidence, _run: Run) -> bool:
     return True
 
 
-def _if_prioritised_by_one(_evidence: Evidence, run: Run) -> bool:
-    return run.manifest.prioritised and run.manifest.orders != ""
+def _if_by_rank(evidence: Evidence, run: Run) -> bool:
+    return any(view.orders_by_rank or view.sends_by_rank for view in evidence.views_of[run.name].values())
 
 
 def _if_safe(evidence: Evidence, run: Run) -> bool:
@@ -115,10 +115,10 @@ CHECKS = (
     ),
     Check(
         PRIORITY,
-        "nothing leaves the ordering queue before a waiting message that ranks ahead of it",
+        "nothing leaves the ordering queue, or its sender's own, before what waits and ranks ahead of it",
         "queue entries",
         _count("queue_entries"),
         priority.find,
-        _if_prioritised_by_one,
+        _if_by_rank,
     ),
 )

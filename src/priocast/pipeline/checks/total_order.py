@@ -150,12 +150,12 @@ def unfilled(deliveries: DataFrame, evidence: Evidence) -> DataFrame:
 def unexplained(gaps: DataFrame, evidence: Evidence) -> DataFrame:
     """Gaps that are wider than what messages can explain that all pass over.
 
-    Packets say which positions those have. Where none does, because nobody alone gives positions, any such
-    message in the run explains any gap.
+    Packets say which positions those have. In a view in which nobody alone gives positions they need not, and
+    any such message in the run explains any gap.
     """
     passed_over = evidence.without_place().where("special").select(*MESSAGE_KEY)
-    ordered = [run.name for run in evidence.runs if run.manifest.orders]
-    excused = passed_over.where(~sf.col("run").isin(ordered)).select("run").distinct()
+    by_nobody = evidence.views.where("orderer = ''").select("run", "view_print")
+    excused = by_nobody.join(passed_over.select("run").distinct(), "run", "left_semi")
     packets = evidence.events.where(sf.col("event").isin(SENT, RECEIVED) & (sf.col("position") >= 0))
     placed = (
         as_messages(rows_of(packets, passed_over))
@@ -164,7 +164,7 @@ def unexplained(gaps: DataFrame, evidence: Evidence) -> DataFrame:
     )
     inside = (sf.col("placed") >= sf.col("due")) & (sf.col("placed") < sf.col("position"))
     return (
-        gaps.join(sf.broadcast(excused), "run", "left_anti")
+        gaps.join(sf.broadcast(excused), ["run", "view_print"], "left_anti")
         .join(sf.broadcast(placed), ["run", "view_print"], "left")
         .groupBy(*_VIEW, "position", "due")
         .agg(sf.count_if(inside).alias("explained"))

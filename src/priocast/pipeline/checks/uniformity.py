@@ -7,9 +7,10 @@ Two things are checked of every message that its sender asked to be safe, or tha
    (Each if it was addressed, and took over no state that holds the message.)
 2. When it was delivered, every member of the view held it. A process that works on in the view after its
    delivery (its protocol sends, receives or is given messages there) did not deliver it because the view was
-   closing: every addressed member must have it on record in that view, as received or as sent; with a
-   position, if somebody sent it with one. In a final view, which never closed, that is asked of every
-   delivery. A process whose record may lack its end (killed, in a run that is not simulated) is not asked.
+   closing: every addressed member must have it on record in that view, as received or as sent in a packet
+   that carries it; and, if somebody sent it with a position, in a packet that has its position, and that
+   carries or only names it. In a final view, which never closed, that is asked of every delivery. A process
+   whose record may lack its end (killed, in a run that is not simulated) is not asked.
 """
 
 from collections.abc import Iterator
@@ -20,6 +21,7 @@ from pyspark.sql import functions as sf
 from priocast.pipeline.checks.agreement import account, lacking_among_peers, report_missing
 from priocast.pipeline.checks.violation import names, together, violations
 from priocast.pipeline.evidence import Evidence
+from priocast.pipeline.ledger import is_named
 from priocast.pipeline.membership import FELL_OUT, GroupView
 from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, message_id
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
@@ -76,38 +78,42 @@ def not_held(evidence: Evidence) -> DataFrame:
 def holders(evidence: Evidence) -> DataFrame:
     """Of each safe message that was delivered in the course of a view, the seats of those who hold it.
 
-    One row for each word. If somebody sent it with a position, having it without one does not count.
+    One row for each word. If somebody sent it with a position, having it without one does not count. A packet
+    that only names messages does not say which of them are safe.
     """
     event, bit = sf.col("event"), sf.col("bit")
     is_delivery, is_placed = event == DELIVERED, sf.col("position") >= 0
+    may_be_safe = sf.col("safe") | (is_named() & is_placed)
     rows = (
-        evidence.events.where(sf.col("safe") & event.isin(BROADCAST, SENT, RECEIVED, DELIVERED))
+        evidence.events.where(may_be_safe & event.isin(BROADCAST, SENT, RECEIVED, DELIVERED))
         .join(sf.broadcast(seats(evidence).drop("view", "coordinator")), ["run", "view_print", "process"])
-        .withColumn("to_print", sf.xxhash64("to"))
+        .withColumn("to_print", sf.when(~is_named(), sf.xxhash64("to")))
         .withColumn("delivered_at", sf.when(is_delivery, sf.col("position")))
         .withColumn("in_course", is_delivery & (sf.col("step") < sf.col("in_course_until")))
         .withColumn("sent_placed", (event == SENT) & is_placed)
         .withColumn("bit_placed", sf.when(~is_delivery & is_placed, bit))
-        .withColumn("bit", sf.when(~is_delivery, bit))
+        .withColumn("bit", sf.when(~is_delivery & ~is_named(), bit))
     )
     words = range(max(word for *_, word, _, _ in _seats(evidence)) + 1)
 
     def seats_in(column: str, word: int) -> Column:
         return sf.coalesce(sf.bit_or(sf.when(sf.col("word") == word, sf.col(column))), sf.lit(0))
 
+    both = sf.zip_with("any", "placed", lambda carried, placed: carried.bitwiseAND(placed))
     return (
         explode_batches(rows)
         .groupBy(*MESSAGE_KEY, "view_print")
         .agg(
             sf.min("to_print").alias("to_print"),
+            sf.max("safe").alias("safe"),
             sf.max("in_course").alias("in_course"),
             sf.max("sent_placed").alias("sent_placed"),
             sf.min(sf.col("delivered_at") + sf.col("index")).alias("position"),
             sf.array(*(seats_in("bit", word) for word in words)).alias("any"),
             sf.array(*(seats_in("bit_placed", word) for word in words)).alias("placed"),
         )
-        .where("in_course")
-        .withColumn("held", sf.when(sf.col("sent_placed"), sf.col("placed")).otherwise(sf.col("any")))
+        .where("safe and in_course")
+        .withColumn("held", sf.when(sf.col("sent_placed"), both).otherwise(sf.col("any")))
         .select("*", sf.posexplode("held").alias("word", "held_there"))
         .drop("held", "any", "placed")
         .withColumnRenamed("held_there", "held")

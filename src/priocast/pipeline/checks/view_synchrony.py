@@ -2,7 +2,7 @@
 
 - A process is a member of every view that it is told of, and its views have ever higher numbers.
 - Whoever is told of a view is told the same: its members (the coordinator is the first), its first position,
-  who orders, the reason for the view.
+  who orders and how, the reason for the view.
 - A process delivers a message that was ordered in a view after it was told of this view and before it is told
   of the next, at a position between the first ones of the two.
 - Who sends a message is a member of the view in which it is delivered.
@@ -86,6 +86,7 @@ def _not_as_others(run: str, life: Life, telling: Told, view: GroupView) -> Iter
         ("members", ", ".join(telling.members), ", ".join(view.members)),
         ("first position", str(telling.first_position), str(view.first_position)),
         ("orderer", telling.orderer or "nobody", view.orderer or "nobody"),
+        ("order", telling.order, str(view.order)),
         ("reason", repr(telling.reason), repr(view.reason)),
     )
     for what, said, most_said in asked:

@@ -1,41 +1,95 @@
-"""Inversions: how many messages of each priority a less urgent one was ordered before while they waited.
+"""Group priority inversions: pairs of messages of which the group delivered the less urgent one first.
 
-A measurement for any run that has an orderer, plain ones too; that a prioritised run keeps its promise is for
-the check of Priority, by the same definition.
+That alone is no fault: the more urgent one may have been broadcast later. A pair counts if the more urgent
+message had been broadcast before anybody delivered the less urgent one, and the group then delivered it
+later all the same. *When* the group delivers a message is when the first of its members does. So it means
+the same for every class, wherever priorities act in it, and for plain groups; none has no inversion at all,
+because what is urgent takes its time to become known, and what has its place is not overtaken any more.
+
+Times of different members are compared: it is a measurement, of runs whose members have one clock.
 """
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
-from priocast.pipeline.checks.priority import inversions
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+
 from priocast.pipeline.evidence import Evidence
+from priocast.pipeline.sources import MESSAGE_KEY
 
 
 @dataclass(frozen=True)
 class Inversions:
-    """How many of the messages of one priority in one run were overtaken by a less urgent one."""
+    """Of the messages of one priority in one run: how many less urgent ones were delivered before (`pairs`).
+
+    `overtaken` are the messages before which at least one was, `worst` is the most before one message.
+    """
 
     run: str
     priority: int
-    queued: int
+    messages: int
     overtaken: int
+    pairs: int
+    worst: int
 
     @property
     def share(self) -> float:
-        return self.overtaken / self.queued
+        return self.overtaken / self.messages
 
 
 def count_inversions(evidence: Evidence) -> list[Inversions]:
-    """The inversions of each run and priority that went through an orderer's queue."""
-    if not any(counted.queue_entries for counted in evidence.census):
+    """The inversions of each run whose members have one clock, by priority."""
+    runs = [run.name for run in evidence.runs if run.has_one_clock]
+    if not runs or not evidence.priorities:
         return []
-    overtaken = {(row["run"], row["priority"]): row["overtaken"] for row in inversions(evidence).collect()}
-    return [
-        Inversions(
-            counted.run,
-            counted.priority,
-            counted.queue_entries,
-            overtaken.get((counted.run, counted.priority), 0),
+    delivered = evidence.ledger.where(sf.col("run").isin(runs) & (sf.col("broadcasts") > 0))
+    rows = (
+        inversions(delivered.where("deliveries > 0"), evidence.priorities)
+        .groupBy("run", "priority")
+        .agg(
+            sf.count(sf.lit(1)).alias("messages"),
+            sf.count_if(sf.col("before") > 0).alias("overtaken"),
+            sf.sum("before").alias("pairs"),
+            sf.max("before").alias("worst"),
         )
-        for counted in evidence.census
-        if counted.queue_entries
+        .orderBy("run", "priority")
+    )
+    return [Inversions(**row.asDict()) for row in rows.collect()]
+
+
+def inversions(delivered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
+    """Each message with how many less urgent ones were delivered `before` it, after it had been broadcast.
+
+    Those are the less urgent ones that were delivered until it was, but not until it was broadcast: two
+    places in one walk through all that happened in a run, by time. (There is none if both are at one time.)
+    """
+    common = [*MESSAGE_KEY, "priority", "position"]
+    happened = delivered.select(
+        *common, sf.col("broadcast_ns").alias("time_ns"), sf.lit(False).alias("is_delivery")
+    ).unionByName(
+        delivered.select(*common, sf.col("delivery_ns").alias("time_ns"), sf.lit(True).alias("is_delivery"))
+    )
+    so_far = (
+        Window.partitionBy("run")
+        .orderBy("time_ns", sf.desc("is_delivery"), "position")
+        .rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    )
+
+    def counted(priority: int) -> Column:
+        of_priority = sf.col("is_delivery") & (sf.col("priority") == priority)
+        return sf.count_if(of_priority).over(so_far).alias(f"delivered_{priority}")
+
+    less_urgent = [
+        sf.when(sf.col("priority") > priority, sf.col(f"delivered_{priority}")).otherwise(0)
+        for priority in priorities
     ]
+    until_delivered = sf.when(sf.col("is_delivery"), sf.col("delivered"))
+    until_broadcast = sf.when(~sf.col("is_delivery"), sf.col("delivered"))
+    return (
+        happened.select("*", *map(counted, priorities))
+        .withColumn("delivered", reduce(add, less_urgent))
+        .groupBy(*MESSAGE_KEY, "priority")
+        .agg(sf.greatest(sf.sum(until_delivered) - sf.sum(until_broadcast), sf.lit(0)).alias("before"))
+    )

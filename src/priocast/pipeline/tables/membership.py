@@ -10,6 +10,7 @@ from priocast.pipeline.evidence import Evidence
 from priocast.pipeline.membership import GroupView, most, stayers
 from priocast.pipeline.sources import Run
 from priocast.pipeline.tables.run_time import beginnings
+from priocast.trace.schema import ViewOrder
 
 _S = 1_000_000_000
 _MS = 1_000_000
@@ -35,6 +36,7 @@ class ViewRecord:
     view: str
     members: tuple[str, ...]
     orderer: str
+    order: ViewOrder
     reason: str
     first_told_s: float
     last_told_s: float
@@ -123,6 +125,7 @@ def _record(
         view=str(view.name),
         members=view.members,
         orderer=view.orderer,
+        order=view.order,
         reason=most(reasons),
         first_told_s=min(told_s),
         last_told_s=max(told_s),

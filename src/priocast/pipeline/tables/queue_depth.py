@@ -1,4 +1,7 @@
-"""Queue depth: how many messages waited for their place where the order is decided, over time."""
+"""Queue depth: how many messages waited for their place where the order is decided, over time.
+
+Where nobody alone decides it, they wait at every member.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,11 +24,9 @@ class QueueDepth:
 
 
 def queue_depths(timelines: Iterable[Timeline]) -> list[QueueDepth]:
-    """The queue at each process that ever ordered alone, or at every process of a run where none did."""
-    timelines = list(timelines)
-    ordered_by_one = {timeline.run for timeline in timelines if timeline.is_orderer}
+    """The queue at each process that ever decided, alone or with others."""
     return [
         QueueDepth(timeline.run, timeline.process, timeline.slice_s, timeline.waiting)
         for timeline in timelines
-        if timeline.is_orderer or timeline.run not in ordered_by_one
+        if timeline.decides
     ]

@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from priocast.pipeline.chronicle import Chronicle, Life
 from priocast.pipeline.sources import Run
 
-_LOCAL = "local"
-
 
 def beginnings(run: Run, chronicle: Chronicle) -> dict[str, int]:
     """The time at which the run began, on each process's clock, in ns."""
     lives = chronicle.lives
-    if run.manifest.clock != _LOCAL:
+    if run.has_one_clock:
         first_ns = min((life.first_ns for life in lives.values()), default=0)
         return dict.fromkeys(lives, first_ns)
     began: dict[str, int] = {}

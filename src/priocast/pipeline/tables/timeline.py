@@ -13,6 +13,7 @@ from priocast.pipeline.sources import Run
 from priocast.pipeline.tables.run_time import beginnings, is_founder
 from priocast.trace.schema import DELIVERED
 
+_NOBODY = ""
 _SLICES = 60
 _NS = 1_000_000_000
 
@@ -21,13 +22,14 @@ _NS = 1_000_000_000
 class Timeline:
     """One process in one run, a value for each slice of `slice_s` seconds.
 
-    `present` says whether it was in the group for the whole of a slice; `rate` is in messages per second,
-    from its first to its last delivery.
+    `decides` says whether it ever ordered alone, or was in a view in which nobody alone does; `present`
+    whether it was in the group for the whole of a slice; `rate` is in messages per second, from its first to
+    its last delivery.
     """
 
     run: str
     process: str
-    is_orderer: bool
+    decides: bool
     slice_s: float
     delivered: tuple[int, ...]
     waiting: tuple[int, ...]
@@ -90,7 +92,7 @@ def _timeline(evidence: Evidence, scale: _Scale, slices: list[Row]) -> Timeline:
     return Timeline(
         run=scale.run,
         process=scale.process,
-        is_orderer=any(telling.orderer == scale.process for telling in life.told),
+        decides=any(telling.orderer in (scale.process, _NOBODY) for telling in life.told),
         slice_s=scale.slice_ns / _NS,
         delivered=tuple(delivered),
         waiting=tuple(waiting),

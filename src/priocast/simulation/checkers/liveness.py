@@ -4,7 +4,7 @@ A wish goes down with the life that had it: when that crashes, or leaves. When i
 the wish is handed on to the next life, unless the life had already delivered it itself (or answered the
 client that had it): then it may be lost with the side of the cut that was left behind. Safe messages are
 not. And a life that is put out because it was too slow does not say again what has its place, though it has
-not consumed it.
+not consumed it: if it was alone in that view, nobody has.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -77,6 +77,8 @@ class Liveness(Checker):
                 continue
             deliveries = self._fulfilled.get(wish.name, [])
             owner = wish.name.partition(".")[0]
+            if not deliveries and any(_is_of(owner, process) for process in self._slow):
+                continue
             of_slow = self._sender_of.get(wish.name) in self._slow
             if not any(
                 of_slow
@@ -97,10 +99,11 @@ def _is_of(owner: str, process: str) -> bool:
 def deadline_ns(scenario: Scenario, wishes: Iterable[Wish]) -> int:
     """By when all is well: after the last fault and the last wish, `FAILURE_TIMEOUTS` and the work itself.
 
-    In the worst case (a window of one message, no batches) every message takes two hops to its place and
-    two more until the slowest member has reported it, a frame to and from each member at every hop, and
-    the time that the slowest application needs. A client may try each member in turn. And in links that
-    were not noticed to be cut, retransmission timers had doubled, on the way in and on the way out.
+    In the worst case (a window of one message, no batches) a token goes round for every message, which then
+    takes two hops to its place and two more until the slowest member has reported it, a frame to and from
+    each member at every hop, and the time that the slowest application needs. A client may try each member in
+    turn. And in links that were not noticed to be cut, retransmission timers had doubled, on the way in and
+    on the way out.
     """
     network, processor, workload = scenario.network, scenario.processor, scenario.workload
     last_wish = size = 0
@@ -111,7 +114,9 @@ def deadline_ns(scenario: Scenario, wishes: Iterable[Wish]) -> int:
         size += len(wish.payload) + HEADER_BYTES
     frames = 4 * len(scenario.members)
     latency_us = network.latency_us + 3 * network.latency_spread_us
-    each_us = 4 * latency_us + 2 * frames * processor.frame_us + max(workload.consume_us)
+    each_us = (
+        (4 + len(scenario.members)) * latency_us + 2 * frames * processor.frame_us + max(workload.consume_us)
+    )
     each_ns = each_us * MICROSECOND + 4 * processor.message_ns
     byte_ns = 2 * processor.byte_ns
     if network.bandwidth_bytes_per_second is not None:

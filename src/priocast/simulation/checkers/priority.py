@@ -1,7 +1,16 @@
-"""Priority: what the orderer of a view lets into the order next is the most urgent of what waits there.
+"""Priority: what leaves a queue next is the most urgent of what waits there.
 
-A message enters when the orderer receives it without a position, and leaves when the orderer sends it with
-one. The starvation policy gives it a rank by its level and the time at which it entered; it may leave only
+Two kinds of queues are judged, in every view that is prioritised:
+
+- *Sending*, unless a class sends first in, first out: what a member has broadcast and not sent. A message
+  enters with its broadcast, and leaves when its sender first sends a packet that carries it. What comes from
+  an earlier view is in the queue, too, but nobody saw it enter: it is not judged.
+- *Sequencing*, in the classes whose priorities act there: what waits at a member that gives out places. A
+  message enters when the member receives it without a place, and leaves when the member sends it with one. It
+  waits no longer when it is handed on, or when another member gives it a place. Where one member alone gives
+  out places, nothing gets one that does not wait there.
+
+The starvation policy gives a message a rank by its level and the time at which it entered; it may leave only
 when nothing that waits has a lower one. This is exact for every policy, and implies what the policies bound.
 What waits when a view ends waits no longer: it enters again, in the next view.
 """
@@ -12,7 +21,7 @@ from typing import NamedTuple
 from priocast.core.guarantees import PRIORITY
 from priocast.core.identity import ProcessId
 from priocast.core.priority import HIGHEST
-from priocast.core.starvation import FirstInFirstOut, Starvation, parse_starvation
+from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
@@ -27,6 +36,7 @@ from priocast.simulation.checkers.checker import (
     view_of,
 )
 from priocast.simulation.counters import Counters
+from priocast.trace.recorder import view_order
 from priocast.trace.schema import NO_POSITION, Row
 
 
@@ -37,19 +47,25 @@ class _Entry(NamedTuple):
 
 
 class _Queue:
-    """What waits at the orderer of one view."""
+    """What waits in one place."""
 
-    def __init__(self, orderer: str, policy: Starvation) -> None:
-        self.orderer = orderer
-        self.policy = policy
+    def __init__(self, policy: Starvation) -> None:
         self.waiting: dict[Key, _Entry] = {}
+        self.early: set[Key] = set()  # those whose places came before them
+        self._rank = policy.rank
         self._by_rank: list[_Entry] = []
         self._entered = 0
 
-    def enter(self, key: Key, rank: int) -> None:
-        self._entered += 1
-        entry = self.waiting[key] = _Entry(rank, self._entered, key)
-        heappush(self._by_rank, entry)
+    def enter(self, row: Row) -> None:
+        # What was broadcast in a plain view and is sent again in a prioritised one goes before all others.
+        rank = self._rank(HIGHEST if row.priorities else row.level, row.time_ns)
+        for key in keys_of(row):
+            if key in self.early:
+                self.early.remove(key)
+                continue
+            self._entered += 1
+            entry = self.waiting[key] = _Entry(rank, self._entered, key)
+            heappush(self._by_rank, entry)
 
     def best(self) -> _Entry | None:
         """The one that should leave next."""
@@ -58,55 +74,95 @@ class _Queue:
         return self._by_rank[0] if self._by_rank else None
 
 
+class _Stay:
+    """One member in one view: its queues, those that are judged. `orders` if it alone gives out places."""
+
+    def __init__(
+        self, view: ViewKey, sending: _Queue | None, sequencing: _Queue | None, orders: bool
+    ) -> None:
+        self.view = view
+        self.sending = sending
+        self.sequencing = sequencing
+        self.orders = orders
+
+
 class Priority(Checker):
-    """Keeps what waits at the orderers, and counts messages that left before an older one."""
+    """Keeps what waits in the queues, and counts messages that left before an older one."""
 
     PROPERTY = PRIORITY
 
     def __init__(self, report: Report, counters: Counters) -> None:
         super().__init__(report)
         self._counters = counters
-        self._queues: dict[ViewKey, _Queue] = {}
+        self._stays: dict[str, _Stay] = {}
 
     def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
-        key = (view.number, str(view.coordinator))
-        orderer = find_protocol(ordering.order).orderer(view)
-        if orderer is not None and key not in self._queues:
-            policy = parse_starvation(ordering.starvation) if ordering.prioritised else FirstInFirstOut()
-            self._queues[key] = _Queue(str(orderer), policy)
+        order = view_order(ordering)
+        sends = not order.is_plain and order.sends_by_priority
+        sequences = not order.is_plain and order.priorities_act == "sequencing"
+        self._stays[str(me)] = _Stay(
+            (view.number, str(view.coordinator)),
+            _Queue(order.starvation) if sends else None,
+            _Queue(order.starvation) if sequences else None,
+            find_protocol(ordering.order).orderer(view) == me,
+        )
+
+    def on_broadcast(self, row: Row) -> None:
+        stay = self._stay(row)
+        if stay is not None and stay.sending is not None:
+            stay.sending.enter(row)
 
     def on_received(self, row: Row) -> None:
-        queue = self._queues.get(view_of(row))
-        if queue is None or process_of(row) != queue.orderer or row.position != NO_POSITION:
+        stay = self._stay(row)
+        if stay is None or stay.sequencing is None:
             return
-        # What was broadcast in a plain view and is sent again in a prioritised one goes before all others.
-        rank = queue.policy.rank(HIGHEST if row.priorities else row.level, row.time_ns)
-        for key in keys_of(row):
-            queue.enter(key, rank)
+        if row.position != NO_POSITION:
+            self._forget(stay.sequencing, row)
+        elif row.bytes:
+            stay.sequencing.enter(row)
 
     def on_sent(self, row: Row) -> None:
-        queue = self._queues.get(view_of(row))
-        if queue is None or process_of(row) != queue.orderer or row.position == NO_POSITION:
+        stay = self._stay(row)
+        if stay is None:
             return
-        for position, key in enumerate(keys_of(row), row.position):
-            entry = queue.waiting.pop(key, None)
-            if entry is None:
-                text = f"{process_of(row)} orders {name_of(key)}, which does not wait there"
-                self._wrong(row, position, text, [key])
-            else:
-                self._leaves(row, position, entry, queue)
+        if stay.sending is not None and row.bytes:
+            self._leave(row, stay.sending, "sends")
+        if stay.sequencing is None:
+            return
+        if row.position == NO_POSITION:
+            self._forget(stay.sequencing, row)
+        else:
+            self._leave(row, stay.sequencing, "orders", from_nowhere=not stay.orders)
 
-    def _leaves(self, row: Row, position: int, entry: _Entry, queue: _Queue) -> None:
-        best = queue.best()
-        if best is None:
-            return
-        if next(iter(queue.waiting.values())).number < entry.number:
-            self._counters.count("overtaking")
-        if best.rank < entry.rank:
-            text = (
-                f"{process_of(row)} orders {name_of(entry.key)} while {name_of(best.key)}, more urgent, waits"
-            )
-            self._wrong(row, position, text, [entry.key, best.key])
+    def _stay(self, row: Row) -> _Stay | None:
+        stay = self._stays.get(process_of(row))
+        return stay if stay is not None and stay.view == view_of(row) else None
+
+    def _forget(self, queue: _Queue, row: Row) -> None:
+        named_only = row.position != NO_POSITION and not row.bytes
+        for key in keys_of(row):
+            if queue.waiting.pop(key, None) is None and named_only:
+                queue.early.add(key)
+
+    def _leave(self, row: Row, queue: _Queue, does: str, from_nowhere: bool = True) -> None:
+        """Messages leave; `from_nowhere` says that they need not have waited here."""
+        process = process_of(row)
+        for index, key in enumerate(keys_of(row)):
+            position = row.position if row.position == NO_POSITION else row.position + index
+            entry = queue.waiting.pop(key, None)
+            best = queue.best()
+            if entry is None:
+                if not from_nowhere:
+                    text = f"{process} {does} {name_of(key)}, which does not wait there"
+                    self._wrong(row, position, text, [key])
+                continue
+            if best is None:
+                continue
+            if next(iter(queue.waiting.values())).number < entry.number:
+                self._counters.count("overtaking")
+            if best.rank < entry.rank:
+                text = f"{process} {does} {name_of(key)} while {name_of(best.key)}, more urgent, waits"
+                self._wrong(row, position, text, [key, best.key])
 
     def _wrong(self, row: Row, position: int, text: str, messages: list[Key]) -> None:
         self.violated(text, row.time_ns, position=position, messages=messages, members=[process_of(row)])

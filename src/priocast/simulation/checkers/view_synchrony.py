@@ -20,7 +20,7 @@ class ViewSynchrony(Checker):
     """Knows the view that each life was told last, and all that were told of each view.
 
     - A life is a member of the views that it is told of, and their numbers grow.
-    - A view is the same for all: its members, its first position, its reason.
+    - A view is the same for all: its members, its first position, its reason, how it is ordered and by whom.
     - A message is delivered in the view that was told last, by members of it, from members of it, and at no
       place before the view's first position.
     - In a primary group there is one view of each number and no number is left out; who had not failed in a
@@ -49,16 +49,11 @@ class ViewSynchrony(Checker):
             self._wrong(row, f"{process} is told of view {text_of(view)} after {before.view}")
         first = self._told.setdefault(view, row)
         self._members[view] = frozenset(members)
-        if (first.peer, first.position, first.packet, first.sender) != (
-            row.peer,
-            row.position,
-            row.packet,
-            row.sender,
-        ):
+        if _said(first) != _said(row):
             text = (
                 f"{process} is told that view {text_of(view)} is {row.peer} from position {row.position} on "
                 f"({row.packet}), {process_of(first)} was told {first.peer} from {first.position} on "
-                f"({first.packet})"
+                f"({first.packet}); ordered {row.order} and {first.order}"
             )
             self._wrong(row, text, process_of(first))
         if self._primary:
@@ -103,6 +98,10 @@ class ViewSynchrony(Checker):
             messages=messages,
             members=[process_of(row), *others],
         )
+
+
+def _said(row: Row) -> tuple[str, int, str, str, str]:
+    return row.peer, row.position, row.packet, row.sender, row.order
 
 
 def _parsed(process: str) -> ProcessId:
