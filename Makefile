@@ -10,7 +10,7 @@ JAVA := $(VENV)/.java-found
 FIND_JAVA := from priocast.pipeline.java import find_java_home; find_java_home()
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format coverage bench clean
+.PHONY: help demo test lint format coverage bench docs clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/' | expand -t 16
@@ -37,6 +37,9 @@ coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
 
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
 	@$(BIN)/python -m benchmarks
+
+docs: $(DEVELOPMENT)  ## Write the page about the protocols anew
+	@$(BIN)/python -m priocast.study.protocol_page docs/protocols.md
 
 clean:  ## Remove everything that was made here
 	rm -rf $(VENV) build dist demo-out bench-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \

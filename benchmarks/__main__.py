@@ -10,17 +10,17 @@ import statistics
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from benchmarks.classes import classes_table
 from benchmarks.crew import FAILURE_MS
-from benchmarks.delivery import by_echo, by_group, median_of_followers
+from benchmarks.delivery import RATE_PER_MEMBER, by_echo, by_group, median_of_followers
 from benchmarks.floor import run_floor
 from benchmarks.prioritisation import prioritisation_times
-from benchmarks.processes import Load, run_members
+from benchmarks.processes import Load, run_members, slowest
 from benchmarks.rates import by_batches, one_by_one
 from benchmarks.scheduler import busy_processes
 from benchmarks.view_change import CHANGES, FOUNDERS, measure, spread
@@ -36,7 +36,8 @@ DELIVERY_LOADS = tuple(
     Load(members, messages=300, payload_bytes=64, burst=1, window=1, frame_messages=1) for members in (4, 8)
 )
 BATCH_SIZES = (1, 8, 64, 512)
-TABLES = ("rates", "delivery", "view-change", "scheduler", "prioritisation")
+ORDER = "sequencer-ub"
+TABLES = ("rates", "delivery", "classes", "view-change", "scheduler", "prioritisation")
 
 
 @dataclass
@@ -48,11 +49,6 @@ class Series:
     rates: list[float] = field(default_factory=list)
 
 
-def slowest(load: Load, part: Callable[..., Any], *arguments: object) -> float:
-    """The rate of the slowest member."""
-    return min(map(float, run_members(load.members, part, load, *arguments)))
-
-
 def all_series(trace: str) -> list[Series]:
     """The floor first; the others are divided by it."""
 
@@ -61,11 +57,11 @@ def all_series(trace: str) -> list[Series]:
 
     return [
         Series("floor", lambda load: slowest(load, run_floor)),
-        Series("batches, plain", lambda load: slowest(load, by_batches, False, "")),
-        Series("batches, prioritised", lambda load: slowest(load, by_batches, True, "")),
+        Series("batches, plain", lambda load: slowest(load, by_batches, False, "", ORDER)),
+        Series("batches, prioritised", lambda load: slowest(load, by_batches, True, "", ORDER)),
         Series("one by one, plain", lambda load: slowest(fewer(load), one_by_one, False, "")),
         Series("one by one, prioritised", lambda load: slowest(fewer(load), one_by_one, True, "")),
-        Series("batches, prioritised, traced", lambda load: slowest(load, by_batches, True, trace)),
+        Series("batches, prioritised, traced", lambda load: slowest(load, by_batches, True, trace, ORDER)),
     ]
 
 
@@ -117,7 +113,7 @@ def delivery_table(rounds: int) -> Table:
         for _ in range(rounds):
             measured["raw round trip"].append(median_of_followers(run_members(load.members, by_echo, load)))
             for name, prioritised in (("plain", False), ("prioritised", True)):
-                times = run_members(load.members, by_group, load, prioritised)
+                times = run_members(load.members, by_group, load, prioritised, ORDER, RATE_PER_MEMBER)
                 measured[name].append(median_of_followers(times))
         for name, times in measured.items():
             multiple = _ratio(times, measured["raw round trip"])
@@ -193,6 +189,8 @@ def main() -> None:
                 console.print(rates_table(loads, rounds, console))
             case "delivery":
                 console.print(delivery_table(rounds))
+            case "classes":
+                console.print(classes_table((4,) if arguments.quick else (4, 8), rounds, console))
             case "view-change":
                 console.print(view_change_table(2 * rounds, console))
             case "scheduler":

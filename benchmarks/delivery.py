@@ -16,23 +16,25 @@ from benchmarks.rates import joining
 RATE_PER_MEMBER = 100
 
 
-def _pace(number: int, me: int, members: int) -> float:
+def _pace(number: int, me: int, members: int, rate: float) -> float:
     """When a member sends its number-th message: evenly, and not all members at once."""
-    return (number + me / members) / RATE_PER_MEMBER
+    return (number + me / members) / rate
 
 
-async def by_group(me: int, load: Load, prioritised: bool, meeting: Meeting) -> list[float]:
-    """Delivery times in seconds of this member's own messages."""
+async def by_group(
+    me: int, load: Load, prioritised: bool, order: str, rate: float, meeting: Meeting
+) -> list[float]:
+    """Delivery times in seconds of this member's own messages, at so many a second."""
     payload = bytes(load.payload_bytes)
     sent: list[float] = []
     times: list[float] = []
-    async with joining(me, load, prioritised, "", meeting) as group:
+    async with joining(me, load, prioritised, "", meeting, order) as group:
         await meeting.wait()
         started = time.perf_counter()
 
         async def send() -> None:
             for number in range(load.messages):
-                await asyncio.sleep(started + _pace(number, me, load.members) - time.perf_counter())
+                await asyncio.sleep(started + _pace(number, me, load.members, rate) - time.perf_counter())
                 sent.append(time.perf_counter())
                 await group.broadcast(payload)
 
@@ -81,7 +83,7 @@ async def by_echo(me: int, load: Load, meeting: Meeting) -> list[float]:
     _, ping = await loop.create_connection(_Ping, *meeting.address(0))
     started = time.perf_counter()
     for number in range(load.messages):
-        await asyncio.sleep(started + _pace(number, me, load.members) - time.perf_counter())
+        await asyncio.sleep(started + _pace(number, me, load.members, RATE_PER_MEMBER) - time.perf_counter())
         ping.answered = loop.create_future()
         sent = time.perf_counter()
         ping.transport.write(payload)  # type: ignore[attr-defined]

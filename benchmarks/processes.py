@@ -87,3 +87,8 @@ def _member(
     except BaseException:
         meeting.barrier.abort()
         results.put((member, None, traceback.format_exc()))
+
+
+def slowest(load: Load, part: Callable[..., Any], *arguments: object) -> float:
+    """The rate of the slowest member."""
+    return min(map(float, run_members(load.members, part, load, *arguments)))

@@ -12,7 +12,9 @@ LEVELS = 8
 _PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]
 
 
-def joining(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> NodeWithGroup:
+def joining(
+    me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting, order: str = "sequencer-ub"
+) -> NodeWithGroup:
     """One member's way into the group; an empty `trace` records nothing."""
     addresses = ["{}:{}".format(*meeting.address(member)) for member in range(load.members)]
     return priocast.join(
@@ -20,16 +22,19 @@ def joining(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting
         member=f"m{me}",
         listen=addresses[me],
         peers=[address for address in addresses if address != addresses[me]],
+        order=order,
         prioritised=prioritised,
         trace=Path(trace) if trace else None,
         incarnation=1,
     )
 
 
-async def by_batches(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> float:
+async def by_batches(
+    me: int, load: Load, prioritised: bool, trace: str, order: str, meeting: Meeting
+) -> float:
     """A batch at a time: `broadcast_many` and `batches`."""
     total, delivered, first_at = load.total, 0, 0.0
-    async with joining(me, load, prioritised, trace, meeting) as group:
+    async with joining(me, load, prioritised, trace, meeting, order) as group:
         await meeting.wait()
         sending = asyncio.create_task(_send_batches(group, load))
         async for batch in group.batches():

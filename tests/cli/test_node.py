@@ -74,7 +74,12 @@ def refused(*arguments: str) -> str:
 
 def test_what_cannot_be_is_refused() -> None:
     good = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
-    assert "no protocol 'paxos'; there are: sequencer-ub" in refused(*good, "--order", "paxos")
+    assert "no protocol 'paxos'; there are: agreement-" in refused(*good, "--order", "paxos")
+    for name in ("agreement-skeen", "count-parts/agreement-skeen"):
+        assert "not for partitionable" in refused(*good, "--order", name, "--policy", "partitionable")
+    for option in ("--burst", "--bucket", "--part-ms", "--part-count"):
+        name = option.removeprefix("--").replace("-", "_")
+        assert f"{name} is 0" in refused(*good, option, "0")
     assert "write host:port" in refused("node", "tickets", "--member", "a", "--listen", "7401")
     assert "cannot be the name of a member" in refused("node", "tickets", "--member", "a b", *good[4:])
     assert "is not a starvation policy" in refused(*good, "--starvation", "sometimes")

@@ -20,9 +20,8 @@ async def nodes(size: int, *groups: str, **options: Any) -> AsyncIterator[list[N
             await stack.enter_async_context(priocast.open_node(name, hub=hub, size=size))
             for name in "abcdef"[:size]
         ]
-        joinings = [
-            node.join(group, membership=QUICK, founders=size, **options) for node in made for group in groups
-        ]
+        options = {"membership": QUICK, "founders": size, **options}
+        joinings = [node.join(group, **options) for node in made for group in groups]
         await asyncio.gather(*(joining.__aenter__() for joining in joinings))
         for joining in joinings:
             stack.push_async_callback(joining.__aexit__, RuntimeError, RuntimeError(), None)

@@ -24,6 +24,11 @@ name = "tickets"
 """
 
 
+_WITHOUT_DEFAULT_IN_THE_FILE = (
+    "window", "burst", "overtakes_max", "founders", "starvation", "state", "adapts",
+)  # fmt: skip
+
+
 def written(directory: Path, text: str) -> Path:
     path = directory / "group.toml"
     path.write_text(text)
@@ -47,6 +52,14 @@ def test_a_small_file_is_enough(tmp_path: Path) -> None:
     assert (group.name, group.options) == ("tickets", OrderingOptions())
     assert group.membership == MembershipOptions(founders=1)
     assert type(plan.name) is type(plan.listen) is type(group.name) is str
+
+
+def test_an_order_may_be_left_to_the_group(tmp_path: Path) -> None:
+    plan = read_config(written(tmp_path, SMALL + 'order = "auto"'))
+    assert plan.groups[0].order == "auto"
+    assert not plan.groups[0].membership.adapts, "joining sees to that"
+    [found] = problems(tmp_path, SMALL + "adapts = true")
+    assert "adapts" in found
 
 
 def test_every_key_arrives_where_it_belongs(tmp_path: Path) -> None:
@@ -84,6 +97,11 @@ def test_every_key_arrives_where_it_belongs(tmp_path: Path) -> None:
             delivery = "safe"
             founders = 2
             queue_max = 10
+            order = "time-parts/token-ring"
+            burst = 4
+            bucket = 16
+            part_ms = 2.5
+            part_count = 100
             """,
         )
     )
@@ -98,7 +116,10 @@ def test_every_key_arrives_where_it_belongs(tmp_path: Path) -> None:
         founders=3, policy="partitionable", heartbeat_ms=50, failure_ms=250.5, rejoin=False
     )
     assert (tickets.trace, tickets.trace_journal) == (tmp_path / "trace", True)
-    assert audit.options == OrderingOptions(starvation=Ageing(20_000_000), queue_max=10)
+    assert audit.order == "time-parts/token-ring"
+    assert audit.options == OrderingOptions(
+        starvation=Ageing(20_000_000), queue_max=10, burst=4, bucket=16, part_ms=2.5, part_count=100
+    )
     assert audit.membership == MembershipOptions(founders=2, delivery="safe")
     told = plan.describe()
     assert "group tickets: sequencer-ub, plain, partitionable, agreed delivery" in told
@@ -276,7 +297,7 @@ def test_the_example_is_right_and_has_every_key(tmp_path: Path) -> None:
     assert plan.groups[0].membership == MembershipOptions(founders=3)
     for kind in (NodeTable, TlsTable, AdminTable, GroupTable, OrderingOptions, MembershipOptions):
         for field in msgspec.structs.fields(kind):
-            if field.name not in ("tls", "admin", "state"):
+            if field.name not in ("tls", "admin", "state", "adapts"):
                 assert re.search(rf"^(# )?{field.name} = ", EXAMPLE, re.MULTILINE), field.name
 
 
@@ -285,6 +306,28 @@ def test_the_example_s_defaults_are_the_defaults(tmp_path: Path) -> None:
     said = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", group.split("# [[group]]")[0], flags=re.MULTILINE))
     for kind in (OrderingOptions, MembershipOptions):
         for field in msgspec.structs.fields(kind):
-            if field.name in ("window", "founders", "starvation", "state"):
+            if field.name in _WITHOUT_DEFAULT_IN_THE_FILE:
                 continue
             assert said["group"][0][field.name] == field.default, field.name
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        (
+            'order = "agreement-skeen"\npolicy = "partitionable"',
+            "group.tickets.order: is 'agreement-skeen', which",
+        ),
+        ('order = "time-parts/agreement-skeen"\npolicy = "partitionable"', "is not for partitionable groups"),
+        ('order = "time-parts/paxos"', "over any of them"),
+        ("burst = 0", "group.tickets.burst: is 0: it must be at least 1"),
+        ("bucket = 0", "group.tickets.bucket: is 0"),
+        ("part_ms = 0", "group.tickets.part_ms: is 0"),
+        ("part_count = 0", "group.tickets.part_count: is 0"),
+    ],
+)
+def test_an_order_that_cannot_be_is_refused_before_anything_starts(
+    said: str, problem: str, tmp_path: Path
+) -> None:
+    [found] = problems(tmp_path, SMALL + said)
+    assert problem in found

@@ -126,3 +126,19 @@ def test_what_a_member_refused_is_told_with_its_count(caplog: pytest.LogCaptureF
 
     caplog.set_level(logging.WARNING, "priocast")
     run(test)
+
+
+def test_an_order_that_a_group_chose_by_itself_is_told_with_its_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def test() -> None:
+        async with nodes(1, "tickets", order="auto") as (node,):
+            watch, driver = Watch(node), node.groups["tickets"]
+            for advice in ("begins with x", "x suits the load", "x stays", "changes from x to y", "y suits"):
+                driver.advice = advice
+                watch.look()
+                watch.look()
+            assert told(caplog)[1:] == ["begins with x", "changes from x to y"]
+
+    caplog.set_level(logging.INFO, "priocast")
+    run(test)

@@ -1,6 +1,5 @@
 """`priocast demo`: a real group under overload, plain and prioritised, checked and reported by Spark."""
 
-import asyncio
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -10,14 +9,25 @@ import msgspec
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from priocast.cli.ordering import (
+    BUCKET,
+    PART_COUNT,
+    PART_MS,
+    Bucket,
+    Burst,
+    Order,
+    PartCount,
+    PartMs,
+    Starvation,
+)
+from priocast.cli.running import duration, ratio_of, run_planned, study_traces
 from priocast.core.priority import NAMED_LEVELS, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import find_protocol
-from priocast.study.overload import FinishedRun, PlannedRun, carry_out, plan, prepare
+from priocast.study.overload import FinishedRun, plan, prepare
 from priocast.study.workload import Workload
 
 if TYPE_CHECKING:
@@ -32,6 +42,8 @@ EXAMPLES = """
   priocast demo --members 6 --load 5 --seconds 2 --out /tmp/six
 
   priocast demo --starvation ageing:20ms --json
+
+  priocast demo --order time-parts/token-ring --part-ms 5
 """
 EXIT_VIOLATED = 1
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}
@@ -42,10 +54,12 @@ def demo(
     load: Annotated[float, typer.Option(help="As a multiple of the load that saturates the group.")] = 3.0,
     seconds: Annotated[float, typer.Option(help="How long messages are broadcast in each run.")] = 3.0,
     handling_us: Annotated[int, typer.Option(help="How long a member handles one message.")] = 250,
-    order: Annotated[str, typer.Option(help="The protocol that orders the messages.")] = "sequencer-ub",
-    starvation: Annotated[
-        str, typer.Option(help="How long urgent messages may overtake: none, ageing:20ms or flush:500ms.")
-    ] = "none",
+    order: Order = "sequencer-ub",
+    starvation: Starvation = "none",
+    burst: Burst = None,
+    bucket: Bucket = BUCKET,
+    part_ms: PartMs = PART_MS,
+    part_count: PartCount = PART_COUNT,
     out: Annotated[Path, typer.Option(help="Where traces and report go.")] = Path("demo-out"),
     master: Annotated[str, typer.Option(help="The Spark master.")] = "local[*]",
     as_json: Annotated[
@@ -58,7 +72,13 @@ def demo(
     handles what it delivers. Spark then checks every promise on the traces and writes a report.
     """
     find_protocol(order)
-    options = OrderingOptions(starvation=parse_starvation(starvation))
+    options = OrderingOptions(
+        starvation=parse_starvation(starvation),
+        burst=burst,
+        bucket=bucket,
+        part_ms=part_ms,
+        part_count=part_count,
+    )
     workload = Workload(members=members, load=load, seconds=seconds, handling_us=handling_us)
     planned = plan(workload, order, options)
     traces = out / "traces"
@@ -68,35 +88,14 @@ def demo(
         f"[bold]{members} processes[/], each handling a message in {handling_us} us: "
         f"{workload.saturating_rate:,.0f} messages a second saturate the group"
     )
-    finished = [_run_one(each, traces, console) for each in planned]
-    outcome = _study(traces, out / "report.html", master, console)
+    finished = [run_planned(each, traces, console) for each in planned]
+    outcome = study_traces(traces, out / "report.html", master, console)
     if as_json:
         typer.echo(json.dumps(_document(finished, outcome), indent=2))
     else:
         _show(load, finished, outcome, console)
     if outcome.broken or not all(run.same_digest for run in finished):
         raise typer.Exit(EXIT_VIOLATED)
-
-
-def _run_one(planned: PlannedRun, traces: Path, console: Console) -> FinishedRun:
-    columns = (
-        TextColumn("{task.description:<38}"),
-        BarColumn(bar_width=16),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task(planned.title, total=planned.workload.total)
-        return asyncio.run(
-            carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))
-        )
-
-
-def _study(traces: Path, report: Path, master: str, console: Console) -> "Outcome":
-    from priocast.pipeline.study import study_runs
-
-    with console.status("Spark: starting") as status:
-        return study_runs(traces, master, report, lambda line: status.update(f"Spark: {line}"))
 
 
 def _show(load: float, finished: list[FinishedRun], outcome: "Outcome", console: Console) -> None:
@@ -151,12 +150,12 @@ def _comparison(
         table.add_row(
             _NAMES[priority],
             f"{given.count:,}",
-            _duration(without.median_ms),
-            _duration(without.p99_ms),
-            _duration(given.median_ms),
-            _duration(given.p99_ms),
-            _times(without.p99_ms / given.p99_ms),
-            _duration(calm.p99_ms),
+            duration(without.median_ms),
+            duration(without.p99_ms),
+            duration(given.median_ms),
+            duration(given.p99_ms),
+            ratio_of(without.p99_ms / given.p99_ms),
+            duration(calm.p99_ms),
             style="bold" if priority == URGENT else "",
         )
     return table
@@ -167,18 +166,10 @@ def _show_urgent(
 ) -> None:
     without, given, calm = (times[run, URGENT].p99_ms for run in (plain, prioritised, half))
     console.print(
-        f"99 of 100 [bold]urgent[/] messages arrived within [bold]{_duration(given)}[/] instead of "
-        f"{_duration(without)}: {without / given:,.0f} times sooner, and {given / calm:.1f} x what they "
+        f"99 of 100 [bold]urgent[/] messages arrived within [bold]{duration(given)}[/] instead of "
+        f"{duration(without)}: {without / given:,.0f} times sooner, and {given / calm:.1f} x what they "
         "take at half load."
     )
-
-
-def _duration(milliseconds: float) -> str:
-    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.1f} ms"
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:,.0f} x" if ratio >= 10 else f"{ratio:.1f} x"
 
 
 def _document(finished: list[FinishedRun], outcome: "Outcome") -> dict[str, object]:

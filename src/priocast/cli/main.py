@@ -1,4 +1,4 @@
-"""The command line: `priocast demo | node | send | probe | keys | simulate | verify | report`."""
+"""The command line: `priocast demo | node | send | orders | advise | probe | …`."""
 
 import sys
 
@@ -6,7 +6,20 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from priocast.cli import client, demo, keys, node, probe, report, simulate, verify
+from priocast.cli import (
+    advise,
+    client,
+    demo,
+    explore,
+    keys,
+    node,
+    orders,
+    probe,
+    report,
+    simulate,
+    study,
+    verify,
+)
 from priocast.core.errors import PriocastError
 
 EXIT_BAD_INPUT = 2
@@ -22,9 +35,14 @@ app = typer.Typer(
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=node.EXAMPLES)(node.node)
 app.command(epilog=client.EXAMPLES)(client.send)
+app.command(epilog=orders.EXAMPLES)(orders.orders)
+app.command("advise", epilog=advise.EXAMPLES)(advise.advice)
+app.command("change-order", epilog=orders.CHANGE_EXAMPLES)(orders.change_order)
 app.command(epilog=probe.EXAMPLES)(probe.probe)
 app.add_typer(keys.keys, name="keys")
 app.command(epilog=simulate.EXAMPLES)(simulate.simulate)
+app.add_typer(study.study, name="study")
+app.command(epilog=explore.EXAMPLES)(explore.explore)
 app.command(epilog=verify.EXAMPLES)(verify.verify)
 app.command(epilog=report.EXAMPLES)(report.report)
 

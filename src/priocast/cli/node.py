@@ -11,6 +11,18 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
+from priocast.advice.choice import resolve_order
+from priocast.cli.ordering import (
+    BUCKET,
+    PART_COUNT,
+    PART_MS,
+    Bucket,
+    Burst,
+    Order,
+    PartCount,
+    PartMs,
+    Starvation,
+)
 from priocast.core.errors import InvalidInput, InvalidOption, PriorityOutOfRange
 from priocast.core.events import Delivery, Event, Restored, Stopped, ViewChange
 from priocast.core.identity import check_name
@@ -28,7 +40,6 @@ from priocast.operations.lines import LineReader, LineWriter
 from priocast.operations.logs import configure_logging
 from priocast.operations.plan import ORDER, AdminPlan, GroupPlan, Plan
 from priocast.operations.service import Service
-from priocast.protocols import find_protocol
 from priocast.runtime.group import Group
 from priocast.runtime.node import START_SECONDS
 
@@ -68,11 +79,7 @@ _BESIDE_CONFIG = {
 Name = Annotated[str | None, typer.Option(help="The name of this member, unlike any other.")]
 Listen = Annotated[str | None, typer.Option(help="The address of this member, host:port.")]
 Peers = Annotated[list[str] | None, typer.Option(help="The address of another member; once for each.")]
-Order = Annotated[str, typer.Option(help="The protocol that orders the messages.")]
 Plain = Annotated[bool, typer.Option("--plain", help="Ignore priorities: first come, first served.")]
-Starvation = Annotated[
-    str, typer.Option(help="How long urgent messages may overtake: none, ageing:20ms or flush:500ms.")
-]
 Policy = Annotated[
     str, typer.Option(help="What a cut does: primary (the majority goes on) or partitionable.")
 ]
@@ -108,6 +115,10 @@ def node(
     order: Order = ORDER,
     plain: Plain = False,
     starvation: Starvation = "none",
+    burst: Burst = None,
+    bucket: Bucket = BUCKET,
+    part_ms: PartMs = PART_MS,
+    part_count: PartCount = PART_COUNT,
     policy: Policy = "primary",
     delivery: WhenDelivered = "agreed",
     founders: Founders = None,
@@ -175,18 +186,22 @@ def _plan_of(given: dict[str, Any]) -> Plan:
     peers = tuple(given["peer"] or ())
     for address in (given["listen"], *peers):
         parse_address(address)
-    find_protocol(given["order"])
+    membership = MembershipOptions(
+        founders=given["founders"] or len(peers) + 1, policy=given["policy"], delivery=given["delivery"]
+    )
+    options = OrderingOptions(
+        prioritised=not given["plain"],
+        starvation=parse_starvation(given["starvation"]),
+        **{name: given[name] for name in ("burst", "bucket", "part_ms", "part_count")},
+    )
+    resolve_order(given["order"], options, membership)
     if given["admin"] is not None:
         check_admin_address(given["admin"], allow_remote=False)
     group = GroupPlan(
         name=check_name(given["group"], "group"),
         order=given["order"],
-        options=OrderingOptions(
-            prioritised=not given["plain"], starvation=parse_starvation(given["starvation"])
-        ),
-        membership=MembershipOptions(
-            founders=given["founders"] or len(peers) + 1, policy=given["policy"], delivery=given["delivery"]
-        ),
+        options=options,
+        membership=membership,
         trace=given["trace"],
     )
     return Plan(

@@ -161,6 +161,7 @@ _ROWS: dict[str, Callable[[Status], str]] = {
     "view": _view,
     "last change": _last_change,
     "order": lambda status: f"{status.order}, {'prioritised' if status.prioritised else 'plain'}",
+    "advice": lambda status: escape(status.advice),
     "position": lambda status: f"{status.position:,}",
     "waiting": _waiting,
     "not consumed": lambda status: f"{status.unconsumed:,}" if status.unconsumed else "",

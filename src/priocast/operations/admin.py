@@ -1,13 +1,14 @@
-"""The node's answers to questions about itself, over HTTP: `GET /metrics` and `GET /status`.
+"""The node's answers over HTTP: `GET /metrics` and `GET /status` about itself; `PUT /order` changes an order.
 
 It runs on the event loop of the node, in asyncio streams: a status is read between two turns of the members,
 so it needs no lock and never shows half a change. A server in a thread would have to hop to the loop for each
 status, and bring a whole HTTP implementation where two fixed paths are asked for. So it is a small one, and
-strict: one request a connection, nothing but GET, a head of a few kilobytes, a few seconds and connections.
+strict: one request a connection, a head and a body of a few kilobytes, a few seconds and connections.
 
 It gives away names, addresses and loads, and asks for no proof. Therefore it listens on a loopback address
 unless the user allows otherwise, and there answers only to a `Host` that is one, so that a web page that a
-browser on this machine has open cannot read it under a name of its own.
+browser on this machine has open cannot read it under a name of its own. Changes it takes only from this
+machine, whatever is allowed.
 """
 
 import asyncio
@@ -19,14 +20,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from priocast.core.errors import InvalidAddress
+from priocast.core.errors import InvalidAddress, PriocastError
 from priocast.network.address import Address, parse_address
 from priocast.operations.node_status import node_status
+from priocast.operations.order_change import change_order
 from priocast.runtime.node import Node
 
 HEAD_BYTES_MAX = 4096
 REQUEST_SECONDS = 5.0
 CONNECTIONS_MAX = 16
+_LENGTH_DIGITS_MAX = 4
 
 
 class Answer(NamedTuple):
@@ -44,6 +47,15 @@ class Answer(NamedTuple):
             "Cache-Control: no-store\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + self.body
+
+
+class Request(NamedTuple):
+    """The head of a request."""
+
+    method: str
+    path: str
+    host: str
+    body_bytes: int
 
 
 class Admin:
@@ -85,7 +97,8 @@ class Admin:
         self._connections.add(task)
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
-                answer = await self._answer(reader)
+                peer = writer.get_extra_info("peername")
+                answer = await self._answer(reader, peer[0] if peer else "")
                 writer.write(answer.encoded())
                 await writer.drain()
                 writer.close()
@@ -95,20 +108,33 @@ class Admin:
         finally:
             self._connections.discard(task)
 
-    async def _answer(self, reader: asyncio.StreamReader) -> Answer:
+    async def _answer(self, reader: asyncio.StreamReader, peer: str) -> Answer:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
+            request = _read_head(head)
+            if isinstance(request, Answer):
+                return request
+            body = await reader.readexactly(request.body_bytes)
         except asyncio.LimitOverrunError:
             return _refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"a head has {HEAD_BYTES_MAX} bytes")
         except asyncio.IncompleteReadError as error:
             raise ConnectionResetError("hung up in the middle of a request") from error
-        request = _read_head(head)
-        if isinstance(request, Answer):
-            return request
-        path, host = request
-        if not self._allow_remote and not _is_loopback(host):
+        if not self._allow_remote and not _is_loopback(request.host):
             return _refused(HTTPStatus.MISDIRECTED_REQUEST, "ask for 127.0.0.1, [::1] or localhost")
-        return self._page(path)
+        if request.method == "GET":
+            return self._page(request.path)
+        if not _is_loopback(peer):
+            return _refused(HTTPStatus.FORBIDDEN, "changes are taken from the node's own machine only")
+        return self._change(request.path, body)
+
+    def _change(self, path: str, body: bytes) -> Answer:
+        if path != "/order":
+            return _refused(HTTPStatus.NOT_FOUND, "there is PUT /order")
+        try:
+            said = change_order(self._node, body)
+        except PriocastError as error:
+            return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}\n".encode())
+        return Answer(HTTPStatus.ACCEPTED, f"{said}\n".encode())
 
     def _page(self, path: str) -> Answer:
         match path:
@@ -134,20 +160,29 @@ def check_admin_address(text: str, *, allow_remote: bool) -> Address:
     return address
 
 
-def _read_head(head: bytes) -> tuple[str, str] | Answer:
-    """The path and the host of a request, or why it is refused."""
+def _read_head(head: bytes) -> Request | Answer:
+    """What is asked for, or why it is refused."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
         return _refused(HTTPStatus.BAD_REQUEST, "this is HTTP/1.1")
-    if words[0] != "GET":
-        return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "there is only GET")
-    hosts = [line.partition(":")[2].strip() for line in lines if line.lower().startswith("host:")]
+    if words[0] not in ("GET", "PUT"):
+        return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "there are only GET and PUT")
+    hosts = _values(lines, "host")
     if len(hosts) != 1:
         return _refused(HTTPStatus.BAD_REQUEST, "name one Host")
+    lengths = _values(lines, "content-length") or ["0"]
+    if len(lengths) != 1 or not lengths[0].isdecimal() or len(lengths[0]) > _LENGTH_DIGITS_MAX:
+        return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a body has some kilobytes at most")
     host, _, port = hosts[0].rpartition(":")
     named = host if port.isdecimal() and host else hosts[0]
-    return words[1].partition("?")[0], named.removeprefix("[").removesuffix("]")
+    path = words[1].partition("?")[0]
+    return Request(words[0], path, named.removeprefix("[").removesuffix("]"), int(lengths[0]))
+
+
+def _values(lines: list[str], name: str) -> list[str]:
+    """What a header says, each time it is there."""
+    return [line.partition(":")[2].strip() for line in lines if line.lower().startswith(f"{name}:")]
 
 
 def _is_loopback(host: str) -> bool:

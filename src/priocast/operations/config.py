@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
+from priocast.advice.choice import AUTO, resolve_order
 from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.core.identity import check_name
 from priocast.core.protocol import OrderingOptions
@@ -28,7 +29,8 @@ from priocast.protocols import find_protocol
 from priocast.runtime.node import START_SECONDS
 
 _ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
-_NOT_FOR_FILES = frozenset({"state"})  # the application's, which `priocast node` has not
+# The application's, which `priocast node` has not; and what the order says.
+_NOT_FOR_FILES = frozenset({"state", "adapts"})
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
 
@@ -59,7 +61,7 @@ _CHECKS: dict[type, Callable[[str], object]] = {
     MemberName: lambda text: check_name(text, "member"),
     GroupName: lambda text: check_name(text, "group"),
     AddressText: parse_address,
-    OrderName: find_protocol,
+    OrderName: lambda text: text == AUTO or find_protocol(text),
     StarvationText: parse_starvation,
 }
 
@@ -211,6 +213,8 @@ class _ConfigReader:
         starvation = parse_starvation(found.pop("starvation", str(Strict())))
         options = self._options(key, OrderingOptions, found | {"starvation": starvation})
         membership = self._options(key, MembershipOptions, found)
+        order = found.get("order", ORDER)
+        self._check_order(key, order, options, membership)
         group_key = find_key(self._reader, f"{key}.key_file", found.get("key_file"), transport)
         if "trace" in found:
             check_directory(self._reader, f"{key}.trace", found["trace"])
@@ -218,13 +222,23 @@ class _ConfigReader:
             return None
         return GroupPlan(
             name=found["name"],
-            order=found.get("order", ORDER),
+            order=order,
             options=options,
             membership=membership,
             key=group_key,
             trace=found.get("trace"),
             trace_journal=found.get("trace_journal", False),
         )
+
+    def _check_order(
+        self, key: str, order: str, options: OrderingOptions | None, membership: MembershipOptions | None
+    ) -> None:
+        if options is None or membership is None:
+            return
+        try:
+            resolve_order(order, options, membership)
+        except InvalidOption as error:
+            self._reader.problem(f"{key}.order", str(error).removeprefix("order "))
 
     def _options(self, key: str, kind: Any, found: Table) -> Any:
         """Options made of their share of a table, or None; all values that are refused are noted."""

@@ -30,7 +30,13 @@ c = "127.0.0.1:7403"
 
 [[group]]
 name = "tickets"
-# order = "sequencer-ub"              # the protocol that orders
+# order = "sequencer-ub"              # the protocol that orders ("priocast orders"); "auto": by the load
+# burst = 1                           # token-ring: messages sent at a visit of the token; all unless given
+# bucket = 1                          # causal-history: timestamps that are delivered together, by priority
+# part_ms = 10                        # time-parts/...: how long a part lasts that is put in order by priority
+# part_count = 32                     # count-parts/...: how many messages are in such a part
+# distributed = false                 # reorder: true lets members answer to all, for a hop less
+# overtakes_max = 100                 # reorder: how many may overtake a message; any number unless given
 # prioritised = true                  # false: first come, first served
 # starvation = "none"                 # or "ageing:20ms", "flush:500ms"
 # policy = "primary"                  # the majority goes on; "partitionable": each side of a cut does

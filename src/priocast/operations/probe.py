@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from priocast.core.errors import DeadlineExceeded, ForeignFrame, PriocastError
+from priocast.core.errors import DeadlineExceeded, ForeignFrame, InvalidInput, PriocastError
 from priocast.core.view import View
 from priocast.network.address import Address, parse_address
 from priocast.operations.node_status import NodeStatus
@@ -83,7 +83,7 @@ def _disagreement(group: str, statuses: list[Status]) -> list[str]:
 async def _probe(address: Address, timeout_seconds: float) -> Probed:
     try:
         async with asyncio.timeout(timeout_seconds):
-            return Probed(address=str(address), status=_read_answer(await _ask(address)))
+            return Probed(address=str(address), status=await status_at(address))
     except TimeoutError:
         return Probed(address=str(address), problem=f"no answer within {timeout_seconds:g} s")
     except OSError as error:
@@ -92,10 +92,22 @@ async def _probe(address: Address, timeout_seconds: float) -> Probed:
         return Probed(address=str(address), problem=str(error))
 
 
-async def _ask(address: Address) -> bytes:
+async def status_at(address: Address) -> NodeStatus:
+    """What the node says of itself that answers there."""
+    body = read_answer(await request(address, "GET", "/status"), "200")
+    try:
+        return msgspec.json.decode(body, type=NodeStatus)
+    except msgspec.MsgspecError as error:
+        raise ForeignFrame(f"this is no node, or one of another version: {error}") from error
+
+
+async def request(address: Address, method: str, path: str, body: bytes = b"") -> bytes:
+    """Send one request to a node; return all of its answer."""
     reader, writer = await asyncio.open_connection(*address)
     try:
-        writer.write(f"GET /status HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode())
+        length = f"Content-Length: {len(body)}\r\n" if body else ""
+        head = f"{method} {path} HTTP/1.1\r\nHost: {address}\r\n{length}Connection: close\r\n\r\n"
+        writer.write(head.encode() + body)
         answer = b""
         while len(answer) < _ANSWER_BYTES_MAX and (more := await reader.read(64 * 1024)):
             answer += more
@@ -104,12 +116,12 @@ async def _ask(address: Address) -> bytes:
         writer.transport.abort()
 
 
-def _read_answer(answer: bytes) -> NodeStatus:
+def read_answer(answer: bytes, expected: str) -> bytes:
+    """The body of an answer, if it is the expected one."""
     head, _, body = answer.partition(b"\r\n\r\n")
     words = head.partition(b"\r\n")[0].decode(errors="replace").split(" ", 2)
-    if words[1:2] != ["200"]:
+    if words[1:2] == ["422"]:
+        raise InvalidInput(body.decode(errors="replace").strip())
+    if words[1:2] != [expected]:
         raise ForeignFrame(f"this is no node: it answers {' '.join(words) or 'nothing'!r}")
-    try:
-        return msgspec.json.decode(body, type=NodeStatus)
-    except msgspec.MsgspecError as error:
-        raise ForeignFrame(f"this is no node, or one of another version: {error}") from error
+    return body

@@ -9,6 +9,7 @@ import logging
 import time
 
 from priocast.membership.membership import Membership
+from priocast.runtime.adaptation import NEWS
 from priocast.runtime.driver import Driver
 from priocast.runtime.node import Node
 
@@ -53,6 +54,7 @@ class Followed:
         self._refusals: dict[str, int] = {}
         self._refusals_told_at = 0
         self._membership: Membership | None = None
+        self._advice = ""
 
     def look(self, now: int) -> None:
         """Log what is new."""
@@ -61,6 +63,7 @@ class Followed:
         self._tell_suspension(now)
         self._tell_slowness(now)
         self._tell_refusals(now)
+        self._tell_advice()
 
     def _tell(self, level: int, sentence: str, **fields: object) -> None:
         driver = self._driver
@@ -129,6 +132,14 @@ class Followed:
                 peer=name,
                 seconds=round(seconds, 1),
             )
+
+    def _tell_advice(self) -> None:
+        """Log which order was chosen, and why; that it stays, only for those who want to know everything."""
+        advice = self._driver.advice
+        if advice and advice != self._advice:
+            news = advice.startswith(NEWS)
+            self._tell(logging.INFO if news else logging.DEBUG, advice, advice=advice)
+        self._advice = advice
 
     def _tell_refusals(self, now: int) -> None:
         if now - self._refusals_told_at < REFUSAL_SECONDS * 1e9:

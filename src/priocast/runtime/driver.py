@@ -35,7 +35,7 @@ class Driver:
 
     The group counts in `taken` what the application took of the head. It is settled, and `settlements`
     counts up, before anything else happens: then the head may be another one. `stops` says when it was put
-    out of the group, and why.
+    out of the group, and why; `advice`, what a group that chooses its order by itself thinks of it.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Driver:
         self.taken = 0
         self.settlements = 0
         self.lives = 0
+        self.advice = ""
         self._network = network
         self._incarnations = incarnations
         self._observe = observe

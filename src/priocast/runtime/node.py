@@ -7,6 +7,7 @@
 `priocast.join` is the short form for a process that is in one group only.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import msgspec
 
+from priocast.advice.choice import resolve_order
 from priocast.core.errors import InvalidInput
 from priocast.core.identity import ProcessId, check_name
 from priocast.core.protocol import OrderingOptions
@@ -26,7 +28,7 @@ from priocast.network.memory import MemoryHub, MemoryNetwork
 from priocast.network.security import TlsSecurity
 from priocast.network.tcp import TcpNetwork
 from priocast.network.udp import UdpNetwork
-from priocast.protocols import find_protocol
+from priocast.runtime.adaptation import Adaptation
 from priocast.runtime.driver import Driver
 from priocast.runtime.group import Group
 from priocast.runtime.incarnations import Incarnations
@@ -77,29 +79,25 @@ class Node:
     ) -> "Joining":
         """Join a group, as an asynchronous context manager.
 
-        All members must name the same group, order and options. `founders` processes found it together, by
+        All members must name the same group, order and options; the order `auto` is chosen by the group's
+        size and, while it runs, by its load. `founders` processes found it together, by
         default this one and all its peers; whoever comes later is taken in. `policy` says what a cut does
         (*primary*: the majority goes on; *partitionable*: each side does), `delivery` whether a message is
         delivered when it has its place (*agreed*) or when every member holds it (*safe*). `state` lets a new
         member take over the application's state. `trace` is a directory to record the run in, with
         `trace_journal` so that nothing is missing should this process be killed.
         """
-        find_protocol(order)
         chosen = membership or MembershipOptions(founders=founders or self._founders)
-        setting = Setting(
-            check_name(group, "group"),
-            self.name,
-            order,
-            msgspec.structs.replace(options or OrderingOptions(), prioritised=prioritised),
-            msgspec.structs.replace(
-                chosen,
-                founders=founders or chosen.founders,
-                policy=policy if membership is None else chosen.policy,
-                delivery=delivery if membership is None else chosen.delivery,
-                state=state is not None,
-            ),
-            state,
+        chosen = msgspec.structs.replace(
+            chosen,
+            founders=founders or chosen.founders,
+            policy=policy if membership is None else chosen.policy,
+            delivery=delivery if membership is None else chosen.delivery,
+            state=state is not None,
         )
+        ordering = msgspec.structs.replace(options or OrderingOptions(), prioritised=prioritised)
+        order, chosen = resolve_order(order, ordering, chosen)
+        setting = Setting(check_name(group, "group"), self.name, order, ordering, chosen, state)
         tracing = (
             Tracing(trace, run or group, labels or {}, setting, trace_journal) if trace is not None else None
         )
@@ -125,6 +123,7 @@ class Joining:
         self._tracing = tracing
         self._start_seconds = start_seconds
         self._driver: Driver | None = None
+        self._adapting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Group:
         node, setting = self._node, self._setting
@@ -142,6 +141,8 @@ class Joining:
             assert driver.member.view is not None
             self._tracing.describe(driver.member.view)
         self._driver = driver
+        if setting.membership.adapts:
+            self._adapting = asyncio.create_task(Adaptation(driver).run())
         return Group(driver)
 
     async def __aexit__(
@@ -151,6 +152,8 @@ class Joining:
         await self._end(self._driver, CLOSE_SECONDS if kind is None else 0)
 
     async def _end(self, driver: Driver, seconds: float) -> None:
+        if self._adapting is not None:
+            self._adapting.cancel()
         await driver.close(seconds)
         self._node.groups.pop(self._setting.group, None)
         if self._tracing:

@@ -42,7 +42,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     can be reached), or `taking over the state`. `blocked_on` is the member for whose application the order
     waits, for `blocked_ms` so far; the member that orders knows. `last_change_took_ms` is how long nothing
     could be ordered before the view. `refusals` counts what this member did not accept, `network_refusals`
-    what the node's network turned away, for all its groups together.
+    what the node's network turned away, for all its groups together. `advice` is what the coordinator of a
+    group with the order `auto` makes of its load.
     """
 
     group: str
@@ -51,6 +52,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     view: View | None
     order: str
     prioritised: bool
+    advice: str
     policy: str
     delivery: str
     position: int
@@ -84,6 +86,7 @@ def status_of(driver: Driver) -> Status:
         view=member.view,
         order=membership.ordering.order,
         prioritised=membership.ordering.prioritised,
+        advice=driver.advice,
         policy=setting.membership.policy,
         delivery=setting.membership.delivery,
         position=member.stream.position,

@@ -1,0 +1,46 @@
+"""Runs on real processes as a person watches them, and what Spark makes of their traces."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from priocast.study.overload import FinishedRun, PlannedRun, carry_out
+
+if TYPE_CHECKING:
+    from priocast.pipeline.outcome import Outcome
+
+
+def run_planned(planned: PlannedRun, traces: Path, console: Console) -> FinishedRun:
+    """Carry out a run, with a progress bar."""
+    columns = (
+        TextColumn("{task.description:<38}"),
+        BarColumn(bar_width=16),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task(planned.title, total=planned.workload.total)
+        return asyncio.run(
+            carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))
+        )
+
+
+def study_traces(traces: Path, report: Path, master: str, console: Console) -> "Outcome":
+    """Check and measure all runs, and write the report."""
+    from priocast.pipeline.study import study_runs
+
+    with console.status("Spark: starting") as status:
+        return study_runs(traces, master, report, lambda line: status.update(f"Spark: {line}"))
+
+
+def duration(milliseconds: float) -> str:
+    """A time as a person reads it."""
+    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.1f} ms"
+
+
+def ratio_of(ratio: float) -> str:
+    """A ratio as a person reads it."""
+    return f"{ratio:,.0f} x" if ratio >= 10 else f"{ratio:.1f} x"

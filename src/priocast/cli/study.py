@@ -1,0 +1,125 @@
+"""`priocast study`: the experiments, on real processes of this machine, checked and measured by Spark."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from priocast.cli.running import duration, ratio_of, run_planned, study_traces
+from priocast.core.protocol import OrderingOptions
+from priocast.core.starvation import parse_starvation
+from priocast.protocols import PROTOCOLS, find_protocol
+from priocast.study.classes import ClassRow, Times, class_row, plan_classes
+from priocast.study.overload import prepare
+from priocast.study.workload import Workload
+
+if TYPE_CHECKING:
+    from priocast.pipeline.outcome import Outcome
+
+CLASSES_EXAMPLES = """
+[bold]Examples[/]
+
+  priocast study classes
+
+  priocast study classes --order sequencer-ub --order token-ring --members 6 --load 5
+
+  priocast study classes --seconds 1 --json
+"""
+EXIT_VIOLATED = 1
+
+study = typer.Typer(
+    help="The experiments: what priorities cost and buy, on real processes, checked by Spark.",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+)
+
+
+@study.command(epilog=CLASSES_EXAMPLES)
+def classes(
+    order: Annotated[
+        list[str] | None, typer.Option(help="A protocol (may be given several times).", show_default="all")
+    ] = None,
+    members: Annotated[int, typer.Option(help="How many processes.")] = 4,
+    load: Annotated[float, typer.Option(help="As a multiple of the load that saturates the group.")] = 2.0,
+    seconds: Annotated[float, typer.Option(help="How long messages are broadcast in each run.")] = 2.0,
+    handling_us: Annotated[int, typer.Option(help="How long a member handles one message.")] = 500,
+    starvation: Annotated[str, typer.Option(help="none, ageing:20ms or flush:500ms.")] = "none",
+    out: Annotated[Path, typer.Option(help="Where traces and report go.")] = Path("study-out/classes"),
+    master: Annotated[str, typer.Option(help="The Spark master.")] = "local[*]",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
+    ] = False,
+) -> None:
+    """Overload a group with each class of total order, plain and prioritised, and see what priorities buy.
+
+    Every member broadcasts messages of four priorities, more than the group can take. The table has the times
+    of the most and the least urgent ones, pairs that the group delivered in the wrong order, and the longest
+    time that any message took.
+    """
+    orders = order or list(PROTOCOLS)
+    for name in orders:
+        find_protocol(name)
+    workload = Workload(members=members, load=load, seconds=seconds, handling_us=handling_us)
+    planned = plan_classes(orders, workload, OrderingOptions(starvation=parse_starvation(starvation)))
+    traces = out / "traces"
+    prepare(traces)
+    console = Console(stderr=as_json)
+    finished = [run_planned(run, traces, console) for runs in planned.values() for run in runs]
+    outcome = study_traces(traces, out / "report.html", master, console)
+    times, inversions = _measured(outcome)
+    rows = [class_row(name, runs, times, inversions) for name, runs in planned.items()]
+    if as_json:
+        typer.echo(json.dumps([row._asdict() for row in rows], indent=2))
+    else:
+        console.print(_classes_table(rows, workload))
+        _print_verdict(outcome, console)
+    if outcome.broken or not all(run.same_digest for run in finished):
+        raise typer.Exit(EXIT_VIOLATED)
+
+
+def _measured(outcome: "Outcome") -> tuple[dict[tuple[str, int], Times], dict[str, int]]:
+    times = {
+        (each.run, each.priority): Times(each.median_ms, each.p99_ms, each.max_ms)
+        for each in outcome.delivery_times
+    }
+    inversions: dict[str, int] = {}
+    for each in outcome.inversions:
+        inversions[each.run] = inversions.get(each.run, 0) + each.pairs
+    return times, inversions
+
+
+def _classes_table(rows: list[ClassRow], workload: Workload) -> Table:
+    title = f"{workload.members} members at {workload.load:g} x the saturating load: plain -> prioritised"
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
+    headings = ("urgent p50", "urgent p99", "sooner", "background p50", "p99", "inversions", "longest")
+    table.add_column("class", no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for row in rows:
+        table.add_row(
+            row.order,
+            _change(row.urgent_plain.median_ms, row.urgent.median_ms),
+            _change(row.urgent_plain.p99_ms, row.urgent.p99_ms),
+            ratio_of(row.gain),
+            _change(row.background_plain.median_ms, row.background.median_ms),
+            _change(row.background_plain.p99_ms, row.background.p99_ms),
+            f"{row.inversions_plain:,} -> {row.inversions:,}",
+            _change(row.longest_plain_ms, row.longest_ms),
+        )
+    return table
+
+
+def _change(plain_ms: float, prioritised_ms: float) -> str:
+    return f"{duration(plain_ms)} -> {duration(prioritised_ms)}"
+
+
+def _print_verdict(outcome: "Outcome", console: Console) -> None:
+    kept = "[bold green]every promise kept[/]" if not outcome.broken else "[bold red]promises broken[/]"
+    console.print(f"Spark checked {outcome.events:,} events of {len(outcome.runs)} runs: {kept}.")
+    for broken in outcome.broken:
+        console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
+    console.print(f"The report: {outcome.report}")

@@ -1,0 +1,85 @@
+"""What priorities buy under overload, class by class: the same work through each, plain and prioritised."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from priocast.core.priority import BACKGROUND, URGENT
+from priocast.core.protocol import OrderingOptions
+from priocast.study.overload import PlannedRun
+from priocast.study.workload import Workload
+
+
+class Times(NamedTuple):
+    """How long messages of one priority took in one run."""
+
+    median_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+class ClassRow(NamedTuple):
+    """What one class of total order makes of the work: plain and prioritised.
+
+    `inversions` are pairs of which the group delivered the less urgent message first; see the pipeline's
+    table of the same name. `longest_ms` is the longest time that any message took.
+    """
+
+    order: str
+    urgent_plain: Times
+    urgent: Times
+    background_plain: Times
+    background: Times
+    inversions_plain: int
+    inversions: int
+    longest_plain_ms: float
+    longest_ms: float
+
+    @property
+    def gain(self) -> float:
+        """How many times sooner 99 of 100 urgent messages arrive."""
+        return self.urgent_plain.p99_ms / self.urgent.p99_ms
+
+
+def plan_classes(
+    orders: list[str], workload: Workload, options: OrderingOptions
+) -> dict[str, tuple[PlannedRun, PlannedRun]]:
+    """The runs of each class: plain, and prioritised."""
+    plain = msgspec.structs.replace(options, prioritised=False)
+    return {
+        order: (
+            _planned(order, "plain", workload, plain),
+            _planned(order, "prioritised", workload, options),
+        )
+        for order in orders
+    }
+
+
+def _planned(order: str, twin: str, workload: Workload, options: OrderingOptions) -> PlannedRun:
+    name = f"{order.replace('/', '-over-')}-{twin}"
+    return PlannedRun(name=name, title=f"{order}, {twin}", workload=workload, order=order, options=options)
+
+
+def class_row(
+    order: str,
+    runs: tuple[PlannedRun, PlannedRun],
+    times: dict[tuple[str, int], Times],
+    inversions: dict[str, int],
+) -> ClassRow:
+    """Put together what was measured of one class: times by run and priority, inversions by run."""
+    plain, prioritised = (run.name for run in runs)
+
+    def longest(run: str) -> float:
+        return max(of_priority.max_ms for (of_run, _), of_priority in times.items() if of_run == run)
+
+    return ClassRow(
+        order,
+        times[plain, URGENT],
+        times[prioritised, URGENT],
+        times[plain, BACKGROUND],
+        times[prioritised, BACKGROUND],
+        inversions.get(plain, 0),
+        inversions.get(prioritised, 0),
+        longest(plain),
+        longest(prioritised),
+    )

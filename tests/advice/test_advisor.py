@@ -1,0 +1,197 @@
+"""The advisor: its table agrees with the simulator, its rules exclude, and every choice is explained."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priocast.advice.advisor import CLOSE, advise, predict
+from priocast.advice.choice import AUTO, BETTER, is_clearly_better, resolve_order, situation_of
+from priocast.advice.costs import CLASSES
+from priocast.advice.situation import Situation
+from priocast.core.errors import InvalidOption, UnknownProtocol
+from priocast.core.protocol import OrderingOptions
+from priocast.membership.options import MembershipOptions
+from priocast.protocols import PROTOCOLS
+from priocast.study.anatomy import alone
+
+situations = st.builds(
+    Situation,
+    members=st.integers(1, 64),
+    rate=st.sampled_from([0.0, 10.0, 1e3, 1e4, 1e5, 1e6, 1e8]),
+    senders=st.none() | st.just(1),
+    rtt_ms=st.sampled_from([0.0, 0.1, 1.0, 50.0]),
+    payload_bytes=st.sampled_from([0, 64, 1024, 2**20]),
+    priorities=st.sampled_from(["group", "sender", "none"]),
+    causal=st.booleans(),
+    partitionable=st.booleans(),
+    safe=st.booleans(),
+)
+
+
+class TestTheTable:
+    def test_every_class_of_the_techniques_paper_is_in_it(self) -> None:
+        assert len(CLASSES) == 12
+        assert all(name == costs.order for name, costs in CLASSES.items())
+        assert [name for name in CLASSES if name not in PROTOCOLS] == []
+
+    @pytest.mark.parametrize("order", CLASSES)
+    def test_hops_and_frames_are_those_that_the_simulator_counts(self, order: str) -> None:
+        members, senders = 4, 2
+        of_coordinator, of_other = alone(order, members, 0), alone(order, members, 1)
+        mean = (of_coordinator.hops + (members - 1) * of_other.hops) / members
+        assert CLASSES[order].hops(members, senders) == pytest.approx(mean)
+        assert CLASSES[order].frames(members, senders) == len(of_other.arrivals)
+
+    @given(situations)
+    def test_a_prediction_is_never_absurd(self, situation: Situation) -> None:
+        for costs in CLASSES.values():
+            found = predict(costs, situation)
+            assert found.capacity > 0
+            assert found.used >= 0
+            assert found.delivery_ms is None or 0 < found.delivery_ms < 1e6
+            assert (found.delivery_ms is None) == (found.used >= 1)
+
+    @given(situations, st.sampled_from(sorted(CLASSES)))
+    def test_more_load_never_leaves_more_of_the_processor(self, situation: Situation, order: str) -> None:
+        twice = Situation(
+            members=situation.members,
+            rate=min(1e8, 2 * situation.rate),
+            payload_bytes=situation.payload_bytes,
+        )
+        once = Situation(
+            members=situation.members, rate=situation.rate, payload_bytes=situation.payload_bytes
+        )
+        assert predict(CLASSES[order], twice).used >= predict(CLASSES[order], once).used - 1e-9
+
+
+class TestTheChoice:
+    @settings(max_examples=200)
+    @given(situations)
+    def test_it_is_the_best_there_is_or_close_to_it(self, situation: Situation) -> None:
+        advice = advise(situation)
+        choice, best = advice.of(advice.choice), advice.ranking[0]
+        assert choice is not None
+        assert bool(choice.excluded) == bool(best.excluded)
+        if best.delivery_ms is not None:
+            assert choice.delivery_ms is not None
+            assert choice.delivery_ms <= CLOSE * best.delivery_ms
+        assert sorted(each.order for each in advice.ranking) == sorted(set(CLASSES) & set(PROTOCOLS))
+        assert advice == advise(situation)
+        assert choice.order in advice.why[0]
+
+    @pytest.mark.parametrize("members", [1, 2, 4, 8, 16])
+    def test_without_load_it_is_the_fixed_sequencer(self, members: int) -> None:
+        assert advise(Situation(members=members)).choice == "sequencer-ub"
+
+    def test_when_all_send_at_high_rates_it_is_communication_history(self) -> None:
+        """The cost paper, section 5."""
+        advice = advise(Situation(members=4, rate=50_000, rtt_ms=1, priorities="sender"))
+        assert CLASSES[advice.choice].family == "communication history"
+        assert any(
+            reason.startswith("in line with the cost paper: when all members send") for reason in advice.why
+        )
+
+    def test_one_sender_at_a_high_rate_keeps_the_token(self) -> None:
+        advice = advise(Situation(members=8, rate=100_000, senders=1, priorities="none"))
+        assert advice.choice == "token-ring"
+
+    def test_what_would_be_faster_is_told_with_why_it_is_not_chosen(self) -> None:
+        advice = advise(Situation(members=8, rate=10_000, rtt_ms=20))
+        [history] = [reason for reason in advice.why if reason.startswith("causal-history")]
+        assert "but its priorities act among concurrent messages" in history
+        assert any(reason.startswith("other than in the cost paper") for reason in advice.why)
+
+    def test_a_load_that_nothing_stands_is_said_to_be_one(self) -> None:
+        advice = advise(Situation(members=3, rate=1e8))
+        assert advice.why[0].startswith("every class is saturated by 100,000,000 messages a second")
+        assert advice.ranking[0].delivery_ms is None
+
+
+class TestTheRules:
+    def test_only_causal_history_keeps_causal_order(self) -> None:
+        advice = advise(Situation(members=5, causal=True))
+        assert advice.choice == "causal-history"
+        assert all("causal order" in each.excluded for each in advice.ranking[1:])
+
+    def test_partitionable_groups_exclude_what_is_not_for_them(self) -> None:
+        advice = advise(Situation(members=5, partitionable=True))
+        for each in advice.ranking:
+            assert ("not for partitionable" in each.excluded) == (not PROTOCOLS[each.order].PARTITIONABLE)
+
+    def test_priorities_at_the_sender_do_not_overtake_others(self) -> None:
+        excluded = {
+            priorities: {each.order for each in advise(situation).ranking if each.excluded}
+            for priorities, situation in (
+                ("group", Situation(members=5)),
+                ("one sender", Situation(members=5, senders=1)),
+                ("sender", Situation(members=5, priorities="sender")),
+            )
+        }
+        sending = {name for name in CLASSES if PROTOCOLS[name].PRIORITIES_ACT == "sending"}
+        assert sending <= excluded["group"]
+        assert not sending & excluded["one sender"]
+        assert not excluded["sender"]
+
+    def test_what_cannot_be_had_at_all_is_said_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(PROTOCOLS["causal-history"], "PARTITIONABLE", False)
+        advice = advise(Situation(members=5, causal=True, partitionable=True))
+        assert advice.why[0].startswith("no class gives all that is asked for")
+        assert not is_clearly_better(advice, "token-ring")
+
+    @pytest.mark.parametrize(
+        ("wrong", "word"),
+        [
+            ({"members": 0}, "members"),
+            ({"rate": -1.0}, "rate"),
+            ({"senders": 6}, "senders"),
+            ({"rtt_ms": -1.0}, "rtt_ms"),
+            ({"payload_bytes": -1}, "payload_bytes"),
+            ({"priorities": "some"}, "priorities"),
+        ],
+    )
+    def test_what_no_group_can_be_is_refused(self, wrong: dict[str, object], word: str) -> None:
+        with pytest.raises(InvalidOption, match=word):
+            Situation(**{"members": 5} | wrong)  # type: ignore[arg-type]
+
+
+class TestAuto:
+    def test_it_is_resolved_to_what_suits_the_group_without_load(self) -> None:
+        order, life = resolve_order(AUTO, OrderingOptions(), MembershipOptions(founders=4))
+        assert (order, life) == ("sequencer-ub", MembershipOptions(founders=4, adapts=True))
+
+    def test_who_joins_later_need_not_know_how_many_founded_the_group(self) -> None:
+        texts = set()
+        for founders in (1, 3, 50):
+            order, life = resolve_order(AUTO, OrderingOptions(), MembershipOptions(founders=founders))
+            texts.add(life.agreed_on(order, OrderingOptions()))
+        assert len(texts) == 1
+        plain = MembershipOptions(founders=3).agreed_on("sequencer-ub", OrderingOptions())
+        assert plain not in texts
+
+    def test_any_other_order_is_checked_and_stays(self) -> None:
+        life = MembershipOptions(founders=4)
+        assert resolve_order("token-ring", OrderingOptions(), life) == ("token-ring", life)
+        with pytest.raises(UnknownProtocol):
+            resolve_order("automatic", OrderingOptions(), life)
+
+    def test_what_is_known_of_a_group_is_taken_from_its_options(self) -> None:
+        life = MembershipOptions(founders=4, policy="partitionable", delivery="safe")
+        assert situation_of(OrderingOptions(prioritised=False), life, 3) == Situation(
+            members=3, priorities="none", partitionable=True, safe=True
+        )
+
+    def test_only_what_is_clearly_better_is_worth_a_change(self) -> None:
+        advice = advise(Situation(members=8, rate=100_000, senders=1, priorities="none"))
+        assert advice.choice == "token-ring"
+        best = advice.of("token-ring")
+        assert best is not None
+        assert best.delivery_ms is not None
+        for each in advice.ranking:
+            clearly = each.delivery_ms is None or each.delivery_ms >= BETTER * best.delivery_ms
+            assert is_clearly_better(advice, each.order) == (clearly and each.order != advice.choice)
+        assert not is_clearly_better(advice, "time-parts/sequencer-ub")
+
+    def test_what_cannot_give_what_is_asked_for_is_left(self) -> None:
+        advice = advise(Situation(members=8))
+        assert is_clearly_better(advice, "token-ring")
+        assert not is_clearly_better(advice, advice.choice)

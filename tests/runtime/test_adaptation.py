@@ -1,0 +1,148 @@
+"""A group that chooses its order by its load: who acts, on what, and how often."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+import priocast
+from priocast.advice.advisor import Advice, advise
+from priocast.advice.situation import Situation
+from priocast.runtime import adaptation as adaptation_module
+from priocast.runtime.adaptation import LOOKS_NEEDED, PAUSE_SECONDS, Adaptation
+from support.groups import groups, reading, run, wait_until
+
+SECOND = 1_000_000_000
+
+
+def advisor(seen: list[Situation], choice: Callable[[], str]) -> Callable[[Situation], Advice]:
+    """Advice in favour of one class, whatever the load."""
+
+    def advised(situation: Situation) -> Advice:
+        seen.append(situation)
+        advice = advise(situation)
+        ranking = [
+            msgspec.structs.replace(each, excluded="", delivery_ms=1.0 if each.order == choice() else 2.0)
+            for each in advice.ranking
+        ]
+        return msgspec.structs.replace(advice, choice=choice(), ranking=ranking, why=["because"])
+
+    return advised
+
+
+def test_a_group_begins_with_what_suits_its_size_and_says_so() -> None:
+    async def test() -> None:
+        async with groups("memory", 3, order="auto") as members:
+            for member in members:
+                status = member.status()
+                assert status.order == "sequencer-ub"
+                assert status.advice.startswith("begins with sequencer-ub")
+
+    run(test)
+
+
+def test_who_does_not_say_auto_does_not_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        hub = priocast.MemoryHub()
+        async with priocast.join("test", member="a", hub=hub, size=1, order="auto"):
+            with pytest.raises(priocast.PriocastError, match="in a group of another kind: auto"):
+                async with priocast.join(
+                    "test", member="b", hub=hub, size=1, start_seconds=5, policy="primary"
+                ):
+                    pass
+
+    run(test)
+
+
+def test_the_coordinator_changes_the_order_after_several_looks_and_then_pauses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def test() -> None:
+        choice = "token-ring"
+        seen: list[Situation] = []
+        monkeypatch.setattr(adaptation_module, "advise", advisor(seen, lambda: choice))
+        async with groups("memory", 3, order="auto") as members, reading(*members):
+            drivers = [member._driver for member in members]
+            follow = [Adaptation(driver) for driver in drivers]
+            now = 0
+
+            def look(times: int) -> None:
+                nonlocal now
+                for _ in range(times):
+                    now += SECOND
+                    for each in follow:
+                        each.look(now)
+
+            look(LOOKS_NEEDED)
+            assert members[0].status().advice == "sequencer-ub stays: because"
+            assert members[1].status().advice == ""
+            look(1)
+            assert members[0].status().advice == "changes from sequencer-ub to token-ring: because"
+            await wait_until(lambda: all(member.status().order == "token-ring" for member in members))
+            look(3)
+            assert members[0].status().advice == "token-ring suits the load: because"
+            choice = "sequencer-bb"
+            look(LOOKS_NEEDED + 5)
+            await asyncio.sleep(0.05)
+            assert members[0].status().order == "token-ring", "the last change was a moment ago"
+            now += int(PAUSE_SECONDS * SECOND)
+            look(1)
+            await wait_until(lambda: members[0].status().order == "sequencer-bb")
+
+    run(test)
+
+
+def test_a_load_that_does_not_last_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        choices = ["token-ring"] * (LOOKS_NEEDED - 1) + ["sequencer-ub"]
+        looks = 0
+        monkeypatch.setattr(adaptation_module, "advise", advisor([], lambda: choices[looks % len(choices)]))
+        async with groups("memory", 1, order="auto") as (member,):
+            follow = Adaptation(member._driver)
+            for looks in range(5 * len(choices)):
+                follow.look((looks + 1) * SECOND)
+            assert member.status().views == 1
+            assert member.status().order == "sequencer-ub"
+
+    run(test)
+
+
+def test_the_load_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        seen: list[Situation] = []
+        monkeypatch.setattr(adaptation_module, "advise", advisor(seen, lambda: "sequencer-ub"))
+        async with groups("memory", 3, order="auto", prioritised=False) as members:
+            async with reading(*members) as readers:
+                follow = Adaptation(members[0]._driver)
+                await members[2].broadcast(b"before")
+                await readers[0].wait_payloads(b"before")
+                follow.look(10 * SECOND)
+                for number in range(100):
+                    await members[number % 2].broadcast(b"%03d" % number + b"." * 997)
+                await readers[0].wait_payloads(b"099" + b"." * 997)
+                follow.look(12 * SECOND)
+            [situation] = seen
+            assert (situation.members, situation.rate, situation.senders) == (3, 50.0, 2)
+            assert 900 < situation.payload_bytes < 1200
+            assert situation.priorities == "none"
+            assert 0 < situation.rtt_ms < 1000
+
+    run(test)
+
+
+def test_a_new_view_begins_a_new_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test() -> None:
+        seen: list[Situation] = []
+        monkeypatch.setattr(adaptation_module, "advise", advisor(seen, lambda: "sequencer-ub"))
+        async with groups("memory", 2, order="auto") as members, reading(*members):
+            follow = Adaptation(members[0]._driver)
+            follow.look(1 * SECOND)
+            members[0].change_order("token-ring")
+            await wait_until(lambda: members[0].status().order == "token-ring")
+            follow.look(2 * SECOND)
+            assert seen == []
+            follow.look(3 * SECOND)
+            assert len(seen) == 1
+
+    run(test)

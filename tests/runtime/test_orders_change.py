@@ -1,0 +1,76 @@
+"""From every order to every other one, in groups that run; and those that a group cannot have."""
+
+import asyncio
+from itertools import pairwise
+
+import pytest
+
+import priocast
+from priocast.core.errors import InvalidOption
+from priocast.protocols import PROTOCOLS, all_orders
+from support.groups import groups, ids, reading, run
+
+ORDERS = all_orders(["sequencer-ub"])
+NOT_PARTITIONABLE = [name for name, protocol in PROTOCOLS.items() if not protocol.PARTITIONABLE]
+
+
+def tour() -> list[str]:
+    """A walk that goes from every order to every other one, once."""
+    steps = [ORDERS[0]]
+    left = {(one, other) for one in ORDERS for other in ORDERS if one != other}
+    while left:
+        here = steps[-1]
+        onward = [order for order in ORDERS if (here, order) in left]
+        # Where no step is left, the walk goes on from a pair that is.
+        steps.append(onward[0] if onward else min(left)[0])
+        left.discard((here, steps[-1]))
+    return steps
+
+
+def test_any_order_can_be_changed_to_any_other_while_messages_flow() -> None:
+    steps = tour()
+    assert {(one, other) for one, other in pairwise(steps)} >= {
+        (one, other) for one in ORDERS for other in ORDERS if one != other
+    }
+
+    async def walk(members: list[priocast.Group]) -> None:
+        for number, order in enumerate(steps):
+            if order != members[0].status().order:
+                members[number % 3].change_order(order)
+            for member in members:
+                await member.broadcast(b"%d %s" % (number, member.me.name.encode()), priority=number % 256)
+            while any(member.status().order != order for member in members):
+                await asyncio.sleep(0.001)
+
+    async def test() -> None:
+        options = priocast.OrderingOptions(window=8, part_ms=1)
+        said = [b"%d %s" % (number, name) for number in range(len(steps)) for name in (b"a", b"b", b"c")]
+        async with groups("memory", 3, order=steps[0], options=options) as members:
+            async with reading(*members) as readers:
+                await walk(members)
+                for reader in readers:
+                    await reader.wait_payloads(*said)
+            assert sorted(readers[0].payloads) == sorted(said)
+            assert ids(readers[0].deliveries) == ids(readers[1].deliveries) == ids(readers[2].deliveries)
+
+    run(test)
+
+
+@pytest.mark.parametrize("order", NOT_PARTITIONABLE)
+def test_an_order_that_is_not_for_partitionable_groups_is_refused_before_anything_starts(order: str) -> None:
+    node = priocast.open_node("a", hub=priocast.MemoryHub(), size=1)
+    for name in (order, f"time-parts/{order}"):
+        with pytest.raises(InvalidOption, match="is not for partitionable groups"):
+            node.join("tickets", order=name, policy="partitionable")
+        node.join("tickets", order=name, policy="primary")
+
+
+@pytest.mark.parametrize("order", NOT_PARTITIONABLE)
+def test_and_cannot_be_changed_to(order: str) -> None:
+    async def test() -> None:
+        async with groups("memory", 1, policy="partitionable") as (member,):
+            with pytest.raises(InvalidOption, match="is not for partitionable groups"):
+                member.change_order(order)
+            assert member.status().order == "sequencer-ub"
+
+    run(test)
