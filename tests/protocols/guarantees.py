@@ -22,15 +22,7 @@ from priocast.core.protocol import Packet
 from priocast.core.starvation import Starvation
 from priocast.core.window import WINDOW_FIRST
 from priocast.protocols import find_protocol
-from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent
-
-
-class Violation(AssertionError):
-    """A guarantee was broken."""
-
-    def __init__(self, guarantee: str, how: str) -> None:
-        super().__init__(f"{guarantee}: {how}")
-        self.guarantee = guarantee
+from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent, Violation
 
 
 def check_all(group: Group) -> None:

@@ -9,12 +9,24 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from priocast.core.assembler import Assembler
+from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Batch, Message, Scope
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from support.stacks import OneView
+
+#: More than this happens only in a group that never comes to rest.
+JOURNAL_MAX = 100_000
+
+
+class Violation(AssertionError):
+    """A guarantee was broken."""
+
+    def __init__(self, guarantee: str, how: str) -> None:
+        super().__init__(f"{guarantee}: {how}")
+        self.guarantee = guarantee
 
 
 class Broadcast(NamedTuple):
@@ -115,6 +127,8 @@ class Group:
 
     def _member(self, me: ProcessId, assembler: Assembler | None) -> OneView:
         def sent(packet: Packet, to: ProcessId | None, now: int) -> None:
+            if len(self.journal) > JOURNAL_MAX:
+                raise Violation(LIVENESS, "the members talk and talk")
             self.journal.append(Sent(me.name, packet, to.name if to else None))
 
         def received(packet: Packet, peer: ProcessId | None, now: int) -> None:

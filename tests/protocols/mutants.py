@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from priocast.core.errors import PeerFault
 from priocast.core.starvation import Starvation, Strict
-from protocols.guarantees import Violation
+from protocols.harness import Violation
 from protocols.lives import live, lives
 from protocols.schedules import cases, check, check_waiting_in
 

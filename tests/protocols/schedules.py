@@ -10,8 +10,8 @@ from priocast.core.guarantees import LIVENESS
 from priocast.core.message import TO_ALL, Scope
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
-from protocols.guarantees import Violation, check_all, check_waiting
-from protocols.harness import Group
+from protocols.guarantees import check_all, check_waiting
+from protocols.harness import Group, Violation
 
 MILLISECOND = 1_000_000
 NAMES = ["a", "b", "c", "d"]

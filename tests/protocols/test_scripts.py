@@ -15,7 +15,9 @@ Commands: `members NAME... [OPTION=VALUE...]` makes the group; `broadcast NAME L
 from collections.abc import Callable
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from priocast.core.errors import PriocastError
@@ -61,8 +63,10 @@ class ScriptRunner:
         options = OrderingOptions(
             prioritised=given.pop("prioritised", "yes") == "yes",
             starvation=parse_starvation(given.pop("starvation", "none")),
-            **{name: int(value) for name, value in given.items()},
+            distributed=given.pop("distributed", "no") == "yes",
         )
+        numbers: dict[str, Any] = {name: int(value) for name, value in given.items()}
+        options = msgspec.structs.replace(options, **numbers)
         self._group = Group(names, order, options)
         orderer = find_protocol(order).orderer(self.group.view)
         return [f"{order}; {orderer.name if orderer else 'nobody'} orders"]

@@ -44,10 +44,11 @@ def what_is_there_is_placed_before_what_is_not(patch: pytest.MonkeyPatch) -> Non
     """The places do not wait for their messages, so later ones are taken first."""
 
     def place_next(self: SequencerBb) -> None:
-        for place in list(self._places):
-            if self._store.has(place.reference):
-                self._places.remove(place)
-                self.place_together(self._store.take(place.reference)[0], place.held)
+        places, store = self._messages._places, self._messages._store
+        for place in list(places):
+            if store.has(place.reference):
+                places.remove(place)
+                self.place_together(store.take(place.reference)[0], place.held)
 
     patch.setattr(SequencerBb, "_place_next", place_next)
 
@@ -56,7 +57,7 @@ def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.Monke
     def on_data(self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._store.put(batch, self.mark)
+            self._messages.came(batch, self.mark)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
 

@@ -29,7 +29,8 @@ from priocast.core.protocol import (
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.ordering.asks import Want
-from priocast.protocols.sequencer_uub import Ask, Grant, Numbered, SequencerUub
+from priocast.ordering.numbering import Ask, Grant
+from priocast.protocols.sequencer_uub import Numbered, SequencerUub
 from protocols import harness
 from protocols.orders import TWINS
 from protocols.schedules import Case, cases, play
@@ -91,9 +92,7 @@ class TestWhatIsRefused:
     def test_a_grant(self, sender: ProcessId, grant: Grant) -> None:
         member = _member(B, position=40)
         _asking(member, (3, 5))
-        with pytest.raises(
-            PeerFault, match=f"{sender} grants {grant.count} numbers from {grant.position} on"
-        ):
+        with pytest.raises(PeerFault, match=f"{sender} grants"):
             _hear(member, sender, grant)
 
     def test_grants_that_do_not_come_in_the_order_of_their_numbers(self) -> None:

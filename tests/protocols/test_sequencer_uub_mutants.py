@@ -22,9 +22,10 @@ from priocast.core.identity import ProcessId
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, Protocol
 from priocast.core.starvation import Ageing, FirstInFirstOut
+from priocast.ordering import numbering
 from priocast.ordering.asks import Asks, Promises, Want
-from priocast.protocols import sequencer_uub
-from priocast.protocols.sequencer_uub import Grant, SequencerUub
+from priocast.ordering.numbering import Grant
+from priocast.protocols.sequencer_uub import SequencerUub
 from protocols.mutants import PEER_FAULT, STRICT, Patch, Twin, found_in_lives, found_in_schedules
 from protocols.schedules import Case, cases
 from protocols.test_scripts import SCRIPTS, replay
@@ -43,10 +44,10 @@ def _name(each: object) -> str:
 def numbers_are_bound_early(patch: pytest.MonkeyPatch) -> None:
     """A number is for the message that it was asked for, whatever became urgent since."""
 
-    def ask(self: SequencerUub) -> None:
+    def ask(self: SequencerUub, giver: ProcessId) -> None:
         bound = self.__dict__.setdefault("bound", PriorityQueue(FirstInFirstOut(), 1_000, 10**6))
         asked = self._asked
-        original(self)
+        original(self, giver)
         for _ in range(self._asked - asked):
             bound.put(self.outgoing.take(1), 0)
 
@@ -55,7 +56,7 @@ def numbers_are_bound_early(patch: pytest.MonkeyPatch) -> None:
 
     original = SequencerUub._ask
     patch.setattr(SequencerUub, "_ask", ask)
-    patch.setattr(sequencer_uub, "fill_frame", fill)
+    patch.setattr(numbering, "fill_frame", fill)
 
 
 def grants_are_used_last_first(patch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,9 @@
 """`priocast study`: the experiments, on real processes of this machine, checked and measured by Spark."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 from rich import box
 from rich.console import Console
@@ -13,7 +13,7 @@ from priocast.cli.running import duration, ratio_of, run_planned, study_traces
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import PROTOCOLS, find_protocol
-from priocast.study.classes import ClassRow, Times, class_row, plan_classes
+from priocast.study.classes import ClassRow, Times, Twin, class_row, plan_classes
 from priocast.study.overload import prepare
 from priocast.study.workload import Workload
 
@@ -56,9 +56,9 @@ def classes(
 ) -> None:
     """Overload a group with each class of total order, plain and prioritised, and see what priorities buy.
 
-    Every member broadcasts messages of four priorities, more than the group can take. The table has the times
-    of the most and the least urgent ones, pairs that the group delivered in the wrong order, and the longest
-    time that any message took.
+    Every member broadcasts messages of four priorities, more than the group can take. The table has the
+    times of the most and the least urgent ones, the pairs that the group delivered in the wrong order, and
+    the longest time that any message took; plain, and prioritised: so many times sooner.
     """
     orders = order or list(PROTOCOLS)
     for name in orders:
@@ -73,7 +73,7 @@ def classes(
     times, inversions = _measured(outcome)
     rows = [class_row(name, runs, times, inversions) for name, runs in planned.items()]
     if as_json:
-        typer.echo(json.dumps([row._asdict() for row in rows], indent=2))
+        typer.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
     else:
         console.print(_classes_table(rows, workload))
         _print_verdict(outcome, console)
@@ -93,28 +93,22 @@ def _measured(outcome: "Outcome") -> tuple[dict[tuple[str, int], Times], dict[st
 
 
 def _classes_table(rows: list[ClassRow], workload: Workload) -> Table:
-    title = f"{workload.members} members at {workload.load:g} x the saturating load: plain -> prioritised"
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
-    headings = ("urgent p50", "urgent p99", "sooner", "background p50", "p99", "inversions", "longest")
+    title = f"{workload.members} members at {workload.load:g} x the saturating load"
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("class", no_wrap=True)
+    headings = ("", "urgent\np50", "\np99", "background\np50", "\np99", "inver-\nsions", "longest\nwait")
     for heading in headings:
-        table.add_column(heading, justify="right")
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        table.add_row(
-            row.order,
-            _change(row.urgent_plain.median_ms, row.urgent.median_ms),
-            _change(row.urgent_plain.p99_ms, row.urgent.p99_ms),
-            ratio_of(row.gain),
-            _change(row.background_plain.median_ms, row.background.median_ms),
-            _change(row.background_plain.p99_ms, row.background.p99_ms),
-            f"{row.inversions_plain:,} -> {row.inversions:,}",
-            _change(row.longest_plain_ms, row.longest_ms),
-        )
+        table.add_row(row.order, "plain", *_cells(row.plain))
+        table.add_row("", ratio_of(row.gain), *_cells(row.prioritised), end_section=True)
     return table
 
 
-def _change(plain_ms: float, prioritised_ms: float) -> str:
-    return f"{duration(plain_ms)} -> {duration(prioritised_ms)}"
+def _cells(twin: Twin) -> list[str]:
+    urgent, background = twin.urgent, twin.background
+    waits = (urgent.median_ms, urgent.p99_ms, background.median_ms, background.p99_ms)
+    return [*map(duration, waits), f"{twin.inversions:,}", duration(twin.longest_ms)]
 
 
 def _print_verdict(outcome: "Outcome", console: Console) -> None:

@@ -67,12 +67,12 @@ class NumberedBase(Packet, frozen=True):
 
     position: Annotated[int, msgspec.Meta(ge=0)]
     batches: Batches
-    held_by: HeldBy
+    held_by: HeldBy = ""
 
     @property
-    def position_next(self) -> int:
-        """The place after the last message."""
-        return self.position + sum(batch.count for batch in self.batches)
+    def count(self) -> int:
+        """How many numbers it uses."""
+        return sum(batch.count for batch in self.batches)
 
 
 class NumberingProtocol(PlacingProtocol):
@@ -219,7 +219,7 @@ class NumberingProtocol(PlacingProtocol):
     def _check_given(self, sender: ProcessId, numbered: NumberedBase) -> None:
         """Numbers that this member gave out are used by who got them, and in their order."""
         given = self._given[sender]
-        count = numbered.position_next - numbered.position
+        count = numbered.count
         if not given or numbered.position != given[0].position or count > given[0].count:
             raise PeerFault(f"{sender} uses numbers from {numbered.position} on, which it was not granted")
         given[0].use(count)
@@ -249,11 +249,15 @@ class NumberingProtocol(PlacingProtocol):
             self._on_next(numbered)
             for batch in numbered.batches:
                 self._submissions.placed(batch)
-                self._grants.placed(batch)
+                self._on_placed(batch)
                 self.place(batch, numbered.held_by == self.me.name)
 
     def _on_next(self, numbered: NumberedBase) -> None:
         """All places before these are known."""
+
+    def _on_placed(self, batch: Batch) -> None:
+        """The next numbers have come with these messages."""
+        self._grants.placed(batch)
 
     def _on_report(self, sender: ProcessId, consumed: Consumed) -> None:
         self._grants.granted(sender, consumed.total, consumed.window)

@@ -50,7 +50,7 @@ Rank = Annotated[int, msgspec.Meta(ge=0, lt=MEMBERS_MAX)]
 class Numbered(NumberedBase, frozen=True, tag="numbered"):
     """From a member to all: these have the places from `position` on, as the `giver` granted, a rank."""
 
-    giver: Rank
+    giver: Rank = 0
 
 
 class PendingAsk(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -8,7 +8,7 @@ Costs: two hops and 2 (n - 1) frames a message, shared by all messages of a fram
 Orders: the sequencer, by references to what it has received.
 Assumes: reliable FIFO links, a fixed view.
 Priorities act: in the sender's outgoing queue and in the sequencer's incoming queue (priority sequencing).
-Reference: the techniques paper, sections 5.1 and 6.1; the cost paper, section on sequencers.
+Reference: the techniques paper, sections 5.1 and 6.1.
 Diverges: as `sequencer-ub`, the sequencer numbers a message only when every member has room for it, so that
     the backlog waits in its queue, and its loop waits for more instead of ending. A destination keeps the
     messages that have no place yet and the places whose messages have not come, and goes on in the order of
@@ -16,8 +16,7 @@ Diverges: as `sequencer-ub`, the sequencer numbers a message only when every mem
     place behind it is sent again. Batches move, not messages.
 """
 
-from collections import deque
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
@@ -26,11 +25,11 @@ from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, Refer
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference, reference_to
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
-from priocast.core.store import Mark, Store
 from priocast.core.submissions import Submissions
 from priocast.core.view import View
 from priocast.core.window import WINDOW_MAX
 from priocast.ordering.fixed_sequencer import QueueingSequencer
+from priocast.ordering.references import Named, NamedMessages
 
 
 class Data(Packet, frozen=True, tag="data"):
@@ -54,14 +53,6 @@ class Order(Packet, frozen=True, tag="order"):
     held_by: HeldBy = ""
 
 
-class _Place(NamedTuple):
-    """Messages that are next, the mark of the packet that says so, and whether more wait for us."""
-
-    reference: Reference
-    mark: Mark
-    held: bool
-
-
 class SequencerBb(QueueingSequencer):
     """A member's part in the protocol; the view's coordinator is the sequencer, too."""
 
@@ -70,8 +61,7 @@ class SequencerBb(QueueingSequencer):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._store = Store()
-        self._places: deque[_Place] = deque()
+        self._messages = NamedMessages()
         self._places_end = position
         self._named_next: dict[tuple[ProcessId, int], int] = {}
         # A sender may know places of its messages that this member does not know yet: those in the window.
@@ -113,7 +103,7 @@ class SequencerBb(QueueingSequencer):
     def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._store.put(batch, self.mark)
+            self._messages.came(batch, self.mark)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
         self._place_next()
@@ -126,7 +116,7 @@ class SequencerBb(QueueingSequencer):
             )
         for reference in order.references:
             self._check_named(sender, reference)
-            self._places.append(_Place(reference, self.mark, order.held_by == self.me.name))
+            self._messages.named(Named(reference, sender, self.mark, order.held_by == self.me.name))
             self._places_end += reference.count
         self._place_next()
 
@@ -139,10 +129,8 @@ class SequencerBb(QueueingSequencer):
 
     def _place_next(self) -> None:
         """Place what is next in the order and has come; the rest waits for its turn, or for its messages."""
-        while self._places and self._store.has(self._places[0].reference):
-            reference, mark, held = self._places.popleft()
-            batches, data_mark = self._store.take(reference)
+        for place, mark, batches in self._messages.next_ones():
+            self.rests_on(place.mark)
             self.rests_on(mark)
-            self.rests_on(data_mark)
-            self._submissions.placed(reference)
-            self.place_together(batches, held)
+            self._submissions.placed(place.reference)
+            self.place_together(batches, place.held)

@@ -64,7 +64,7 @@ class Node:
         *,
         order: str = "sequencer-ub",
         options: OrderingOptions | None = None,
-        prioritised: bool = True,
+        prioritised: bool | None = None,
         membership: MembershipOptions | None = None,
         founders: int | None = None,
         policy: str = "primary",
@@ -95,7 +95,9 @@ class Node:
             delivery=delivery if membership is None else chosen.delivery,
             state=state is not None,
         )
-        ordering = msgspec.structs.replace(options or OrderingOptions(), prioritised=prioritised)
+        ordering = options or OrderingOptions()
+        if prioritised is not None:
+            ordering = msgspec.structs.replace(ordering, prioritised=prioritised)
         order, chosen = resolve_order(order, ordering, chosen)
         setting = Setting(check_name(group, "group"), self.name, order, ordering, chosen, state)
         tracing = (

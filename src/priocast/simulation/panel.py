@@ -50,7 +50,7 @@ class Panel:
         all_safe = membership.delivery == "safe"
         self.chronicle = Chronicle()
         self._integrity = Integrity(report)
-        self._liveness = Liveness(report, self.chronicle, lacks, wishes, states)
+        self._liveness = Liveness(report, self.chronicle, membership.primary, lacks, wishes, states)
         self._memory = Memory(report, scenario.ordering, members)
         self._primary = membership.primary
         self._counters = counters

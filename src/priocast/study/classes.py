@@ -18,27 +18,30 @@ class Times(NamedTuple):
     max_ms: float
 
 
-class ClassRow(NamedTuple):
-    """What one class of total order makes of the work: plain and prioritised.
+class Twin(msgspec.Struct, frozen=True):
+    """What came of the work in one run.
 
     `inversions` are pairs of which the group delivered the less urgent message first; see the pipeline's
     table of the same name. `longest_ms` is the longest time that any message took.
     """
 
-    order: str
-    urgent_plain: Times
     urgent: Times
-    background_plain: Times
     background: Times
-    inversions_plain: int
     inversions: int
-    longest_plain_ms: float
     longest_ms: float
+
+
+class ClassRow(msgspec.Struct, frozen=True):
+    """What one class of total order makes of the work: plain and prioritised."""
+
+    order: str
+    plain: Twin
+    prioritised: Twin
 
     @property
     def gain(self) -> float:
         """How many times sooner 99 of 100 urgent messages arrive."""
-        return self.urgent_plain.p99_ms / self.urgent.p99_ms
+        return self.plain.urgent.p99_ms / self.prioritised.urgent.p99_ms
 
 
 def plan_classes(
@@ -67,19 +70,10 @@ def class_row(
     inversions: dict[str, int],
 ) -> ClassRow:
     """Put together what was measured of one class: times by run and priority, inversions by run."""
-    plain, prioritised = (run.name for run in runs)
 
-    def longest(run: str) -> float:
-        return max(of_priority.max_ms for (of_run, _), of_priority in times.items() if of_run == run)
+    def twin(run: PlannedRun) -> Twin:
+        of_run = {priority: each for (name, priority), each in times.items() if name == run.name}
+        longest_ms = max(each.max_ms for each in of_run.values())
+        return Twin(of_run[URGENT], of_run[BACKGROUND], inversions.get(run.name, 0), longest_ms)
 
-    return ClassRow(
-        order,
-        times[plain, URGENT],
-        times[prioritised, URGENT],
-        times[plain, BACKGROUND],
-        times[prioritised, BACKGROUND],
-        inversions.get(plain, 0),
-        inversions.get(prioritised, 0),
-        longest(plain),
-        longest(prioritised),
-    )
+    return ClassRow(order, *map(twin, runs))

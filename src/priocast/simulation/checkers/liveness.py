@@ -4,7 +4,7 @@ A wish goes down with the life that had it: when that crashes, or leaves. When i
 the wish is handed on to the next life, unless the life had already delivered it itself (or answered the
 client that had it): then it may be lost with the side of the cut that was left behind. Safe messages are
 not. And a life that is put out because it was too slow does not say again what has its place, though it has
-not consumed it: if it was alone in that view, nobody has.
+not consumed it: if it was alone in that view, on its side of a cut, nobody has.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -38,12 +38,14 @@ class Liveness(Checker):
         self,
         report: Report,
         chronicle: Chronicle,
+        primary: bool,
         lacks: Callable[[], str | None],
         wishes: Callable[[], Iterable[Wish]],
         states: Callable[[], Mapping[str, State]],
     ) -> None:
         super().__init__(report)
         self._chronicle = chronicle
+        self._primary = primary
         self._lacks = lacks
         self._wishes = wishes
         self._states = states
@@ -77,7 +79,8 @@ class Liveness(Checker):
                 continue
             deliveries = self._fulfilled.get(wish.name, [])
             owner = wish.name.partition(".")[0]
-            if not deliveries and any(_is_of(owner, process) for process in self._slow):
+            was_slow = any(_is_of(owner, process) for process in self._slow)
+            if was_slow and not deliveries and not self._primary:
                 continue
             of_slow = self._sender_of.get(wish.name) in self._slow
             if not any(

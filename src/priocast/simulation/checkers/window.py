@@ -46,7 +46,9 @@ class Window(Checker):
             return
         protocol, members = find_protocol(ordering.order), list(map(str, view.members))
         accounts: dict[str, _Account] = {}
-        if issubclass(protocol, PacedProtocol):
+        if protocol.PRIORITIES_ACT == "consuming":
+            pass  # What is queued can be overtaken there: nothing has to wait for its consumption.
+        elif issubclass(protocol, PacedProtocol):
             window = share(self._window, len(members))
             accounts = {member: _Account(members, window) for member in members}
         elif issubclass(protocol, PlacingProtocol):

@@ -1,0 +1,35 @@
+"""`priocast study`: real groups of every class that was asked for, and one table of what priorities buy."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.command import priocast
+
+pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.xdist_group("real groups")]
+SMALL = ("--members", "2", "--seconds", "0.3", "--handling-us", "2000", "--load", "3")
+
+
+def test_each_class_has_a_plain_and_a_prioritised_row(tmp_path: Path) -> None:
+    orders = ("sequencer-bb", "count-parts/token-ring")
+    chosen = [word for order in orders for word in ("--order", order)]
+    result = priocast("study", "classes", *chosen, *SMALL, "--out", str(tmp_path), "--json")
+    assert result.returncode == 0, result.stderr
+    rows = json.loads(result.stdout)
+    assert [row["order"] for row in rows] == list(orders)
+    for row in rows:
+        for twin in (row["plain"], row["prioritised"]):
+            median_ms, p99_ms, max_ms = twin["urgent"]
+            assert 0 < median_ms <= p99_ms <= max_ms <= twin["longest_ms"]
+    bb = rows[0]
+    assert bb["prioritised"]["inversions"] < bb["plain"]["inversions"]
+    assert bb["prioritised"]["urgent"][0] < bb["plain"]["urgent"][0]
+    assert (tmp_path / "report.html").is_file()
+
+
+def test_an_unknown_class_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    result = priocast("study", "classes", "--order", "nonsense", "--out", str(tmp_path / "out"))
+    assert result.returncode == 2
+    assert "there is no protocol 'nonsense'" in result.stderr
+    assert not (tmp_path / "out").exists()
