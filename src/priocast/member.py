@@ -335,9 +335,10 @@ class Member:
             self._assembler.add_many([request.payload], request.priority, scope_of(client, request))
 
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
-        """Whether nothing but its application can keep a member from consuming what is ordered."""
+        """Whether only its application can keep a member from consuming, and its state is not awaited."""
         trusted = all(self.membership.trusts(peer, now) for peer in epoch.links)
-        return trusted and self._reports.are_complete(epoch)
+        awaited = self.stream.awaits_state or self.state.is_asked(now)
+        return trusted and not awaited and self._reports.are_complete(epoch)
 
     def _assembled(self, now: int) -> list[Batch]:
         """What the application has broadcast since the last step."""
@@ -362,7 +363,7 @@ class Member:
         )
         self._assembler.prioritised = ordering.prioritised
         protocol = find_protocol(ordering.order)(self.me, view, options, standing.position)
-        epoch = Epoch(view, protocol, self._link_options, self._sent, self._received)
+        epoch = Epoch(view, protocol, self._link_options, self._sent, self._received, before, now)
         if self._observer is not None:
             self._observer.installed(view)
         if self.state.begin(self.me, view, before is None, standing.position, now):

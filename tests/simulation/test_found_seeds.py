@@ -127,6 +127,24 @@ def test_who_waits_for_a_dead_member_is_not_slow(policy: str, seed: int) -> None
     assert "eviction" not in run.counters.occurred
 
 
+def test_who_alone_has_the_state_is_not_put_out_for_being_slow() -> None:
+    """It was, while the other one waited for that very state; then it came back and both waited for ever."""
+    run = run_without_violation(
+        group(
+            (30, 30),
+            rate_per_second=60,
+            ordering=OrderingOptions(window=2),
+            faults=FaultOptions(
+                cuts=(Cut(kind="isolated", members=("a",), from_us=690_000, for_us=400_000),),
+                stalls=(Stall(member="a", from_us=480_000, for_us=2_100_000),),
+                healed_at_us=2_600_000,
+            ),
+            life={"failure_ms": 260, "slow_ms": 780, "state": True},
+        )
+    )
+    assert run.counters.occurred["rejoin"] and run.counters.occurred["state transfer"]
+
+
 def test_state_transfer_does_not_repeat_itself() -> None:
     """Each tick asked for the pieces again that were on their way: 54 MB were sent for a state of 1 MB."""
     run = run_without_violation(

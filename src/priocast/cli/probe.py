@@ -138,6 +138,15 @@ def _blocked(status: Status) -> str:
     return f"[yellow]on credit from {status.blocked_on} for {_duration(status.blocked_ms / 1000)}[/]"
 
 
+def _stalled(status: Status) -> str:
+    stalls = status.stalls
+    if not stalls.count:
+        return ""
+    held = f"[yellow]{escape(stalls.reason)}, for {_duration(stalls.lasting_ms / 1000)}[/]\n"
+    total, longest = _duration(stalls.total_ms / 1000), _duration(stalls.longest_ms / 1000)
+    return (held if stalls.reason else "") + f"{stalls.count:,} (longest {longest}, in all {total})"
+
+
 def _suspicion(status: Status) -> str:
     return "\n".join(
         f"[red]{_name(peer.member)}: {min(peer.suspicion, 9.99):.2f} of 1[/]"
@@ -166,6 +175,7 @@ _ROWS: dict[str, Callable[[Status], str]] = {
     "waiting": _waiting,
     "not consumed": lambda status: f"{status.unconsumed:,}" if status.unconsumed else "",
     "blocked": _blocked,
+    "stalls": _stalled,
     "suspected": _suspicion,
     "sent again to": _sent_again,
     "kept for others": lambda status: f"{status.unstable_bytes:,} bytes" if status.unstable_bytes else "",
@@ -184,4 +194,6 @@ def _duration(seconds: float) -> str:
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+    if seconds >= 1:
+        return f"{seconds:.1f} s"
+    return f"{seconds * 1000:.0f} ms" if seconds >= 0.01 else f"{seconds * 1000:.1f} ms"

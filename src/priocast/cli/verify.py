@@ -38,8 +38,8 @@ def verify(
     """Check that recorded runs kept every promise.
 
     Reads the traces that the members wrote and checks integrity, total order, agreement, uniformity, view
-    synchrony, FIFO among equals and priority of each run. Exits with 0 if everything that was promised
-    holds, with 1 if not, and with 2 if the traces cannot be read or Spark cannot run.
+    synchrony, FIFO among equals, priority and priority accounting of each run. Exits with 0 if everything
+    that was promised holds, with 1 if not, and with 2 if the traces cannot be read or Spark cannot run.
     """
     from priocast.pipeline import verify_runs  # here, because Spark is slow to import and --help is not
 

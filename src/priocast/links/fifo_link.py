@@ -80,7 +80,8 @@ class FifoLink:
     """One end of the link.
 
     Frames to transmit gather in `frames`, which the driver empties. While something waits for the window to
-    open, the link is `congested`.
+    open, the link is `congested`. `round_trip_ns_min` is the shortest round trip, one that was answered at
+    once.
     """
 
     def __init__(self, options: LinkOptions, channel: int = 1) -> None:
@@ -102,6 +103,7 @@ class FifoLink:
         self._retransmit_ns = options.retransmit_ns_first
         self._round_trip_ns = 0
         self._round_trip_spread_ns = 0
+        self.round_trip_ns_min = 0
         # receiving
         self._received_last = 0
         self._early: dict[int, bytes] = {}
@@ -242,6 +244,7 @@ class FifoLink:
                 self._transmit_again(sequence, under_way, now)
 
     def _measure_round_trip(self, sample_ns: int) -> None:
+        self.round_trip_ns_min = min(sample_ns, self.round_trip_ns_min or sample_ns)
         if not self._round_trip_ns:
             self._round_trip_ns, self._round_trip_spread_ns = sample_ns, sample_ns // 2
         else:

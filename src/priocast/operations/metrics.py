@@ -59,10 +59,23 @@ _GAUGES: dict[str, tuple[str, Callable[[Status], float | None]]] = {
         "How much of the group's state has been taken over, while it is.",
         lambda s: s.state_transfer_percent,
     ),
+    "stall_seconds": (
+        "How long the application has waited for a queued message, now, until more urgent ones have places.",
+        lambda s: s.stalls.lasting_ms / 1000,
+    ),
+    "longest_stall_seconds": (
+        "The longest time that the application waited so.",
+        lambda s: s.stalls.longest_ms / 1000,
+    ),
 }
 _COUNTERS: dict[str, tuple[str, Callable[[Status], float]]] = {
     "views": ("Views that were installed in this life.", lambda s: s.views),
     "lives": ("Lives of the member: one more each time it was put out and came back.", lambda s: s.lives),
+    "stalls": (
+        "Times that the application waited for a queued message until more urgent ones had places.",
+        lambda s: s.stalls.count,
+    ),
+    "stalled_seconds": ("How long it waited so, in all.", lambda s: s.stalls.total_ms / 1000),
 }
 
 

@@ -51,6 +51,7 @@ class Followed:
         self._suspended = False
         self._warned_of = ""
         self._warn_at_seconds = SLOW_SECONDS
+        self._stall_warn_at_seconds = SLOW_SECONDS
         self._refusals: dict[str, int] = {}
         self._refusals_told_at = 0
         self._membership: Membership | None = None
@@ -62,6 +63,7 @@ class Followed:
         self._tell_changes()
         self._tell_suspension(now)
         self._tell_slowness(now)
+        self._tell_stall(now)
         self._tell_refusals(now)
         self._tell_advice()
 
@@ -130,6 +132,21 @@ class Followed:
                 logging.WARNING,
                 f"blocked on credit from {name} for {seconds:.1f} s: its application does not consume",
                 peer=name,
+                seconds=round(seconds, 1),
+            )
+
+    def _tell_stall(self, now: int) -> None:
+        epoch = self._driver.member.epoch
+        seconds = epoch.protocol.stalls.lasting(now) / 1e9 if epoch else 0.0
+        if seconds < SLOW_SECONDS:
+            self._stall_warn_at_seconds = SLOW_SECONDS
+        if epoch and seconds >= self._stall_warn_at_seconds:
+            self._stall_warn_at_seconds = 2 * seconds
+            reason = epoch.protocol.obstacle()
+            self._tell(
+                logging.WARNING,
+                f"the application has had to wait for {seconds:.1f} s: {reason}",
+                reason=reason,
                 seconds=round(seconds, 1),
             )
 

@@ -13,6 +13,8 @@ from priocast.protocols.moving_bb import MovingBb
 from priocast.protocols.moving_ub import MovingUb
 from priocast.protocols.moving_uub import MovingUub
 from priocast.protocols.parts import CountParts, Parts, TimeParts, layered
+from priocast.protocols.reorder import Reorder
+from priocast.protocols.reorder_locks import ReorderLocks
 from priocast.protocols.sequencer_bb import SequencerBb
 from priocast.protocols.sequencer_ub import SequencerUb
 from priocast.protocols.sequencer_uub import SequencerUub
@@ -21,18 +23,20 @@ from priocast.protocols.token_ring import TokenRing
 PROTOCOLS: dict[str, type[Protocol]] = {
     protocol.NAME: protocol
     for protocol in (
-        CausalHistory,
-        AgreementSets,
-        AgreementProposal,
         SequencerUb,
         SequencerBb,
         SequencerUub,
         MovingUb,
         MovingBb,
         MovingUub,
+        TokenRing,
+        CausalHistory,
         DeterministicMerge,
         AgreementSkeen,
-        TokenRing,
+        AgreementSets,
+        AgreementProposal,
+        Reorder,
+        ReorderLocks,
     )
 }
 

@@ -4,6 +4,7 @@ Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priori
     Bounded overtaking by the chosen starvation policy. Plain: FIFO order.
 Costs: two hops and n frames a message (one submission, n - 1 copies), shared by all messages of a frame;
     one report of consumption per member and quarter of a window.
+Orders: the sequencer, the coordinator of the view.
 Assumes: reliable FIFO links, a fixed view.
 Priorities act: in the sender's outgoing queue and in the sequencer's incoming queue (priority sequencing).
 Reference: the cost paper, figure 1; the techniques paper, sections 5.1 and 6.1, figure 2.

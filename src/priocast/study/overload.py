@@ -8,11 +8,12 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
-from priocast.study.processes import free_ports, run_tasks
-from priocast.study.worker import Progress, Task
+from priocast.study.processes import Program, run_tasks, seats
+from priocast.study.worker import Handled, Task
 from priocast.study.workload import Workload
 
 HALF_LOAD = 0.5
+_WORKER = Program("priocast.study.worker", Handled)
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -72,32 +73,25 @@ def prepare(directory: Path) -> None:
 
 async def carry_out(planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]) -> FinishedRun:
     """Do one run on real processes of this machine, over TCP on the loopback address."""
-    count = planned.workload.members
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]
     tasks = [
         Task(
             run=planned.name,
-            member=_name(index),
-            listen=addresses[index],
-            peers=[address for peer, address in enumerate(addresses) if peer != index],
+            member=seat.member,
+            listen=seat.listen,
+            peers=seat.peers,
             order=planned.order,
             options=planned.options,
             workload=planned.workload,
             trace=str(traces / planned.name),
             labels={"title": planned.title, "load": f"{planned.workload.load:g}"},
         )
-        for index in range(count)
+        for seat in seats(planned.workload.members)
     ]
-    results: list[Progress] = await run_tasks(tasks, on_progress)
+    results = await run_tasks(_WORKER, tasks, on_progress)
     return FinishedRun(
         name=planned.name,
         messages=planned.workload.total,
-        members=count,
+        members=planned.workload.members,
         same_digest=len({result.digest for result in results}) == 1,
         late_ms_p99=max(result.late_ms_p99 for result in results),
     )
-
-
-def _name(index: int) -> str:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    return letters[index] if index < len(letters) else f"m{index}"

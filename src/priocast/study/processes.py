@@ -3,15 +3,25 @@
 import asyncio
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from priocast.core.errors import GroupClosed
-from priocast.study.worker import Progress, Task
+from priocast.study.piped import MemberTask, Progress
 
 _END_SECONDS = 10.0
+
+ProgressT = TypeVar("ProgressT", bound=Progress)
+
+
+class Program(NamedTuple, Generic[ProgressT]):
+    """What a member's process runs, and how it reports."""
+
+    module: str
+    progress: type[ProgressT]
 
 
 def free_ports(count: int) -> list[int]:
@@ -26,12 +36,28 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
-async def run_tasks(tasks: list[Task], on_progress: Callable[[int], None]) -> list[Progress]:
+def seats(count: int) -> list[MemberTask]:
+    """Members of a group on the loopback address, by their names and where they find each other."""
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]
+    return [
+        MemberTask(member=_name(index), listen=address, peers=[each for each in addresses if each != address])
+        for index, address in enumerate(addresses)
+    ]
+
+
+def _name(index: int) -> str:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    return letters[index] if index < len(letters) else f"m{index}"
+
+
+async def run_tasks(
+    program: Program[ProgressT], tasks: Sequence[MemberTask], on_progress: Callable[[int], None]
+) -> list[ProgressT]:
     """Run each task in a process of its own; return how each ended. `on_progress` hears the slowest count."""
-    followed: list[_Followed] = []
+    followed: list[_Followed[ProgressT]] = []
     try:
         for task in tasks:
-            followed.append(await _Followed.start(task))  # noqa: PERF401 - what has started must be ended
+            followed.append(await _Followed.start(program, task))  # noqa: PERF401 - what has started must be ended
         delivered = [0] * len(tasks)
 
         def note(index: int, count: int) -> None:
@@ -54,26 +80,29 @@ async def run_tasks(tasks: list[Task], on_progress: Callable[[int], None]) -> li
             await each.end()
 
 
-class _Followed:
+class _Followed(Generic[ProgressT]):
     """A member's process, seen from its parent."""
 
-    def __init__(self, task: Task, process: asyncio.subprocess.Process) -> None:
+    def __init__(
+        self, program: Program[ProgressT], task: MemberTask, process: asyncio.subprocess.Process
+    ) -> None:
+        self._program = program
         self._task = task
         self._process = process
 
     @classmethod
-    async def start(cls, task: Task) -> "_Followed":
+    async def start(cls, program: Program[ProgressT], task: MemberTask) -> "_Followed[ProgressT]":
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
-            "priocast.study.worker",
+            program.module,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
         assert process.stdin is not None
         process.stdin.write(msgspec.json.encode(task) + b"\n")
-        return cls(task, process)
+        return cls(program, task, process)
 
     async def joined(self) -> None:
         """Wait until the member is in the group."""
@@ -84,19 +113,19 @@ class _Followed:
         assert self._process.stdin is not None
         self._process.stdin.write(b"\n")
 
-    async def follow(self, index: int, note: Callable[[int, int], None]) -> Progress:
+    async def follow(self, index: int, note: Callable[[int, int], None]) -> ProgressT:
         """Read progress until the member has delivered everything."""
         while not (progress := await self._progress()).digest:
             note(index, progress.delivered)
         note(index, progress.delivered)
         return progress
 
-    async def _progress(self) -> Progress:
+    async def _progress(self) -> ProgressT:
         assert self._process.stdout is not None
         line = await self._process.stdout.readline()
         if not line:
             raise GroupClosed(f"member {self._task.member} ended early: {await self._last_words()}")
-        return msgspec.json.decode(line, type=Progress)
+        return msgspec.json.decode(line, type=self._program.progress)
 
     async def finish(self) -> None:
         """Let the member leave the group, now that all are done."""

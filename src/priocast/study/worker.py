@@ -1,26 +1,21 @@
 """One member of a run, as a process of its own: `python -m priocast.study.worker`, started by `processes`.
 
-It reads its task from the first line of standard input and reports progress as JSON lines on standard output.
-Work begins with the second line, when all have joined, and the member leaves when standard input ends: the
-others may need it until all are done.
+It broadcasts at fixed rates, and handles what it delivers. How it talks to its parent, `piped` says.
 """
 
 import asyncio
 import hashlib
-import sys
 import time
 from collections import deque
 from pathlib import Path
 
-import msgspec
-import uvloop
-
-from priocast.core.errors import GroupClosed, PriocastError
+from priocast.core.errors import GroupClosed
 from priocast.core.events import Delivery, Stopped, ViewChange
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
+from priocast.study.piped import MemberTask, Progress, do_task, line_of_input, say
 from priocast.study.workload import Workload
 
 _TICK_SECONDS = 0.002
@@ -35,13 +30,10 @@ _CATCH_UP_SECONDS = 0.005
 _IDLE_SECONDS = 0.0001
 
 
-class Task(msgspec.Struct, frozen=True, kw_only=True):
+class Task(MemberTask, frozen=True, kw_only=True):
     """What one member is to do."""
 
     run: str
-    member: str
-    listen: str
-    peers: list[str]
     order: str
     options: OrderingOptions
     workload: Workload
@@ -49,11 +41,9 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far a member has come. The last one has the digest of all that it delivered, in order."""
+class Handled(Progress, frozen=True, kw_only=True):
+    """How far a member has come, and how late it was woken: 99 of 100 times by no more than this."""
 
-    delivered: int
-    digest: str = ""
     late_ms_p99: float = 0.0
 
 
@@ -79,11 +69,11 @@ class Handler:
             self._late.append(max(0.0, time.perf_counter() - self._free_at))
         self._asked_at = time.perf_counter()
 
-    def summary(self) -> Progress:
+    def summary(self) -> Handled:
         """What this member saw."""
         late = sorted(self._late)
         p99 = late[len(late) * 99 // 100] * 1000 if late else 0.0
-        return Progress(delivered=self.delivered, digest=self._digest.hexdigest(), late_ms_p99=p99)
+        return Handled(delivered=self.delivered, digest=self._digest.hexdigest(), late_ms_p99=p99)
 
 
 async def _send(group: Group, priority: int, count: int, seconds: float, payload: bytes) -> None:
@@ -111,12 +101,7 @@ async def _consume(group: Group, handler: Handler, total: int) -> None:
 async def _report(handler: Handler) -> None:
     while True:
         await asyncio.sleep(_PROGRESS_SECONDS)
-        _print(Progress(delivered=handler.delivered))
-
-
-def _print(progress: Progress) -> None:
-    sys.stdout.buffer.write(msgspec.json.encode(progress) + b"\n")
-    sys.stdout.buffer.flush()
+        say(Progress(delivered=handler.delivered))
 
 
 async def work(task: Task) -> None:
@@ -139,29 +124,16 @@ async def work(task: Task) -> None:
         labels=task.labels,
     )
     async with joining as group, asyncio.TaskGroup() as tasks:
-        _print(Progress(delivered=0))
-        await _line_of_input()
+        say(Progress(delivered=0))
+        await line_of_input()
         reporting = tasks.create_task(_report(handler))
         for priority, count in workload.counts.items():
             tasks.create_task(_send(group, priority, count, workload.seconds, payload))
         await _consume(group, handler, workload.total)
         reporting.cancel()
-        _print(handler.summary())
-        await _line_of_input()
-
-
-async def _line_of_input() -> None:
-    await asyncio.get_running_loop().run_in_executor(None, sys.stdin.buffer.readline)
-
-
-def main() -> None:
-    """Read the task, do it, and say in one line what went wrong if something did."""
-    task = msgspec.json.decode(sys.stdin.buffer.readline(), type=Task)
-    try:
-        uvloop.run(work(task))
-    except* PriocastError as errors:
-        sys.exit(f"{task.member}: {errors.exceptions[0]}")
+        say(handler.summary())
+        await line_of_input()
 
 
 if __name__ == "__main__":
-    main()
+    do_task(Task, work)

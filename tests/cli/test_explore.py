@@ -1,0 +1,50 @@
+"""`priocast explore`, as a person uses it."""
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from priocast.cli.explore import EXAMPLES, explore
+from priocast.core.errors import InvalidOption, UnknownProtocol
+from priocast.ordering.levels import CutJoin
+
+app = typer.Typer()
+app.command(epilog=EXAMPLES)(explore)
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+
+
+def test_it_says_how_much_there_was_to_see() -> None:
+    result = run("--order", "reorder", "--messages", "a:low b:high", "--view-ends", "--distributed")
+    assert result.exit_code == 0
+    for text in ("states", "transitions", "ends of the view", "holds", "distributed, view ends"):
+        assert text in result.output
+
+
+def test_a_violation_exits_with_1_and_tells_its_story(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CutJoin, "lets_pass", lambda _, lower: lower.left)
+    result = run("--order", "reorder", "--messages", "a:low b:high")
+    assert result.exit_code == 1
+    assert "1  a says low-1" in result.output
+    assert "a -> b: data 0 (low-1)" in result.output
+    assert "Priority accounting: " in result.output or "Our own fault: " in result.output
+
+
+def test_all_is_every_standard_scenario_of_the_order() -> None:
+    result = run("--order", "sequencer-ub", "--all")
+    assert result.exit_code == 0
+    assert result.output.count("holds") == 3
+    assert "in all: " in result.output
+
+
+def test_options_that_do_not_fit_are_refused() -> None:
+    assert isinstance(run("--order", "nonsense").exception, UnknownProtocol)
+    assert isinstance(run("--messages", "nonsense").exception, InvalidOption)
+    assert isinstance(run("--processes", "77").exception, InvalidOption)
+    assert isinstance(run("--all", "--view-ends").exception, InvalidOption)
+
+
+def test_help_has_examples() -> None:
+    assert "priocast explore --order reorder --all" in run("--help").output

@@ -1,0 +1,121 @@
+"""What is seen of an application whose next message is held up: a wait with a reason, never an error."""
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from io import StringIO
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from rich.console import Console
+
+import priocast
+from operations.nodes import nodes, run, wait_until
+from priocast.cli.probe import _page
+from priocast.operations import watch as watch_module
+from priocast.operations.metrics import exposition
+from priocast.operations.node_status import node_status
+from priocast.operations.probe import Probed, problems_of
+from priocast.operations.watch import Watch
+from priocast.runtime.group import Group
+from priocast.runtime.node import Node
+from priocast.runtime.status import StallStatus
+
+PATIENT = priocast.MembershipOptions(founders=1, heartbeat_ms=20, failure_ms=1_000)
+REASON = "waits until more urgent messages have their places"
+
+
+def stalls_of(node: Node) -> StallStatus:
+    return Group(node.groups["tickets"]).status().stalls
+
+
+@asynccontextmanager
+async def stalled(order: str) -> AsyncIterator[tuple[Node, Node]]:
+    """Members whose routine messages wait for an urgent one, for which a third one's answer is missing."""
+    async with nodes(3, "tickets", order=order, membership=PATIENT) as (a, b, c):
+        await Group(a.groups["tickets"]).broadcast_many([b"x"] * 5)
+        await wait_until(lambda: Group(b.groups["tickets"]).status().unconsumed == 5)
+        await c.network.close()
+        await Group(a.groups["tickets"]).broadcast(b"y", priocast.URGENT)
+        await wait_until(lambda: bool(stalls_of(b).reason))
+        yield a, b
+
+
+def metrics(node: Node) -> dict[str, float]:
+    return {
+        sample.name.removeprefix("priocast_"): sample.value
+        for family in text_string_to_metric_families(exposition(node).decode())
+        for sample in family.samples
+        if "stall" in sample.name
+    }
+
+
+@pytest.mark.parametrize("order", ["reorder", "reorder-locks"])
+def test_a_wait_has_a_reason_and_is_counted_beyond_the_view(order: str) -> None:
+    async def test() -> None:
+        async with stalled(order) as (_, b):
+            before = stalls_of(b)
+            assert before.reason.endswith(REASON)
+            assert before.lasting_ms > 0
+            assert before.count >= 1
+            await wait_until(lambda: len(Group(b.groups["tickets"]).view.members) == 2)
+            after = stalls_of(b)
+            assert (after.reason, after.lasting_ms) == ("", 0)
+            assert after.count >= before.count
+            assert after.total_ms >= after.longest_ms > before.lasting_ms
+
+    run(test)
+
+
+def test_metrics_tell_the_wait_that_lasts_and_all_before_it() -> None:
+    async def test() -> None:
+        async with stalled("reorder") as (_, b):
+            found = metrics(b)
+            assert found["stalls_total"] >= 1
+            assert 0 < found["stall_seconds"] <= found["longest_stall_seconds"]
+            assert found["longest_stall_seconds"] <= found["stalled_seconds_total"]
+            await wait_until(lambda: not stalls_of(b).reason)
+            later = metrics(b)
+            assert later["stall_seconds"] == 0
+            assert later["stalled_seconds_total"] > found["stalled_seconds_total"]
+
+    run(test)
+
+
+def test_a_probe_shows_it_and_finds_nothing_wrong() -> None:
+    async def test() -> None:
+        async with stalled("reorder") as (_, b):
+            probed = [Probed(address="127.0.0.1:1", status=node_status(b))]
+            assert problems_of(probed) == []
+            console = Console(width=200, file=StringIO())
+            with console.capture() as captured:
+                console.print(_page(probed))
+            lines = [line.strip() for line in captured.get().splitlines()]
+            (place,) = [place for place, line in enumerate(lines) if line.startswith("stalls")]
+            assert f"{REASON}, for " in lines[place]
+            assert "1 (longest " in lines[place + 1]
+
+    run(test)
+
+
+def test_a_long_wait_is_told_with_its_reason_ever_less_often(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        async with stalled("reorder") as (_, b):
+            watch = Watch(b)
+            watch.look()
+            assert caplog.records == []
+            await wait_until(lambda: stalls_of(b).lasting_ms > 100)
+            watch.look()
+            watch.look()
+            (record,) = caplog.records
+            assert record.getMessage().startswith("the application has had to wait for 0.")
+            assert record.getMessage().endswith(REASON)
+            await wait_until(lambda: stalls_of(b).lasting_ms > 1000 * 2.1 * vars(record)["seconds"] + 50)
+            watch.look()
+            assert len(caplog.records) == 2
+
+    monkeypatch.setattr(watch_module, "SLOW_SECONDS", 0.1)
+    caplog.set_level(logging.WARNING, "priocast")
+    run(test)
