@@ -80,6 +80,16 @@ class TestConsumption:
         reports = [consumption.consumed(A, 1, now) for now in range(3)]
         assert reports == [None, None, Consumed(3, 1_000)]
 
+    def test_whoever_is_waited_for_shows_that_it_goes_on(self) -> None:
+        """A steady application of 50 ms a message was put out for being slow before its next report."""
+        consumption = Consumption(OrderingOptions(window=1_000))
+        consumption.announced(A, 100, 100)
+        for held in (False, True):
+            consumption.queued(10, held)
+        start = 10**12
+        reports = [consumption.consumed(A, 1, start + step * 200_000_000) for step in range(6)]
+        assert reports == [Consumed(1, 1_000), None, None, Consumed(4, 1_000), None, None]
+
     def test_each_source_has_its_account_and_its_share(self) -> None:
         consumption = Consumption(OrderingOptions(window=16), shares=2)
         for source in (A, B, A):

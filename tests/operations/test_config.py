@@ -62,49 +62,49 @@ def test_an_order_may_be_left_to_the_group(tmp_path: Path) -> None:
     assert "adapts" in found
 
 
+EVERY_KEY = """
+[node]
+name = "a"
+listen = "0.0.0.0:7401"
+advertise = "10.0.0.1:7401"
+state_directory = "state"
+start_seconds = 5
+shutdown_seconds = 2.5
+[node.admin]
+listen = "10.0.0.1:9401"
+allow_remote = true
+[peers]
+a = "10.0.0.1:7401"
+b = "10.0.0.2:7401"
+c = "host.example:7401"
+[[group]]
+name = "tickets"
+prioritised = false
+policy = "partitionable"
+heartbeat_ms = 50
+failure_ms = 250.5
+rejoin = false
+window = 7
+trace = "trace"
+trace_journal = true
+[[group]]
+name = "audit"
+starvation = "ageing:20ms"
+delivery = "safe"
+founders = 2
+queue_max = 10
+order = "time-parts/token-ring"
+burst = 4
+bucket = 16
+part_ms = 2.5
+part_count = 100
+distributed = true
+overtakes_max = 8
+"""
+
+
 def test_every_key_arrives_where_it_belongs(tmp_path: Path) -> None:
-    plan = read_config(
-        written(
-            tmp_path,
-            """
-            [node]
-            name = "a"
-            listen = "0.0.0.0:7401"
-            advertise = "10.0.0.1:7401"
-            state_directory = "state"
-            start_seconds = 5
-            shutdown_seconds = 2.5
-            [node.admin]
-            listen = "10.0.0.1:9401"
-            allow_remote = true
-            [peers]
-            a = "10.0.0.1:7401"
-            b = "10.0.0.2:7401"
-            c = "host.example:7401"
-            [[group]]
-            name = "tickets"
-            prioritised = false
-            policy = "partitionable"
-            heartbeat_ms = 50
-            failure_ms = 250.5
-            rejoin = false
-            window = 7
-            trace = "trace"
-            trace_journal = true
-            [[group]]
-            name = "audit"
-            starvation = "ageing:20ms"
-            delivery = "safe"
-            founders = 2
-            queue_max = 10
-            order = "time-parts/token-ring"
-            burst = 4
-            bucket = 16
-            part_ms = 2.5
-            part_count = 100
-            """,
-        )
-    )
+    plan = read_config(written(tmp_path, EVERY_KEY))
     assert plan.peers == ("10.0.0.2:7401", "host.example:7401")
     assert (plan.start_seconds, plan.shutdown_seconds) == (5, 2.5)
     assert plan.state_directory == tmp_path / "state"
@@ -118,7 +118,14 @@ def test_every_key_arrives_where_it_belongs(tmp_path: Path) -> None:
     assert (tickets.trace, tickets.trace_journal) == (tmp_path / "trace", True)
     assert audit.order == "time-parts/token-ring"
     assert audit.options == OrderingOptions(
-        starvation=Ageing(20_000_000), queue_max=10, burst=4, bucket=16, part_ms=2.5, part_count=100
+        starvation=Ageing(20_000_000),
+        queue_max=10,
+        burst=4,
+        bucket=16,
+        part_ms=2.5,
+        part_count=100,
+        distributed=True,
+        overtakes_max=8,
     )
     assert audit.membership == MembershipOptions(founders=2, delivery="safe")
     told = plan.describe()

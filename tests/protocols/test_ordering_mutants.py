@@ -32,7 +32,7 @@ from priocast.core.starvation import Ageing, Starvation, Strict
 from priocast.core.window import WINDOW_FIRST
 from priocast.protocols import sequencer_ub
 from priocast.protocols.sequencer_ub import SequencerUb
-from protocols.guarantees import Violation
+from protocols.harness import Violation
 from protocols.schedules import MILLISECOND, Case, cases, check, check_waiting_in
 
 Patch = Callable[[pytest.MonkeyPatch], None]

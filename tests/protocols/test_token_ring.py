@@ -13,7 +13,7 @@ from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT, Batch
+from priocast.core.message import BATCH_BYTES_CUT, CONTROL, Batch
 from priocast.core.protocol import (
     Broadcast,
     Consume,
@@ -305,7 +305,7 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match="a#1 submits a message of b#1"):
             _hear(_member(C), A, Ordered(0, (batch_of(1, sender=B),)))
 
-    @pytest.mark.parametrize("level", [-2, 256])
+    @pytest.mark.parametrize("level", [NOTHING - 1, CONTROL + 1])
     def test_a_level_that_there_is_not(self, level: int) -> None:
         body = msgspec.msgpack.encode(Wanted(1, level))
         with pytest.raises(msgspec.ValidationError):

@@ -11,8 +11,8 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
 from priocast.protocols.token_ring import Ordered, TokenRing, _Wish
-from protocols.guarantees import Violation, check_window
-from protocols.harness import Group
+from protocols.guarantees import check_window
+from protocols.harness import Group, Violation
 from protocols.mutants import PEER_FAULT, Patch, found_by_waiting, found_in_lives, found_in_schedules
 from protocols.test_scripts import SCRIPTS, replay
 

@@ -26,6 +26,7 @@ from priocast.core.window import WINDOW_FIRST, WINDOW_MAX, ConsumptionWindow
 FRAME_BATCHES_MAX = 1024
 FRAMES_PER_TURN = 8
 _MILLISECOND = 1_000_000
+_SIGN_OF_LIFE_NS = 500 * _MILLISECOND
 
 Batches = Annotated[tuple[Batch, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
 References = Annotated[tuple[Reference, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
@@ -132,18 +133,22 @@ class Consumption:
     def consumed(self, source: ProcessId, count: int, now: int) -> Consumed | None:
         """The application took so many messages of a source; return what to report to it, if it is time.
 
-        The source waits for messages or for bytes, so a quarter of either window is worth a report.
+        The source waits for messages or for bytes, so a quarter of either window is worth a report. If it
+        waits for this very member, it should see that the application goes on, however slow it is.
         """
         self._window.consumed(count, now)
         account = self._accounts[source]
         account.consumed += count
         while account.waiting and account.waiting[0][0] <= account.consumed:
             account.unreported_bytes += account.waiting.popleft()[1]
-        if (
-            4 * (account.consumed - account.reported) < account.granted
-            and 4 * account.unreported_bytes < self._bytes_max
-        ):
+        is_worth_it = (
+            4 * (account.consumed - account.reported) >= account.granted
+            or 4 * account.unreported_bytes >= self._bytes_max
+            or (self._window.held and now - account.reported_at >= _SIGN_OF_LIFE_NS)
+        )
+        if not is_worth_it:
             return None
+        account.reported_at = now
         account.reported, account.granted = account.consumed, share(self._window.grant(), self._shares)
         account.unreported_bytes = 0
         return Consumed(account.reported, account.granted)
@@ -156,13 +161,14 @@ class _Account:
     find worth a report: so a destination counts the very pieces that the source counts.
     """
 
-    __slots__ = ("announced", "consumed", "granted", "reported", "unreported_bytes", "waiting")
+    __slots__ = ("announced", "consumed", "granted", "reported", "reported_at", "unreported_bytes", "waiting")
 
     def __init__(self, granted: int) -> None:
         self.granted = granted
         self.announced = 0
         self.consumed = 0
         self.reported = 0
+        self.reported_at = 0
         self.unreported_bytes = 0
         self.waiting: deque[tuple[int, int]] = deque()
 

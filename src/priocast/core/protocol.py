@@ -30,6 +30,7 @@ from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference, Stretch
 from priocast.core.priority_queue import PriorityQueue
+from priocast.core.stall import StallMeter
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.core.view import View
 from priocast.core.window import WINDOW_MAX
@@ -192,6 +193,8 @@ class Protocol(ABC):
     places by other means is not `PARTITIONABLE`.
 
     `position_next` is where the next message will be, `has_safe` says that safe ones were among them.
+    `stalls` measures how long the application had to wait for the head of its queue (`obstacle` says why); in
+    most classes it never has to.
     """
 
     NAME: ClassVar[str]
@@ -210,6 +213,7 @@ class Protocol(ABC):
         self._evidence = (0,) * len(view.members)
         self.position_next = position
         self.has_safe = False
+        self.stalls = StallMeter()
         self.outgoing = PriorityQueue(options.policy, options.queue_max, options.queue_bytes_max)
         self.blocked: dict[ProcessId, bool] = {}
         self._stretches: deque[Stretch] = deque()

@@ -24,7 +24,8 @@ class ConsumptionWindow:
 
     The time per message is known only between two takes with messages waiting all the while: the ratio
     of the summed times to the summed counts, both fading by a sixteenth per take. An application that is
-    idle tells nothing; one that takes half of what was granted in a single go may get twice as much.
+    idle tells nothing; one that takes half of what was granted in a single go may get twice as much. `held`
+    says that whoever orders waits for this member.
     """
 
     def __init__(self, fixed: int | None, time_ns_max: int) -> None:
@@ -35,7 +36,7 @@ class ConsumptionWindow:
         self._busy_count = WINDOW_FIRST
         self._waiting = 0
         self._taken_at: int | None = None
-        self._held = False
+        self.held = False
         self._ran_dry = False
 
     @property
@@ -48,7 +49,7 @@ class ConsumptionWindow:
     def queued(self, count: int, held: bool) -> None:
         """Messages wait for the application; `held` says that more of them wait for our grant."""
         self._waiting += count
-        self._held = held
+        self.held = held
 
     def consumed(self, count: int, now: int) -> None:
         """The application took messages that waited."""
@@ -61,13 +62,13 @@ class ConsumptionWindow:
         self._busy_ns = max(1, self._busy_ns)
         self._waiting -= count
         self._taken_at = now if self._waiting else None
-        self._ran_dry |= self._held and not self._waiting
+        self._ran_dry |= self.held and not self._waiting
 
     def grant(self) -> int:
         """The size to report now."""
         if self._ran_dry:
             self._time_ns = min(self._time_ns + self._time_ns // _GROWTH_DIVISOR, self._time_ns_max)
-        elif self._held:
+        elif self.held:
             floor_ns = min(_TIME_MIN_NS, self._time_ns_max)
             self._time_ns = max(self._time_ns - self._time_ns // _SHRINKAGE_DIVISOR, floor_ns)
         self._ran_dry = False

@@ -36,6 +36,7 @@ from priocast.core.protocol import (
     TimerFired,
     Turn,
 )
+from priocast.core.stall import Stalls
 from priocast.core.view import View, ViewId
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.membership.packets import Closure
@@ -53,7 +54,10 @@ def channel_of(view: ViewId) -> int:
 
 
 class Epoch:
-    """A member's part in one view. `sent` and `received` are told what passes; they belong to the driver."""
+    """A member's part in one view. `sent` and `received` are told what passes; they belong to the driver.
+
+    `before` is its part in the view before, which ends now.
+    """
 
     def __init__(
         self,
@@ -62,6 +66,8 @@ class Epoch:
         link_options: LinkOptions,
         sent: Observe,
         received: Observe,
+        before: "Epoch | None" = None,
+        now: int = 0,
     ) -> None:
         self.me = protocol.me
         self.view = view
@@ -79,6 +85,7 @@ class Epoch:
         self._timers: dict[str, int] = {}
         self.to_myself: deque[Packet] = deque()
         self._own_heard = 0
+        self._stalls_before = before.stalls(now) if before else Stalls()
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(_union(protocol.PACKETS)).decode
 
@@ -145,6 +152,10 @@ class Epoch:
     def has_timers(self) -> bool:
         """Whether the protocol has set a timer."""
         return bool(self._timers)
+
+    def stalls(self, now: int) -> Stalls:
+        """How often and how long the application had to wait for queued messages, in earlier views, too."""
+        return self._stalls_before.followed_by(self.protocol.stalls.until(now))
 
     def _on_body(self, peer: ProcessId, body: bytes, now: int) -> None:
         try:

@@ -1,0 +1,171 @@
+"""Deliberate faults in Skeen's agreement: one plausible mistake each, and the guarantee that finds it."""
+
+import pytest
+
+from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER, VIEW_SYNCHRONY
+from priocast.core.identity import ProcessId
+from priocast.core.protocol import OrderingOptions
+from priocast.protocols import agreement_skeen
+from priocast.protocols.agreement_skeen import AgreementSkeen
+from protocols.harness import Group
+from protocols.lives import Chapter, End, end_view
+from protocols.mutants import PEER_FAULT, Patch, found_in_lives, found_in_schedules
+from protocols.test_scripts import SCRIPTS, replay
+
+ORDER = "agreement-skeen"
+
+
+def the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
+    """The first of the two rules that the paper leaves open."""
+
+    def on_proposed(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+        self._proposals[sender].check(sender, first, stamps, self._sent_count)
+        for index, stamp in enumerate(stamps, first - self._final_count):
+            self._highest[index] = min(self._highest[index] or stamp, stamp)
+
+    patch.setattr(AgreementSkeen, "_on_proposed", on_proposed)
+
+
+def nobody_minds_if_the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
+    def on_final(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+        for frame, stamp in zip(
+            [frame for frame in self._frames[sender] if not frame.mark], stamps, strict=False
+        ):
+            frame.stamp = min(frame.stamp, stamp)
+        original(self, sender, first, stamps)
+
+    original = AgreementSkeen._on_final
+    patch.setattr(AgreementSkeen, "_on_final", on_final)
+    the_lowest_proposal_is_final(patch)
+
+
+def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
+    """The second of the two rules."""
+
+    def on_final(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+        clock = self._clock
+        original(self, sender, first, stamps)
+        self._clock = clock
+
+    original = AgreementSkeen._on_final
+    patch.setattr(AgreementSkeen, "_on_final", on_final)
+
+
+def the_clock_stands_still(patch: pytest.MonkeyPatch) -> None:
+    """All frames that come before a final stamp are proposed the same one."""
+
+    def on_data(self: AgreementSkeen, sender: ProcessId, data: agreement_skeen.Data) -> None:
+        self._clock = min(self._clock, 0)
+        original(self, sender, data)
+
+    original = AgreementSkeen._on_data
+    patch.setattr(AgreementSkeen, "_on_data", on_data)
+
+
+def what_is_final_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
+    def place_final(self: AgreementSkeen) -> None:
+        for frames in self._frames.values():
+            while frames and frames[0].mark is not None:
+                for batch in frames.popleft().batches:
+                    self.place_next(batch)
+
+    patch.setattr(AgreementSkeen, "_place_final", place_final)
+
+
+def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
+    original = AgreementSkeen.__init__
+
+    def init(self: AgreementSkeen, *given: object) -> None:
+        original(self, *given)  # type: ignore[arg-type]
+        self.outgoing._rank = lambda *_: 0
+
+    patch.setattr(AgreementSkeen, "__init__", init)
+
+
+def proposals_that_a_full_link_delays_are_lost(patch: pytest.MonkeyPatch) -> None:
+    def propose(self: AgreementSkeen) -> None:
+        for sender in self.blocked:
+            self._owed[sender].clear()
+        original(self)
+
+    original = AgreementSkeen._propose
+    patch.setattr(AgreementSkeen, "_propose", propose)
+
+
+def a_view_ends_with_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
+    """One member has placed what waits at another one for a proposal that nobody else knows."""
+    patch.setattr(AgreementSkeen, "close", lambda _: None)
+
+
+def a_view_ends_with_everything_by_the_stamps_that_are_known(patch: pytest.MonkeyPatch) -> None:
+    """What a member has proposed is not known to others."""
+
+    def close(self: AgreementSkeen) -> None:
+        for frames in self._frames.values():
+            for frame in frames:
+                frame.mark = frame.mark or (0, 0)
+        self._place_final()
+
+    patch.setattr(AgreementSkeen, "close", close)
+
+
+IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+    (the_lowest_proposal_is_final, {PEER_FAULT}),
+    (nobody_minds_if_the_lowest_proposal_is_final, {TOTAL_ORDER}),
+    (the_clock_stands_still, {PEER_FAULT}),
+    (what_is_final_is_placed_at_once, {TOTAL_ORDER}),
+    (a_sender_sends_what_came_first, {PRIORITY}),
+    (proposals_that_a_full_link_delays_are_lost, {LIVENESS, PEER_FAULT}),
+]
+
+
+@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=[m.__name__ for m, _ in IN_SCHEDULES])
+def test_the_property_suite_finds_the_mutant_of_skeen(
+    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_schedules(ORDER, guarantees)
+
+
+def _end_a_view_that_lacks_a_final_stamp() -> dict[str, End]:
+    """X is final. a has placed it, but at b y could still come before it, whose sender c does not go on."""
+    group = Group(["a", "b", "c"], ORDER, OrderingOptions())
+    for name, payload in (("c", b"y"), ("a", b"x")):
+        group.broadcast(name, 0, [payload])
+        group.turn(name)
+        group.deliver(name, "b")
+    group.deliver("a", "c")
+    for name in ("b", "c"):
+        group.turn(name)
+        group.deliver(name, "a", 2)
+    group.turn("a")
+    group.deliver("a", "b", 2)
+    assert group.consume("a", 2) == 1
+    assert group.consume("b", 2) == 0
+    return end_view(group, Chapter(ORDER, group.options, [], 0b011, 0, 100, assembled=True))
+
+
+def test_a_view_ends_with_all_that_has_a_final_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [end.position for end in _end_a_view_that_lacks_a_final_stamp().values()] == [1, 1]
+    a_view_ends_with_what_has_its_place(monkeypatch)
+    assert [end.position for end in _end_a_view_that_lacks_a_final_stamp().values()] == [1, 0]
+
+
+def test_the_lives_find_that_private_stamps_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_view_ends_with_everything_by_the_stamps_that_are_known(monkeypatch)
+    found_in_lives(ORDER, {VIEW_SYNCHRONY})
+
+
+@pytest.mark.parametrize(
+    ("case", "mutate"),
+    [
+        ("skeen-maximum", nobody_minds_if_the_lowest_proposal_is_final),
+        ("skeen-clock-raise", clocks_are_not_raised),
+    ],
+)
+def test_the_script_shows_two_orders(case: str, mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (SCRIPTS / f"{case}.txt").read_text()
+    assert replay(text) == text
+    assert replay(text).count("delivered:") == 1
+    mutate(monkeypatch)
+    assert replay(text).count("delivered:") == 2
