@@ -196,6 +196,7 @@ def cut_short(rows: list[Row], dice: random.Random) -> list[Row]:
 
 
 OF_MESSAGES = (drop, repeat, exchange, shuffle_departures, shuffle_sendings, misplace, lose)
+OF_REORDERED = (drop, repeat, exchange, shuffle_sendings, misplace, lose)
 OF_VIEWS = (
     *OF_MESSAGES,
     deliver_elsewhere,

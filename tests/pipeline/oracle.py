@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from pipeline import oracle_of_views
+from pipeline import oracle_of_accounting, oracle_of_views
 from pipeline.sample_runs import SampleRun
 from pipeline.story import Event, Place, Story, View, id_of, name_of, process_of
 from priocast.core.starvation import parse_starvation
@@ -34,6 +34,7 @@ def expected_places(run: SampleRun) -> dict[str, list[Place]]:
         "Uniformity": [*not_everywhere(story), *not_held(story)],
         "FIFO among equals": list(out_of_fifo(story)),
         "Priority": [*wronged(story), *out_of_nowhere(story)],
+        "Priority accounting": list(oracle_of_accounting.expected_places(story, _agreed(story))),
     }
 
 

@@ -6,9 +6,10 @@ import random
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline.damages import OF_MESSAGES, OF_VIEWS, damaged
+from pipeline.damages import OF_MESSAGES, OF_REORDERED, OF_VIEWS, damaged
 from pipeline.oracle import expected_places, orders_differ
 from pipeline.random_lives import random_life
+from pipeline.reordered_runs import ORDERS, played
 from pipeline.sample_runs import SampleRun, play
 from pipeline.story import Place
 from priocast.pipeline.checks.catalogue import CHECKS
@@ -21,6 +22,7 @@ pytestmark = pytest.mark.spark
 SEED_FIRST = int(os.environ.get("PRIOCAST_SEED_FIRST", "0"))
 STILL_SEEDS = range(SEED_FIRST, SEED_FIRST + 30)
 LIVING_SEEDS = range(SEED_FIRST, SEED_FIRST + 90)
+REORDERED_SEEDS = range(SEED_FIRST, SEED_FIRST + 20)
 POLICIES = ("none", "ageing:5us", "ageing:50us", "flush:2ms")
 
 
@@ -46,9 +48,17 @@ def living(seed: int) -> SampleRun:
     return damaged(run, dice, OF_VIEWS, dice.randint(0, 3))
 
 
+def reordered(seed: int) -> SampleRun:
+    """A run of one view in which queues are re-ordered, with damages."""
+    dice = random.Random(seed)
+    run = played(seed, order=ORDERS[seed % len(ORDERS)], batch_max=dice.choice((1, 3)), moves=60)
+    return damaged(run, dice, OF_REORDERED, dice.randint(1, 3))
+
+
 RUNS = {
     **{f"still-{seed}": still(seed) for seed in STILL_SEEDS},
     **{f"living-{seed}": living(seed) for seed in LIVING_SEEDS},
+    **{f"reordered-{seed}": reordered(seed) for seed in REORDERED_SEEDS},
 }
 EXPECTED = {name: expected_places(run) for name, run in RUNS.items()}
 
@@ -76,6 +86,20 @@ def test_finds_what_the_oracle_finds(verdicts: dict[str, list[Verdict]], name: s
 def test_the_damages_break_every_property(verdicts: dict[str, list[Verdict]]) -> None:
     broken = {verdict.property for of_run in verdicts.values() for verdict in of_run if not verdict.holds}
     assert broken == {check.property for check in CHECKS}
+
+
+def test_the_damages_wrong_messages_at_those_who_order_and_at_senders() -> None:
+    """Of every class that is played, and of runs whose order was changed."""
+    wronged_at = {
+        (RUNS[name].manifest.order, "a#1" in place.members, "changes" in str(RUNS[name].rows))
+        for name, expected in EXPECTED.items()
+        for place in expected["Priority"]
+        if len(place.members) == 1
+    }
+    classes = {order for order, _, _ in wronged_at}
+    assert classes >= {"sequencer-ub", "sequencer-bb", "token-ring"}
+    assert {at_first for _, at_first, _ in wronged_at} == {True, False}
+    assert {changed for _, _, changed in wronged_at} == {True, False}
 
 
 def test_total_order_implies_that_no_two_orders_differ(verdicts: dict[str, list[Verdict]]) -> None:

@@ -68,7 +68,7 @@ def test_views_are_listed_with_where_their_members_came_from() -> None:
 def test_inversions_are_listed_where_they_can_be_measured() -> None:
     page = render_page(outcome("one"), Path("runs"))
     assert "40.0%" in page
-    assert page.count("<th>inversions</th>") == 1
+    assert page.count(">inversions</th>") == 1
     without = replace(outcome("one"), inversions=())
     assert "40.0%" not in render_page(without, Path("runs"))
 

@@ -8,14 +8,12 @@ import pytest
 
 from priocast.core.flow import Grants
 from priocast.core.guarantees import (
-    AGREEMENT,
     BOUNDED_WINDOW,
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     LIVENESS,
     PRIORITY,
     TOTAL_ORDER,
-    VIEW_SYNCHRONY,
 )
 from priocast.core.identity import ProcessId
 from priocast.core.submissions import Submissions
@@ -23,10 +21,14 @@ from priocast.ordering.candidates import Candidates
 from priocast.ordering.moving_sequencer import MovingSequencer
 from priocast.ordering.ring import RingProtocol, Wishes
 from priocast.protocols import moving_uub
-from priocast.protocols.moving_bb import MovingBb
 from priocast.protocols.moving_ub import LadenToken, MovingUb
 from priocast.protocols.moving_uub import MovingUub, SharedPromises
-from protocols.mutants import PEER_FAULT, Patch, found_in_lives, found_in_schedules
+from protocols.mutants import PEER_FAULT, Patch, _found, found_in_lives, found_in_schedules
+from protocols.schedules import check
+from protocols.test_moving import TestPlaces as Places
+from protocols.test_moving import TestTheToken as TheToken
+from protocols.test_moving import skewed_cases
+from protocols.test_moving_uub import TestNumbers as Numbers
 from protocols.test_scripts import SCRIPTS, replay
 
 UB, BB, UUB = "moving-ub", "moving-bb", "moving-uub"
@@ -165,7 +167,13 @@ def the_holder_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
 
 
 def places_take_effect_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    """Each packet is taken for the next one, whatever its position is."""
+
     def on_places(self: MovingSequencer, sender: ProcessId, places: Any) -> None:
+        for messages in places.messages:
+            stream = (messages.sender, messages.level)
+            self._candidates._number_next[stream] = messages.first + messages.count
+        self._candidates._forget()
         self._on_next(sender, places, self.mark)
         self._accept_token()
 
@@ -173,8 +181,6 @@ def places_take_effect_as_they_come(patch: pytest.MonkeyPatch) -> None:
 
 
 IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
-    (the_token_is_accepted_early, UB, {BOUNDED_WINDOW, PEER_FAULT, TOTAL_ORDER, INTEGRITY}),
-    (the_token_is_accepted_early, BB, {PEER_FAULT, TOTAL_ORDER, INTEGRITY}),
     (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT, BOUNDED_WINDOW}),
     (what_others_have_ordered_is_ordered_again, BB, {PEER_FAULT, INTEGRITY}),
     (what_others_have_ordered_is_ordered_again, UB, {PEER_FAULT, INTEGRITY}),
@@ -195,7 +201,13 @@ IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
     (numbers_that_others_gave_are_not_in_the_window, UUB, {BOUNDED_WINDOW}),
     (the_holder_orders_as_it_comes, UB, {PRIORITY}),
     (the_holder_orders_as_it_comes, BB, {PRIORITY}),
-    (places_take_effect_as_they_come, UB, {TOTAL_ORDER, AGREEMENT}),
+]
+
+ON_SKEWED_LINKS: list[tuple[Patch, str, set[str]]] = [
+    (the_token_is_accepted_early, BB, {PEER_FAULT}),
+    (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
+    (places_take_effect_as_they_come, UB, {TOTAL_ORDER}),
+    (places_take_effect_as_they_come, BB, {TOTAL_ORDER}),
 ]
 
 
@@ -209,6 +221,18 @@ def test_the_schedules_find_the_mutant(
 ) -> None:
     mutate(monkeypatch)
     found_in_schedules(order, guarantees)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "order", "guarantees"),
+    ON_SKEWED_LINKS,
+    ids=[f"{mutate.__name__}-{order}" for mutate, order, _ in ON_SKEWED_LINKS],
+)
+def test_slow_links_show_the_mutant(
+    mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    _found(skewed_cases(order), check, guarantees)
 
 
 IN_SCRIPTS: list[tuple[Patch, str]] = [
@@ -242,32 +266,52 @@ def _replayed_or_broken(recorded: str) -> str:
         return ""
 
 
-def a_place_rests_on_the_packet_that_came_last(
-    of: type[RingProtocol],
-) -> Callable[[pytest.MonkeyPatch], None]:
-    def mutate(patch: pytest.MonkeyPatch) -> None:
-        def rests_on(self: RingProtocol, mark: tuple[int, int]) -> None:
-            original(self, self.mark)
+def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
+    def rests_on(self: RingProtocol, mark: tuple[int, int]) -> None:
+        original(self, self.mark)
 
-        original = of.rests_on
-        patch.setattr(of, "rests_on", rests_on)
-
-    return mutate
+    original = RingProtocol.rests_on
+    patch.setattr(RingProtocol, "rests_on", rests_on)
 
 
 def what_is_submitted_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(RingProtocol, "unplaced", lambda self: self.outgoing.drain())
 
 
-@pytest.mark.parametrize("protocol", [MovingUb, MovingBb, MovingUub], ids=lambda each: each.NAME)
-def test_the_lives_find_evidence_that_is_not_the_same_everywhere(
-    protocol: type[RingProtocol], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    a_place_rests_on_the_packet_that_came_last(protocol)(monkeypatch)
-    found_in_lives(protocol.NAME, {VIEW_SYNCHRONY})
-
-
-@pytest.mark.parametrize("order", [UB, BB, UUB])
+@pytest.mark.parametrize("order", [UB, BB])
 def test_the_lives_find_what_is_not_sent_again(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     what_is_submitted_is_not_sent_again(monkeypatch)
     found_in_lives(order, {INTEGRITY})
+
+
+IN_TESTS: list[tuple[Patch, Callable[[], None]]] = [
+    (a_place_rests_on_the_packet_that_came_last, Places().test_a_place_rests_on_the_order_and_on_the_data),
+    (
+        a_place_rests_on_the_packet_that_came_last,
+        Places().test_a_place_rests_on_all_orders_before_it_whenever_they_come,
+    ),
+    (
+        a_place_rests_on_the_packet_that_came_last,
+        Places().test_a_number_s_place_rests_on_all_messages_before_it_whenever_they_come,
+    ),
+    (
+        what_is_submitted_is_not_sent_again,
+        Numbers().test_what_has_a_number_behind_one_that_nobody_used_is_sent_again,
+    ),
+    (
+        the_token_goes_to_whoever_wants_it_with_or_without_room,
+        TheToken().test_a_resting_holder_lets_go_only_where_there_is_room,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("mutate", "tested"), IN_TESTS, ids=[f"{mutate.__name__}-{test.__name__}" for mutate, test in IN_TESTS]
+)
+def test_a_single_test_finds_the_mutant(
+    mutate: Patch, tested: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tested()
+    mutate(monkeypatch)
+    with pytest.raises(AssertionError):
+        tested()

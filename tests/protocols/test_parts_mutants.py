@@ -12,8 +12,8 @@ from priocast.core.message import CONTROL, Batch, Stretch
 from priocast.core.protocol import Consume, OrderingOptions, Received
 from priocast.core.starvation import Starvation, Strict
 from priocast.protocols.parts import Parts, _OpenPart
-from protocols.guarantees import Violation, check_all
-from protocols.harness import Group
+from protocols.guarantees import check_all
+from protocols.harness import Group, Violation
 from protocols.lives import Life, live, lives
 from protocols.schedules import MILLISECOND, Case, cases, check
 

@@ -27,7 +27,7 @@ from priocast.core.submissions import Submissions
 from priocast.membership.epoch import Epoch
 from priocast.membership.retention import Retention
 from priocast.protocols.sequencer_ub import SequencerUb
-from protocols.guarantees import Violation
+from protocols.harness import Violation
 from protocols.lives import Life, live, lives
 
 Patch = Callable[[pytest.MonkeyPatch], None]

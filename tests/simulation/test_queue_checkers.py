@@ -144,7 +144,7 @@ def test_after_a_change_of_the_order_its_new_class_and_policy_count() -> None:
     assert run.counters.occurred["order changed"] and run.counters.occurred["overtaking"]
 
 
-@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("order", [each for each in ORDERS if not each.startswith("reorder")])
 def test_a_smaller_window_than_the_run_had_is_violated(order: str) -> None:
     window = 12 if issubclass(PROTOCOLS[order], PacedProtocol) else WINDOW
     ordering = OrderingOptions(window=window)

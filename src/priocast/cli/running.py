@@ -13,15 +13,20 @@ if TYPE_CHECKING:
     from priocast.pipeline.outcome import Outcome
 
 
-def run_planned(planned: PlannedRun, traces: Path, console: Console) -> FinishedRun:
-    """Carry out a run, with a progress bar."""
+def progress_bar(console: Console) -> Progress:
+    """What is done, how far it is, and since when."""
     columns = (
         TextColumn("{task.description:<38}"),
         BarColumn(bar_width=16),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=console) as progress:
+    return Progress(*columns, console=console)
+
+
+def run_planned(planned: PlannedRun, traces: Path, console: Console) -> FinishedRun:
+    """Carry out a run, with a progress bar."""
+    with progress_bar(console) as progress:
         task = progress.add_task(planned.title, total=planned.workload.total)
         return asyncio.run(
             carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))

@@ -1,4 +1,4 @@
-"""`priocast study`: the experiments, on real processes of this machine, checked and measured by Spark."""
+"""`priocast study`: the experiments, on real processes of this machine."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from priocast.cli import study_preemption, study_reorder
 from priocast.cli.running import duration, ratio_of, run_planned, study_traces
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
@@ -32,10 +33,12 @@ CLASSES_EXAMPLES = """
 EXIT_VIOLATED = 1
 
 study = typer.Typer(
-    help="The experiments: what priorities cost and buy, on real processes, checked by Spark.",
+    help="The experiments: what priorities cost and buy, on real processes of this machine.",
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+study.command(epilog=study_reorder.EXAMPLES)(study_reorder.reorder)
+study.command(epilog=study_preemption.EXAMPLES)(study_preemption.preemption)
 
 
 @study.command(epilog=CLASSES_EXAMPLES)

@@ -141,6 +141,7 @@ def ledger(events: DataFrame, views: DataFrame) -> DataFrame:
             sf.max("priority").alias("priority"),
             sf.max("safe").alias("safe"),
             sf.max("for_client").alias("for_client"),
+            sf.max(sf.length("priorities") > 0).alias("in_line"),
             sf.min("to_print").alias("to_print"),
             sf.max("to_print").alias("to_print_last"),
             sf.count("broadcast_ns").alias("broadcasts"),

@@ -19,6 +19,7 @@ Answer = TypeVar("Answer", bound=Hashable)
 STAYED = "stayed"
 FELL_OUT = ""
 _SEQUENCING = "sequencing"
+_CONSUMING = "consuming"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,11 @@ class GroupView:
     def sends_by_rank(self) -> bool:
         """Whether what its members have broadcast leaves them by rank."""
         return self.order.sends_by_priority and not self.order.is_plain
+
+    @property
+    def consumes_by_priority(self) -> bool:
+        """Whether urgent messages overtake others that are queued to be consumed."""
+        return self.order.priorities_act == _CONSUMING and not self.order.is_plain
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import msgspec
 
 from priocast.core.view import View
 from priocast.member import Member
+from priocast.membership.epoch import Epoch
 from priocast.runtime.driver import Driver
 
 GroupState = Literal["joining", "in the group", "changing", "suspended", "taking over the state"]
@@ -35,6 +36,20 @@ class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
     longest_wait_ms: float
 
 
+class StallStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the application had to wait for messages that are queued here, until more urgent ones have places.
+
+    `reason` says what waits now, if anything does, for `lasting_ms` so far. The counts are those of this life
+    of the member, over all its views; only orders that put queued messages in another order ever stall.
+    """
+
+    reason: str
+    lasting_ms: float
+    count: int
+    total_ms: float
+    longest_ms: float
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """One member's view of its group at one moment.
 
@@ -61,6 +76,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     unconsumed: int
     blocked_on: str
     blocked_ms: float
+    stalls: StallStatus
     unstable_bytes: int
     peers: list[PeerStatus]
     last_change_reason: str
@@ -98,6 +114,7 @@ def status_of(driver: Driver) -> Status:
         unconsumed=epoch.protocol.unconsumed_count if epoch else 0,
         blocked_on=blocked_on.name if blocked_on else "",
         blocked_ms=blocked_ns / 1e6,
+        stalls=_stalls(epoch, now),
         unstable_bytes=epoch.retention.bytes if epoch else 0,
         peers=_peers(member, now),
         last_change_reason=membership.decided.proposal.reason if membership.decided else "",
@@ -119,6 +136,19 @@ def _state(member: Member) -> GroupState:
     if member.membership.changing:
         return "changing"
     return "taking over the state" if member.state.restoration else "in the group"
+
+
+def _stalls(epoch: Epoch | None, now: int) -> StallStatus:
+    if epoch is None:
+        return StallStatus(reason="", lasting_ms=0, count=0, total_ms=0, longest_ms=0)
+    stalls, protocol = epoch.stalls(now), epoch.protocol
+    return StallStatus(
+        reason=protocol.obstacle(),
+        lasting_ms=protocol.stalls.lasting(now) / 1e6,
+        count=stalls.count,
+        total_ms=stalls.total_ns / 1e6,
+        longest_ms=stalls.longest_ns / 1e6,
+    )
 
 
 def _peers(member: Member, now: int) -> list[PeerStatus]:

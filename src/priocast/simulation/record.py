@@ -13,6 +13,16 @@ from priocast.trace.schema import Manifest, Row
 
 def write_run(run: Run, directory: Path) -> None:
     """Write the manifest, and one segment a life."""
+    write_manifest(directory, manifest_of(run))
+    rows_of: dict[tuple[str, int], list[Row]] = {}
+    for row in run.rows:
+        rows_of.setdefault((row.member, row.incarnation), []).append(row)
+    for (member, incarnation), rows in sorted(rows_of.items()):
+        write_segment(directory, f"{member}-{incarnation}-000000", rows)
+
+
+def manifest_of(run: Run) -> Manifest:
+    """What was simulated."""
     scenario = run.scenario
     founders = [
         name
@@ -21,7 +31,7 @@ def write_run(run: Run, directory: Path) -> None:
     ]
     protocol = find_protocol(scenario.order)
     view = View(1, tuple(ProcessId(name) for name in founders))
-    manifest = Manifest(
+    return Manifest(
         run=f"seed-{scenario.seed}",
         group="simulation",
         order=scenario.order,
@@ -38,9 +48,3 @@ def write_run(run: Run, directory: Path) -> None:
         seed=scenario.seed,
         versions={"priocast": version("priocast")},
     )
-    write_manifest(directory, manifest)
-    rows_of: dict[tuple[str, int], list[Row]] = {}
-    for row in run.rows:
-        rows_of.setdefault((row.member, row.incarnation), []).append(row)
-    for (member, incarnation), rows in sorted(rows_of.items()):
-        write_segment(directory, f"{member}-{incarnation}-000000", rows)

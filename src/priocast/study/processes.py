@@ -13,6 +13,7 @@ from priocast.core.errors import GroupClosed
 from priocast.study.piped import MemberTask, Progress
 
 _END_SECONDS = 10.0
+_LINE_BYTES_MAX = 16 * 1024 * 1024
 
 ProgressT = TypeVar("ProgressT", bound=Progress)
 
@@ -99,6 +100,7 @@ class _Followed(Generic[ProgressT]):
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            limit=_LINE_BYTES_MAX,
         )
         assert process.stdin is not None
         process.stdin.write(msgspec.json.encode(task) + b"\n")

@@ -10,6 +10,7 @@ from priocast.core.guarantees import (
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     PRIORITY,
+    PRIORITY_ACCOUNTING,
     TOTAL_ORDER,
     UNIFORMITY,
     VIEW_SYNCHRONY,
@@ -19,6 +20,7 @@ from priocast.pipeline.checks import (
     fifo,
     integrity,
     priority,
+    priority_accounting,
     total_order,
     uniformity,
     view_synchrony,
@@ -58,6 +60,10 @@ def _always(_evidence: Evidence, _run: Run) -> bool:
 
 def _if_by_rank(evidence: Evidence, run: Run) -> bool:
     return any(view.orders_by_rank or view.sends_by_rank for view in evidence.views_of[run.name].values())
+
+
+def _if_consumed_by_priority(evidence: Evidence, run: Run) -> bool:
+    return any(view.consumes_by_priority for view in evidence.views_of[run.name].values())
 
 
 def _if_safe(evidence: Evidence, run: Run) -> bool:
@@ -120,5 +126,13 @@ CHECKS = (
         _count("queue_entries"),
         priority.find,
         _if_by_rank,
+    ),
+    Check(
+        PRIORITY_ACCOUNTING,
+        "what is less urgent goes first exactly if some member had consumed it when the other one came",
+        "messages",
+        _count("messages"),
+        priority_accounting.find,
+        _if_consumed_by_priority,
     ),
 )

@@ -1,0 +1,143 @@
+"""`priocast explore`: let a small group do everything that it can do, and check every state of it."""
+
+import time
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from priocast.core.errors import InvalidOption
+from priocast.core.protocol import OrderingOptions
+from priocast.exploration.explorer import Exploration, Found
+from priocast.exploration.explorer import Progress as Reached
+from priocast.exploration.explorer import explore as search
+from priocast.exploration.scenario import Scenario, parse_messages
+from priocast.exploration.standard import standard
+
+EXAMPLES = """
+[bold]Examples[/]:
+
+priocast explore --order reorder --processes 3 --messages "a:low b:high c:low"
+
+priocast explore --order reorder --processes 2 --messages "a:low b:high b:low" --distributed --view-ends
+
+priocast explore --order sequencer-ub --processes 2 --messages "a:7 b:200" --free-turns
+
+priocast explore --order reorder --all
+"""
+
+
+def explore(
+    order: Annotated[str, typer.Option(help="The protocol.")] = "reorder",
+    processes: Annotated[int, typer.Option(help="How many members there are: a, b, c, …")] = 2,
+    messages: Annotated[
+        str, typer.Option(help="Who says what: a member and a level (low, middle, high, 0 to 255) each.")
+    ] = "a:low b:high",
+    distributed: Annotated[
+        bool, typer.Option("--distributed", help="Members answer to all (reorder).")
+    ] = False,
+    overtakes_max: Annotated[
+        int | None, typer.Option(help="How many may overtake a message (reorder).", show_default="any number")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Without priorities.")] = False,
+    free_turns: Annotated[
+        bool, typer.Option("--free-turns", help="Members act whenever they like, so that inputs gather.")
+    ] = False,
+    view_ends: Annotated[
+        bool, typer.Option("--view-ends", help="In each state, let the view end for any of the members.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="The standard scenarios of the protocol, one after the other.")
+    ] = False,
+) -> None:
+    """Let a small group do everything that it can do, in every order, and check every state of it.
+
+    The protocol is the one that is shipped, on links that lose nothing. Members say their messages, packets
+    arrive and applications consume, at any time. Prints how many states there are, and for the first
+    violation the shortest story that leads to it. Exits with 1 if there is one.
+    """
+    options = OrderingOptions(distributed=distributed, overtakes_max=overtakes_max, prioritised=not plain)
+    if everything:
+        if options != OrderingOptions() or free_turns or view_ends:
+            raise InvalidOption("--all has scenarios of its own: it goes with --order alone")
+        scenarios = list(standard(order))
+    else:
+        chosen = parse_messages(messages)
+        scenarios = [
+            Scenario(
+                order=order,
+                processes=processes,
+                messages=chosen,
+                options=options,
+                free_turns=free_turns,
+                view_ends=view_ends,
+            )
+        ]
+    if not _explore_all(scenarios, Console()):
+        raise typer.Exit(1)
+
+
+def _explore_all(scenarios: Sequence[Scenario], console: Console) -> bool:
+    """Explore one scenario after the other up to the first violation; return whether there was none."""
+    seen: list[tuple[Exploration, float]] = []
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[states]}"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        bar = progress.add_task("", total=None, states="")
+        for number, scenario in enumerate(scenarios, 1):
+            title = f"{number}/{len(scenarios)} {scenario}"
+
+            def tell(reached: Reached, title: str = title) -> None:
+                states = (
+                    f"{reached.explored:,} of {reached.states:,} known states, {reached.depth} moves deep"
+                )
+                progress.update(
+                    bar,
+                    description=title,
+                    completed=reached.explored,
+                    total=reached.states,
+                    states=states,
+                )
+
+            started = time.perf_counter()
+            exploration = search(scenario, tell)
+            seen.append((exploration, time.perf_counter() - started))
+            if exploration.found is not None:
+                break
+    _print_table(seen, console)
+    found = seen[-1][0].found
+    if found is not None:
+        _print_story(found, console)
+    return found is None
+
+
+def _print_table(seen: Sequence[tuple[Exploration, float]], console: Console) -> None:
+    table = Table("scenario", box=None, header_style="dim", pad_edge=False)
+    for title in ("states", "transitions", "at rest", "moves", "ends of the view", "seconds", "states/s"):
+        table.add_column(title, justify="right")
+    table.add_column("verdict")
+    for each, seconds in seen:
+        table.add_row(
+            str(each.scenario),
+            *(
+                f"{count:,}"
+                for count in (each.states, each.transitions, each.rests, each.depth, each.endings)
+            ),
+            f"{seconds:.1f}",
+            f"{each.states / seconds:,.0f}",
+            "[green]holds[/]" if each.found is None else f"[red]{each.found.violation.guarantee}[/]",
+        )
+    states, seconds = sum(each.states for each, _ in seen), sum(seconds for _, seconds in seen)
+    transitions = sum(each.transitions for each, _ in seen)
+    console.print(table)
+    if len(seen) > 1:
+        console.print(f"in all: {states:,} states, {transitions:,} transitions, {seconds:.1f} s")
+
+
+def _print_story(found: Found, console: Console) -> None:
+    console.print()
+    for number, line in enumerate(found.story, 1):
+        console.print(f"{number:4}  {line}", markup=False, highlight=False, soft_wrap=True)
+    console.print(str(found.violation), style="red", markup=False, highlight=False, soft_wrap=True)

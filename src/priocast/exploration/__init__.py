@@ -1,0 +1,1 @@
+"""Exhaustive exploration: every interleaving of a small scenario, run by the protocols themselves."""

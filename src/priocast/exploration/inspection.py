@@ -1,0 +1,57 @@
+"""What must hold within a member whatever happened, and cannot be seen from outside.
+
+The cut form of re-ordering says by a rule which heads of levels may be consumed. Here that rule stands as it
+is written down, one head at a time and without a thought of speed. It must allow at most one head, and the
+queue must offer that one. So no head waits for anything but what the rule names: for lower messages only if
+its cut names them, and never because one of them has no place yet.
+"""
+
+from collections.abc import Callable
+
+from priocast.core.guarantees import PRIORITY_ACCOUNTING
+from priocast.core.protocol import Protocol
+from priocast.exploration.violation import Violation
+from priocast.ordering.levels import CutJoin, Level, Levels
+from priocast.protocols.reorder import Reorder
+
+
+def inspect(protocol: Protocol) -> None:
+    """Raise what is wrong within a member, where there is a way to know."""
+    for kind, way in _WAYS.items():
+        if isinstance(protocol, kind):
+            way(protocol)
+
+
+def _inspect_levels(protocol: Protocol) -> None:
+    assert isinstance(protocol, Reorder)
+    levels: Levels = protocol._levels
+    in_use: dict[int, Level] = levels._levels
+    allowed = [
+        head
+        for number, level in in_use.items()
+        if level.waiting and (head := level.head()) is not None and _may_be_consumed(number, head, in_use)
+    ]
+    if len(allowed) > 1:
+        raise Violation(
+            PRIORITY_ACCOUNTING,
+            f"{protocol.me.name} may consume {' and '.join(str(h.batch) for h in allowed)}",
+        )
+    found = levels.consumable()
+    if [found[0]] != allowed if found else allowed:
+        raise Violation(PRIORITY_ACCOUNTING, f"{protocol.me.name} is not offered what it may consume")
+
+
+def _may_be_consumed(number: int, head: CutJoin, in_use: dict[int, Level]) -> bool:
+    """The rule: all that the cut names was consumed, and the cuts of all higher heads name this one."""
+    assert head.final is not None
+    for other, level in in_use.items():
+        if other < number and level.consumed < head.cut.get(other, (0, 0)):
+            return False
+        if other > number and level.waiting:
+            above = level.head()
+            if above is None or above.cut.get(number, (0, 0)) < (head.final, head.taken + 1):
+                return False
+    return all(other in in_use for other in head.cut if other < number)
+
+
+_WAYS: dict[type[Protocol], Callable[[Protocol], None]] = {Reorder: _inspect_levels}

@@ -1,0 +1,191 @@
+"""The states of single members, each made once, and what follows from an input in each of them.
+
+A member's next state depends on its own state and on the input, and on nothing else. So the protocol's code
+runs once for each pair of both that occurs, however often it occurs in the states of the whole group: those
+are then no more than the numbers of the members' states and of the contents of the channels.
+"""
+
+import io
+import pickle
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from priocast.core.guarantees import INTEGRITY
+from priocast.core.protocol import Packet, Protocol
+from priocast.exploration.digest import Digester
+from priocast.exploration.inspection import inspect
+from priocast.exploration.numbered import Numbered
+from priocast.exploration.scenario import Scenario
+from priocast.exploration.station import Sent, Station
+from priocast.exploration.violation import OWN_FAULT, Violation, faults_found
+
+SAY, CONSUME, ACT, RECEIVE, FIRE = range(5)
+
+
+class Move(NamedTuple):
+    """What happens at one member; a packet by its number, a timer by its name."""
+
+    kind: int
+    sender: int = -1
+    packet: int = -1
+    timer: str = ""
+
+
+class Step(NamedTuple):
+    """What a move leads to: the member's next state, what it sends to whom, or what it breaks."""
+
+    state: int
+    sent: tuple[tuple[int, int], ...]
+    violation: Violation | None = None
+
+
+class Local:
+    """One state of one member: what it may do by itself, and what the checks look at."""
+
+    __slots__ = (
+        "consumed",
+        "fires",
+        "held",
+        "idle",
+        "moves",
+        "placed_before",
+        "said",
+        "sent_to_all",
+        "snapshot",
+        "steps",
+    )
+
+    def __init__(self, station: Station, snapshot: bytes, sent_to_all: tuple[int, ...]) -> None:
+        self.snapshot = snapshot
+        self.consumed = tuple(station.consumed)
+        self.placed_before = dict(station.placed_before)
+        self.held = tuple(station.held)
+        self.said = station.said
+        self.sent_to_all = sent_to_all
+        self.idle = station.protocol.idle and not station.protocol.backlog
+        self.steps: dict[Move, Step] = {}
+        self.fires = [Move(FIRE, timer=timer) for timer in station.timers]
+        self.moves: list[Move] = []
+        if station.to_say:
+            self.moves.append(Move(SAY))
+        if station.head() is not None:
+            self.moves.append(Move(CONSUME))
+        if station.scenario.free_turns and station.has_work:
+            self.moves.append(Move(ACT))
+
+
+class Locals:
+    """All states of members and all packets that were met, by number."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self._scenario = scenario
+        self.packets = Numbered()
+        self._shared = Numbered()
+        self._digest = Digester().digest
+        self._numbers: dict[tuple[bytes, int | None], int] = {}
+        self._states: list[Local] = []
+        self.steps_made = 0
+        packets: Any = scenario.protocol.PACKETS
+        self._decode = msgspec.msgpack.Decoder(_union(packets)).decode
+        self._encode = msgspec.msgpack.Encoder().encode
+        self.first = [self._number(Station(scenario, rank)) for rank in range(scenario.processes)]
+
+    def __len__(self) -> int:
+        return len(self._states)
+
+    def __getitem__(self, number: int) -> Local:
+        return self._states[number]
+
+    def step(self, number: int, move: Move) -> Step:
+        """What a move leads to in a member's state."""
+        steps = self._states[number].steps
+        step = steps.get(move)
+        if step is None:
+            step = steps[move] = self._run(number, move)
+        return step
+
+    def restore(self, number: int) -> Station:
+        """A member in this state."""
+        unpickler = pickle.Unpickler(io.BytesIO(self._states[number].snapshot))  # noqa: S301  # our own
+        unpickler.persistent_load = self._shared.__getitem__  # type: ignore[method-assign]
+        station = unpickler.load()
+        assert isinstance(station, Station)
+        return station
+
+    def _run(self, number: int, move: Move) -> Step:
+        self.steps_made += 1
+        station = self.restore(number)
+        try:
+            with faults_found(station.name):
+                sent = self.carry_out(station, move)
+                packets = tuple((rank, self._number_of(packet)) for rank, packet in sent)
+                return Step(self._number(station), packets)
+        except Violation as violation:
+            return Step(number, (), violation)
+
+    def carry_out(self, station: Station, move: Move) -> Sent:
+        """Let a move happen."""
+        if move.kind == RECEIVE:
+            return station.receive(move.sender, self.packets[move.packet])
+        if move.kind == FIRE:
+            return station.fire(move.timer)
+        does: dict[int, Callable[[], Sent]] = {SAY: station.say, CONSUME: station.consume, ACT: station.act}
+        return does[move.kind]()
+
+    def _number(self, station: Station) -> int:
+        offered = station.head()  # Asking may tidy up, once.
+        key = (self._digest(station), offered)
+        number = self._numbers.get(key)
+        if number is None:
+            if station.head() != offered or self._digest(station) != key[0]:
+                raise Violation(OWN_FAULT, f"{station.name} is another one after it was asked for its head")
+            sent_to_all = tuple(map(self._number_of, station.sent_to_all))
+            local = Local(station, self._snapshot(station), sent_to_all)
+            inspect(station.protocol)
+            number = self._numbers[key] = len(self._states)
+            self._states.append(local)
+        return number
+
+    def _number_of(self, packet: Packet) -> int:
+        if packet not in self.packets and self._decode(self._encode(packet)) != packet:
+            raise Violation(INTEGRITY, f"{packet} is another one when it arrives")
+        return self.packets.number(packet)
+
+    def _snapshot(self, station: Station) -> bytes:
+        buffer = io.BytesIO()
+        _Pickler(buffer, self._shared).dump(station)
+        return buffer.getvalue()
+
+
+class _Pickler(pickle.Pickler):
+    """Copies what may change; classes, packets and other constants are shared by all copies."""
+
+    def __init__(self, buffer: io.BytesIO, shared: Numbered) -> None:
+        super().__init__(buffer, pickle.HIGHEST_PROTOCOL)
+        self._shared = shared
+        self._constant: dict[type, bool] = {}
+
+    def persistent_id(self, thing: Any) -> int | None:
+        kind = type(thing)
+        constant = self._constant.get(kind)
+        if constant is None:
+            frozen = issubclass(kind, msgspec.Struct) and kind.__struct_config__.frozen
+            constant = self._constant[kind] = frozen or issubclass(kind, type)
+        return self._shared.number(thing) if constant else None
+
+    def reducer_override(self, thing: Any) -> Any:
+        """A layer is made around another protocol, and cannot be made as a copy otherwise."""
+        return (_bare, (type(thing),), vars(thing)) if isinstance(thing, Protocol) else NotImplemented
+
+
+def _bare(kind: type[Protocol]) -> Protocol:
+    return object.__new__(kind)
+
+
+def _union(packets: Iterable[Any]) -> Any:
+    first, *others = packets
+    for packet in others:
+        first |= packet
+    return first

@@ -1,0 +1,68 @@
+"""Answers: what every member says to a packet of data, and how they are collected until all have come."""
+
+from collections.abc import Sequence
+from typing import Annotated, Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from priocast.core.errors import PeerFault
+from priocast.core.flow import FRAME_BATCHES_MAX
+from priocast.core.identity import ProcessId
+from priocast.core.store import Mark
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+PerBatch = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
+Key = tuple[int, int]
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True):
+    """What a member says to a packet of data: the numbers that it proposes for the batches, to begin with."""
+
+    sender: Count
+    number: Count
+    proposals: PerBatch
+
+
+AnswerT = TypeVar("AnswerT", bound=Answer)
+
+
+class Complete(NamedTuple, Generic[AnswerT]):
+    """The answers of all members, by rank, and the marks of the packets that brought them."""
+
+    answers: list[AnswerT]
+    marks: list[Mark]
+
+
+class Collector(Generic[AnswerT]):
+    """Answers by the data that they are for; each member answers a sender's data once, and in order."""
+
+    def __init__(self, me: ProcessId, members: Sequence[ProcessId]) -> None:
+        self._members = members
+        self._my_rank = members.index(me)
+        self._number_next = [[0] * len(members) for _ in members]
+        self._collected: dict[Key, list[tuple[AnswerT, Mark] | None]] = {}
+
+    def add(self, rank: int, answer: AnswerT, mark: Mark) -> Complete[AnswerT] | None:
+        """Take a member's answer; return all of them if it was the last one."""
+        member, key = self._members[rank], (answer.sender, answer.number)
+        if answer.sender >= len(self._members):
+            raise PeerFault(f"{member} answers a sender that is no member")
+        number_next = self._number_next[rank]
+        if answer.number != number_next[answer.sender]:
+            raise PeerFault(f"{member} answers data {key}, where number {number_next[answer.sender]} is next")
+        number_next[answer.sender] += 1
+        collected = self._collected.setdefault(key, [None] * len(self._members))
+        collected[rank] = (answer, mark)
+        self._check_lengths(key, collected)
+        answers = [each for each in collected if each is not None]
+        if len(answers) < len(self._members):
+            return None
+        del self._collected[key]
+        return Complete([answer for answer, _ in answers], [mark for _, mark in answers])
+
+    def _check_lengths(self, key: Key, collected: list[tuple[AnswerT, Mark] | None]) -> None:
+        """All answer to as many batches as this member does, as soon as it does."""
+        own = collected[self._my_rank]
+        for member, each in zip(self._members, collected, strict=True):
+            if own and each and len(each[0].proposals) != len(own[0].proposals):
+                raise PeerFault(f"{member} does not answer to each batch of data {key}")

@@ -1,0 +1,130 @@
+"""A demo of preemption: an urgent command in the middle of queues of hundreds, in three orders.
+
+With re-ordering the urgent command overtakes what is queued at the replicas, unless one of them has begun it.
+A prioritised sequencer lets it overtake what has no place yet; what is in the window goes before it. In a
+plain group it waits for all that was broadcast before.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from priocast.core.errors import InvalidOption
+from priocast.core.protocol import OrderingOptions
+from priocast.study.preemption_worker import Executed, ReplicaTask
+from priocast.study.processes import Program, run_tasks, seats
+
+REPLICAS_MAX = 16
+COMMANDS_MAX = 10_000
+_WORKER = Program("priocast.study.preemption_worker", Executed)
+
+
+class Drill(msgspec.Struct, frozen=True, kw_only=True):
+    """What the replicas of a run do: so many commands in all, each takes so long."""
+
+    members: int = 4
+    commands: int = 200
+    handling_ms: float = 50.0
+    urgent_during: int = 10
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.members <= REPLICAS_MAX:
+            raise InvalidOption(f"members is {self.members}: from 1 to {REPLICAS_MAX}")
+        if not self.urgent_during < self.commands <= COMMANDS_MAX:
+            raise InvalidOption(
+                f"commands is {self.commands}: it must be above {self.urgent_during}, during which the urgent "
+                f"one is broadcast, and at most {COMMANDS_MAX:,}"
+            )
+        if self.handling_ms <= 0:
+            raise InvalidOption(f"handling_ms is {self.handling_ms:g}: it must be above 0")
+
+    def share(self, index: int) -> int:
+        """How many commands a replica broadcasts."""
+        return self.commands // self.members + (index < self.commands % self.members)
+
+
+class PlannedDrill(msgspec.Struct, frozen=True):
+    """One run of the drill."""
+
+    name: str
+    title: str
+    order: str
+    options: OrderingOptions
+
+
+RUNS = (
+    PlannedDrill("reorder", "reorder", "reorder", OrderingOptions()),
+    PlannedDrill("sequencer-ub", "sequencer-ub, prioritised", "sequencer-ub", OrderingOptions()),
+    PlannedDrill("plain", "sequencer-ub, plain", "sequencer-ub", OrderingOptions(prioritised=False)),
+)
+
+
+class Preemption(msgspec.Struct, frozen=True):
+    """What one replica did: how many commands it began between broadcast and execution, and the time."""
+
+    replica: str
+    began: int
+    waited_ms: float
+
+
+class FinishedDrill(msgspec.Struct, frozen=True):
+    """What came of one run.
+
+    `avoidable` are the commands before the urgent one that nobody had begun when it was broadcast;
+    `overtaken` those after it.
+    """
+
+    name: str
+    title: str
+    replicas: list[Preemption]
+    avoidable: int
+    overtaken: int
+    same_digest: bool
+
+
+async def carry_out(
+    planned: PlannedDrill, drill: Drill, traces: Path, on_progress: Callable[[int], None]
+) -> FinishedDrill:
+    """Do one run on real processes of this machine, over TCP on the loopback address."""
+    tasks = [
+        ReplicaTask(
+            member=seat.member,
+            listen=seat.listen,
+            peers=seat.peers,
+            run=planned.name,
+            order=planned.order,
+            options=planned.options,
+            commands=drill.share(index),
+            total=drill.commands + 1,
+            handling_ms=drill.handling_ms,
+            urgent_during=drill.urgent_during if index == drill.members - 1 else 0,
+            trace=str(traces / planned.name),
+            labels={"title": planned.title},
+        )
+        for index, seat in enumerate(seats(drill.members))
+    ]
+    executed = await run_tasks(_WORKER, tasks, on_progress)
+    return finished(planned, [task.member for task in tasks], executed)
+
+
+def finished(planned: PlannedDrill, names: Sequence[str], executed: Sequence[Executed]) -> FinishedDrill:
+    """Put together what the replicas of a run noted; they tell the time by one clock."""
+    sent = max(each.sent_ns for each in executed)
+    replicas = [
+        Preemption(
+            name,
+            sum(begun > sent for begun in each.begun_ns[: each.urgent]),
+            (each.begun_ns[each.urgent] - sent) / 1e6,
+        )
+        for name, each in zip(names, executed, strict=True)
+    ]
+    before = zip(*(each.begun_ns[: each.urgent] for each in executed), strict=False)
+    return FinishedDrill(
+        planned.name,
+        planned.title,
+        replicas,
+        avoidable=sum(min(begun) > sent for begun in before),
+        overtaken=max(len(each.begun_ns) - 1 - each.urgent for each in executed),
+        same_digest=len({each.digest for each in executed}) == 1,
+    )

@@ -1,0 +1,134 @@
+"""One replica of the demo of preemption, as a process of its own: `python -m priocast.study.preemption_worker`.
+
+It broadcasts routine commands, and executes whatever is delivered, one command after the other, each for the
+same time. One replica broadcasts an urgent command in the middle of executing another one. What is left after
+the urgent command is executed in no time: there is nothing more to be seen.
+"""
+
+import asyncio
+import hashlib
+import time
+from pathlib import Path
+
+import msgspec
+
+from priocast.core.errors import GroupClosed
+from priocast.core.events import Delivery, Stopped, ViewChange
+from priocast.core.priority import ROUTINE, URGENT
+from priocast.core.protocol import OrderingOptions
+from priocast.membership.options import MembershipOptions
+from priocast.runtime.group import Group
+from priocast.runtime.node import join
+from priocast.study.piped import MemberTask, Progress, do_task, line_of_input, say
+
+# A machine that is busy with all replicas at once must not look like one that has failed.
+_FAILURE_MS = 5_000.0
+_SLOW_MS = 60_000.0
+
+
+class ReplicaTask(MemberTask, frozen=True, kw_only=True):
+    """What one replica is to do: `commands` are its own, `total` all, with the urgent one.
+
+    The urgent command is broadcast while the one of this number is executed (0: not by this replica).
+    """
+
+    run: str
+    order: str
+    options: OrderingOptions
+    commands: int
+    total: int
+    handling_ms: float
+    urgent_during: int
+    trace: str
+    labels: dict[str, str]
+
+
+class Executed(Progress, frozen=True, kw_only=True):
+    """When each command was begun, in order (monotonic clock, ns), and where the urgent one is among them."""
+
+    begun_ns: list[int] = msgspec.field(default_factory=list)
+    urgent: int = 0
+    sent_ns: int = 0
+
+
+class Replica:
+    """Executes commands."""
+
+    def __init__(self, task: ReplicaTask, group: Group) -> None:
+        self._task = task
+        self._group = group
+        self._handling = task.handling_ms / 1000
+        self._begun: list[int] = []
+        self._urgent: int | None = None
+        self._sent = 0
+        self._digest = hashlib.sha256()
+
+    async def run(self, tasks: asyncio.TaskGroup) -> None:
+        """Execute all commands."""
+        async for event in self._group:
+            if isinstance(event, Delivery):
+                await self._execute(event, tasks)
+                if len(self._begun) == self._task.total:
+                    return
+            elif isinstance(event, Stopped) or (isinstance(event, ViewChange) and event.view.number > 1):
+                raise GroupClosed(f"the run is over, because the group changed: {event.reason}")
+
+    async def _execute(self, delivery: Delivery, tasks: asyncio.TaskGroup) -> None:
+        message = delivery.message
+        self._begun.append(time.monotonic_ns())
+        self._digest.update(f"{delivery.position} {message.id} ".encode() + message.payload)
+        if message.priority == URGENT:
+            self._urgent = len(self._begun) - 1
+        if len(self._begun) == self._task.urgent_during:
+            tasks.create_task(self._broadcast_urgent())
+        if self._urgent is None:
+            say(Progress(delivered=len(self._begun)))
+            await asyncio.sleep(self._handling)
+
+    async def _broadcast_urgent(self) -> None:
+        await asyncio.sleep(self._handling / 2)
+        self._sent = time.monotonic_ns()
+        await self._group.broadcast(b"stop", URGENT)
+
+    def summary(self) -> Executed:
+        """What this replica saw."""
+        assert self._urgent is not None, "the urgent command is one of all"
+        return Executed(
+            delivered=len(self._begun),
+            digest=self._digest.hexdigest(),
+            begun_ns=self._begun,
+            urgent=self._urgent,
+            sent_ns=self._sent,
+        )
+
+
+async def work(task: ReplicaTask) -> None:
+    """Take part in one run."""
+    life = MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS, slow_ms=_SLOW_MS)
+    joining = join(
+        "preemption",
+        member=task.member,
+        listen=task.listen,
+        peers=task.peers,
+        order=task.order,
+        options=task.options,
+        prioritised=task.options.prioritised,
+        membership=life,
+        incarnation=1,
+        trace=Path(task.trace),
+        run=task.run,
+        labels=task.labels,
+    )
+    async with joining as group, asyncio.TaskGroup() as tasks:
+        replica = Replica(task, group)
+        say(Progress(delivered=0))
+        await line_of_input()
+        if task.commands:
+            await group.broadcast_many([b"step"] * task.commands, ROUTINE)
+        await replica.run(tasks)
+        say(replica.summary())
+        await line_of_input()
+
+
+if __name__ == "__main__":
+    do_task(ReplicaTask, work)

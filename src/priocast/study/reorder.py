@@ -1,0 +1,149 @@
+"""How long it takes to place an urgent message in the queues of a group, as in the reorder paper's Figure 5.
+
+The time runs from the broadcast until the message has its place: with re-ordering, at the head of the queue;
+in the unprioritised group, at its end. What an application does then is not in it. Every round has all ways
+in the same processes by turns; ratios are taken within a round, and the figures are medians over the rounds.
+"""
+
+import statistics
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from priocast.core.errors import GroupClosed, InvalidOption
+from priocast.core.message import PAYLOAD_BYTES_MAX
+from priocast.membership.options import MEMBERS_MAX
+from priocast.study.processes import Program, free_ports, run_tasks, seats
+from priocast.study.reorder_worker import ROUND_TRIP, Placed, ReplicaTask, Way
+
+BASE = Way(name="agreement-skeen", order="agreement-skeen", prioritised=False)
+WAYS = (
+    BASE,
+    Way(name="reorder", order="reorder"),
+    Way(name="reorder-distributed", order="reorder", distributed=True),
+    Way(name="reorder-locks", order="reorder-locks"),
+)
+QUEUED_MAX = 256
+_WORKER = Program("priocast.study.reorder_worker", Placed)
+_NS = 1e6
+
+
+class PlacingPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """What is measured: groups of these sizes, each so many times, with queues of so many messages."""
+
+    members: tuple[int, ...] = (2, 3, 4, 6, 8)
+    rounds: int = 5
+    messages: int = 200
+    payload_bytes: int = 1024
+    queued: int = 8
+
+    def __post_init__(self) -> None:
+        if not self.members or not all(2 <= count <= MEMBERS_MAX for count in self.members):
+            raise InvalidOption(f"members is {self.members}: name sizes from 2 to {MEMBERS_MAX}")
+        if self.rounds < 1 or self.messages < 1:
+            raise InvalidOption("rounds and messages must be at least 1")
+        if not 1 <= self.payload_bytes <= PAYLOAD_BYTES_MAX:
+            raise InvalidOption(f"payload_bytes is {self.payload_bytes}: from 1 to {PAYLOAD_BYTES_MAX}")
+        if not 0 <= self.queued <= QUEUED_MAX:
+            raise InvalidOption(f"queued is {self.queued}: it must be from 0 to {QUEUED_MAX}")
+
+    @property
+    def total(self) -> int:
+        """How many messages are sent in each way."""
+        return len(self.members) * self.rounds * self.messages
+
+
+class Times(msgspec.Struct, frozen=True):
+    """Medians of one way in one round: until the sender knows the place, and until all replicas do (ms)."""
+
+    at_sender_ms: float
+    everywhere_ms: float
+
+
+Round = dict[str, Times]
+
+
+class Placing(msgspec.Struct, frozen=True, kw_only=True):
+    """How long one way takes in a group of one size: medians over the rounds.
+
+    `round_trips` is the time at the sender as a multiple of the raw round trip; `overhead` is what it takes
+    more than the unprioritised way, as a part of that (0.1: a tenth); the raw round trip has none.
+    """
+
+    members: int
+    way: str
+    at_sender_ms: float
+    everywhere_ms: float
+    round_trips: float
+    overhead_ms: float | None
+    overhead: float | None
+
+
+async def measure_round(members: int, plan: PlacingPlan, on_progress: Callable[[int], None]) -> Round:
+    """One round on real processes of this machine, over TCP on the loopback address."""
+    echo = f"127.0.0.1:{free_ports(1)[0]}"
+    tasks = [
+        ReplicaTask(
+            member=seat.member,
+            listen=seat.listen,
+            peers=seat.peers,
+            ways=list(WAYS),
+            messages=plan.messages,
+            payload_bytes=plan.payload_bytes,
+            queued=plan.queued,
+            echo=echo,
+            echoes=index == 0,
+            sends=index == members - 1,
+        )
+        for index, seat in enumerate(seats(members))
+    ]
+    return times_of(await run_tasks(_WORKER, tasks, on_progress))
+
+
+def times_of(results: Sequence[Placed]) -> Round:
+    """The medians of a round, from what its replicas noted; the sender is the last one."""
+    if len({result.digest for result in results}) > 1:
+        raise GroupClosed("the replicas did not consume the same messages in the same order")
+    if overtaken := sum(result.overtaken for result in results):
+        raise GroupClosed(f"{overtaken} times an urgent message was not the next one to be consumed")
+    sender = results[-1]
+    found = {}
+    for way, sent in sender.sent.items():
+        at_each = [result.placed[way] for result in results if way in result.placed]
+        last = [max(times) for times in zip(*at_each, strict=True)]
+        found[way] = Times(_median_ms(sent, sender.placed[way]), _median_ms(sent, last))
+    return found
+
+
+def rows_of(rounds: dict[int, list[Round]]) -> list[Placing]:
+    """What came of the rounds of each size; the raw round trip first, then the ways."""
+    return [
+        _row(members, way, of_size)
+        for members, of_size in rounds.items()
+        for way in (ROUND_TRIP, *(each.name for each in WAYS))
+    ]
+
+
+def _row(members: int, way: str, rounds: list[Round]) -> Placing:
+    def median(read: Callable[[Round], float]) -> float:
+        return statistics.median(map(read, rounds))
+
+    over = way != ROUND_TRIP
+    return Placing(
+        members=members,
+        way=way,
+        at_sender_ms=median(lambda each: each[way].at_sender_ms),
+        everywhere_ms=median(lambda each: each[way].everywhere_ms),
+        round_trips=median(lambda each: each[way].at_sender_ms / each[ROUND_TRIP].at_sender_ms),
+        overhead_ms=median(lambda each: _more(each, way)) if over else None,
+        overhead=median(lambda each: _more(each, way) / each[BASE.name].at_sender_ms) if over else None,
+    )
+
+
+def _more(of_round: Round, way: str) -> float:
+    """What a way takes more than the unprioritised one."""
+    return of_round[way].at_sender_ms - of_round[BASE.name].at_sender_ms
+
+
+def _median_ms(begun: Sequence[int], ended: Sequence[int]) -> float:
+    return statistics.median(end - begin for begin, end in zip(begun, ended, strict=True)) / _NS

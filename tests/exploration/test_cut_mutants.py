@@ -1,0 +1,331 @@
+"""Each rule of the cut form, removed: exploration finds what breaks, with the shortest story that breaks it.
+
+Every mutant is one rule less in `ordering/levels.py`, `ordering/joins.py` or `protocols/reorder.py`; beside
+it stand the smallest scenario that needs the rule, and the guarantees by which its absence may show.
+"""
+
+from collections.abc import Callable
+from heapq import heappush
+from typing import Any
+
+import pytest
+
+from exploration.scenes import broken, holds
+from priocast.core.guarantees import (
+    INTEGRITY,
+    LIVENESS,
+    PRIORITY_ACCOUNTING,
+    TOTAL_ORDER,
+    VIEW_SYNCHRONY,
+)
+from priocast.core.message import Stretch
+from priocast.core.protocol import Consume, Input, Output, Protocol, Turn
+from priocast.exploration import local
+from priocast.exploration.violation import OWN_FAULT
+from priocast.ordering.joins import LevelOrder
+from priocast.ordering.levels import Cut, CutJoin, Level, Levels
+from priocast.ordering.reordering import Data, Reordering, highest
+from priocast.protocols import reorder
+from priocast.protocols.reorder import CutAnswer, CutDecision, Reorder
+
+Patch = Callable[[pytest.MonkeyPatch], None]
+ORDER = "reorder"
+ORDER_OR_PRIORITY = (TOTAL_ORDER, PRIORITY_ACCOUNTING)
+
+
+def cut_by_the_least(patch: pytest.MonkeyPatch) -> None:
+    """What all have consumed goes first, instead of what any has consumed."""
+
+    def decision(self: Reorder, number: int, answers: list[CutAnswer]) -> CutDecision:
+        told = [{place[0]: place for place in answer.consumed} for answer in answers]
+        common = set(told[0]).intersection(*told)
+        cut = tuple(min(each[level] for each in told) for level in common)
+        return CutDecision(number, highest([answer.proposals for answer in answers]), cut)
+
+    patch.setattr(Reorder, "_decision", decision)
+    patch.setattr(Reorder, "_check_decision", lambda *_: None)
+
+
+def cut_of_the_sender_alone(patch: pytest.MonkeyPatch) -> None:
+    def decision(self: Reorder, number: int, answers: list[CutAnswer]) -> CutDecision:
+        own = answers[self.ranks[self.me]]
+        return CutDecision(number, highest([answer.proposals for answer in answers]), own.consumed)
+
+    patch.setattr(Reorder, "_decision", decision)
+    patch.setattr(Reorder, "_check_decision", lambda *_: None)
+
+
+def an_unknown_higher_head_is_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    def consumable(self: Levels) -> tuple[CutJoin, int] | None:
+        above: list[CutJoin] = []
+        for level in self._levels.values():
+            head = level.head() if level.waiting else None
+            if head is None:
+                continue
+            count = min((higher.lets_pass(head) for higher in above), default=head.left)
+            if count and not self._lacks(head):
+                return head, count
+            above.append(head)
+        return None
+
+    patch.setattr(Levels, "consumable", consumable)
+
+
+def lower_levels_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Levels, "_lacks", lambda *_: False)
+
+
+def a_higher_head_lets_nothing_pass(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(CutJoin, "lets_pass", lambda *_: 0)
+
+
+def a_higher_head_lets_one_too_many_pass(patch: pytest.MonkeyPatch) -> None:
+    original = CutJoin.lets_pass
+    patch.setattr(CutJoin, "lets_pass", lambda self, lower: original(self, lower) or lower.left)
+
+
+def anything_open_holds_up_everything(patch: pytest.MonkeyPatch) -> None:
+    original = Levels.consumable
+
+    def consumable(self: Levels) -> tuple[CutJoin, int] | None:
+        known = all(level.head() is not None for level in self._levels.values() if level.waiting)
+        return original(self) if known else None
+
+    patch.setattr(Levels, "consumable", consumable)
+
+
+def the_least_proposal_is_the_number(patch: pytest.MonkeyPatch) -> None:
+    def lowest(proposals: list[tuple[int, ...]]) -> tuple[int, ...]:
+        return tuple(map(min, zip(*proposals, strict=True)))
+
+    patch.setattr(reorder, "highest", lowest)
+    patch.setattr(Reordering, "_on_decision", _trusting)
+
+
+def _trusting(self: Any, sender: object, rank: int, decision: CutDecision) -> None:
+    self._agree((rank, decision.number), decision, [self.mark])
+
+
+def the_clock_is_not_raised(patch: pytest.MonkeyPatch) -> None:
+    def agree(self: LevelOrder[CutJoin], join: CutJoin, number: int) -> None:
+        join.final = number
+        heappush(self._agreed, (number, join.id, join))
+
+    patch.setattr(LevelOrder, "agree", agree)
+
+
+def what_is_open_may_not_be_first(patch: pytest.MonkeyPatch) -> None:
+    def head(self: LevelOrder[CutJoin]) -> CutJoin | None:
+        return self._agreed[0][2] if self._agreed else None
+
+    patch.setattr(LevelOrder, "head", head)
+
+
+def members_propose_the_same_numbers(patch: pytest.MonkeyPatch) -> None:
+    original = LevelOrder.__init__
+    patch.setattr(LevelOrder, "__init__", lambda self, *_: original(self))
+
+
+def what_came_counts_as_consumed(patch: pytest.MonkeyPatch) -> None:
+    def receive(self: Level, join: CutJoin) -> None:
+        LevelOrder.receive(self, join)
+        self.waiting += join.batch.count
+        self.consumed = max(self.consumed, (join.proposal, join.batch.count))
+
+    patch.setattr(Level, "receive", receive)
+
+
+def a_batch_counts_when_all_of_it_is_consumed(patch: pytest.MonkeyPatch) -> None:
+    original = Level.consume
+
+    def consume(self: Level, count: int) -> None:
+        before = self.consumed
+        join = self.head()
+        original(self, count)
+        if join is not None and join.left:
+            self.consumed = before
+
+    patch.setattr(Level, "consume", consume)
+
+
+def the_lock_comes_after_the_snapshot(patch: pytest.MonkeyPatch) -> None:
+    """The answer tells what was consumed on reception, and lower messages stall from the turn on."""
+    original_join, original_turn = Reorder._join, Reorder.on_turn
+
+    def join(self: Any, rank: int, data: Data) -> None:
+        consumed = self._levels.consumed_below(256)
+        vars(self).setdefault("_late", []).append((rank, data, self.mark, consumed))
+
+    def on_turn(self: Any, event: Turn, now: int) -> None:
+        late, self._late = vars(self).get("_late", []), []
+        for rank, data, mark, consumed in late:
+            self.mark = mark
+            now_consumed: Callable[[int], Cut] = self._levels.consumed_below
+            self._levels.consumed_below = lambda level, then=consumed: {
+                number: place for number, place in then.items() if number < level
+            }
+            original_join(self, rank, data)
+            self._levels.consumed_below = now_consumed
+            del self._levels.consumed_below
+        original_turn(self, event, now)
+
+    patch.setattr(Reorder, "_join", join)
+    patch.setattr(Reorder, "on_turn", on_turn)
+
+
+def snapshot_and_lock_come_with_the_turn(patch: pytest.MonkeyPatch) -> None:
+    original_join, original_turn = Reorder._join, Reorder.on_turn
+
+    def join(self: Any, rank: int, data: Data) -> None:
+        vars(self).setdefault("_late", []).append((rank, data, self.mark))
+
+    def on_turn(self: Any, event: Turn, now: int) -> None:
+        late, self._late = vars(self).get("_late", []), []
+        for rank, data, mark in late:
+            self.mark = mark
+            original_join(self, rank, data)
+        original_turn(self, event, now)
+
+    patch.setattr(Reorder, "_join", join)
+    patch.setattr(Reorder, "on_turn", on_turn)
+
+
+def decided_without_the_last_answer(patch: pytest.MonkeyPatch) -> None:
+    """One answer less is enough: as the paper's figure 4, which counts answers, after somebody is gone."""
+    original = Reorder._collect
+
+    def collect(self: Any, rank: int, answer: CutAnswer) -> None:
+        if rank == (answer.sender + 1) % len(self.view.members):
+            return
+        original(self, rank, answer)
+        if rank == answer.sender:
+            missing = (answer.sender + 1) % len(self.view.members)
+            original(self, missing, CutAnswer(answer.sender, answer.number, answer.proposals, ()))
+
+    patch.setattr(Reorder, "_collect", collect)
+    patch.setattr(Reordering, "_on_decision", _trusting)
+
+
+def what_was_offered_stays_offered(patch: pytest.MonkeyPatch) -> None:
+    def step(self: Any, event: Input, now: int) -> list[Output]:
+        if isinstance(event, Consume):
+            return Protocol.step(self, event, now)
+        offered: Stretch | None = self._tentative
+        outputs = Protocol.step(self, event, now)
+        self._tentative = offered
+        return outputs
+
+    patch.setattr(Reordering, "step", step)
+
+
+def the_end_forgets_what_was_agreed_on(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reordering, "close", lambda self: self._queues.end())
+
+
+def the_end_knows_no_cuts(patch: pytest.MonkeyPatch) -> None:
+    def first_left(self: Levels) -> tuple[CutJoin, int]:
+        heads = [head for level in self._levels.values() if (head := level.head()) is not None]
+        return heads[0], heads[0].left
+
+    patch.setattr(Levels, "first_left", first_left)
+
+
+def the_end_waits_for_what_is_lost(patch: pytest.MonkeyPatch) -> None:
+    original = Levels.end
+
+    def end(self: Levels) -> None:
+        original(self)
+        self._ended = False
+
+    patch.setattr(Levels, "end", end)
+
+
+def the_end_places_what_is_open(patch: pytest.MonkeyPatch) -> None:
+    def end(self: Levels) -> None:
+        for level in self._levels.values():
+            for _, _, join in list(level._open):
+                if join.final is None:
+                    level.agree(join, join.proposal)
+
+    patch.setattr(Levels, "end", end)
+
+
+def what_is_under_way_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reorder, "unplaced", Protocol.unplaced)
+
+
+TWO, THREE = {"processes": 2}, {"processes": 3}
+LARGE = "a:low a:low b:high"
+FREE = {"free_turns": True}
+ENDS_OF_TWO = {"view_ends": True}
+ENDS_OF_THREE = {"processes": 3, "view_ends": True}
+
+MUTANTS: list[tuple[Patch, str, dict[str, Any], tuple[str, ...]]] = [
+    (cut_by_the_least, "a:low b:high", TWO, ORDER_OR_PRIORITY),
+    (cut_of_the_sender_alone, "a:low b:high", TWO, ORDER_OR_PRIORITY),
+    (an_unknown_higher_head_is_not_waited_for, "a:low b:high", TWO, ORDER_OR_PRIORITY),
+    (lower_levels_are_not_waited_for, "a:low b:high", TWO, (OWN_FAULT,)),
+    (a_higher_head_lets_nothing_pass, "a:low b:high", TWO, (LIVENESS,)),
+    (a_higher_head_lets_one_too_many_pass, "a:low b:high", TWO, (OWN_FAULT,)),
+    (the_least_proposal_is_the_number, "a:low b:low", TWO, (TOTAL_ORDER,)),
+    (the_clock_is_not_raised, "a:low b:low", THREE, (TOTAL_ORDER,)),
+    (what_is_open_may_not_be_first, "a:low b:low", TWO, (TOTAL_ORDER,)),
+    (members_propose_the_same_numbers, "a:low b:low b:high", TWO, (OWN_FAULT, *ORDER_OR_PRIORITY)),
+    (what_came_counts_as_consumed, "a:low b:high", TWO, (OWN_FAULT, LIVENESS, *ORDER_OR_PRIORITY)),
+    (a_batch_counts_when_all_of_it_is_consumed, LARGE, FREE, ORDER_OR_PRIORITY),
+    (the_lock_comes_after_the_snapshot, "a:low b:high", FREE, ORDER_OR_PRIORITY),
+    (snapshot_and_lock_come_with_the_turn, "a:low b:high", FREE, (PRIORITY_ACCOUNTING,)),
+    (decided_without_the_last_answer, "a:low b:high", TWO, ORDER_OR_PRIORITY),
+    (what_was_offered_stays_offered, "a:low b:high", TWO, (OWN_FAULT,)),
+    (the_end_forgets_what_was_agreed_on, "a:low b:high", ENDS_OF_TWO, (VIEW_SYNCHRONY, INTEGRITY)),
+    (the_end_knows_no_cuts, "a:low b:high", ENDS_OF_TWO, (VIEW_SYNCHRONY, PRIORITY_ACCOUNTING)),
+    (the_end_waits_for_what_is_lost, "a:low b:high", ENDS_OF_THREE, (OWN_FAULT,)),
+    (the_end_places_what_is_open, "a:low b:low", ENDS_OF_TWO, (VIEW_SYNCHRONY,)),
+    (what_is_under_way_is_not_sent_again, "a:low b:high", ENDS_OF_TWO, (INTEGRITY,)),
+]
+
+
+SMALL = {
+    str((messages, options)): (messages, options) for _, messages, options, _ in MUTANTS if messages != LARGE
+}
+
+
+@pytest.mark.parametrize(("messages", "options"), SMALL.values(), ids=list(SMALL))
+def test_nothing_is_found_where_no_rule_is_missing(messages: str, options: dict[str, Any]) -> None:
+    """But for the largest scenario, which is one of the standard ones."""
+    holds(ORDER, messages, **options)
+
+
+@pytest.mark.parametrize(
+    ("mutate", "messages", "options", "guarantees"), MUTANTS, ids=[mutant[0].__name__ for mutant in MUTANTS]
+)
+def test_exploration_finds_the_rule_that_is_missing(
+    mutate: Patch,
+    messages: str,
+    options: dict[str, Any],
+    guarantees: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Seen from outside: nobody looks into the queues."""
+    monkeypatch.setattr(local, "inspect", lambda _: None)
+    mutate(monkeypatch)
+    guarantee, story = broken(ORDER, messages, **options)
+    assert guarantee in guarantees, story
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [
+        anything_open_holds_up_everything,
+        an_unknown_higher_head_is_not_waited_for,
+        a_higher_head_lets_nothing_pass,
+    ],
+)
+def test_whoever_looks_into_the_queues_finds_it_earlier(
+    mutate: Patch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that waits for a lower one without need is consumed in the end: only the rule says so."""
+    mutate(monkeypatch)
+    guarantee, story = broken(ORDER, "a:low b:high")
+    assert guarantee == PRIORITY_ACCOUNTING
+    assert len(story) < 9

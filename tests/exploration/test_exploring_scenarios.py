@@ -1,0 +1,56 @@
+"""Scenarios, as a person writes them."""
+
+import pytest
+
+from exploration.scenes import scenario
+from priocast.core.errors import InvalidOption, PriorityOutOfRange, UnknownProtocol
+from priocast.core.priority import BACKGROUND, HIGHEST, URGENT
+from priocast.exploration.scenario import Said, parse_messages
+from priocast.exploration.standard import standard
+from priocast.protocols import PROTOCOLS
+
+
+def test_messages_have_a_sender_and_a_level() -> None:
+    assert parse_messages("a:low b:high  a:7 c:highest") == (
+        Said("low-1", 0, BACKGROUND),
+        Said("high-2", 1, URGENT),
+        Said("7-3", 0, 7),
+        Said("highest-4", 2, HIGHEST),
+    )
+
+
+@pytest.mark.parametrize("text", ["x:low", "low", "ab:low", "a", "A:low", ":low"])
+def test_what_names_no_member_is_refused(text: str) -> None:
+    with pytest.raises(InvalidOption, match="is no message"):
+        parse_messages(text)
+
+
+@pytest.mark.parametrize("text", ["a:256", "a:", "a:urgently"])
+def test_what_is_no_level_is_refused(text: str) -> None:
+    with pytest.raises(PriorityOutOfRange):
+        parse_messages(text)
+
+
+def test_a_scenario_that_cannot_be_is_refused() -> None:
+    with pytest.raises(InvalidOption, match="low-1 is of c, and the members are a, b"):
+        scenario("sequencer-ub", "c:low")
+    with pytest.raises(InvalidOption, match="there are 0 messages"):
+        scenario("sequencer-ub", "")
+    with pytest.raises(InvalidOption, match="there are 9 processes"):
+        scenario("sequencer-ub", "a:low", processes=9)
+    with pytest.raises(UnknownProtocol):
+        scenario("nonsense", "a:low")
+
+
+def test_a_scenario_says_what_it_is() -> None:
+    assert str(scenario("sequencer-ub", "a:low b:7", 3)) == "sequencer-ub, 3 processes, a:low b:7"
+    text = str(scenario("sequencer-ub", "a:low", free_turns=True, view_ends=True, prioritised=False))
+    assert text == "sequencer-ub, 2 processes, a:low, plain, free turns, view ends"
+
+
+def test_there_are_standard_scenarios_for_every_order() -> None:
+    for order in PROTOCOLS:
+        scenarios = list(standard(order))
+        assert any(each.view_ends for each in scenarios)
+        assert {each.processes for each in scenarios} == {2, 3}
+        assert len(set(map(str, scenarios))) == len(scenarios)

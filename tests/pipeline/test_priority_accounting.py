@@ -1,0 +1,189 @@
+"""Priority accounting on runs whose queues were re-ordered: good ones hold, and every move is found."""
+
+import os
+import random
+from dataclasses import dataclass
+from itertools import pairwise
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pipeline.damages import OF_REORDERED, OF_VIEWS, damaged, shuffle_departures
+from pipeline.oracle import expected_places
+from pipeline.reordered_runs import ORDERS, played, simulated
+from pipeline.sample_runs import SampleRun
+from pipeline.story import Place, id_of, process_of
+from priocast.core.guarantees import PRIORITY_ACCOUNTING
+from priocast.pipeline.evidence import gather
+from priocast.pipeline.sources import open_runs
+from priocast.pipeline.verdicts import Verdict, judge
+from priocast.trace.schema import DELIVERED, RECEIVED, Row
+
+pytestmark = pytest.mark.spark
+
+SEED_FIRST = int(os.environ.get("PRIOCAST_SEED_FIRST", "0"))
+SEEDS = range(SEED_FIRST, SEED_FIRST + 12)
+DELIVERIES_MIN = 10
+OF_ALL = tuple(damage for damage in OF_VIEWS if damage is not shuffle_departures)
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A run in which one message was moved by one place, and who had got past that place."""
+
+    run: SampleRun
+    message: str
+    other: str
+    position: int
+    had_passed: tuple[str, ...]
+
+
+def moved_back(run: SampleRun) -> Moved:
+    """A message goes behind a less urgent one that it had overtaken."""
+    urgent, other = next(
+        (one, two)
+        for one, two in pairwise(_order(run))
+        if one.level > two.level and _stood_there(run, one, two)
+    )
+    return Moved(_exchanged(run, urgent, other), id_of(urgent), id_of(other), other.position, ())
+
+
+def moved_forward(run: SampleRun) -> Moved:
+    """A message goes before a less urgent one that somebody had consumed."""
+    other, urgent = next((one, two) for one, two in pairwise(_order(run)) if one.level < two.level)
+    had = tuple(
+        process
+        for process in sorted({process_of(row) for row in run.rows})
+        if _step(run, DELIVERED, process, other) < _step(run, RECEIVED, process, urgent)
+    )
+    assert had, "or it would not have been first"
+    return Moved(_exchanged(run, other, urgent), id_of(urgent), id_of(other), other.position, had)
+
+
+def _order(run: SampleRun) -> list[Row]:
+    return [row for row in run.rows if (row.event, row.member) == (DELIVERED, "a")]
+
+
+def _step(run: SampleRun, event: str, process: str, of: Row) -> int:
+    return next(
+        row.step
+        for row in run.rows
+        if (row.event, process_of(row), id_of(row)) == (event, process, id_of(of)) and row.bytes
+    )
+
+
+def _stood_there(run: SampleRun, urgent: Row, other: Row) -> bool:
+    """Whether the less urgent one was at a member when the other one came there."""
+    return any(
+        _step(run, RECEIVED, process, other) < _step(run, RECEIVED, process, urgent)
+        for process in {process_of(row) for row in run.rows}
+    )
+
+
+def _exchanged(run: SampleRun, one: Row, other: Row) -> SampleRun:
+    """Everybody delivers the two in the other order."""
+    names = ("sender", "sender_incarnation", "level", "first")
+
+    def exchange(row: Row) -> Row:
+        for this, that in ((one, other), (other, one)):
+            if row.event == DELIVERED and row.position == this.position:
+                return row._replace(**{name: getattr(that, name) for name in names})
+        return row
+
+    return run.changed(lambda rows: [exchange(row) for row in rows])
+
+
+GOOD = {
+    **{f"played-{order}-{seed}": played(seed, order, 1 + seed % 3) for order in ORDERS for seed in SEEDS},
+    **{f"simulated-{order}-{seed}": simulated(seed, order) for order in ORDERS for seed in SEEDS},
+}
+MOVED = {
+    f"{move.__name__}-{order}-{seed}": move(played(seed, order))
+    for move in (moved_back, moved_forward)
+    for order in ORDERS
+    for seed in range(3)
+}
+DAMAGED = {
+    **{
+        f"damaged-{name}": damaged(run, random.Random(name), OF_ALL, 1 + len(name) % 3)
+        for name, run in GOOD.items()
+        if name.startswith("simulated")
+        and len(run.manifest.members) > 1
+        and len(_order(run)) > DELIVERIES_MIN
+    },
+    **{
+        f"damaged-{name}": damaged(run, random.Random(name), OF_REORDERED, 2)
+        for name, run in GOOD.items()
+        if name.startswith("played")
+    },
+}
+PLAIN = played(3, prioritised=False)
+
+
+@pytest.fixture(scope="module")
+def verdicts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Verdict]:
+    directory = tmp_path_factory.mktemp("reordered")
+    runs = {**GOOD, **DAMAGED, **{name: moved.run for name, moved in MOVED.items()}, "plain": PLAIN}
+    for name, run in runs.items():
+        run.named(name).write_whole(directory)
+    with gather(spark, open_runs(directory)) as evidence:
+        found = judge(evidence, examples_max=10_000)
+    return {verdict.run: verdict for verdict in found if verdict.property == PRIORITY_ACCOUNTING}
+
+
+def _places(verdict: Verdict) -> list[Place]:
+    return [
+        Place(found.view_name, found.position, found.messages, found.members) for found in verdict.examples
+    ]
+
+
+@pytest.mark.parametrize("name", GOOD)
+def test_good_runs_hold(verdicts: dict[str, Verdict], name: str) -> None:
+    assert verdicts[name].examples == ()
+    assert expected_places(GOOD[name])[PRIORITY_ACCOUNTING] == []
+
+
+def test_the_good_runs_have_less_urgent_messages_on_both_sides() -> None:
+    """What is never overtaken, and never goes first, shows nothing."""
+    pairs = [
+        (one.level > two.level, one.level < two.level)
+        for name, run in GOOD.items()
+        for one, two in pairwise(_order(run))
+    ]
+    assert sum(overtakes for overtakes, _ in pairs) > 100
+    assert sum(goes_first for _, goes_first in pairs) > 100
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_finds_what_the_oracle_finds(verdicts: dict[str, Verdict], name: str) -> None:
+    expected = expected_places(DAMAGED[name])[PRIORITY_ACCOUNTING]
+    assert sorted(_places(verdicts[name]), key=repr) == sorted(expected, key=repr)
+
+
+def test_the_damages_break_it(verdicts: dict[str, Verdict]) -> None:
+    found = [place for name in DAMAGED for place in _places(verdicts[name])]
+    assert {len(place.messages) for place in found} == {1, 2}
+    assert {len(place.members) > 1 for place in found} == {True, False}
+
+
+@pytest.mark.parametrize("name", [name for name in MOVED if name.startswith("moved_back")])
+def test_an_insertion_one_place_too_late_is_named(verdicts: dict[str, Verdict], name: str) -> None:
+    moved = MOVED[name]
+    place = Place("1@a#1", moved.position, (moved.message, moved.other), ("a#1", "b#1", "c#1"))
+    assert place in _places(verdicts[name])
+    detail = next(found.detail for found in verdicts[name].examples if moved.message in found.messages)
+    assert f"behind {moved.other}" in detail
+    assert f"at {moved.position}" in detail
+
+
+@pytest.mark.parametrize("name", [name for name in MOVED if name.startswith("moved_forward")])
+def test_an_insertion_one_place_too_early_is_named(verdicts: dict[str, Verdict], name: str) -> None:
+    moved = MOVED[name]
+    place = Place("1@a#1", moved.position, (moved.message,), moved.had_passed[-1:])
+    assert place in _places(verdicts[name])
+
+
+def test_a_plain_run_does_not_promise_it(verdicts: dict[str, Verdict]) -> None:
+    assert not verdicts["plain"].promised
+    assert verdicts["plain"].holds
+    assert verdicts["played-reorder-1"].promised

@@ -1,0 +1,150 @@
+"""Deliberate faults in the agreement on a proposed order; most are what figure 5 does at its word."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from priocast.core.flow import Grants
+from priocast.core.guarantees import BOUNDED_WINDOW, FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER
+from priocast.core.message import Batch
+from priocast.ordering.references import Named, NamedMessages
+from priocast.protocols.agreement_proposal import AgreementProposal, _Round
+from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules
+from protocols.test_scripts import SCRIPTS, replay
+
+
+def a_round_begins_with_the_answers_and_votes_of_the_last(patch: pytest.MonkeyPatch) -> None:
+    """`proposal-second-round`."""
+
+    def init(self: _Round, *given: Any, **named: Any) -> None:
+        original(self, *given, **named)
+        self.answers, self.votes = answers, votes
+
+    original = _Round.__init__
+    answers: dict[Any, Any] = {}
+    votes: dict[Any, Any] = {}
+    patch.setattr(_Round, "__init__", init)
+
+
+def every_further_answer_lets_the_starter_propose_again(patch: pytest.MonkeyPatch) -> None:
+    """`proposal-extra-response`."""
+
+    def propose(self: AgreementProposal, current: _Round) -> None:
+        original(self, current)
+        current.is_proposed = len(current.answers) == len(self.view.members)
+
+    original = AgreementProposal._propose
+    patch.setattr(AgreementProposal, "_propose", propose)
+
+
+def votes_of_another_round_count(patch: pytest.MonkeyPatch) -> None:
+    def on_vote(self: AgreementProposal, sender: Any, number: int) -> None:
+        original(self, sender, self._round.number)
+
+    original = AgreementProposal._on_vote
+    patch.setattr(AgreementProposal, "_on_vote", on_vote)
+
+
+def the_starter_is_a_majority(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(AgreementProposal, "_is_majority", lambda _, count: count > 0)
+
+
+def what_is_ordered_is_ordered_again(patch: pytest.MonkeyPatch) -> None:
+    """The starter does not leave out what an earlier round has ordered."""
+
+    def find_common(self: AgreementProposal, current: _Round) -> None:
+        received = deque(self._received)
+        original(self, current)
+        if current.number == 1:
+            self._received = received
+
+    original = AgreementProposal._find_common
+    patch.setattr(AgreementProposal, "_find_common", find_common)
+
+
+def a_member_does_not_wait_for_what_it_lacks(patch: pytest.MonkeyPatch) -> None:
+    """`proposal-missing-message`, `proposal-reordered-apply`."""
+
+    def next_ones(self: NamedMessages) -> Iterator[tuple[Named, Any, list[Batch]]]:
+        missing = [place for place in self._places if not self._store.has(place.reference)]
+        self._places = deque(place for place in self._places if place not in missing)
+        yield from original(self)
+        self._places.extend(missing)
+
+    original = NamedMessages.next_ones
+    patch.setattr(NamedMessages, "next_ones", next_ones)
+
+
+def a_proposal_is_turned_round(patch: pytest.MonkeyPatch) -> None:
+    def named(self: NamedMessages, place: Named) -> None:
+        self._places.appendleft(place)
+
+    patch.setattr(NamedMessages, "named", named)
+
+
+def a_starter_that_found_nothing_to_propose_waits_for_ever(patch: pytest.MonkeyPatch) -> None:
+    def propose(self: AgreementProposal, current: _Round) -> None:
+        original(self, current)
+        current.is_open = True
+
+    original = AgreementProposal._propose
+    patch.setattr(AgreementProposal, "_propose", propose)
+    patch.setattr(AgreementProposal, "_find_common", lambda *_: None)
+
+
+def a_late_question_is_never_answered(patch: pytest.MonkeyPatch) -> None:
+    """Whoever lacks something of what the starter has answers later; a majority may be waiting for that."""
+
+    def on_data(self: AgreementProposal, sender: Any, batches: Any, now: int) -> None:
+        self._question = None
+        original(self, sender, batches, now)
+
+    original = AgreementProposal._on_data
+    patch.setattr(AgreementProposal, "_on_data", on_data)
+
+
+def there_is_no_window(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Grants, "of_level", lambda *_: 1_000)
+
+
+DOUBLED = (INTEGRITY, PEER_FAULT, OWN_FAULT)
+
+IN_SCHEDULES: list[tuple[Patch, tuple[str, ...]]] = [
+    (every_further_answer_lets_the_starter_propose_again, (PEER_FAULT,)),
+    (what_is_ordered_is_ordered_again, DOUBLED),
+    (a_proposal_is_turned_round, (FIFO_AMONG_EQUALS, TOTAL_ORDER, PEER_FAULT)),
+    (a_starter_that_found_nothing_to_propose_waits_for_ever, (LIVENESS,)),
+    (a_late_question_is_never_answered, (LIVENESS,)),
+    (there_is_no_window, (BOUNDED_WINDOW,)),
+]
+
+IN_SCRIPTS: list[tuple[Patch, str]] = [
+    (a_round_begins_with_the_answers_and_votes_of_the_last, "proposal-second-round"),
+    (votes_of_another_round_count, "proposal-extra-response"),
+    (the_starter_is_a_majority, "proposal-extra-response"),
+    (a_member_does_not_wait_for_what_it_lacks, "proposal-missing-message"),
+    (a_member_does_not_wait_for_what_it_lacks, "proposal-reordered-apply"),
+    (there_is_no_window, "proposal-window"),
+]
+
+
+def _name(case: object) -> str:
+    return getattr(case, "__name__", "")
+
+
+@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=_name)
+def test_the_schedules_find_the_mutant(
+    mutate: Patch, guarantees: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_schedules("agreement-proposal", guarantees)
+
+
+@pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=_name)
+def test_a_script_finds_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = (SCRIPTS / f"{script}.txt").read_text()
+    assert replay(recorded) == recorded
+    mutate(monkeypatch)
+    assert replay(recorded) != recorded

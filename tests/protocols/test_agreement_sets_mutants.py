@@ -1,0 +1,140 @@
+"""Deliberate faults in the agreement on sets; those in its consensus are with the tests of that."""
+
+from typing import Any
+
+import pytest
+
+from priocast.core.errors import PeerFault
+from priocast.core.guarantees import (
+    BOUNDED_WINDOW,
+    FIFO_AMONG_EQUALS,
+    INTEGRITY,
+    LIVENESS,
+    TOTAL_ORDER,
+    VIEW_SYNCHRONY,
+)
+from priocast.core.placing import PacedProtocol
+from priocast.core.protocol import Packet
+from priocast.ordering.consensus import Consensus
+from priocast.protocols.agreement_sets import AgreementSets, Decide, _Candidates
+from protocols import test_agreement_sets
+from protocols.mutants import OWN_FAULT, PEER_FAULT, PLAIN, Patch, found_in_lives, found_in_schedules
+from protocols.test_scripts import SCRIPTS, replay
+
+
+def a_set_is_not_put_in_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Candidates, "_precedence", lambda _, candidate: (candidate.arrival, 0, 0))
+
+
+def a_set_is_in_the_reverse_order(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Candidates, "_precedence", lambda _, candidate: (-candidate.arrival, 0, 0))
+
+
+def the_plain_twin_turns_a_sender_round(patch: pytest.MonkeyPatch) -> None:
+    def precedence(self: _Candidates, candidate: Any) -> tuple[int, int, int]:
+        return 0, self._sender_ranks[candidate.reference.sender], -candidate.arrival
+
+    patch.setattr(_Candidates, "_precedence", precedence)
+
+
+def what_is_decided_is_proposed_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(_Candidates, "_is_decided", lambda *_: False)
+
+
+def decisions_are_carried_out_as_they_come(patch: pytest.MonkeyPatch) -> None:
+    def on_decide(self: AgreementSets, sender: Any, decide: Decide, now: int) -> None:
+        self._on_next_decision(sender, decide, self.mark)
+        self._place_decided()
+
+    patch.setattr(AgreementSets, "_on_decide", on_decide)
+
+
+def a_leader_places_what_is_accepted_without_a_decision(patch: pytest.MonkeyPatch) -> None:
+    """Nobody but the leader knows, so those who go on without it order otherwise."""
+
+    def tell(self: AgreementSets, value: Any) -> None:
+        decide = Decide(self._consensus.instance, self._position_decided, value)
+        self._on_decide(self.me, decide, 0)
+        original(self, value)
+
+    original = AgreementSets._tell
+    patch.setattr(AgreementSets, "_tell", tell)
+
+
+def decisions_are_not_kept_for_the_end_of_the_view(patch: pytest.MonkeyPatch) -> None:
+    def send_all(self: AgreementSets, packet: Packet) -> None:
+        if isinstance(packet, Decide):
+            self.send_each(packet)
+        else:
+            original(self, packet)
+
+    original = AgreementSets.send_all
+    patch.setattr(AgreementSets, "send_all", send_all)
+    patch.setattr(Decide, "TO_ALL", False)
+
+
+def nobody_decides(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Consensus, "propose", lambda *_: None)
+
+
+def nobody_takes_over(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Consensus, "take_over", lambda *_: None)
+
+
+def there_are_no_shares(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(PacedProtocol, "_room", lambda *_: 1_000)
+
+
+IN_SCHEDULES: list[tuple[Patch, tuple[str, ...]]] = [
+    (a_set_is_in_the_reverse_order, (FIFO_AMONG_EQUALS, PEER_FAULT)),
+    (what_is_decided_is_proposed_again, (INTEGRITY, PEER_FAULT, OWN_FAULT, LIVENESS)),
+    (nobody_decides, (LIVENESS,)),
+    (there_are_no_shares, (BOUNDED_WINDOW,)),
+]
+
+IN_SCRIPTS: list[tuple[Patch, str]] = [
+    (a_set_is_not_put_in_order, "sets-priority-order"),
+    (nobody_takes_over, "sets-silent-leader"),
+]
+
+
+def _name(case: object) -> str:
+    return getattr(case, "__name__", "")
+
+
+@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=_name)
+def test_the_schedules_find_the_mutant(
+    mutate: Patch, guarantees: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_schedules("agreement-sets", guarantees)
+
+
+def test_the_schedules_find_a_plain_set_that_is_not_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    the_plain_twin_turns_a_sender_round(monkeypatch)
+    found_in_schedules("agreement-sets", (FIFO_AMONG_EQUALS, PEER_FAULT), PLAIN)
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [a_leader_places_what_is_accepted_without_a_decision, decisions_are_not_kept_for_the_end_of_the_view],
+)
+def test_the_lives_find_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    mutate(monkeypatch)
+    found_in_lives("agreement-sets", (VIEW_SYNCHRONY, TOTAL_ORDER, INTEGRITY, PEER_FAULT, OWN_FAULT))
+
+
+def test_the_order_of_decisions_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = test_agreement_sets.TestDecisions().test_they_are_carried_out_in_order_when_the_messages_are_there
+    case()
+    decisions_are_carried_out_as_they_come(monkeypatch)
+    with pytest.raises(PeerFault, match="a#1 decides about position 41; expected 40"):
+        case()
+
+
+@pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=_name)
+def test_a_script_finds_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = (SCRIPTS / f"{script}.txt").read_text()
+    assert replay(recorded) == recorded
+    mutate(monkeypatch)
+    assert replay(recorded) != recorded

@@ -1,0 +1,61 @@
+"""Evidence suffices: whoever holds the packets that a place rests on, and nothing else, knows the place.
+
+In a group that goes on on both sides of a cut a message is delivered when its sender is known to hold these
+packets. If they did not tell it the place, it would send the message again on its side.
+"""
+
+from itertools import count
+
+import pytest
+from hypothesis import given, settings
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Stretch
+from priocast.core.protocol import Packet, Protocol
+from priocast.core.protocol import Received as Hear
+from priocast.core.starvation import Strict
+from priocast.protocols import find_protocol
+from protocols.harness import Group, Sent
+from protocols.schedules import NAMES, Case, act_out, cases
+
+ORDERS = ["causal-history", "agreement-proposal"]
+
+
+def _to_all(group: Group, name: str) -> list[Packet]:
+    """What a member has sent to all, by number."""
+    said = [happened for happened in group.journal if isinstance(happened, Sent) and happened.member == name]
+    return [happened.packet for happened in said if happened.packet.TO_ALL]
+
+
+def _told(group: Group, me: ProcessId, stretch: Stretch, backwards: bool) -> Protocol:
+    """A member that has sent nothing and was handed the evidence, one sender after the other."""
+    protocol = find_protocol(group.order)(me, group.view, group.options, group.position)
+    protocol.under_way.placed = lambda _: None  # type: ignore[attr-defined]
+    ranks = range(len(group.view.members))
+    for rank in reversed(ranks) if backwards else ranks:
+        sender = group.view.members[rank]
+        for number, packet in enumerate(_to_all(group, sender.name)[: stretch.evidence[rank]], 1):
+            protocol.mark = (rank, number)
+            protocol.step(Hear(sender, packet), group.now)
+    protocol.close()
+    return protocol
+
+
+@pytest.mark.parametrize("prioritised", [True, False])
+@pytest.mark.parametrize("order", ORDERS)
+def test_whoever_holds_the_evidence_knows_the_place(order: str, prioritised: bool) -> None:
+    @settings(max_examples=60)
+    @given(cases(order, prioritised, Strict()))
+    def holds(case: Case) -> None:
+        group = Group(NAMES[: case.size], case.order, case.options)
+        act_out(group, case.actions, count())
+        for member in group.members.values():
+            stretches = member.protocol.unconsumed()
+            for stretch in stretches[:1] + stretches[-1:]:
+                for backwards in (False, True):
+                    told = _told(group, member.me, stretch, backwards)
+                    assert told.position_next >= stretch.position + stretch.batch.count
+                    places = {each.position: str(each.batch) for each in told.unconsumed()}
+                    assert places.get(stretch.position) == str(stretch.batch)
+
+    holds()

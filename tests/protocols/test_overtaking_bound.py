@@ -1,0 +1,197 @@
+"""Exact Priority accounting and the bound on overtaking, on schedules of groups too large to be explored.
+
+The bound, exactly: from the moment at which a member knows the number of a message until its application has
+consumed it, the member sends more urgent messages only as far as those that came to it from others since
+then, and those that it sent itself, are no more than `overtakes_max`.
+"""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+import pytest
+from hypothesis import Phase, find, given, settings
+from hypothesis import strategies as st
+
+from priocast.core.guarantees import PRIORITY
+from priocast.core.identity import MessageId
+from priocast.core.message import Batch
+from priocast.core.protocol import OrderingOptions, Packet
+from priocast.core.starvation import Strict
+from priocast.ordering.overtaking import Overtaking
+from priocast.ordering.reordering import AnswersToAll, Data, Decided
+from priocast.protocols import PROTOCOLS
+from protocols.accounting import check_accounting
+from protocols.guarantees import check_all
+from protocols.harness import Delivered, Group, Received, Sent, Violation
+from protocols.schedules import NAMES, Case, play, schedules
+from protocols.schedules import options as drawn_options
+
+FORMS = [name for name, protocol in PROTOCOLS.items() if protocol.PRIORITIES_ACT == "consuming"]
+Key = tuple[str, int]
+Patch = Callable[[pytest.MonkeyPatch], None]
+
+
+def cases(order: str, bounds: list[int | None]) -> st.SearchStrategy[Case]:
+    """Groups of up to four, with a coordinator and distributed."""
+
+    def chosen(drawn: OrderingOptions, distributed: bool, bound: int | None) -> OrderingOptions:
+        return msgspec.structs.replace(drawn, distributed=distributed, overtakes_max=bound)
+
+    options = st.builds(chosen, drawn_options(True, Strict()), st.booleans(), st.sampled_from(bounds))
+    return st.builds(Case, st.just(order), st.integers(2, len(NAMES)), options, schedules(flowing=True))
+
+
+class Member:
+    """What one member knows and has done, as its packets tell."""
+
+    def __init__(self, name: str, members: list[str]) -> None:
+        self._name = name
+        self._members = members
+        self._data: dict[Key, tuple[Batch, ...]] = {}
+        self._answers: dict[Key, set[str]] = {}
+        #: Messages whose number is known here and which were not consumed: their levels, and what passed.
+        self._waiting: dict[MessageId, list[int]] = {}
+
+    def receive(self, sender: str, packet: Packet) -> None:
+        if isinstance(packet, Data):
+            self._data[sender, packet.number] = packet.batches
+            if sender != self._name:
+                self._pass(packet)
+        elif isinstance(packet, Decided):
+            for decision in packet.decisions:
+                self._know((sender, decision.number))
+        elif isinstance(packet, AnswersToAll):
+            for answer in packet.answers:
+                key = (self._members[answer.sender], answer.number)
+                self._answers.setdefault(key, set()).add(sender)
+                if len(self._answers[key]) == len(self._members):
+                    self._know(key)
+
+    def send(self, packet: Data, bound: int) -> None:
+        self._pass(packet)
+        top = max(batch.urgency for batch in packet.batches)
+        for message, (level, passed) in self._waiting.items():
+            if level < top and passed > bound:
+                raise Violation(PRIORITY, f"{self._name} overtakes {message} {passed} times")
+
+    def consume(self, message: MessageId) -> None:
+        self._waiting.pop(message)
+
+    def _know(self, key: Key) -> None:
+        for batch in self._data[key]:
+            for message in _messages(batch):
+                self._waiting[message] = [batch.urgency, 0]
+
+    def _pass(self, packet: Data) -> None:
+        for batch in packet.batches:
+            for waiting in self._waiting.values():
+                waiting[1] += batch.count if waiting[0] < batch.urgency else 0
+
+
+def check_bound(group: Group) -> None:
+    """Nobody sends what would overtake something too often."""
+    names, bound = list(group.members), group.options.overtakes_max
+    assert bound is not None
+    members = {name: Member(name, names) for name in names}
+    for happened in group.journal:
+        if isinstance(happened, Received):
+            members[happened.member].receive(happened.peer, happened.packet)
+        elif isinstance(happened, Sent) and isinstance(happened.packet, Data):
+            members[happened.member].send(happened.packet, bound)
+        elif isinstance(happened, Delivered):
+            members[happened.member].consume(happened.message.id)
+
+
+def _messages(batch: Batch) -> Iterator[MessageId]:
+    return (MessageId(batch.sender, batch.level, batch.first + index) for index in range(batch.count))
+
+
+@pytest.mark.parametrize("order", FORMS)
+def test_exact_priority_accounting_on_schedules(order: str) -> None:
+    @settings(max_examples=200)
+    @given(cases(order, [None, 0, 3]))
+    def exact(case: Case) -> None:
+        check_accounting(play(case))
+
+    exact()
+
+
+@pytest.mark.parametrize("order", FORMS)
+def test_nobody_sends_what_would_overtake_too_often(order: str) -> None:
+    @settings(max_examples=200)
+    @given(cases(order, [0, 1, 3]))
+    def bounded(case: Case) -> None:
+        group = play(case)
+        check_all(group)
+        check_bound(group)
+
+    bounded()
+
+
+def there_is_no_bound(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Overtaking, "room", lambda *_: 100)
+
+
+def one_more_may_pass(patch: pytest.MonkeyPatch) -> None:
+    original = Overtaking.room
+    patch.setattr(Overtaking, "room", lambda self, level: original(self, level) + 1)
+
+
+def the_last_to_get_its_number_counts(patch: pytest.MonkeyPatch) -> None:
+    original = Overtaking.room
+
+    def room(self: Overtaking, level: int) -> int:
+        for waiting in self._waiting.values():
+            while len(waiting) > 1:
+                waiting.popleft()
+        return original(self, level)
+
+    patch.setattr(Overtaking, "room", room)
+
+
+def the_lowest_level_alone_is_protected(patch: pytest.MonkeyPatch) -> None:
+    original = Overtaking.waits
+
+    def waits(self: Overtaking, join: object) -> None:
+        if join.level == 0:  # type: ignore[attr-defined]
+            original(self, join)  # type: ignore[arg-type]
+
+    patch.setattr(Overtaking, "waits", waits)
+
+
+@pytest.mark.parametrize(
+    "mutate",
+    [
+        there_is_no_bound,
+        one_more_may_pass,
+        the_last_to_get_its_number_counts,
+        the_lowest_level_alone_is_protected,
+    ],
+)
+def test_the_check_of_the_bound_can_fail(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(case: Case) -> bool:
+        try:
+            check_bound(play(case))
+        except Violation as violation:
+            return violation.guarantee == PRIORITY
+        return False
+
+    mutate(monkeypatch)
+    search = settings(max_examples=5_000, database=None, phases=[Phase.generate])
+    find(cases("reorder", [0, 1, 3]), breaks, settings=search)
+
+
+def test_a_member_that_waits_for_its_own_application_goes_on_when_it_consumes() -> None:
+    """What was consumed may have been all that the urgent ones waited for: that calls for a turn."""
+    group = Group(["a"], "reorder", OrderingOptions(overtakes_max=0))
+    group.broadcast("a", 7, [b"low"])
+    group.turn("a")
+    group.broadcast("a", 200, [b"high"])
+    group.turn("a")
+    member = group.members["a"]
+    assert member.protocol.outgoing.count == 1
+    assert member.protocol.waiting_for() == member.me
+    assert group.consume("a", 1) == 1
+    assert member.restless
+    group.turn("a")
+    assert group.consume("a", 1) == 1

@@ -1,0 +1,126 @@
+"""Re-ordering with locks, whatever the schedule: the shared properties, and those that the paper promises."""
+
+from itertools import count
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from priocast.core.priority import HIGHEST
+from priocast.core.protocol import OrderingOptions, Protocol
+from priocast.ordering.lock_queue import LockQueue
+from priocast.protocols import PROTOCOLS
+from priocast.protocols.reorder_locks import ReorderLocks, ReorderLocksInTurn
+from protocols.accounting import check_accounting
+from protocols.harness import Group
+from protocols.lives import Life, live, lives
+from protocols.orders import TWINS, Twin, patiently
+from protocols.schedules import NAMES, Case, check, check_waiting_in, options, play, schedules
+
+FORMS: list[type[ReorderLocks]] = [ReorderLocks, ReorderLocksInTurn]
+
+
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One at a time is not among the orders that one can choose."""
+    monkeypatch.setitem(PROTOCOLS, ReorderLocksInTurn.NAME, ReorderLocksInTurn)
+
+
+def _options(twin: Twin) -> st.SearchStrategy[OrderingOptions]:
+    def in_form(drawn: OrderingOptions, distributed: bool) -> OrderingOptions:
+        return msgspec.structs.replace(drawn, distributed=distributed)
+
+    return st.builds(in_form, options(*twin), st.booleans())
+
+
+def _cases(order: str, twin: Twin) -> st.SearchStrategy[Case]:
+    return st.builds(Case, st.just(order), st.integers(1, len(NAMES)), _options(twin), schedules())
+
+
+class TestWhateverTheSchedule:
+    """The shared properties, where members answer to the sender or to all."""
+
+    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("twin", ["plain", "strict"])
+    def test_every_guarantee_holds(self, form: type[ReorderLocks], twin: str) -> None:
+        @settings(max_examples=patiently(100))
+        @given(_cases(form.NAME, TWINS[twin]))
+        def holds(case: Case) -> None:
+            check(case)
+
+        holds()
+
+    @pytest.mark.parametrize("form", FORMS)
+    @pytest.mark.parametrize("distributed", [False, True])
+    def test_whoever_goes_on_keeps_every_guarantee(self, form: type[ReorderLocks], distributed: bool) -> None:
+        @settings(max_examples=patiently(100))
+        @given(lives([form.NAME], [TWINS["strict"]]))
+        def holds(life: Life) -> None:
+            chapters = [
+                each._replace(options=msgspec.structs.replace(each.options, distributed=distributed))
+                for each in life.chapters
+            ]
+            live(life._replace(chapters=chapters))
+
+        holds()
+
+    def test_whoever_is_waited_for_can_end_the_wait_in_turn(self) -> None:
+        @settings(max_examples=patiently(100))
+        @given(_cases(ReorderLocksInTurn.NAME, TWINS["strict"]))
+        def holds(case: Case) -> None:
+            check_waiting_in(case)
+
+        holds()
+
+    def test_exact_priority_accounting(self) -> None:
+        @settings(max_examples=patiently(200))
+        @given(_cases(ReorderLocks.NAME, TWINS["strict"]))
+        def holds(case: Case) -> None:
+            check_accounting(play(case))
+
+        holds()
+
+    def test_no_lower_lock_blocks_high(self) -> None:
+        """At no moment is a message behind one that is locked by what is less urgent than it."""
+
+        @settings(max_examples=patiently(200))
+        @given(_cases(ReorderLocks.NAME, TWINS["strict"]))
+        def holds(case: Case) -> None:
+            group, serials = Group(NAMES[: case.size], case.order, case.options), count()
+            for action in case.actions:
+                action.happen(group, serials)
+                for member in group.members.values():
+                    check_no_lower_lock(member.protocol)
+
+        holds()
+
+
+def check_no_lower_lock(protocol: Protocol) -> None:
+    """Nobody waits behind the lock of a less urgent message."""
+    assert isinstance(protocol, ReorderLocks)
+    lowest = HIGHEST + 2
+    for element in protocol._queue.elements[1:-1]:
+        lowest = min([lowest, *(lock[0] for lock in element.locks)])
+        assert element.level <= lowest, "a message is behind the lock of a less urgent one"
+
+
+class TestOneAtATime:
+    @pytest.mark.parametrize("rule", ["_may_insert", "_inherited", "_definitive"])
+    def test_it_needs_none_of_what_the_concurrent_version_adds(
+        self, rule: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Section 4.3 is right as it is: no wait rule, no inheritance, and the point is where to insert."""
+        without = {
+            "_may_insert": lambda *_: True,
+            "_inherited": lambda *_: set(),
+            "_definitive": lambda _, __, index: index,
+        }
+        monkeypatch.setattr(LockQueue, rule, without[rule])
+
+        @settings(max_examples=patiently(100))
+        @given(_cases(ReorderLocksInTurn.NAME, TWINS["strict"]))
+        def holds(case: Case) -> None:
+            check(case)
+
+        holds()
