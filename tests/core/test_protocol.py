@@ -9,6 +9,7 @@ from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Scope, pack
 from priocast.core.protocol import (
+    WINDOW_MAX,
     Broadcast,
     Consume,
     LinkBlocked,
@@ -26,7 +27,6 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Ageing, FirstInFirstOut, Strict
 from priocast.core.view import View, ViewId
-from priocast.core.window import WINDOW_MAX
 
 
 class Ping(Packet, frozen=True, tag="ping"):

@@ -17,10 +17,10 @@ from priocast.core.guarantees import (
 )
 from priocast.core.identity import MessageId
 from priocast.core.message import Batch, Reference
-from priocast.core.placing import PacedProtocol
 from priocast.core.protocol import Packet
 from priocast.core.starvation import Starvation
-from priocast.core.window import WINDOW_FIRST
+from priocast.ordering.placing import PacedProtocol
+from priocast.ordering.window import WINDOW_FIRST
 from priocast.protocols import find_protocol
 from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent, Violation
 

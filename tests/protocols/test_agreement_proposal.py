@@ -7,7 +7,6 @@ import pytest
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, reference_to
 from priocast.core.protocol import (
@@ -24,6 +23,7 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.ordering.flow import Consumed
 from priocast.protocols.agreement_proposal import (
     AgreementProposal,
     Apply,

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from priocast.core.flow import Grants
 from priocast.core.guarantees import BOUNDED_WINDOW, FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER
 from priocast.core.message import Batch
+from priocast.ordering.flow import Grants
 from priocast.ordering.references import Named, NamedMessages
 from priocast.protocols.agreement_proposal import AgreementProposal, _Round
 from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules

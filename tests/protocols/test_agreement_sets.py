@@ -7,7 +7,6 @@ import pytest
 
 from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch, Reference, reference_to
 from priocast.core.protocol import (
@@ -27,6 +26,7 @@ from priocast.core.protocol import (
 )
 from priocast.core.view import View
 from priocast.ordering.consensus import PATIENCE_NS, Accept, Accepted, Prepare
+from priocast.ordering.flow import Consumed
 from priocast.protocols import agreement_sets
 from priocast.protocols.agreement_sets import AgreementSets, Data, Decide
 

@@ -13,9 +13,9 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
     VIEW_SYNCHRONY,
 )
-from priocast.core.placing import PacedProtocol
 from priocast.core.protocol import Packet
 from priocast.ordering.consensus import Consensus
+from priocast.ordering.placing import PacedProtocol
 from priocast.protocols.agreement_sets import AgreementSets, Decide, _Candidates
 from protocols import test_agreement_sets
 from protocols.mutants import OWN_FAULT, PEER_FAULT, PLAIN, Patch, found_in_lives, found_in_schedules

@@ -8,7 +8,6 @@ import pytest
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT
 from priocast.core.protocol import (
@@ -26,6 +25,7 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.ordering.flow import Consumed
 from priocast.protocols.agreement_skeen import AgreementSkeen, Data, Final, Proposed
 
 VIEW = View(1, (A, B, C))

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.protocol import (
@@ -28,6 +27,7 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Strict
 from priocast.core.view import View
+from priocast.ordering.flow import Consumed
 from priocast.protocols.causal_history import CausalHistory, Null, Stamped
 from protocols import harness
 from protocols.schedules import Case, cases, play

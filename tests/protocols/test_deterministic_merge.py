@@ -8,7 +8,6 @@ import pytest
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import (
     Broadcast,
@@ -24,6 +23,7 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.ordering.flow import Consumed
 from priocast.protocols.deterministic_merge import DeterministicMerge, Skip, Slot
 
 VIEW = View(1, (A, B, C))

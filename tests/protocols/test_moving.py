@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, TO_ALL, Reference, pack
-from priocast.core.protocol import Broadcast as Says
 from priocast.core.protocol import (
+    WINDOW_MAX,
     LinkBlocked,
     LinkCleared,
     MoreToDo,
@@ -27,9 +26,10 @@ from priocast.core.protocol import (
     SendAll,
     Turn,
 )
+from priocast.core.protocol import Broadcast as Says
 from priocast.core.starvation import Ageing, Strict
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
+from priocast.ordering.flow import FRAMES_PER_TURN, Consumed
 from priocast.ordering.moving_sequencer import MovingSequencer
 from priocast.ordering.numbering import Grant
 from priocast.ordering.ring import RingProtocol, Token, Wanted, Wish

@@ -6,7 +6,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from priocast.core.flow import Grants
 from priocast.core.guarantees import (
     BOUNDED_WINDOW,
     FIFO_AMONG_EQUALS,
@@ -16,10 +15,11 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
 )
 from priocast.core.identity import ProcessId
-from priocast.core.submissions import Submissions
 from priocast.ordering.candidates import Candidates
+from priocast.ordering.flow import Grants
 from priocast.ordering.moving_sequencer import MovingSequencer
 from priocast.ordering.ring import RingProtocol, Wishes
+from priocast.ordering.submissions import Submissions
 from priocast.protocols import moving_uub
 from priocast.protocols.moving_ub import LadenToken, MovingUb
 from priocast.protocols.moving_uub import MovingUub, SharedPromises

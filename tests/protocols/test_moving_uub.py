@@ -5,10 +5,19 @@ import pytest
 from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import Broadcast, OrderingOptions, Output, Packet, Received, Send, SendAll, Turn
+from priocast.core.protocol import (
+    WINDOW_MAX,
+    Broadcast,
+    OrderingOptions,
+    Output,
+    Packet,
+    Received,
+    Send,
+    SendAll,
+    Turn,
+)
 from priocast.core.starvation import Ageing
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
 from priocast.ordering.asks import Want
 from priocast.ordering.numbering import Ask, Grant
 from priocast.ordering.ring import Wish

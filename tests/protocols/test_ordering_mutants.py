@@ -14,7 +14,6 @@ from hypothesis import Phase, find, settings
 
 from priocast.core.assembler import Assembler
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed, Consumption, Grants
 from priocast.core.guarantees import (
     AGREEMENT,
     BOUNDED_WINDOW,
@@ -29,7 +28,8 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import Ageing, Starvation, Strict
-from priocast.core.window import WINDOW_FIRST
+from priocast.ordering.flow import Consumed, Consumption, Grants
+from priocast.ordering.window import WINDOW_FIRST
 from priocast.protocols import sequencer_ub
 from priocast.protocols.sequencer_ub import SequencerUb
 from protocols.harness import Violation

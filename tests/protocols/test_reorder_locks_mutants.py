@@ -17,12 +17,12 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.stall import StallMeter
-from priocast.core.store import Mark
 from priocast.core.view import View
 from priocast.ordering.collecting import Collector, Complete
 from priocast.ordering.joins import JoinId, LevelOrder
 from priocast.ordering.lock_queue import Element, Lock, LockJoin, LockQueue
 from priocast.ordering.message_sets import MessageSet, Name
+from priocast.ordering.store import Mark
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.reorder_locks import LockAnswer, ReorderLocks, ReorderLocksInTurn
 from protocols import test_reorder_locks as of_the_protocol

@@ -7,10 +7,10 @@ import pytest
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Reference, reference_to
 from priocast.core.protocol import (
+    WINDOW_MAX,
     Broadcast,
     Consume,
     LinkBlocked,
@@ -24,7 +24,7 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
+from priocast.ordering.flow import Consumed
 from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
 
 VIEW = View(1, (A, B, C))

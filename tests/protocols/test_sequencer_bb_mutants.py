@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from priocast.core.flow import Grants
 from priocast.core.guarantees import (
     AGREEMENT,
     BOUNDED_WINDOW,
@@ -15,7 +14,8 @@ from priocast.core.guarantees import (
 )
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.placing import PlacingProtocol
+from priocast.ordering.flow import Grants
+from priocast.ordering.placing import PlacingProtocol
 from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
 from protocols.mutants import PEER_FAULT, Patch, found_by_waiting, found_in_lives, found_in_schedules
 from protocols.test_sequencer_bb import TestPlaces as Places

@@ -8,7 +8,6 @@ import pytest
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.protocol import (
@@ -25,6 +24,7 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.ordering.flow import Consumed
 from priocast.protocols.sequencer_ub import Ordered, SequencerUb, Submit
 
 VIEW = View(1, (A, B, C))

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT
 from priocast.core.protocol import (
@@ -29,6 +28,7 @@ from priocast.core.protocol import (
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.ordering.asks import Want
+from priocast.ordering.flow import Consumed
 from priocast.ordering.numbering import Ask, Grant
 from priocast.protocols.sequencer_uub import Numbered, SequencerUub
 from protocols import harness

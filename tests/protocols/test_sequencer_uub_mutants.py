@@ -8,7 +8,6 @@ import pytest
 from hypothesis import Phase, find, settings
 
 from core.builders import MILLISECOND
-from priocast.core.flow import Grants, fill_frame
 from priocast.core.guarantees import (
     BOUNDED_WINDOW,
     FIFO_AMONG_EQUALS,
@@ -24,6 +23,7 @@ from priocast.core.protocol import Broadcast, Protocol
 from priocast.core.starvation import Ageing, FirstInFirstOut
 from priocast.ordering import numbering
 from priocast.ordering.asks import Asks, Promises, Want
+from priocast.ordering.flow import Grants, fill_frame
 from priocast.ordering.numbering import Grant
 from priocast.protocols.sequencer_uub import SequencerUub
 from protocols.mutants import PEER_FAULT, STRICT, Patch, Twin, found_in_lives, found_in_schedules

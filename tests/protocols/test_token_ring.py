@@ -11,7 +11,6 @@ from hypothesis import given, settings
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, CONTROL, Batch
 from priocast.core.protocol import (
@@ -31,6 +30,7 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Strict
 from priocast.core.view import View
+from priocast.ordering.flow import Consumed
 from priocast.protocols.token_ring import Ordered, Token, TokenRing, Wanted
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived

@@ -3,13 +3,13 @@
 import pytest
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed, Grants
 from priocast.core.guarantees import BOUNDED_WINDOW, FIFO_AMONG_EQUALS, LIVENESS, PRIORITY
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
+from priocast.ordering.flow import Consumed, Grants
 from priocast.protocols.token_ring import Ordered, TokenRing, _Wish
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation

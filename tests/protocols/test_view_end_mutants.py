@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from hypothesis import Phase, find, settings
 
-from priocast.core.credit import Outstanding
 from priocast.core.errors import PeerFault
 from priocast.core.guarantees import (
     INTEGRITY,
@@ -23,9 +22,10 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
 from priocast.core.protocol import Protocol
 from priocast.core.starvation import Starvation, Strict
-from priocast.core.submissions import Submissions
 from priocast.membership.epoch import Epoch
 from priocast.membership.retention import Retention
+from priocast.ordering.credit import Outstanding
+from priocast.ordering.submissions import Submissions
 from priocast.protocols.sequencer_ub import SequencerUb
 from protocols.harness import Violation
 from protocols.lives import Life, live, lives

@@ -6,16 +6,16 @@ A mutant takes the place of the real class only within its test.
 import pytest
 
 import priocast.membership.epoch
-from priocast.core.credit import Outstanding
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
-from priocast.core.window import WINDOW_FIRST
 from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
+from priocast.ordering.credit import Outstanding
+from priocast.ordering.flow import Consumed
+from priocast.ordering.window import WINDOW_FIRST
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.sequencer_ub import Ordered, SequencerUb
 from priocast.protocols.token_ring import TokenRing

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from priocast.core.placing import PacedProtocol
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicFlush, Starvation
+from priocast.ordering.placing import PacedProtocol
 from priocast.protocols import PROTOCOLS
 from priocast.simulation.faults import FaultOptions, OrderChange
 from priocast.simulation.scenario import Scenario

@@ -41,6 +41,15 @@ def study_traces(traces: Path, report: Path, master: str, console: Console) -> "
         return study_runs(traces, master, report, lambda line: status.update(f"Spark: {line}"))
 
 
+def print_verdict(outcome: "Outcome", console: Console) -> None:
+    """Whether every promise was kept, and where the report is."""
+    kept = "[bold green]every promise kept[/]" if not outcome.broken else "[bold red]promises broken[/]"
+    console.print(f"Spark checked {outcome.events:,} events of {len(outcome.runs)} runs: {kept}.")
+    for broken in outcome.broken:
+        console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
+    console.print(f"The report: {outcome.report}")
+
+
 def duration(milliseconds: float) -> str:
     """A time as a person reads it."""
     return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.1f} ms"

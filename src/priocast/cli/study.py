@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from priocast.cli import study_preemption, study_reorder
-from priocast.cli.running import duration, ratio_of, run_planned, study_traces
+from priocast.cli.running import duration, print_verdict, ratio_of, run_planned, study_traces
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import PROTOCOLS, find_protocol
@@ -79,7 +79,7 @@ def classes(
         typer.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
     else:
         console.print(_classes_table(rows, workload))
-        _print_verdict(outcome, console)
+        print_verdict(outcome, console)
     if outcome.broken or not all(run.same_digest for run in finished):
         raise typer.Exit(EXIT_VIOLATED)
 
@@ -112,11 +112,3 @@ def _cells(twin: Twin) -> list[str]:
     urgent, background = twin.urgent, twin.background
     waits = (urgent.median_ms, urgent.p99_ms, background.median_ms, background.p99_ms)
     return [*map(duration, waits), f"{twin.inversions:,}", duration(twin.longest_ms)]
-
-
-def _print_verdict(outcome: "Outcome", console: Console) -> None:
-    kept = "[bold green]every promise kept[/]" if not outcome.broken else "[bold red]promises broken[/]"
-    console.print(f"Spark checked {outcome.events:,} events of {len(outcome.runs)} runs: {kept}.")
-    for broken in outcome.broken:
-        console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
-    console.print(f"The report: {outcome.report}")

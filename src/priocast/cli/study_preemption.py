@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.running import duration, progress_bar, study_traces
+from priocast.cli.running import duration, print_verdict, progress_bar, study_traces
 from priocast.study.overload import prepare
 from priocast.study.preemption import RUNS, Drill, FinishedDrill, PlannedDrill, carry_out
 
@@ -79,32 +79,34 @@ def _run(planned: PlannedDrill, drill: Drill, traces: Path, console: Console) ->
 
 
 def _show(finished: list[FinishedDrill], drill: Drill, outcome: "Outcome", console: Console) -> None:
+    console.print(_table(finished, drill))
+    for run in finished:
+        begun = max(replica.began for replica in run.replicas)
+        waited = duration(max(replica.waited_ms for replica in run.replicas))
+        next_one = "[bold]next[/] at every replica" if not begun else f"after {begun} more commands"
+        console.print(f"{run.title}: executed {next_one}, within {waited}.")
+    if not all(run.same_digest for run in finished):
+        console.print("[bold red]Replicas ended in different states.[/]")
+    print_verdict(outcome, console)
+
+
+def _table(finished: list[FinishedDrill], drill: Drill) -> Table:
     title = f"an urgent command among {drill.commands} others of {drill.handling_ms:g} ms each"
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("order", no_wrap=True)
     table.add_column("replica")
-    for heading in ("begun before it,\nafter its broadcast", "executed\nafter", "overtook\n"):
+    for heading in (
+        "commands begun\nbefore it",
+        "of these begun\nnowhere yet",
+        "executed\nafter",
+        "overtook\n",
+    ):
         table.add_column(heading, justify="right", no_wrap=True)
     for run in finished:
         for place, replica in enumerate(run.replicas):
-            table.add_row(
-                run.title if place == 0 else "",
-                replica.replica,
-                f"{replica.began}",
-                duration(replica.waited_ms),
-                f"{run.overtaken}" if place == 0 else "",
-                end_section=place + 1 == len(run.replicas),
-            )
-    console.print(table)
-    for run in finished:
-        console.print(
-            f"{run.title}: {run.avoidable} of the commands before it had been begun by [bold]no[/] replica when "
-            "it was broadcast."
-        )
-    kept = "[bold green]every promise kept[/]" if not outcome.broken else "[bold red]promises broken[/]"
-    console.print(f"Spark checked {outcome.events:,} events of {len(outcome.runs)} runs: {kept}.")
-    for broken in outcome.broken:
-        console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
-    if not all(run.same_digest for run in finished):
-        console.print("[bold red]Replicas ended in different states.[/]")
-    console.print(f"The report: {outcome.report}")
+            of_run = (run.title, str(run.avoidable), str(run.overtaken)) if place == 0 else ("", "", "")
+            title, avoidable, overtaken = of_run
+            waited = duration(replica.waited_ms)
+            table.add_row(title, replica.replica, str(replica.began), avoidable, waited, overtaken)
+        table.add_section()
+    return table

@@ -33,7 +33,6 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.stall import StallMeter
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
 
 PrioritiesAct = Literal["sequencing", "sending", "delivering", "consensus", "consuming"]
 
@@ -123,6 +122,7 @@ class MoreToDo(msgspec.Struct, frozen=True, gc=False):
 Output = Send | SendAll | SendEach | SetTimer | CancelTimer | MoreToDo
 
 
+WINDOW_MAX = 65_536
 _BOUNDS = ("queue_max", "queue_bytes_max", "submit_max", "submit_bytes_max")
 
 

@@ -10,12 +10,12 @@ from typing import Annotated
 
 import msgspec
 
-from priocast.core.flow import Grants
 from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
+from priocast.ordering.flow import Grants
 
 
 class Want(msgspec.Struct, frozen=True, array_like=True, gc=False):

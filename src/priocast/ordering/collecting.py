@@ -6,9 +6,9 @@ from typing import Annotated, Generic, NamedTuple, TypeVar
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAME_BATCHES_MAX
 from priocast.core.identity import ProcessId
-from priocast.core.store import Mark
+from priocast.ordering.flow import FRAME_BATCHES_MAX
+from priocast.ordering.store import Mark
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 PerBatch = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]

@@ -24,11 +24,10 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAME_BATCHES_MAX, References
 from priocast.core.identity import ProcessId
 from priocast.core.message import Reference
-from priocast.core.protocol import Packet
-from priocast.core.window import WINDOW_MAX
+from priocast.core.protocol import WINDOW_MAX, Packet
+from priocast.ordering.flow import FRAME_BATCHES_MAX, References
 
 REFERENCES_MAX = FRAME_BATCHES_MAX
 PATIENCE_NS = 100_000_000

@@ -7,13 +7,13 @@
 from abc import abstractmethod
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Consumed, Grants, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.placing import PlacingProtocol
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
+from priocast.ordering.flow import FRAMES_PER_TURN, Consumed, Grants, fill_frame
+from priocast.ordering.placing import PlacingProtocol
 
 
 class FixedSequencer(PlacingProtocol):

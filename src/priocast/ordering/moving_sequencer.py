@@ -13,15 +13,14 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Consumed, Queue, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet
-from priocast.core.store import Mark
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
 from priocast.ordering.candidates import Candidates
+from priocast.ordering.flow import FRAMES_PER_TURN, Consumed, Queue, fill_frame
 from priocast.ordering.ring import RingProtocol, SharedGrants
+from priocast.ordering.store import Mark
 
 
 class Places(Packet, frozen=True):

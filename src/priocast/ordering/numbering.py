@@ -11,17 +11,16 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
-from priocast.core.placing import PlacingProtocol
 from priocast.core.priority import class_of, limits_by_class
-from priocast.core.protocol import Broadcast, OrderingOptions, Packet
-from priocast.core.store import Mark
-from priocast.core.submissions import Submissions
+from priocast.core.protocol import WINDOW_MAX, Broadcast, OrderingOptions, Packet
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
 from priocast.ordering.asks import Asks, Promises, Want
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
+from priocast.ordering.placing import PlacingProtocol
+from priocast.ordering.store import Mark
+from priocast.ordering.submissions import Submissions
 
 LEVELS = CONTROL + 1
 

@@ -12,7 +12,7 @@ What a layer says to itself is no message: it neither counts nor waits.
 from collections import deque
 
 from priocast.core.priority import HIGHEST
-from priocast.core.window import WINDOW_MAX
+from priocast.core.protocol import WINDOW_MAX
 from priocast.ordering.joins import Join
 
 

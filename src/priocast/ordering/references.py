@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference
-from priocast.core.store import Mark, Store
+from priocast.ordering.store import Mark, Store
 
 
 class Named(NamedTuple):

@@ -15,17 +15,16 @@ from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
-from priocast.core.placing import PacedProtocol
-from priocast.core.protocol import Consume, Input, OrderingOptions, Output, Packet, Received, Turn
-from priocast.core.store import Mark
+from priocast.core.protocol import WINDOW_MAX, Consume, Input, OrderingOptions, Output, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
 from priocast.ordering.collecting import AnswerT, Collector, Count, Key, PerBatch
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
 from priocast.ordering.joins import Join, JoinT
 from priocast.ordering.overtaking import Overtaking
+from priocast.ordering.placing import PacedProtocol
+from priocast.ordering.store import Mark
 
 #: What is offered at once: enough to share the cost of a step, and few to copy when it is overtaken.
 _OFFERED_MAX = 64

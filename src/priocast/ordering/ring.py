@@ -16,13 +16,13 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Grants
 from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
-from priocast.core.placing import PlacingProtocol
 from priocast.core.priority import class_of
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
+from priocast.ordering.flow import Grants
+from priocast.ordering.placing import PlacingProtocol
 
 NOTHING = -1
 MEMBERS_MAX = 1024

@@ -26,16 +26,15 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, Grants, HeldBy, References, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, reference_to
-from priocast.core.placing import PlacingProtocol
 from priocast.core.priority_queue import PriorityQueue
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
-from priocast.core.submissions import Submissions
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, Grants, HeldBy, References, fill_frame
+from priocast.ordering.placing import PlacingProtocol
 from priocast.ordering.references import Named, NamedMessages
+from priocast.ordering.submissions import Submissions
 
 _MEMBERS_MAX = 1024
 

@@ -24,12 +24,9 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_COUNT_MAX, Batch, Reference, reference_to
-from priocast.core.placing import PacedProtocol
 from priocast.core.protocol import OrderingOptions, Packet, Received, TimerFired, Turn
-from priocast.core.store import Mark
 from priocast.core.view import View
 from priocast.ordering.consensus import (
     CONSENSUS_PACKETS,
@@ -38,7 +35,10 @@ from priocast.ordering.consensus import (
     Instance,
     Value,
 )
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References
+from priocast.ordering.placing import PacedProtocol
 from priocast.ordering.references import Named, NamedMessages
+from priocast.ordering.store import Mark
 
 _PATIENCE = "patience with the leader"
 

@@ -22,12 +22,12 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.placing import PacedProtocol
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
+from priocast.ordering.placing import PacedProtocol
 
 _STAMPS_MAX = 1024
 

@@ -21,11 +21,11 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Batches, Consumed, HeldBy
 from priocast.core.identity import ProcessId
-from priocast.core.placing import PacedProtocol
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
+from priocast.ordering.flow import Batches, Consumed, HeldBy
+from priocast.ordering.placing import PacedProtocol
 
 _UNMERGED_MAX = 2
 _SKIPPED_MAX = 1_024

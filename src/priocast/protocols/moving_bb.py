@@ -16,18 +16,17 @@ Diverges: taken at its word, the paper's token orders a message twice: by a memb
     member has room for it. Batches move, not messages.
 """
 
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, reference_to
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
-from priocast.core.store import Mark
-from priocast.core.submissions import Submissions
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
 from priocast.ordering.candidates import Candidates
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References, fill_frame
 from priocast.ordering.moving_sequencer import MovingSequencer, Places
 from priocast.ordering.references import Named, NamedMessages
 from priocast.ordering.ring import Token
+from priocast.ordering.store import Mark
+from priocast.ordering.submissions import Submissions
 
 
 class Data(Packet, frozen=True, tag="data"):

@@ -28,18 +28,17 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAME_BATCHES_MAX, FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.priority_queue import PriorityQueue
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
-from priocast.core.store import Mark
-from priocast.core.submissions import Submissions
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
 from priocast.ordering.candidates import Candidates
+from priocast.ordering.flow import FRAME_BATCHES_MAX, FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
 from priocast.ordering.moving_sequencer import MovingSequencer, Places
 from priocast.ordering.ring import NOTHING, Number, Token, Wanted, Wishes, WishesOfAll
+from priocast.ordering.store import Mark
+from priocast.ordering.submissions import Submissions
 
 
 class Submit(Packet, frozen=True, tag="submit"):

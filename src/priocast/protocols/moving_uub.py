@@ -25,12 +25,12 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAME_BATCHES_MAX, Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.asks import Asks, Promises, Want
+from priocast.ordering.flow import FRAME_BATCHES_MAX, Consumed
 from priocast.ordering.numbering import Ask, Grant, NumberedBase, NumberingProtocol, Numbers
 from priocast.ordering.ring import (
     MEMBERS_MAX,

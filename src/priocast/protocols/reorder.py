@@ -23,12 +23,12 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
 from priocast.ordering.collecting import Answer, Count
+from priocast.ordering.flow import Consumed
 from priocast.ordering.joins import JoinId
 from priocast.ordering.levels import Cut, CutJoin, Levels
 from priocast.ordering.reordering import (

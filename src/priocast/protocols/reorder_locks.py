@@ -32,14 +32,13 @@ from typing import Annotated, ClassVar
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAME_BATCHES_MAX, Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
-from priocast.core.store import Mark
 from priocast.core.view import View
 from priocast.ordering.collecting import Answer, Count, Key
 from priocast.ordering.consumed_history import ConsumedHistory
+from priocast.ordering.flow import FRAME_BATCHES_MAX, Consumed
 from priocast.ordering.lock_queue import LockJoin, LockQueue
 from priocast.ordering.message_sets import MessageSet, Run, Runs
 from priocast.ordering.reordering import (
@@ -51,6 +50,7 @@ from priocast.ordering.reordering import (
     Reordering,
     highest,
 )
+from priocast.ordering.store import Mark
 
 _TURNS_MAX = 1024
 _FOR_EACH_BATCH = msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)

@@ -21,15 +21,14 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference, reference_to
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
-from priocast.core.submissions import Submissions
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
 from priocast.ordering.fixed_sequencer import QueueingSequencer
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References, fill_frame
 from priocast.ordering.references import Named, NamedMessages
+from priocast.ordering.submissions import Submissions
 
 
 class Data(Packet, frozen=True, tag="data"):

@@ -20,13 +20,13 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
-from priocast.core.submissions import Submissions
 from priocast.core.view import View
 from priocast.ordering.fixed_sequencer import QueueingSequencer
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
+from priocast.ordering.submissions import Submissions
 
 
 class Submit(Packet, frozen=True, tag="submit"):

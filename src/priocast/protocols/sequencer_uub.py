@@ -19,13 +19,13 @@ Diverges: as `sequencer-ub`, numbers are given out only as far as every member h
 """
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.asks import Promises, Want
 from priocast.ordering.fixed_sequencer import FixedSequencer
+from priocast.ordering.flow import Consumed
 from priocast.ordering.numbering import Ask, Grant, NumberedBase, NumberingProtocol, Numbers
 
 

@@ -25,15 +25,14 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.flow import FRAMES_PER_TURN, Batches, Consumed, Grants, HeldBy, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
-from priocast.core.placing import PlacingProtocol
 from priocast.core.priority import class_of
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
-from priocast.core.submissions import Submissions
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, Grants, HeldBy, fill_frame
+from priocast.ordering.placing import PlacingProtocol
+from priocast.ordering.submissions import Submissions
 
 _NOTHING = -1
 _MEMBERS_MAX = 1024

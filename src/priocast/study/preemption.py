@@ -33,8 +33,8 @@ class Drill(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption(f"members is {self.members}: from 1 to {REPLICAS_MAX}")
         if not self.urgent_during < self.commands <= COMMANDS_MAX:
             raise InvalidOption(
-                f"commands is {self.commands}: it must be above {self.urgent_during}, during which the urgent "
-                f"one is broadcast, and at most {COMMANDS_MAX:,}"
+                f"commands is {self.commands}: it must be at most {COMMANDS_MAX:,}, and above "
+                f"{self.urgent_during}, during which the urgent one is broadcast"
             )
         if self.handling_ms <= 0:
             raise InvalidOption(f"handling_ms is {self.handling_ms:g}: it must be above 0")

@@ -1,4 +1,4 @@
-"""One replica of the demo of preemption, as a process of its own: `python -m priocast.study.preemption_worker`.
+"""One replica of the drill, as a process of its own: `python -m priocast.study.preemption_worker`.
 
 It broadcasts routine commands, and executes whatever is delivered, one command after the other, each for the
 same time. One replica broadcasts an urgent command in the middle of executing another one. What is left after

@@ -9,9 +9,9 @@ nothing is kept at all.
 
 from collections.abc import Callable, Iterable
 
-from priocast.core.placing import PacedProtocol
 from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.member import Member
+from priocast.ordering.placing import PacedProtocol
 from priocast.simulation.checkers.checker import Checker, Report
 
 _UNSAID_BYTES = 4 * 1024 * 1024

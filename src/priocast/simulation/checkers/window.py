@@ -8,12 +8,12 @@ sends by itself (`PacedProtocol`), what it has sent of its own counts, and its s
 bound. A layer hands messages on from the order below before the application has them: it is not judged.
 """
 
-from priocast.core.flow import share
 from priocast.core.guarantees import BOUNDED_WINDOW
 from priocast.core.identity import ProcessId
-from priocast.core.placing import PacedProtocol, PlacingProtocol
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
+from priocast.ordering.flow import share
+from priocast.ordering.placing import PacedProtocol, PlacingProtocol
 from priocast.protocols import find_protocol
 from priocast.simulation.checkers.checker import Checker, Key, Report, ViewKey, keys_of, process_of, view_of
 from priocast.trace.schema import NO_POSITION, Row

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.builders import MILLISECOND
-from priocast.core.window import WINDOW_FIRST, WINDOW_MAX, WINDOW_MIN, ConsumptionWindow
+from priocast.core.protocol import WINDOW_MAX
+from priocast.ordering.window import WINDOW_FIRST, WINDOW_MIN, ConsumptionWindow
 
 TIME_NS = 4 * MILLISECOND
 

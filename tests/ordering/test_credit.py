@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.builders import B, batch_of
-from priocast.core.credit import REOPENING_DIVISOR, Outstanding
 from priocast.core.errors import PeerFault
 from priocast.core.message import Batch, Scope, pack
 from priocast.core.priority import class_of, limits_by_class
+from priocast.ordering.credit import REOPENING_DIVISOR, Outstanding
 
 LIMIT = 96
 REOPENS_AT = LIMIT // REOPENING_DIVISOR

@@ -9,14 +9,13 @@ destination tells those who put messages into the order how many of them its app
 
 from collections.abc import Sequence
 
-from priocast.core.credit import Outstanding
-from priocast.core.flow import Consumed, Consumption, Grants, fill_frame
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Protocol
-from priocast.core.submissions import Submissions
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Protocol
 from priocast.core.view import View
-from priocast.core.window import WINDOW_MAX
+from priocast.ordering.credit import Outstanding
+from priocast.ordering.flow import Consumed, Consumption, Grants, fill_frame
+from priocast.ordering.submissions import Submissions
 
 
 class PlacingProtocol(Protocol):

@@ -4,11 +4,11 @@ import pytest
 
 from core.builders import A, B, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.flow import Consumed, Consumption, Grants, fill_frame, share
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Strict
 from priocast.core.view import View
+from priocast.ordering.flow import Consumed, Consumption, Grants, fill_frame, share
 
 VIEW = View(1, (A, B))
 

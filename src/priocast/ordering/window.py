@@ -8,9 +8,10 @@ waits for this very member, and shrinks slowly when it does not run dry: it sett
 takes, whatever the network, the machine and the application.
 """
 
+from priocast.core.protocol import WINDOW_MAX
+
 WINDOW_FIRST = 16
 WINDOW_MIN = 2
-WINDOW_MAX = 65_536
 _FADING = 16
 _MILLISECOND = 1_000_000
 _TIME_FIRST_NS = 4 * _MILLISECOND

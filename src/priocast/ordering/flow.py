@@ -19,9 +19,9 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch, Reference
 from priocast.core.priority import class_of, limits_by_class
-from priocast.core.protocol import OrderingOptions, Packet
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet
 from priocast.core.view import View
-from priocast.core.window import WINDOW_FIRST, WINDOW_MAX, ConsumptionWindow
+from priocast.ordering.window import WINDOW_FIRST, ConsumptionWindow
 
 FRAME_BATCHES_MAX = 1024
 FRAMES_PER_TURN = 8

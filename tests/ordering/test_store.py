@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from core.builders import A, B, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.message import Reference, reference_to
-from priocast.core.store import Store
-from priocast.core.submissions import Submissions
 from priocast.core.view import View
+from priocast.ordering.store import Store
+from priocast.ordering.submissions import Submissions
 
 
 def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> None:
