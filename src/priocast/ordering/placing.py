@@ -7,14 +7,14 @@ destination tells those who put messages into the order how many of them its app
 - `PacedProtocol`: every member sends by itself, and is told about its own ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Protocol
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Protocol
 from priocast.core.view import View
 from priocast.ordering.credit import Outstanding
-from priocast.ordering.flow import Consumed, Consumption, Grants, fill_frame
+from priocast.ordering.flow import FRAMES_PER_TURN, Consumed, Consumption, Grants, fill_frame
 from priocast.ordering.submissions import Submissions
 
 
@@ -37,6 +37,20 @@ class PlacingProtocol(Protocol):
 
     def unplaced(self) -> list[Batch]:
         return self.under_way.unplaced() + super().unplaced()
+
+    def send_own(self, to: ProcessId | None, packet: Callable[[tuple[Batch, ...]], Packet]) -> None:
+        """Send own messages, the most urgent first, as far as there is credit; to all, if to nobody."""
+        for _ in range(FRAMES_PER_TURN):
+            if self.blocked if to is None else to in self.blocked:
+                return
+            batches = fill_frame(self.outgoing, self.under_way.room, self.under_way.sent)
+            if not batches:
+                return
+            if to is None:
+                self.send_all(packet(batches))
+            else:
+                self.send(to, packet(batches))
+        self.more_to_do()
 
     def place(self, batch: Batch, held: bool) -> None:
         """The batch is next in the order; `held` says that more wait for this member's grant."""

@@ -31,7 +31,7 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, Grants, HeldBy, References, fill_frame
+from priocast.ordering.flow import Batches, Consumed, Grants, HeldBy, References, fill_frame
 from priocast.ordering.placing import PlacingProtocol
 from priocast.ordering.references import Named, NamedMessages
 from priocast.ordering.submissions import Submissions
@@ -170,14 +170,7 @@ class AgreementProposal(PlacingProtocol):
     # Sender
 
     def _send_data(self) -> None:
-        for _ in range(FRAMES_PER_TURN):
-            if self.blocked:
-                return
-            batches = fill_frame(self.outgoing, self.under_way.room, self.under_way.sent)
-            if not batches:
-                return
-            self.send_all(Data(batches))
-        self.more_to_do()
+        self.send_own(None, Data)
 
     # Starter
 

@@ -21,7 +21,7 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.candidates import Candidates
-from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References, fill_frame
+from priocast.ordering.flow import Batches, Consumed, HeldBy, References
 from priocast.ordering.moving_sequencer import MovingSequencer, Places
 from priocast.ordering.references import Named, NamedMessages
 from priocast.ordering.ring import Token
@@ -82,14 +82,7 @@ class MovingBb(MovingSequencer):
     # Sender
 
     def _broadcast(self) -> None:
-        for _ in range(FRAMES_PER_TURN):
-            if self.blocked:
-                return
-            batches = fill_frame(self.outgoing, self.under_way.room, self.under_way.sent)
-            if not batches:
-                return
-            self.send_all(Data(batches))
-        self.more_to_do()
+        self.send_own(None, Data)
 
     # Holder
 

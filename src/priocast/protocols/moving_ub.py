@@ -34,7 +34,7 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.candidates import Candidates
-from priocast.ordering.flow import FRAME_BATCHES_MAX, FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
+from priocast.ordering.flow import FRAME_BATCHES_MAX, Batches, Consumed, HeldBy
 from priocast.ordering.moving_sequencer import MovingSequencer, Places
 from priocast.ordering.ring import NOTHING, Number, Token, Wanted, Wishes, WishesOfAll
 from priocast.ordering.store import Mark
@@ -165,14 +165,7 @@ class MovingUb(MovingSequencer):
     def _submit(self) -> None:
         if not self.under_way.count:
             self._sequencer = self._holder if self._number_next is None else self.me
-        for _ in range(FRAMES_PER_TURN):
-            if self._sequencer in self.blocked:
-                return
-            batches = fill_frame(self.outgoing, self.under_way.room, self.under_way.sent)
-            if not batches:
-                return
-            self.send(self._sequencer, Submit(batches))
-        self.more_to_do()
+        self.send_own(self._sequencer, Submit)
 
     # Whoever is taken for the holder
 

@@ -25,7 +25,7 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.fixed_sequencer import QueueingSequencer
-from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
+from priocast.ordering.flow import Batches, Consumed, HeldBy
 from priocast.ordering.submissions import Submissions
 
 
@@ -75,14 +75,7 @@ class SequencerUb(QueueingSequencer):
     # Sender
 
     def _submit(self) -> None:
-        for _ in range(FRAMES_PER_TURN):
-            if self._sequencer in self.blocked:
-                return
-            batches = fill_frame(self.outgoing, self.under_way.room, self.under_way.sent)
-            if not batches:
-                return
-            self.send(self._sequencer, Submit(batches))
-        self.more_to_do()
+        self.send_own(self._sequencer, Submit)
 
     # Sequencer
 
