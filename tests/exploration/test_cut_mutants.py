@@ -167,6 +167,7 @@ def the_lock_comes_after_the_snapshot(patch: pytest.MonkeyPatch) -> None:
             original_join(self, rank, data)
             self._levels.consumed_below = now_consumed
             del self._levels.consumed_below
+        self._changed(now)
         original_turn(self, event, now)
 
     patch.setattr(Reorder, "_join", join)
@@ -184,6 +185,7 @@ def snapshot_and_lock_come_with_the_turn(patch: pytest.MonkeyPatch) -> None:
         for rank, data, mark in late:
             self.mark = mark
             original_join(self, rank, data)
+        self._changed(now)
         original_turn(self, event, now)
 
     patch.setattr(Reorder, "_join", join)

@@ -160,9 +160,10 @@ class Levels:
 
     def _lacks(self, join: CutJoin) -> bool:
         """Whether messages of lower levels have to be consumed before this one."""
-        return any(
-            self._is_short_of(number, place) for number, place in join.cut.items() if number < join.level
-        )
+        for number, place in join.cut.items():
+            if number < join.level and self._is_short_of(number, place):
+                return True
+        return False
 
     def _is_short_of(self, number: int, place: Place) -> bool:
         """Whether messages of this level that are before a place have to be consumed yet."""

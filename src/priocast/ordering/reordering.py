@@ -17,7 +17,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
-from priocast.core.protocol import WINDOW_MAX, Consume, Input, OrderingOptions, Output, Packet, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, Consume, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.collecting import AnswerT, Collector, Count, Key, PerBatch
 from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
@@ -157,12 +157,10 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def unconsumed_count(self) -> int:
         return super().unconsumed_count + self._queues.waiting
 
-    def step(self, event: Input, now: int) -> list[Output]:
-        if not isinstance(event, Consume):
-            self._tentative = None
-        outputs = super().step(event, now)
-        self.stalls.note(self._queues.blocked() is not None, now)
-        return outputs
+    def _changed(self, now: int) -> None:
+        """The queues are not what they were."""
+        self._tentative = None
+        self.stalls.note(bool(self._joining) and self._queues.blocked() is not None, now)
 
     def head(self) -> Stretch | None:
         """What has its place already, or else what has the next one if it is consumed now."""
@@ -233,6 +231,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         match event.packet:
             case Data() as data:
                 self._on_data(sender, rank, data)
+                self._changed(now)
             case Answers(answers=answers):
                 self._check_form(sender, distributed=False)
                 for answer in answers:
@@ -242,10 +241,12 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
                 self._check_form(sender, distributed=True)
                 for answer in answers:
                     self._collect(rank, answer)
+                self._changed(now)
             case Decided(decisions=decisions):
                 self._check_form(sender, distributed=False)
                 for decision in decisions:
                     self._on_decision(sender, rank, decision)
+                self._changed(now)
             case Consumed(total=total, window=window):
                 self.grants.granted(sender, total, window)
 
@@ -331,8 +332,8 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
             found = self._queues.consumable()
             assert found is not None and event.count <= found[1]
             self._commit(found[0], event.count)
-            self._tentative = None
         super()._on_consume(event, now)
+        self._changed(now)
         if self.outgoing and self.options.overtakes_max is not None:
             self.more_to_do()  # What was consumed may have been all that more urgent messages waited for.
 

@@ -239,6 +239,7 @@ class ReorderLocksInTurn(ReorderLocks):
     def on_received(self, event: Received, now: int) -> None:
         if isinstance(event.packet, Turns):
             self._on_turns(event.sender, event.packet)
+            self._changed(now)
         else:
             super().on_received(event, now)
 
