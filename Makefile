@@ -38,8 +38,9 @@ coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
 	@$(BIN)/python -m benchmarks
 
-docs: $(DEVELOPMENT)  ## Write the page about the protocols anew
+docs: $(DEVELOPMENT)  ## Write the generated pages anew: about the protocols, and about queue re-ordering
 	@$(BIN)/python -m priocast.study.protocol_page docs/protocols.md
+	@$(BIN)/python -m priocast.study.reorder_page docs/reorder.md
 
 clean:  ## Remove everything that was made here
 	rm -rf $(VENV) build dist demo-out bench-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \

@@ -34,8 +34,16 @@ def test_the_counter_example_shows_a_member_that_comes_later() -> None:
         assert f"{name} has counted to 300" in said
 
 
+def test_the_preemption_example_shows_an_urgent_command_that_is_executed_next() -> None:
+    said = sorted(_said_by("preemption.py"))
+    steps = said[0].removeprefix("a: stop, after ").removesuffix(" of 60 steps")
+    assert said == [f"{name}: stop, after {steps} of 60 steps" for name in "abc"]
+    assert 11 <= int(steps) <= 14, "what no replica had begun was overtaken"
+
+
 def test_every_example_is_tested() -> None:
-    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {"tickets.py", "counter.py"}
+    examples = {path.name for path in (ROOT / "examples").glob("*.py")}
+    assert examples == {"tickets.py", "counter.py", "preemption.py"}
 
 
 def test_the_readme_shows_the_example() -> None:

@@ -103,6 +103,32 @@ def lose(rows: list[Row], dice: random.Random) -> list[Row]:
     return [row for row in rows if not holds_it(row)]
 
 
+def misinsert(rows: list[Row], dice: random.Random) -> list[Row]:
+    """Everybody delivers two messages in the other order that follow each other, each alone in its row."""
+    alone = {
+        (row.view, row.coordinator, row.position): row
+        for row in rows
+        if row.event == DELIVERED and row.count == 1
+    }
+    pairs = [(row, alone.get((*place[:2], place[2] + 1))) for place, row in alone.items()]
+    one, other = dice.choice([(row, next_row) for row, next_row in pairs if next_row])
+    return exchange_places(rows, one, other)
+
+
+def exchange_places(rows: list[Row], one: Row, other: Row) -> list[Row]:
+    """Everybody delivers one message where the other one was, at the same time as before."""
+    names = ("sender", "sender_incarnation", "level", "first", "priorities", "safe", "to")
+
+    def exchange(row: Row) -> Row:
+        for this, that in ((one, other), (other, one)):
+            same = ("event", "view", "coordinator", "position", "count")
+            if all(getattr(row, name) == getattr(this, name) for name in same):
+                return row._replace(**{name: getattr(that, name) for name in names})
+        return row
+
+    return [exchange(row) for row in rows]
+
+
 def deliver_elsewhere(rows: list[Row], dice: random.Random) -> list[Row]:
     """What one process delivered in a view, it says it delivered in another."""
     place = dice.choice(_places(rows, DELIVERED))
@@ -196,7 +222,7 @@ def cut_short(rows: list[Row], dice: random.Random) -> list[Row]:
 
 
 OF_MESSAGES = (drop, repeat, exchange, shuffle_departures, shuffle_sendings, misplace, lose)
-OF_REORDERED = (drop, repeat, exchange, shuffle_sendings, misplace, lose)
+OF_REORDERED = (drop, repeat, exchange, shuffle_sendings, misplace, lose, misinsert, misinsert)
 OF_VIEWS = (
     *OF_MESSAGES,
     deliver_elsewhere,

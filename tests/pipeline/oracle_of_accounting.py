@@ -72,7 +72,7 @@ class _Member:
         self._came = {event.message: event for event in own if event.kind == RECEIVED and event.is_carried}
         self._own = [event for event in own if event.kind == DELIVERED]
         self._delivered = self._own
-        if story.way_on(process, view) is None:
+        if story.fell_out(process, view):
             places = {event.message: event.position for event in agreed}
             self._delivered = [
                 event._replace(position=places[event.message])

@@ -211,6 +211,18 @@ class Story:
             and not any(self.is_final(view) and process in self.members(view) for view in self.views)
         }
 
+    @cached_property
+    def _survived(self) -> set[View]:
+        return {
+            view
+            for view in self.views
+            if any(self.way_on(member, view) is not None for member in self.members(view))
+        }
+
+    def fell_out(self, process: str, view: View) -> bool:
+        """Whether a process did not go on from a view while others did, or stayed."""
+        return self.way_on(process, view) is None and view in self._survived
+
     def binds(self, message: str, view: View) -> bool:
         """Whether a delivery in a view binds others: not that of an agreed message by those who fell out."""
         return any(
@@ -218,7 +230,7 @@ class Story:
             or self.run.manifest.policy != "primary"
             or view not in self.views
             or event.process not in self.members(view)
-            or self.way_on(event.process, view) is not None
+            or not self.fell_out(event.process, view)
             for event in self.by_message[message]
             if event.view == view
         )

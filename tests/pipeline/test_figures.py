@@ -1,6 +1,7 @@
 """Figures can be drawn of anything that the tables can hold, and take the colour of the page."""
 
 from dataclasses import replace
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -10,6 +11,7 @@ from pipeline.outcomes import delivery_time, lanes, outcome
 from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
 from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
+from priocast.pipeline.figures.placing import PlacingTime, draw_placing
 from priocast.pipeline.figures.style import (
     INK,
     colours_of_priorities,
@@ -20,12 +22,18 @@ from priocast.pipeline.figures.style import (
 from priocast.pipeline.tables.queue_depth import QueueDepth
 
 TWO = outcome("plain", "prioritised")
+PLACING = [
+    PlacingTime(way, members, members * factor, compared=way == "raw")
+    for way, factor in (("raw", 0.1), ("skeen", 1.0), ("reorder", 1.1))
+    for members in (8, 2, 4)
+]
 FIGURES = {
     "distributions": lambda: draw_distributions(TWO.delivery_times),
     "p99": lambda: draw_p99(TWO.delivery_times),
     "throughput": lambda: draw_throughput(TWO.throughputs),
     "queue depth": lambda: draw_queue_depth(TWO.queue_depths),
     "membership": lambda: draw_membership(TWO.lanes),
+    "placing": lambda: draw_placing(PLACING),
 }
 
 
@@ -87,3 +95,13 @@ def test_queues_of_two_lives_of_a_member_are_told_apart() -> None:
     depths = [QueueDepth("run", process, 0.1, (1, 2)) for process in ("a#1", "b#1", "a#2")]
     (axes,) = draw_queue_depth(depths).axes
     assert [line.get_label() for line in axes.lines] == ["run (at a#1)", "run (at b)", "run (at a#2)"]
+
+
+def test_placing_has_a_line_a_way_over_the_sizes_in_order() -> None:
+    (axes,) = draw_placing(PLACING).axes
+    lines = {str(line.get_label()): line for line in axes.lines}
+    assert list(lines) == ["raw", "skeen", "reorder"]
+    points: Any = lines["skeen"].get_xydata()
+    assert points.tolist() == [[2, 2], [4, 4], [8, 8]]
+    assert lines["raw"].get_marker() == "None"
+    assert len({lines[way].get_marker() for way in ("skeen", "reorder")}) == 2

@@ -120,6 +120,21 @@ def test_what_only_one_delivered_that_fell_out_binds_nobody() -> None:
     ]
 
 
+def test_what_was_delivered_binds_if_all_left_and_nobody_is_there_who_may_not_have_heard_of_it() -> None:
+    group = chronicle(
+        *(
+            life(f"{name}#1", ONE, reached={ONE: last}, stopped="left")
+            for name, last in zip("abc", (4, 4, 6), strict=True)
+        )
+    )
+    view = survey(group, primary=True)[ONE]
+    assert not view.survived
+    assert list(audiences(view, [])) == [
+        Audience("", 0, 5, ("a#1", "b#1", "c#1"), binding=True, complete=True),
+        Audience("", 5, 7, ("c#1",), binding=True, complete=True),
+    ]
+
+
 def test_order_of_a_view_may_have_gaps_if_the_one_that_orders_fell_out() -> None:
     group = chronicle(
         life("a#1", ONE), life("b#1", ONE, OTHER_TWO), life("c#1", ONE, OTHER_TWO, reached={ONE: 3})

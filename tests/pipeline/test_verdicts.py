@@ -9,6 +9,7 @@ from pipeline.mutants import (
     Named,
     delivery_dropped,
     delivery_swapped_in_content,
+    fifo_stepped_back,
     never_ordered,
     never_sent,
     ordered_out_of_nowhere,
@@ -20,7 +21,7 @@ from priocast.pipeline.checks.catalogue import CHECKS, Check
 from priocast.pipeline.evidence import gather
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.verdicts import Verdict, judge
-from priocast.trace.schema import BROADCAST
+from priocast.trace.schema import BROADCAST, STOPPED
 
 pytestmark = pytest.mark.spark
 
@@ -31,8 +32,19 @@ def single(starvation: str = "none", order: str = "sequencer-ub", credit: int = 
     return play(starvation=starvation, batch_max=1, order=order, credit=credit, broadcasts=1 + (credit == 1))
 
 
+def all_left(run: SampleRun) -> SampleRun:
+    """The same run, at whose end all members leave."""
+    last = {row.member: row for row in run.rows}
+    leavings = [
+        row._replace(event=STOPPED, packet="left", sender="", count=0, position=-1, bytes=0)
+        for row in last.values()
+    ]
+    return run.changed(lambda rows: [*rows, *leavings])
+
+
 GOOD = {
     "plain": play(prioritised=False),
+    "prioritised-and-left": all_left(play()),
     "prioritised": play(),
     "ageing": play(starvation="ageing:50us"),
     "flush": play(starvation="flush:5ms"),
@@ -57,6 +69,7 @@ MUTANTS = {
     },
     "priority_inverted-named": priority_inverted(single(order="sequencer-bb")),
     "ordered_out_of_nowhere-named": ordered_out_of_nowhere(single(order="sequencer-bb")),
+    "fifo_stepped_back-before-all-left": fifo_stepped_back(all_left(single())),
     "never_ordered": never_ordered(single()),
     "never_sent": never_sent(single(credit=1)),
     **{mutate.__name__: mutate() for mutate in (*mutants_of_views.MUTANTS, *mutants_of_orders.MUTANTS)},
@@ -100,6 +113,7 @@ ALSO_BROKEN = {
     "position_left_out": {"FIFO among equals"},
     "delivery_repeated": {"Total order"},
     "fifo_stepped_back": {"Priority"},
+    "fifo_stepped_back-before-all-left": {"Priority"},
     **{mutate.__name__: broken for mutate, broken in mutants_of_views.ALSO_BROKEN.items()},
 }
 

@@ -15,7 +15,7 @@ from protocols.schedules import Broadcast
 
 @pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
 def test_whoever_goes_on_from_view_to_view_keeps_every_guarantee(order: str, twin: str) -> None:
-    @settings(max_examples=patiently(60))
+    @settings(max_examples=patiently(40))
     @given(lives([order], [TWINS[twin]]))
     def holds(life: Life) -> None:
         live(life)

@@ -44,6 +44,8 @@ EXAMPLES = """
   priocast demo --starvation ageing:20ms --json
 
   priocast demo --order time-parts/token-ring --part-ms 5
+
+'priocast study preemption' shows one urgent command among queues of hundreds.
 """
 EXIT_VIOLATED = 1
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}

@@ -10,6 +10,7 @@ from priocast.cli import (
     advise,
     client,
     demo,
+    explain,
     explore,
     keys,
     node,
@@ -43,6 +44,7 @@ app.add_typer(keys.keys, name="keys")
 app.command(epilog=simulate.EXAMPLES)(simulate.simulate)
 app.add_typer(study.study, name="study")
 app.command(epilog=explore.EXAMPLES)(explore.explore)
+app.command("explain", epilog=explain.EXAMPLES)(explain.explain_message)
 app.command(epilog=verify.EXAMPLES)(verify.verify)
 app.command(epilog=report.EXAMPLES)(report.report)
 

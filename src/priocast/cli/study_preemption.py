@@ -92,21 +92,28 @@ def _show(finished: list[FinishedDrill], drill: Drill, outcome: "Outcome", conso
 
 def _table(finished: list[FinishedDrill], drill: Drill) -> Table:
     title = f"an urgent command among {drill.commands} others of {drill.handling_ms:g} ms each"
-    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("order", no_wrap=True)
-    table.add_column("replica")
+    table.add_column("")
     for heading in (
-        "commands begun\nbefore it",
-        "of these begun\nnowhere yet",
+        "begun\nbefore it",
+        "begun by\nnobody",
         "executed\nafter",
+        "longest\nstall",
         "overtook\n",
     ):
         table.add_column(heading, justify="right", no_wrap=True)
     for run in finished:
         for place, replica in enumerate(run.replicas):
-            of_run = (run.title, str(run.avoidable), str(run.overtaken)) if place == 0 else ("", "", "")
-            title, avoidable, overtaken = of_run
-            waited = duration(replica.waited_ms)
-            table.add_row(title, replica.replica, str(replica.began), avoidable, waited, overtaken)
+            table.add_row(
+                run.title if place == 0 else "",
+                replica.replica,
+                str(replica.began),
+                str(run.avoidable) if place == 0 else "",
+                duration(replica.waited_ms),
+                duration(replica.longest_stall_ms) if replica.longest_stall_ms else "",
+                str(run.overtaken) if place == 0 else "",
+            )
         table.add_section()
+    table.caption = "begun before it: between its broadcast and its execution"
     return table

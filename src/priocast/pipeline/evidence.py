@@ -246,7 +246,7 @@ def _stays(spark: SparkSession, runs: Sequence[Run], views_of: Mapping[str, View
             stay.owes_from,
             stay.owes_until,
             view.final,
-            stay.onward != FELL_OUT or not run.primary,
+            stay.onward != FELL_OUT or not run.primary or not view.survived,
         )
         for run in runs
         for view in views_of[run.name].values()

@@ -60,6 +60,11 @@ class GroupView:
     gapless: bool
 
     @property
+    def survived(self) -> bool:
+        """Whether anybody went on or stayed; what its members did binds them all the same if nobody did."""
+        return any(stay.onward != FELL_OUT for stay in self.stays)
+
+    @property
     def orders_by_rank(self) -> bool:
         """Whether one member orders, and what leaves its queue next is decided by rank."""
         by_rank = self.order.priorities_act == _SEQUENCING and not self.order.is_plain
@@ -80,7 +85,8 @@ class GroupView:
 class Audience:
     """Who has to deliver what has a position from `start` on and before `end`, and is addressed `to` these.
 
-    `binding` if one of them went on or stayed, `complete` if all are among them who did and are addressed.
+    `binding` if one of them went on or stayed, or nobody did at all; `complete` if all are among them who did
+    and are addressed.
     """
 
     to: str
@@ -120,7 +126,7 @@ def audiences(view: GroupView, addressed: Iterable[str]) -> Iterator[Audience]:
                     start=start,
                     end=end,
                     processes=tuple(stay.process for stay in due),
-                    binding=any(stay.onward != FELL_OUT for stay in due),
+                    binding=any(stay.onward != FELL_OUT for stay in due) or not view.survived,
                     complete=all(stay.onward == FELL_OUT for stay in others),
                 )
 

@@ -61,11 +61,15 @@ RUNS = (
 
 
 class Preemption(msgspec.Struct, frozen=True):
-    """What one replica did: how many commands it began between broadcast and execution, and the time."""
+    """What one replica did: how many commands it began between broadcast and execution, and the time.
+
+    `longest_stall_ms` is how long it held up queued commands until the urgent one had its place.
+    """
 
     replica: str
     began: int
     waited_ms: float
+    longest_stall_ms: float
 
 
 class FinishedDrill(msgspec.Struct, frozen=True):
@@ -116,6 +120,7 @@ def finished(planned: PlannedDrill, names: Sequence[str], executed: Sequence[Exe
             name,
             sum(begun > sent for begun in each.begun_ns[: each.urgent]),
             (each.begun_ns[each.urgent] - sent) / 1e6,
+            each.longest_stall_ms,
         )
         for name, each in zip(names, executed, strict=True)
     ]

@@ -44,11 +44,15 @@ class ReplicaTask(MemberTask, frozen=True, kw_only=True):
 
 
 class Executed(Progress, frozen=True, kw_only=True):
-    """When each command was begun, in order (monotonic clock, ns), and where the urgent one is among them."""
+    """When each command was begun, in order (monotonic clock, ns), and where the urgent one is among them.
+
+    `longest_stall_ms` is how long queued commands were held up until the urgent one had its place.
+    """
 
     begun_ns: list[int] = msgspec.field(default_factory=list)
     urgent: int = 0
     sent_ns: int = 0
+    longest_stall_ms: float = 0.0
 
 
 class Replica:
@@ -99,6 +103,7 @@ class Replica:
             begun_ns=self._begun,
             urgent=self._urgent,
             sent_ns=self._sent,
+            longest_stall_ms=self._group.status().stalls.longest_ms,
         )
 
 

@@ -75,8 +75,8 @@ class ViewOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     `order` is the protocol. `policy` is the starvation policy in force, `fifo` in a plain view.
     `priorities_act` says where the protocol lets priorities act: *sequencing* (in the queues of those who
-    give out places), *sending*, *delivering* or *consensus*; `sends_by_priority` whether also what a member
-    has broadcast leaves it by priority.
+    give out places), *sending*, *delivering*, *consensus* or *consuming* (in the queues of what waits for the
+    applications); `sends_by_priority` whether also what a member has broadcast leaves it by priority.
     """
 
     order: str

@@ -7,15 +7,16 @@ later place. h comes to a member with the packet that carries it, to its sender,
 member was passed by all that it delivered. Members that fell out of the view count like any other; what they
 delivered counts where the others have it. Everything is judged by each member's own steps.
 
-There is no join of pairs, and none of levels. What a member consumes is the beginning of one order, so that
-it is one number how far the members had *reached* when h came. Everything up to there is before h; that it is
-not shows h itself, at or before that place. Behind it nothing less urgent is before h: the last such message
-before h, one running value a level, must be within reach.
+There is no join of pairs. What a member consumes is the beginning of one order, so one number says how far
+any of them had *reached* when h came: everything up to there has to be before h, and nothing less urgent
+behind it may be. So h must not be at or before that place; and the last less urgent message before h, one
+running value a level, must not be behind it.
 
-A member may have passed messages that it did not deliver: those that are not for it, and those that it kept,
-or found in the state, when it joined. It *may* have reached what comes before its next delivery; a joiner
-anything, until it has the state, and then as many messages as it had received, or as the state holds. A
-message up to there may be before h. So may any if the record of a member, that h came to, is cut short.
+Members may have passed messages that they did not deliver: those that are not for them, and those that they
+kept, or found in the state, when they joined. A member *may* have reached all that comes before its next
+delivery; a joiner anything before it has the state, and then as many messages as it had received, or as the
+state holds. Less urgent messages up to there may be before h. So may any if h may have come to a member
+whose record is cut short.
 """
 
 from collections.abc import Iterator, Sequence
@@ -78,7 +79,7 @@ def _members(evidence: Evidence) -> Iterator[tuple[object, ...]]:
                     run.name,
                     *view.name,
                     stay.process,
-                    stay.onward == FELL_OUT,
+                    stay.onward == FELL_OUT and view.survived,
                     stay.process in lost,
                     span.position_last if span else _NOTHING,
                     bool(chronicle.addressed),
@@ -124,9 +125,9 @@ def progress(events: DataFrame, order: DataFrame, members: DataFrame) -> DataFra
 def arrivals(progress: DataFrame) -> DataFrame:
     """For each message that came to anybody: how far the members had reached then, or may have."""
     of_member = Window.partitionBy(*_VIEW, "process")
-    in_order = of_member.orderBy("step")
-    until = in_order.rowsBetween(Window.unboundedPreceding, -1)
-    onward = in_order.rowsBetween(1, Window.unboundedFollowing)
+    until = of_member.orderBy("step").rowsBetween(Window.unboundedPreceding, -1)
+    # Backwards: a frame that ends with the partition is computed anew for each row.
+    onward = of_member.orderBy(sf.desc("step")).rowsBetween(Window.unboundedPreceding, -1)
     had_no_state = sf.col("step") < sf.col("state_step")
     kept = sf.coalesce(sf.sum(sf.when(had_no_state & _comes(), sf.col("count"))).over(of_member), sf.lit(0))
     upcoming = sf.coalesce(sf.min("start").over(onward), sf.lit(_EVERYTHING))
@@ -184,9 +185,9 @@ def with_reach(order: DataFrame, came: DataFrame, members: DataFrame) -> DataFra
 
 def between_levels(messages: DataFrame, urgencies: Sequence[int]) -> DataFrame:
     """The messages with the places of the nearest less urgent ones on both sides."""
-    by_place = Window.partitionBy(*_VIEW).orderBy("position")
-    until = by_place.rangeBetween(Window.unboundedPreceding, -1)
-    onward = by_place.rangeBetween(1, Window.unboundedFollowing)
+    of_view = Window.partitionBy(*_VIEW)
+    until = of_view.orderBy("position").rangeBetween(Window.unboundedPreceding, -1)
+    onward = of_view.orderBy(sf.desc("position")).rangeBetween(Window.unboundedPreceding, -1)
     before, after = [sf.lit(None)], [sf.lit(None)]
     for urgency in urgencies:
         of_level = sf.when(sf.col("urgency") == urgency, sf.col("position"))
@@ -227,7 +228,7 @@ def described(found: DataFrame, evidence: Evidence) -> DataFrame:
         "%s is at %d, but when it came to %s that had reached %d", "message", "position", "process", "reached"
     )
     behind = sf.format_string(
-        "%s (urgency %d) is at %d, behind %s (urgency %d) at %d, but when it came none of %s had reached that",
+        "%s (urgency %d) is at %d, behind %s (urgency %d) at %d, but when it came none of %s had got there",
         *both,
         names("members"),
     )

@@ -15,7 +15,7 @@ all, if it may repeat a client's request, or if the view is not `gapless`.
 
 There is one exception to (a). In a primary group, what only those delivered in a view who then fell out of
 it binds nobody, unless it is safe: those who went on may never have heard of it, and its sender submits it
-again.
+again. If nobody went on or stayed, there is nobody of that kind, and everything binds.
 
 The ledger knows (a) and (c) without looking at deliveries again: only views in doubt are searched. That a
 message is missing at some members is for Agreement, and that views follow each other for View synchrony.

@@ -24,7 +24,7 @@ _RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"
 VIEW_COLOURS = ("#0072b2", "#009e73", "#b8740a", "#a0527f", "#5b6b7b", "#1f8fc4", "#7a8f2a")
 # From calm to alarming, by how urgent; in between for priorities without a name.
 _URGENCY_COLOURS = ("#8d99a6", "#5b8fb9", "#3c9d8f", "#e0a030", "#e8743b", "#d7263d")
-_SETTINGS: dict[Any, Any] = {
+SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 10.5,
     "axes.titlesize": 11.5,
@@ -67,7 +67,7 @@ def styled(draw: Callable[[Sequence[Data]], Figure]) -> Callable[[Sequence[Data]
 
     @wraps(draw)
     def draw_styled(data: Sequence[Data]) -> Figure:
-        with rc_context(_SETTINGS):
+        with rc_context(SETTINGS):
             return draw(data)
 
     return draw_styled
@@ -116,6 +116,6 @@ def _render(figure: Figure, kind: str) -> bytes:
     buffer = io.BytesIO()
     transparent = kind == "svg"
     metadata = {"Date": None} if kind == "svg" else {}
-    with rc_context(_SETTINGS):
+    with rc_context(SETTINGS):
         figure.savefig(buffer, format=kind, dpi=144, transparent=transparent, metadata=metadata)
     return buffer.getvalue()

@@ -1,0 +1,71 @@
+"""`priocast explain`: what one message overtook, at which member, and why."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from priocast.core.errors import InvalidOption
+from priocast.trace.explanation import Explanation, explain, find_message, find_worst
+from priocast.trace.explanation_text import describe
+from priocast.trace.recorded_run import open_run
+
+EXAMPLES = """
+[bold]Examples[/]:
+
+priocast explain runs/demo/prioritised --worst
+
+priocast explain runs/demo/prioritised --message a#1/224/7
+
+priocast explain runs/17 --message b#1/32/0 --figure why.svg
+"""
+FIGURE_KINDS = (".svg", ".png")
+
+
+def explain_message(
+    path: Annotated[Path, typer.Argument(metavar="TRACE", help="A run directory.", show_default=False)],
+    message: Annotated[
+        str | None,
+        typer.Option(help="The message: sender#life/level/number, as traces name it.", show_default=False),
+    ] = None,
+    worst: Annotated[
+        bool, typer.Option("--worst", help="The message that overtook the most, instead of a named one.")
+    ] = False,
+    figure: Annotated[
+        Path | None, typer.Option(help="Draw the queues here, too: FILE.svg or FILE.png.", show_default=False)
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many messages of a queue to name.")] = 8,
+) -> None:
+    """Say what a message overtook, at which member, and why.
+
+    Shows every queue that the message came to: what it met there, where it went, and how long it was held
+    up. Where queues are re-ordered ([bold]reorder[/], [bold]reorder-locks[/]), these are also the members'
+    queues of what waits to be consumed, with the cut: how far anybody had consumed when the message came.
+    In other classes they are the queues of its sender and of the member that gives out the places.
+    """
+    if (message is None) != worst:
+        raise InvalidOption("name a message with --message, or ask for the --worst one")
+    if figure is not None and figure.suffix not in FIGURE_KINDS:
+        raise InvalidOption(f"--figure is {str(figure)!r}: its name must end in {' or '.join(FIGURE_KINDS)}")
+    run = open_run(path)
+    explanation = explain(run, find_worst(run) if message is None else find_message(run, message))
+    console = Console()
+    for line in describe(explanation, limit):
+        console.print(_coloured(line, explanation), soft_wrap=True)
+    if figure is not None:
+        from priocast.pipeline.figures.explanation import write_explanation  # slow to import
+
+        write_explanation(explanation, figure)
+        console.print(f"\nThe figure is in [bold]{escape(str(figure))}[/]", highlight=False, soft_wrap=True)
+
+
+def _coloured(line: str, explanation: Explanation) -> Text:
+    """A line with the message where it is easily seen."""
+    text = Text(line)
+    text.highlight_words([str(explanation.message)], "bold red")
+    if line and not line.startswith(" "):
+        text.stylize("bold")
+    return text

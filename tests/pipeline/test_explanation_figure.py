@@ -1,0 +1,77 @@
+"""The figure of one message: what is in it, and that long queues do not make it endless."""
+
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
+
+from priocast.core.identity import MessageId, ProcessId
+from priocast.core.priority import BACKGROUND, URGENT
+from priocast.core.protocol import OrderingOptions
+from priocast.pipeline.figures.explanation import draw_explanation, write_explanation
+from priocast.study.stage import Stage
+from priocast.trace.explanation import Explanation, explain
+from priocast.trace.recorded_run import open_run
+
+
+def explained(tmp_path: Path, order: str, queued: int, consumed: int = 0) -> Explanation:
+    """An urgent message of b, when a has so many messages queued and has consumed some of them."""
+    stage = Stage("ab", order, OrderingOptions(window=1 if order == "sequencer-ub" else None))
+    stage.broadcast("a", BACKGROUND, *[b"x"] * queued)
+    stage.settle()
+    stage.consume("a", consumed)
+    stage.broadcast("b", URGENT, b"h")
+    stage.finish()
+    stage.write(tmp_path / "run", "run")
+    return explain(open_run(tmp_path / "run"), MessageId(ProcessId("b"), URGENT, 0))
+
+
+def cells(figure: Figure) -> list[FancyBboxPatch]:
+    return [patch for patch in figure.axes[0].patches if isinstance(patch, FancyBboxPatch)]
+
+
+def texts(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_each_member_has_its_queue_before_and_after(tmp_path: Path) -> None:
+    figure = draw_explanation(explained(tmp_path, "reorder", queued=3, consumed=1))
+    said = texts(figure)
+    assert said.count("when it came") == said.count("with it") == 2
+    assert {"a#1", "b#1"} <= set(said)
+    assert said.count("a#1/32/2") == 4
+    assert said.count("b#1/224/0") == 2
+    assert len(cells(figure)) == 3 + 4 + 3 + 4
+
+
+def test_the_message_is_marked_and_what_was_consumed_is_faded(tmp_path: Path) -> None:
+    figure = draw_explanation(explained(tmp_path, "reorder", queued=3, consumed=1))
+    assert sum(cell.get_linewidth() > 1 for cell in cells(figure)) == 2
+    assert sum((cell.get_alpha() or 1.0) < 1 for cell in cells(figure)) == 2
+
+
+def test_long_queues_are_cut_around_the_message(tmp_path: Path) -> None:
+    figure = draw_explanation(explained(tmp_path, "reorder", queued=200, consumed=50))
+    said = texts(figure)
+    assert len(cells(figure)) < 70
+    assert said.count("b#1/224/0") == 2
+    assert "47 more" in said  # of the 50 that are consumed, three are shown
+
+
+def test_an_empty_queue_says_so(tmp_path: Path) -> None:
+    assert texts(draw_explanation(explained(tmp_path, "reorder", queued=2, consumed=2))).count("empty") == 1
+
+
+def test_of_other_classes_the_queues_of_sender_and_orderer_are_drawn(tmp_path: Path) -> None:
+    said = texts(draw_explanation(explained(tmp_path, "sequencer-ub", queued=4)))
+    assert {"sender b#1", "orderer a#1"} <= set(said)
+
+
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_the_same_explanation_is_drawn_alike(tmp_path: Path, suffix: str) -> None:
+    explanation = explained(tmp_path, "reorder", queued=3)
+    paths = [tmp_path / f"{name}{suffix}" for name in ("one", "other")]
+    for path in paths:
+        write_explanation(explanation, path)
+    assert paths[0].read_bytes() == paths[1].read_bytes()

@@ -1,0 +1,180 @@
+"""Explanations of messages, from traces of small groups whose story is known."""
+
+from pathlib import Path
+
+import pytest
+
+from priocast.core.errors import InvalidInput
+from priocast.core.identity import MessageId, ProcessId
+from priocast.core.priority import BACKGROUND, ROUTINE, URGENT
+from priocast.core.protocol import OrderingOptions
+from priocast.study.stage import Stage
+from priocast.trace.explanation import Cut, Explanation, explain, find_message, find_worst
+from priocast.trace.explanation_text import describe
+from priocast.trace.queues import Kind
+from priocast.trace.recorded_run import RecordedRun, open_run
+
+ORDERS = ("reorder", "reorder-locks")
+
+
+def recorded(stage: Stage, directory: Path) -> RecordedRun:
+    stage.write(directory / "run", "run")
+    return open_run(directory / "run")
+
+
+def message(sender: str, level: int, number: int = 0) -> MessageId:
+    return MessageId(ProcessId(sender), level, number)
+
+
+def with_one_consumed(order: str) -> Stage:
+    """Three low messages are queued everywhere, b has consumed one, and c says something urgent."""
+    stage = Stage("abc", order)
+    stage.broadcast("a", BACKGROUND, b"1", b"2", b"3")
+    stage.settle()
+    stage.consume("b")
+    stage.broadcast("c", URGENT, b"h")
+    stage.finish()
+    return stage
+
+
+def names(explanation: Explanation, what: str) -> dict[str, list[str]]:
+    """What happened to which messages at each member, by numbers."""
+    return {
+        waited.process: [str(entry.message.number) for entry in getattr(waited, what)]
+        for waited in explanation.waits
+        if waited.kind is Kind.MEMBER
+    }
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_queues_of_the_members(order: str, tmp_path: Path) -> None:
+    explanation = explain(recorded(with_one_consumed(order), tmp_path), message("c", URGENT))
+    assert explanation.position == 1
+    assert explanation.priority == URGENT
+    assert names(explanation, "gone") == {"a#1": [], "b#1": ["0"], "c#1": []}
+    assert names(explanation, "before") == {"a#1": ["0", "1", "2"], "b#1": ["1", "2"], "c#1": ["0", "1", "2"]}
+    assert names(explanation, "overtaken") == {"a#1": ["1", "2"], "b#1": ["1", "2"], "c#1": ["1", "2"]}
+    assert names(explanation, "let_pass") == {"a#1": ["0"], "b#1": [], "c#1": ["0"]}
+    assert explanation.cut == Cut(0, "b#1")
+    assert explanation.consumers == {"a#1/32/0": ("b#1",)}
+    assert all(waited.held_ns is not None and waited.held_ns >= 0 for waited in explanation.waits)
+
+
+def test_what_nobody_had_consumed_is_overtaken_everywhere(tmp_path: Path) -> None:
+    stage = Stage("ab", "reorder")
+    stage.broadcast("a", BACKGROUND, b"1")
+    stage.settle()
+    stage.broadcast("b", URGENT, b"h")
+    stage.finish()
+    explanation = explain(recorded(stage, tmp_path), message("b", URGENT))
+    assert explanation.cut is None
+    assert [str(entry.message) for entry in explanation.overtaken] == ["a#1/32/0"]
+    assert "The cut: nobody had consumed anything when it came" in "\n".join(describe(explanation))
+
+
+def test_the_text_says_who_consumed_what_it_did_not_overtake(tmp_path: Path) -> None:
+    explanation = explain(recorded(with_one_consumed("reorder"), tmp_path), message("c", URGENT))
+    lines = list(describe(explanation))
+    assert lines[0] == "c#1/224/0 (priority urgent, 224) is at position 1 of view 1@a#1, ordered by reorder."
+    assert "  queue with it:      a#1/32/0 [c#1/224/0] a#1/32/1 a#1/32/2" in lines
+    assert lines.count("  not a#1/32/0, which b#1 had consumed when it came there") == 2
+    assert lines[-1] == "It overtook 2 messages at a#1, b#1 and c#1: a#1/32/1 and a#1/32/2."
+
+
+def test_long_queues_are_shown_around_the_message(tmp_path: Path) -> None:
+    stage = Stage("ab", "reorder")
+    stage.broadcast("a", BACKGROUND, *[b"x"] * 30)
+    stage.settle()
+    stage.consume("a", 12)
+    stage.broadcast("b", ROUTINE, b"h")
+    stage.finish()
+    lines = list(describe(explain(recorded(stage, tmp_path), message("b", ROUTINE)), names_max=4))
+    shown = [line for line in lines if "queue with it" in line]
+    assert shown == [
+        "  queue with it:      [b#1/96/0] a#1/32/12 a#1/32/13 a#1/32/14 (15 more)",
+        "  queue with it:      (10 more) a#1/32/10 a#1/32/11 [b#1/96/0] a#1/32/12 (17 more)",
+    ]
+    assert "  consumed by then:   12 messages, the last one a#1/32/11" in lines
+    assert lines[-1].endswith("a#1/32/12, a#1/32/13, a#1/32/14, a#1/32/15 and 14 more.")
+
+
+def test_a_sequencers_queue_is_explained_where_the_message_waited(tmp_path: Path) -> None:
+    """The window lets one message at a time be ordered, so the others wait at the sequencer."""
+    stage = Stage("abc", "sequencer-ub", OrderingOptions(window=1))
+    stage.broadcast("b", BACKGROUND, b"1", b"2", b"3")
+    stage.settle()
+    stage.broadcast("c", URGENT, b"h")
+    stage.finish()
+    explanation = explain(recorded(stage, tmp_path), message("c", URGENT))
+    kinds = [(waited.kind, waited.process) for waited in explanation.waits]
+    assert kinds == [(Kind.SENDER, "c#1"), (Kind.ORDERER, "a#1")]
+    assert [str(entry.message) for entry in explanation.overtaken] == ["b#1/32/1", "b#1/32/2"]
+    assert explanation.cut is None
+    text = "\n".join(describe(explanation))
+    assert "In the queue of a#1, who gives out the places: given its place after" in text
+    assert "The cut" not in text
+
+
+def test_a_message_that_was_never_delivered_is_explained_as_far_as_it_came(tmp_path: Path) -> None:
+    stage = Stage("ab", "reorder")
+    stage.broadcast("a", BACKGROUND, b"1")
+    stage.arrive("a", "b", 1)
+    explanation = explain(recorded(stage, tmp_path), message("a", BACKGROUND))
+    assert explanation.position is None
+    lines = list(describe(explanation))
+    assert lines[0].startswith(
+        "a#1/32/0 (priority background, 32) was not delivered; it was last seen in view"
+    )
+    assert "In the queue of b#1: never consumed there" in lines
+    assert lines[-1] == "It overtook nothing."
+
+
+def test_the_worst_message_overtook_the_most(tmp_path: Path) -> None:
+    stage = Stage("ab", "reorder")
+    stage.broadcast("a", BACKGROUND, *[b"x"] * 5)
+    stage.settle()
+    stage.broadcast("a", ROUTINE, b"middle")
+    stage.settle()
+    stage.consume("a", 3)
+    stage.broadcast("b", URGENT, b"late")
+    stage.finish()
+    run = recorded(stage, tmp_path)
+    assert find_worst(run) == message("a", ROUTINE)
+    assert len(explain(run, find_worst(run)).overtaken) == 5
+
+
+def test_in_a_plain_group_nothing_is_overtaken(tmp_path: Path) -> None:
+    stage = Stage("ab", "reorder", OrderingOptions(prioritised=False))
+    stage.broadcast("a", BACKGROUND, b"1")
+    stage.settle()
+    stage.broadcast("b", URGENT, b"h")
+    stage.finish()
+    explanation = explain(recorded(stage, tmp_path), message("b", 0))
+    assert (explanation.priority, explanation.position) == (URGENT, 1)
+    assert explanation.overtaken == []
+    assert "ordered by reorder, plain" in next(describe(explanation))
+
+
+@pytest.mark.parametrize("wrong", ["nonsense", "c#1/224/1", "c#2/224/0", "", "c#1/224/0/0"])
+def test_a_wrong_name_lists_some_that_there_are(wrong: str, tmp_path: Path) -> None:
+    run = recorded(with_one_consumed("reorder"), tmp_path)
+    with pytest.raises(InvalidInput, match="some that there are: a#1/32/0, a#1/32/1, a#1/32/2, c#1/224/0"):
+        find_message(run, wrong)
+
+
+def test_a_message_is_found_by_its_name(tmp_path: Path) -> None:
+    run = recorded(with_one_consumed("reorder"), tmp_path)
+    assert find_message(run, " a#1/32/2 ") == message("a", BACKGROUND, 2)
+
+
+def test_several_runs_are_refused_by_name(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        with_one_consumed("reorder").write(tmp_path / name, name)
+    with pytest.raises(InvalidInput, match="holds 2 runs: name one of them"):
+        open_run(tmp_path)
+
+
+def test_the_worst_of_nothing_is_refused(tmp_path: Path) -> None:
+    stage = Stage("ab", "reorder")
+    with pytest.raises(InvalidInput, match="no message of the trace was in any queue"):
+        find_worst(recorded(stage, tmp_path))
