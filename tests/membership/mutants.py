@@ -231,9 +231,9 @@ def safe_is_delivered_at_once(patch: pytest.MonkeyPatch) -> None:
 def one_other_is_enough_for_safe(patch: pytest.MonkeyPatch) -> None:
     """Stable is what oneself and one more member hold."""
 
-    def is_stable(self: Retention, mark: tuple[int, int]) -> bool:
-        sender, number = mark
-        return sum(row[sender] >= number for row in self.known) >= min(2, len(self.known))
+    def is_stable(self: Retention, evidence: Sequence[int]) -> bool:
+        holding = sum(all(map(int.__ge__, row, evidence)) for row in self.known)
+        return holding >= min(2, len(self.known))
 
     patch.setattr(Retention, "is_stable", is_stable)
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,13 +13,18 @@ from priocast.operations.lines import LineReader, LineWriter
 
 @contextmanager
 def pipe() -> Iterator[tuple[int, int]]:
-    ends = os.pipe()
+    """Both ends; whoever reads is gone before the number of its end is given to another pipe."""
+    reading, writing = os.pipe()
     try:
-        yield ends
+        yield reading, writing
     finally:
-        for end in ends:
-            with suppress(OSError):
-                os.close(end)
+        with suppress(OSError):
+            os.close(writing)
+        for thread in threading.enumerate():
+            if thread.name == "lines in":
+                thread.join(timeout=2)
+        with suppress(OSError):
+            os.close(reading)
 
 
 @contextmanager

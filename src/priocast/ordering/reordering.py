@@ -17,7 +17,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
-from priocast.core.protocol import WINDOW_MAX, Consume, OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.collecting import AnswerT, Collector, Count, Key, PerBatch
 from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
@@ -206,6 +206,10 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
                 return
             self._send(batches, held_by)
         self.more_to_do()
+
+    def on_broadcast(self, event: Broadcast, now: int) -> None:
+        """In a plain view all are of one level, also those that come from a prioritised one."""
+        self.outgoing.put(event.batch if self.options.prioritised else event.batch.in_line(), now)
 
     def _room(self, level: int) -> int:
         return min(super()._room(level), self._overtaking.room(level))
