@@ -52,7 +52,9 @@ def print_verdict(outcome: "Outcome", console: Console) -> None:
 
 def duration(milliseconds: float) -> str:
     """A time as a person reads it."""
-    return f"{milliseconds / 1000:.1f} s" if milliseconds >= 1000 else f"{milliseconds:.1f} ms"
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds:.0f} ms" if milliseconds >= 100 else f"{milliseconds:.1f} ms"
 
 
 def ratio_of(ratio: float) -> str:

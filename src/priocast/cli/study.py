@@ -99,7 +99,7 @@ def _classes_table(rows: list[ClassRow], workload: Workload) -> Table:
     title = f"{workload.members} members at {workload.load:g} x the saturating load"
     table = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("class", no_wrap=True)
-    headings = ("", "urgent\np50", "\np99", "background\np50", "\np99", "inver-\nsions", "longest\nwait")
+    headings = ("", "urgent\np50", "\np99", "backgr.\np50", "\np99", "inver-\nsions", "longest\nwait")
     for heading in headings:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
