@@ -18,7 +18,7 @@ from priocast.protocols import PROTOCOLS
 #: So little that no class is saturated by it, not even those with a frame from each member to each other.
 RATE_PER_MEMBER = 25
 MESSAGES_AT_LOW_LOAD = 100
-MESSAGES_AT_FULL_LOAD = {4: 40_000, 8: 10_000}
+MESSAGES_AT_FULL_LOAD = {4: 200_000, 8: 50_000}
 
 
 @dataclass
