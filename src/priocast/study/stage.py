@@ -102,7 +102,7 @@ class Actor:
                 case MoreToDo():
                     self._restless = True
                 case timer:
-                    raise NotImplementedError(f"there are no timers on a stage: {timer}")
+                    raise AssertionError(f"there are no timers on a stage: {timer}")
 
 
 class Stage:
