@@ -121,6 +121,11 @@ def test_a_batch_in_line_tells_the_same_priorities_one_by_one() -> None:
     assert in_line.in_line() is in_line
 
 
+def test_a_control_message_has_no_priority_to_tell_and_is_in_line_as_it_is() -> None:
+    control = pack(A, CONTROL, 0, [b"x"])
+    assert control.in_line() is control
+
+
 class TestScope:
     def test_without_names_a_message_is_for_everybody(self) -> None:
         assert TO_ALL.includes(A)

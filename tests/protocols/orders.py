@@ -18,7 +18,8 @@ TWINS: dict[str, Twin] = {
 }
 
 #: Layers are over one class of each kind.
-ORDERS = all_orders(["sequencer-ub", "token-ring", "causal-history", "agreement-skeen", "agreement-sets"])
+_LAYERED = ["sequencer-ub", "token-ring", "causal-history", "agreement-skeen", "agreement-sets", "reorder"]
+ORDERS = all_orders(_LAYERED)
 
 #: Every order with every policy; a layer runs what it is laid over plain, so policies do nothing there.
 ORDERED_TWINS = [

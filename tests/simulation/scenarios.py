@@ -25,6 +25,7 @@ def group(
     consume_us: int = 0,
     burst: int = 1,
     priorities: tuple[tuple[int, int], ...] = ((HIGH, 1), (LOW, 1)),
+    order: str = "sequencer-ub",
     ordering: OrderingOptions | None = None,
     network: NetworkOptions | None = None,
     faults: FaultOptions | None = None,
@@ -50,6 +51,7 @@ def group(
     membership = MembershipOptions(founders=size, heartbeat_ms=20, failure_ms=100, slow_ms=60_000)
     return Scenario(
         seed=seed,
+        order=order,
         workload=msgspec.structs.replace(workload, **(load or {})),
         membership=msgspec.structs.replace(membership, **(life or {})),
         ordering=ordering or OrderingOptions(),

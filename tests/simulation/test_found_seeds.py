@@ -201,3 +201,13 @@ def test_who_is_put_out_does_not_take_the_decision_with_it(seed: int) -> None:
         )
     )
     assert run.counters.occurred["eviction"]
+
+
+@pytest.mark.parametrize("layer", ["time-parts", "count-parts"])
+@pytest.mark.parametrize("below", ["reorder", "reorder-locks"])
+def test_the_end_of_a_part_goes_through_a_plain_queue(layer: str, below: str) -> None:
+    """A cut was to stay in line like the messages of a plain view, and has no priority that says so."""
+    run = run_without_violation(
+        group((20, 20, 20), ordering=OrderingOptions(part_ms=0.5, part_count=17), order=f"{layer}/{below}")
+    )
+    assert run.counters.deliveries == 180

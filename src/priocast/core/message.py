@@ -88,8 +88,11 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return HIGHEST if self.priorities else self.level
 
     def in_line(self) -> "Batch":
-        """The same messages, with a priority each: what comes later will not overtake them."""
-        if self.priorities:
+        """The same messages, with a priority each: what comes later will not overtake them.
+
+        Control messages have none, and nothing overtakes them as they are.
+        """
+        if self.priorities or self.level == CONTROL:
             return self
         return msgspec.structs.replace(self, priorities=bytes([self.level]) * self.count)
 
