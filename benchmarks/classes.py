@@ -1,6 +1,8 @@
 """Every class of total order, prioritised over plain: throughput under full load, delivery time at low load.
 
-The twins are measured one after the other within a round, and the ratio is taken within the round.
+The twins are measured one after the other within a round, and the ratio is taken within the round. Under full
+load, every member broadcasts eight levels in turn as fast as flow control allows: in large bursts, where what
+is sent together is what costs, and in small ones, where the priorities themselves do.
 """
 
 import statistics
@@ -12,13 +14,15 @@ from rich.table import Table
 
 from benchmarks.delivery import by_group
 from benchmarks.processes import Load, run_members, slowest
-from benchmarks.rates import by_batches
+from benchmarks.rates import LEVELS, for_a_while
 from priocast.protocols import PROTOCOLS
 
 #: So little that no class is saturated by it, not even those with a frame from each member to each other.
 RATE_PER_MEMBER = 25
 MESSAGES_AT_LOW_LOAD = 100
-MESSAGES_AT_FULL_LOAD = {4: 200_000, 8: 50_000}
+BURSTS = (4096, 512)
+SECONDS_AT_FULL_LOAD = 1.5
+_NO_END = 1 << 40
 
 
 @dataclass
@@ -34,11 +38,11 @@ class Twins:
         return statistics.median(one / other for one, other in zip(self.prioritised, self.plain, strict=True))
 
 
-def measure_rates(order: str, members: int, twins: Twins) -> None:
+def measure_rates(order: str, members: int, burst: int, twins: Twins) -> None:
     """One round of messages per second at the slowest member."""
-    load = Load(members, MESSAGES_AT_FULL_LOAD[members], 64, burst=512, window=0, frame_messages=0)
-    twins.plain.append(slowest(load, by_batches, False, "", order))
-    twins.prioritised.append(slowest(load, by_batches, True, "", order))
+    load = Load(members, _NO_END, 64, burst=burst, window=0, frame_messages=0)
+    twins.plain.append(slowest(load, for_a_while, False, order, SECONDS_AT_FULL_LOAD))
+    twins.prioritised.append(slowest(load, for_a_while, True, order, SECONDS_AT_FULL_LOAD))
 
 
 def measure_delivery(order: str, members: int, twins: Twins) -> None:
@@ -49,28 +53,44 @@ def measure_delivery(order: str, members: int, twins: Twins) -> None:
         times.append(statistics.mean(time for of_member in found for time in of_member))
 
 
+@dataclass
+class Measured:
+    """What was measured of one class in a group of one size: rates by burst, and delivery times."""
+
+    rates: dict[int, Twins] = field(default_factory=lambda: {burst: Twins() for burst in BURSTS})
+    times: Twins = field(default_factory=Twins)
+
+
 def classes_table(sizes: tuple[int, ...], rounds: int, console: Console) -> Table:
     """A row for each class and size."""
     table = Table(title=f"all classes; delivery times at {RATE_PER_MEMBER} msg/s per member are means")
-    headings = ("members", "class", "msg/s, plain", "prioritised", "ratio")
-    for heading in (*headings, "delivery, plain", "prioritised", "ratio"):
-        table.add_column(heading, justify="left" if heading == "class" else "right")
+    for heading in ("members", "class"):
+        table.add_column(heading, justify="left")
+    for burst in BURSTS:
+        for heading in (f"msg/s, bursts of {burst // LEVELS}", "prioritised", "ratio"):
+            table.add_column(heading, justify="right")
+    for heading in ("delivery, plain", "prioritised", "ratio"):
+        table.add_column(heading, justify="right")
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("classes", total=len(sizes) * len(PROTOCOLS) * rounds)
         for members in sizes:
             for order in PROTOCOLS:
-                rates, times = Twins(), Twins()
+                measured = Measured()
                 for _ in range(rounds):
-                    measure_rates(order, members, rates)
-                    measure_delivery(order, members, times)
+                    for burst, rates in measured.rates.items():
+                        measure_rates(order, members, burst, rates)
+                    measure_delivery(order, members, measured.times)
                     progress.advance(task)
-                table.add_row(
-                    str(members),
-                    order,
-                    *(f"{statistics.median(twin):,.0f}" for twin in (rates.plain, rates.prioritised)),
-                    f"{rates.ratio:.2f}",
-                    *(f"{statistics.median(twin) * 1e3:.2f} ms" for twin in (times.plain, times.prioritised)),
-                    f"{times.ratio:.2f}",
-                )
+                table.add_row(str(members), order, *_cells(measured))
             table.add_section()
     return table
+
+
+def _cells(measured: Measured) -> list[str]:
+    cells = []
+    for rates in measured.rates.values():
+        cells += [f"{statistics.median(twin):,.0f}" for twin in (rates.plain, rates.prioritised)]
+        cells.append(f"{rates.ratio:.2f}")
+    times = measured.times
+    cells += [f"{statistics.median(twin) * 1e3:.2f} ms" for twin in (times.plain, times.prioritised)]
+    return [*cells, f"{times.ratio:.2f}"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import priocast
@@ -46,6 +47,32 @@ async def by_batches(
         rate = delivered / (time.perf_counter() - first_at)
         await sending
         await meeting.wait()
+    return rate
+
+
+async def for_a_while(
+    me: int, load: Load, prioritised: bool, order: str, seconds: float, meeting: Meeting
+) -> float:
+    """A batch at a time, by time: the rate while the group is busy, without its beginning and its end."""
+    delivered = 0
+
+    async def receive() -> None:
+        nonlocal delivered
+        with suppress(priocast.GroupClosed):
+            async for batch in group.batches():
+                delivered += len(batch.payloads)
+
+    async with joining(me, load, prioritised, "", meeting, order) as group:
+        await meeting.wait()
+        receiving = asyncio.create_task(receive())
+        sending = asyncio.create_task(_send_batches(group, load))
+        await asyncio.sleep(seconds / 4)
+        started, delivered_before = time.perf_counter(), delivered
+        await asyncio.sleep(seconds)
+        rate = (delivered - delivered_before) / (time.perf_counter() - started)
+        await meeting.wait()
+        sending.cancel()
+    await receiving
     return rate
 
 

@@ -53,20 +53,31 @@ class TestWhoseTurnItIs:
         self, policy: Starvation, said: list[tuple[ProcessId, int, int]]
     ) -> None:
         asks, now, expected = Asks(policy), 0, []
+        firsts: dict[tuple[int, ProcessId, int], int] = {}
         for number, (sender, level, milliseconds) in enumerate(said):
             now += milliseconds * MILLISECOND
             asks.put(sender, Want(level, 1, 3), now)
-            expected.append((policy.rank(level, now), number, sender, level))
+            rank = policy.rank(level, now)
+            first = firsts.setdefault((rank, sender, level), number)
+            expected.append((rank, first, sender, level))
         served = [(sender, level) for sender, level, count in _served(asks) for _ in range(count)]
         assert served == [(sender, level) for _, _, sender, level in sorted(expected)]
 
-    def test_who_asks_again_for_the_same_joins_its_last_ask(self) -> None:
+    def test_who_asks_again_for_the_same_joins_its_ask_that_waits(self) -> None:
         asks = Asks(Strict())
-        for sender, count in ((A, 1), (A, 2), (B, 1), (A, 4)):
-            asks.put(sender, Want(7, count, 10 * count), now=0)
-        assert asks.count == 8
-        assert _served(asks) == [(A, 7, 3), (B, 7, 1), (A, 7, 4)]
+        for sender, level, count in ((A, 7, 1), (A, 7, 2), (B, 7, 1), (A, 6, 8), (A, 7, 4)):
+            asks.put(sender, Want(level, count, 10 * count), now=0)
+        assert asks.count == 16
+        assert _served(asks) == [(A, 7, 7), (B, 7, 1), (A, 6, 8)]
         assert asks.count == 0
+
+    def test_who_is_being_served_does_not_keep_the_others_waiting_for_ever(self) -> None:
+        asks = Asks(Strict())
+        asks.put(A, Want(7, 2, 10), now=0)
+        asks.put(B, Want(7, 1, 10), now=0)
+        asks.take(1, PLENTY)
+        asks.put(A, Want(7, 4, 10), now=0)
+        assert _served(asks) == [(A, 7, 1), (B, 7, 1), (A, 7, 4)]
 
     def test_an_ask_that_was_served_is_not_joined(self) -> None:
         asks = Asks(Strict())

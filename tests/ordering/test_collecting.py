@@ -53,12 +53,12 @@ def test_an_answer_to_nobody() -> None:
         collector().add(2, answer(0, sender=3), (2, 1))
 
 
-@pytest.mark.parametrize("own_first", [True, False])
-def test_whoever_does_not_answer_to_each_batch_is_named(own_first: bool) -> None:
-    """Not the one whose answer shows it."""
+@pytest.mark.parametrize("last", [0, 1, 2])
+def test_whoever_does_not_answer_to_each_batch_is_named_in_the_end(last: int) -> None:
+    """Not the one whose answer is the last."""
     collected = collector()
-    ranks = (1, 2) if own_first else (2, 1)
-    answers = {1: answer(0, 1, 1), 2: answer(0, 1)}
-    collected.add(ranks[0], answers[ranks[0]], (0, 1))
+    answers = {0: answer(0, 2, 2), 1: answer(0, 1, 1), 2: answer(0, 1)}
+    for rank in {0, 1, 2} - {last}:
+        assert collected.add(rank, answers[rank], (0, 1)) is None
     with pytest.raises(PeerFault, match=r"c#1 does not answer to each batch of data \(0, 0\)"):
-        collected.add(ranks[1], answers[ranks[1]], (0, 1))
+        collected.add(last, answers[last], (0, 1))

@@ -111,6 +111,7 @@ class TestWhatIsRefused:
         member.step(Broadcast(batch_of(1, sender=A)), now=0)
         member.step(Turn(), now=0)
         _hear(member, A, LockAnswers((_answer(),)))
+        _hear(member, B, LockAnswers((_answer(),)))
         with pytest.raises(PeerFault, match=fault):
             _hear(member, C, LockAnswers((answer,)))
 

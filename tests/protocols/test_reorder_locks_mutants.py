@@ -214,8 +214,7 @@ def one_answer_may_be_missing(patch: pytest.MonkeyPatch) -> None:
         self: Collector[LockAnswer], rank: int, answer: LockAnswer, mark: Mark
     ) -> Complete[LockAnswer] | None:
         original(self, rank, answer, mark)
-        collected = self._collected.get((answer.sender, answer.number), [])
-        answers = [each for each in collected if each is not None]
+        answers = self._collected.get((answer.sender, answer.number), {}).values()
         if len(answers) != len(self._members) - 1:
             return None
         return Complete([answer for answer, _ in answers], [mark for _, mark in answers])

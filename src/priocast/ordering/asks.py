@@ -45,13 +45,14 @@ class _Ask:
 class Asks:
     """What members ask for, by the rank that the starvation policy gives it when it comes.
 
-    Equal ranks are served first come, first served; who asks again for the same joins its last ask.
+    Equal ranks are served first come, first served. Who asks again for the same joins its ask that waits, so
+    that numbers are given out in few pieces; but not one that is being served, or it could go on for ever.
     """
 
     def __init__(self, starvation: Starvation) -> None:
         self._rank = starvation.rank
         self._heap: list[tuple[int, int, _Ask]] = []
-        self._tails: dict[int, _Ask] = {}
+        self._unserved: dict[tuple[int, ProcessId, int], _Ask] = {}
         self._arrivals = 0
         self.count = 0
 
@@ -61,14 +62,14 @@ class Asks:
     def put(self, sender: ProcessId, want: Want, now: int) -> None:
         """A member asks for numbers."""
         rank = self._rank(want.level, now)
-        tail = self._tails.get(rank)
-        if tail is not None and (tail.sender, tail.level) == (sender, want.level):
-            tail.count += want.count
-            tail.size += want.size
+        ask = self._unserved.get((rank, sender, want.level))
+        if ask is not None:
+            ask.count += want.count
+            ask.size += want.size
         else:
             self._arrivals += 1
-            self._tails[rank] = tail = _Ask(sender, want, now)
-            heappush(self._heap, (rank, self._arrivals, tail))
+            self._unserved[rank, sender, want.level] = ask = _Ask(sender, want, now)
+            heappush(self._heap, (rank, self._arrivals, ask))
         self.count += want.count
 
     def head(self) -> tuple[ProcessId, int]:
@@ -84,6 +85,8 @@ class Asks:
         """
         assert self._heap and count_max > 0
         rank, _, ask = self._heap[0]
+        if self._unserved.get(name := (rank, ask.sender, ask.level)) is ask:
+            del self._unserved[name]
         count = min(count_max, ask.count)
         if ask.size > bytes_left:
             count = min(count, max(1, ask.count * bytes_left // ask.size))
@@ -92,8 +95,6 @@ class Asks:
         ask.size -= size
         if not ask.count:
             heappop(self._heap)
-            if self._tails[rank] is ask:
-                del self._tails[rank]
         self.count -= count
         return count, size
 

@@ -40,7 +40,7 @@ class Collector(Generic[AnswerT]):
         self._members = members
         self._my_rank = members.index(me)
         self._number_next = [[0] * len(members) for _ in members]
-        self._collected: dict[Key, list[tuple[AnswerT, Mark] | None]] = {}
+        self._collected: dict[Key, dict[int, tuple[AnswerT, Mark]]] = {}
 
     def add(self, rank: int, answer: AnswerT, mark: Mark) -> Complete[AnswerT] | None:
         """Take a member's answer; return all of them if it was the last one."""
@@ -51,18 +51,19 @@ class Collector(Generic[AnswerT]):
         if answer.number != number_next[answer.sender]:
             raise PeerFault(f"{member} answers data {key}, where number {number_next[answer.sender]} is next")
         number_next[answer.sender] += 1
-        collected = self._collected.setdefault(key, [None] * len(self._members))
+        collected = self._collected.setdefault(key, {})
         collected[rank] = (answer, mark)
-        self._check_lengths(key, collected)
-        answers = [each for each in collected if each is not None]
-        if len(answers) < len(self._members):
+        if len(collected) < len(self._members):
             return None
         del self._collected[key]
-        return Complete([answer for answer, _ in answers], [mark for _, mark in answers])
+        answers = [collected[each] for each in range(len(self._members))]
+        complete = Complete([answer for answer, _ in answers], [mark for _, mark in answers])
+        self._check_lengths(key, complete.answers)
+        return complete
 
-    def _check_lengths(self, key: Key, collected: list[tuple[AnswerT, Mark] | None]) -> None:
-        """All answer to as many batches as this member does, as soon as it does."""
-        own = collected[self._my_rank]
-        for member, each in zip(self._members, collected, strict=True):
-            if own and each and len(each[0].proposals) != len(own[0].proposals):
+    def _check_lengths(self, key: Key, answers: list[AnswerT]) -> None:
+        """All answer to as many batches as this member does."""
+        length = len(answers[self._my_rank].proposals)
+        for member, answer in zip(self._members, answers, strict=True):
+            if len(answer.proposals) != length:
                 raise PeerFault(f"{member} does not answer to each batch of data {key}")

@@ -116,6 +116,8 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, _with_long_queues(options, len(view.members), self.QUEUED_MAX), position)
         self._tentative: Stretch | None = None
+        self._next: tuple[JoinT, int] | None = None
+        self._next_is_known = False
         self._data_sent = 0
         self._data_received = [0] * len(view.members)
         self._joining: dict[Key, list[JoinT]] = {}
@@ -160,17 +162,24 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def _changed(self, now: int) -> None:
         """The queues are not what they were."""
         self._tentative = None
+        self._next_is_known = False
         self.stalls.note(bool(self._joining) and self._queues.blocked() is not None, now)
 
     def head(self) -> Stretch | None:
         """What has its place already, or else what has the next one if it is consumed now."""
         if self._stretches:
             return self._stretches[0]
-        if self._tentative is None and (found := self._queues.consumable()):
+        if self._tentative is None and (found := self._consumable()):
             join, count = found
             batch = join.next(min(count, _OFFERED_MAX))
             self._tentative = Stretch(self.view.id, self.position_next, batch, self._evidence_with(join))
         return self._tentative
+
+    def _consumable(self) -> tuple[JoinT, int] | None:
+        """What may be consumed next, and how many messages of it, until the queues change."""
+        if not self._next_is_known:
+            self._next, self._next_is_known = self._queues.consumable(), True
+        return self._next
 
     def obstacle(self) -> str:
         """Why the application has to wait although messages are queued, if it has to."""
@@ -189,17 +198,20 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def close(self) -> None:
         """Consume nothing more, but give all that was agreed on its place."""
         self._queues.end()
-        self._tentative = None
+        self._tentative = self._next = None
+        self._next_is_known = True
         while self._queues.waiting:
             self._commit(*self._queues.first_left())
 
     # Sender
 
     def on_turn(self, event: Turn, now: int) -> None:
-        self._answer()
-        self._decide()
+        if self._answers_due:
+            self._answer()
+        if self._decisions_due:
+            self._decide()
         for _ in range(FRAMES_PER_TURN):
-            if self.blocked:
+            if self.blocked or not self.outgoing:
                 return
             batches, held_by = self.take_frame()
             if not batches:
@@ -259,10 +271,10 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
             raise PeerFault(f"{sender} sends data {data.number}, where {self._data_received[rank]} is next")
         self._data_received[rank] += 1
         self.accept(sender, data.batches, data.held_by)
-        if sender != self.me:
-            for batch in data.batches:
+        for batch in data.batches:
+            self.has_safe |= batch.scope.safe
+            if sender != self.me:
                 self._overtaking.passes(batch.urgency, batch.count)
-        self.has_safe |= any(batch.scope.safe for batch in data.batches)
         self._join(rank, data)
 
     def _joined(self, key: Key, joins: list[JoinT], answer: AnswerT, marks: Sequence[Mark]) -> None:
@@ -333,7 +345,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
 
     def _on_consume(self, event: Consume, now: int) -> None:
         if not self._stretches:
-            found = self._queues.consumable()
+            found = self._consumable()
             assert found is not None and event.count <= found[1]
             self._commit(found[0], event.count)
         super()._on_consume(event, now)

@@ -42,9 +42,8 @@ from priocast.ordering.reordering import (
 )
 
 #: By level: a batch by its number, and how many of its messages.
-PerLevel = Annotated[
-    tuple[tuple[Annotated[int, msgspec.Meta(ge=0, le=255)], Count, Count], ...], msgspec.Meta(max_length=256)
-]
+Told = tuple[tuple[Annotated[int, msgspec.Meta(ge=0, le=255)], Count, Count], ...]
+PerLevel = Annotated[Told, msgspec.Meta(max_length=256)]
 
 
 class CutAnswer(Answer, frozen=True, array_like=True):
@@ -110,16 +109,12 @@ class Reorder(Reordering[CutJoin, CutAnswer, CutDecision]):
 
     def _decision(self, number: int, answers: list[CutAnswer]) -> CutDecision:
         """The last of each lower level that anybody had consumed."""
-        cut: Cut = {}
-        for answer in answers:
-            for level, place in _heard(answer.consumed).items():
-                cut[level] = max(cut.get(level, place), place)
+        cut = _latest({answer.consumed for answer in answers})
         finals = highest([answer.proposals for answer in answers])
-        return CutDecision(number, finals, _told(cut))
+        return CutDecision(number, finals, cut)
 
     def _check_decision(self, sender: ProcessId, joins: list[CutJoin], decision: CutDecision) -> None:
-        cut = _heard(decision.cut)
-        if any(level not in cut or cut[level] < place for level, place in joins[0].cut.items()):
+        if _latest({_told(joins[0].cut), decision.cut}) != decision.cut:
             raise PeerFault(f"{sender} lets data {decision.number} overtake what {self.me} had consumed")
 
     def _agreed(self, joins: list[CutJoin], decision: CutDecision) -> None:
@@ -129,14 +124,25 @@ class Reorder(Reordering[CutJoin, CutAnswer, CutDecision]):
             self._levels[join.level].agree(join, final)
 
 
-def _told(cut: Cut) -> tuple[tuple[int, int, int], ...]:
-    """A cut as it travels."""
-    return tuple((level, number, taken) for level, (number, taken) in cut.items())
+def _latest(cuts: set[Told]) -> Told:
+    """The last of each level that any of these names; mostly they are alike."""
+    if len(cuts) == 1:
+        return next(iter(cuts))
+    latest: Cut = {}
+    for cut in cuts:
+        for level, place in _heard(cut).items():
+            latest[level] = max(latest.get(level, place), place)
+    return _told(dict(sorted(latest.items(), reverse=True)))
 
 
-def _heard(told: tuple[tuple[int, int, int], ...]) -> Cut:
+def _told(cut: Cut) -> Told:
+    """A cut as it travels, the highest level first."""
+    return tuple([(level, number, taken) for level, (number, taken) in cut.items()])
+
+
+def _heard(told: Told) -> Cut:
     return {level: (number, taken) for level, number, taken in told}
 
 
-def _text(told: tuple[tuple[int, int, int], ...]) -> str:
+def _text(told: Told) -> str:
     return f"[{', '.join(f'{level}/{number}+{taken}' for level, number, taken in told)}]"
