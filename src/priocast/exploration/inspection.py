@@ -36,8 +36,8 @@ def _inspect_levels(protocol: Protocol) -> None:
             PRIORITY_ACCOUNTING,
             f"{protocol.me.name} may consume {' and '.join(str(h.batch) for h in allowed)}",
         )
-    found = levels.consumable()
-    if [found[0]] != allowed if found else allowed:
+    offered = [found] if (found := levels.consumable()) else []
+    if offered != [(head, _count_allowed(head, in_use)) for head in allowed]:
         raise Violation(PRIORITY_ACCOUNTING, f"{protocol.me.name} is not offered what it may consume")
 
 
@@ -52,6 +52,15 @@ def _may_be_consumed(number: int, head: CutJoin, in_use: dict[int, Level]) -> bo
             if above is None or above.cut.get(number, (0, 0)) < (head.final, head.taken + 1):
                 return False
     return all(other in in_use for other in head.cut if other < number)
+
+
+def _count_allowed(head: CutJoin, in_use: dict[int, Level]) -> int:
+    """How many of the head's messages the cuts of all higher heads name."""
+    assert head.final is not None
+    above = [level.head() for number, level in in_use.items() if number > head.level and level.waiting]
+    cuts = [higher.cut.get(head.level, (0, 0)) for higher in above if higher is not None]
+    places = [(head.final, head.taken + count) for count in range(1, head.left + 1)]
+    return sum(all(place <= cut for cut in cuts) for place in places)
 
 
 _WAYS: dict[type[Protocol], Callable[[Protocol], None]] = {Reorder: _inspect_levels}

@@ -107,21 +107,26 @@ class Levels:
         }
 
     def consumable(self) -> tuple[CutJoin, int] | None:
-        """The head that may be consumed, if there is one, and how many of its messages."""
-        found: tuple[CutJoin, int] | None = None
+        """The head that may be consumed, if there is one, and how many of its messages.
+
+        There is no second one, so nothing below it is looked at.
+        """
         above: list[CutJoin] = []
         for level in self._levels.values():
             if not level.waiting:
                 continue
             head = level.head()
             if head is None:
-                break
-            count = min((higher.lets_pass(head) for higher in above), default=head.left)
+                return None
+            count = head.left
+            for higher in above:
+                count = min(count, higher.lets_pass(head))
+                if not count:
+                    break
             if count and not self._lacks(head):
-                assert found is None, "at most one head can be consumed"
-                found = head, count
+                return head, count
             above.append(head)
-        return found
+        return None
 
     def blocked(self) -> CutJoin | None:
         """A head that could be consumed if more were known about the levels above it."""
