@@ -61,6 +61,32 @@ def test_priority_that_only_one_run_has_leaves_a_gap() -> None:
     assert len(axes.patches) == 3
 
 
+MANY = [f"{order} {twin}" for order in "abcdefghijklmn" for twin in ("plain", "prioritised")]
+
+
+@pytest.mark.filterwarnings("error")
+def test_many_runs_have_room_and_are_told_apart() -> None:
+    all_of_them = outcome(*MANY)
+    figures = [
+        draw_p99(all_of_them.delivery_times),
+        draw_throughput(all_of_them.throughputs),
+        draw_queue_depth(all_of_them.queue_depths),
+    ]
+    for figure in figures:
+        assert render_svg(figure)
+        (axes,) = figure.axes
+        assert axes.get_position().height > 0.4
+    drawn = [(line.get_color(), line.get_linestyle()) for line in figures[1].axes[0].lines]
+    assert len(set(drawn[:24])) == 24
+
+
+def test_p99_of_many_runs_is_a_row_for_each_with_a_point_for_each_priority() -> None:
+    times = [delivery_time(run, priority, 1.0 + priority) for run in MANY for priority in (96, 224)]
+    (axes,) = draw_p99(times).axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == MANY
+    assert [len(points.get_offsets()) for points in axes.collections] == [len(MANY)] * 2  # type: ignore[arg-type]
+
+
 def test_runs_and_priorities_keep_their_colours() -> None:
     assert colours_of_runs(["x", "y", "x"]) == {
         "x": colours_of_runs(["x"])["x"],

@@ -7,6 +7,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
 from priocast.pipeline.figures.style import (
+    INK,
+    RUNS_BY_COLOUR,
+    add_legend_above,
     colours_of_priorities,
     colours_of_runs,
     new_figure,
@@ -16,6 +19,7 @@ from priocast.pipeline.figures.style import (
 from priocast.pipeline.tables.delivery_time import DeliveryTime, name_of
 
 _SHORTEST_MS = 0.001  # what is shorter than the measure cannot be shown on a logarithmic axis
+_ROW_HEIGHT = 0.26
 _LEFT_OUT = 0.01  # the quickest hundredth would stretch the axis for a sight of nothing
 
 
@@ -49,8 +53,12 @@ def draw_distributions(times: Sequence[DeliveryTime]) -> Figure:
 
 @styled
 def draw_p99(times: Sequence[DeliveryTime]) -> Figure:
-    """The 99th percentile of each priority, the runs side by side."""
+    """The 99th percentile of each priority: the runs side by side, or one below the other if many."""
     runs = list(dict.fromkeys(time.run for time in times))
+    return _draw_p99_bars(times, runs) if len(runs) <= RUNS_BY_COLOUR else _draw_p99_rows(times, runs)
+
+
+def _draw_p99_bars(times: Sequence[DeliveryTime], runs: list[str]) -> Figure:
     priorities = sorted({time.priority for time in times})
     colours = colours_of_runs(runs)
     p99_ms = {(time.run, time.priority): max(time.p99_ms, _SHORTEST_MS) for time in times}
@@ -69,7 +77,32 @@ def draw_p99(times: Sequence[DeliveryTime]) -> Figure:
     axes.set_xticks(range(len(priorities)), [name_of(priority) for priority in priorities])
     axes.grid(visible=False, axis="x")
     axes.set_ylabel("99th percentile (ms, logarithmic)")
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(runs))
+    add_legend_above(axes)
+    return figure
+
+
+def _draw_p99_rows(times: Sequence[DeliveryTime], runs: list[str]) -> Figure:
+    """A line from a run's shortest to its longest, with a point for each priority in its colour."""
+    colours = colours_of_priorities(time.priority for time in times)
+    figure, (axes,) = new_figure(1.2 + _ROW_HEIGHT * len(runs))
+    for place, run in enumerate(runs):
+        p99_ms = [max(time.p99_ms, _SHORTEST_MS) for time in times if time.run == run]
+        axes.plot([min(p99_ms), max(p99_ms)], [place, place], color=INK, linewidth=0.8, zorder=1)
+    for priority in sorted(colours, reverse=True):
+        of_priority = [time for time in times if time.priority == priority]
+        axes.scatter(
+            [max(time.p99_ms, _SHORTEST_MS) for time in of_priority],
+            [runs.index(time.run) for time in of_priority],
+            color=colours[priority],
+            label=name_of(priority),
+            zorder=2,
+        )
+    use_log_milliseconds(axes, "x")
+    axes.set_xlabel("99th percentile (ms, logarithmic)")
+    axes.set_yticks(range(len(runs)), runs)
+    axes.invert_yaxis()
+    axes.grid(visible=False, axis="y")
+    add_legend_above(axes)
     return figure
 
 

@@ -6,22 +6,31 @@ from collections.abc import Sequence
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from priocast.pipeline.figures.style import colours_of_runs, new_figure, styled
+from priocast.pipeline.figures.style import (
+    add_legend_above,
+    colours_of_runs,
+    height_with_legend,
+    line_of,
+    lines_of_runs,
+    new_figure,
+    styled,
+)
 from priocast.pipeline.membership import name_of
 from priocast.pipeline.tables.queue_depth import QueueDepth
 from priocast.pipeline.tables.throughput import Throughput
 
-_LINE_STYLES = ("-", "--", ":", "-.")
+_HEIGHT = 3.3
 
 
 @styled
 def draw_throughput(throughputs: Sequence[Throughput]) -> Figure:
     """Messages delivered per second at the slowest member, over time."""
-    colours = colours_of_runs(throughput.run for throughput in throughputs)
-    figure, (axes,) = new_figure(3.3)
-    for throughput in throughputs:
+    runs = [throughput.run for throughput in throughputs]
+    colours, lines = colours_of_runs(runs), lines_of_runs(runs)
+    figure, (axes,) = new_figure(height_with_legend(_HEIGHT, len(runs)))
+    for run, throughput in zip(runs, throughputs, strict=True):
         times = [(place + 0.5) * throughput.slice_s for place in range(len(throughput.over_time))]
-        axes.plot(times, throughput.over_time, color=colours[throughput.run], label=throughput.run)
+        axes.plot(times, throughput.over_time, lines[run], color=colours[run], label=run)
     axes.set_ylabel("messages per second\nat the slowest member")
     _finish(figure)
     return figure
@@ -31,12 +40,12 @@ def draw_throughput(throughputs: Sequence[Throughput]) -> Figure:
 def draw_queue_depth(depths: Sequence[QueueDepth]) -> Figure:
     """The most messages that waited where the order is decided, over time; one line a queue."""
     colours = colours_of_runs(depth.run for depth in depths)
-    figure, (axes,) = new_figure(3.3)
+    figure, (axes,) = new_figure(height_with_legend(_HEIGHT, len(depths)))
     drawn: dict[str, int] = {}
     labels = _queue_names(depths)
     for depth in depths:
         times = [(place + 0.5) * depth.slice_s for place in range(len(depth.over_time))]
-        style = _LINE_STYLES[drawn.get(depth.run, 0) % len(_LINE_STYLES)]
+        style = line_of(drawn.get(depth.run, 0))
         drawn[depth.run] = drawn.get(depth.run, 0) + 1
         label = labels[depth.run, depth.process]
         axes.plot(times, depth.over_time, style, color=colours[depth.run], label=label)
@@ -64,4 +73,4 @@ def _finish(figure: Figure) -> None:
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=4)
+    add_legend_above(axes)

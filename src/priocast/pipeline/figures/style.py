@@ -20,6 +20,11 @@ _WIDTH = 10.4
 _PANELS_PER_ROW = 3
 # Okabe and Ito's palette: told apart by colour-blind readers, too.
 _RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+_LINES = ("-", "--", ":", "-.")
+#: So many runs can be told apart by colour alone.
+RUNS_BY_COLOUR = len(_RUN_COLOURS)
+_LEGEND_COLUMNS = 4
+_LEGEND_ROW_HEIGHT = 0.24
 # Views next to each other in number must be told apart, and white must be legible on them.
 VIEW_COLOURS = ("#0072b2", "#009e73", "#b8740a", "#a0527f", "#5b6b7b", "#1f8fc4", "#7a8f2a")
 # From calm to alarming, by how urgent; in between for priorities without a name.
@@ -52,6 +57,29 @@ SETTINGS: dict[Any, Any] = {
 def colours_of_runs(runs: Iterable[str]) -> dict[str, str]:
     """A colour for each run, the same in every figure."""
     return {run: _RUN_COLOURS[place % len(_RUN_COLOURS)] for place, run in enumerate(dict.fromkeys(runs))}
+
+
+def lines_of_runs(runs: Iterable[str]) -> dict[str, str]:
+    """A kind of line for each run: another one where the colours begin again."""
+    places = enumerate(dict.fromkeys(runs))
+    return {run: line_of(place // RUNS_BY_COLOUR) for place, run in places}
+
+
+def line_of(place: int) -> str:
+    """The kind of line of this number."""
+    return _LINES[place % len(_LINES)]
+
+
+def height_with_legend(height: float, entries: int) -> float:
+    """The height of a figure with a legend above it that has so many entries."""
+    return height + _LEGEND_ROW_HEIGHT * ((entries - 1) // _LEGEND_COLUMNS)
+
+
+def add_legend_above(axes: Axes) -> None:
+    """Name what is drawn, above the axes."""
+    entries = len(axes.get_legend_handles_labels()[1])
+    columns = min(entries, _LEGEND_COLUMNS)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
 
 
 def colours_of_priorities(priorities: Iterable[int]) -> dict[int, str]:
