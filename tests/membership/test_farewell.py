@@ -1,5 +1,7 @@
 """A member that goes stays until the others know of the view without it."""
 
+import pytest
+
 from support.stacks import founded
 
 
@@ -24,3 +26,13 @@ def test_who_goes_does_not_wait_for_ever_for_others_who_are_gone() -> None:
     group.run_until(lambda: group.members["b"].membership.voter.accepted is not None)
     group.cut("a", "bc")
     group.run_until(lambda: leaver.out, 10_000)
+
+
+@pytest.mark.parametrize("names", ["ab", "abc", "abcd"])
+def test_who_leaves_last_does_not_wait_for_a_failure_of_those_who_were_quicker(names: str) -> None:
+    """Who sees that all leave goes at once, and had not told the others that it leaves, too."""
+    group = founded(names, failure_ms=60_000.0, slow_ms=60_000.0)
+    for name in names:
+        group.members[name].leave(group.now)
+        group.run(1)
+    group.run_until(lambda: all(member.out for member in group.members.values()))

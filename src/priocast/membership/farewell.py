@@ -29,5 +29,6 @@ class Farewell:
         ]
 
     def is_over(self, neighbours: Neighbours, now: int) -> bool:
-        """Whether there is nothing left to see to."""
-        return now >= self._until or not self.missing(neighbours, now)
+        """Whether there is nothing left to see to: who leaves, too, needs no view."""
+        missing = self.missing(neighbours, now)
+        return now >= self._until or all(map(neighbours.is_leaving, missing))

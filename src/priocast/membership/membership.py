@@ -205,6 +205,8 @@ class Membership:
         self._note_suspended(wish is None and self.view is not None, now)
         alone = (wish is None or self.view is None) and not self._deliberation.others_wait(now)
         if self.wishes.leaving and alone:
+            # Those who leave, too, and have not heard of it yet need not wait for us.
+            self._say_alive(now)
             self._be_out("the group was left", True, now)
             return
         self._deliberation.act_on(wish, now)
