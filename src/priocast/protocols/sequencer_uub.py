@@ -11,8 +11,9 @@ Priorities act: in the sequencer's queue of asks (priority sequencing) and in th
 Reference: the techniques paper, sections 5.1 and 6.1.
 Diverges: as `sequencer-ub`, numbers are given out only as far as every member has room, so that asks wait.
     A number is bound late: not to the message that it was asked for, but to the most urgent one that its
-    sender has when it sends; the number asked for that one then goes to what is left. Grants are used in
-    the order of their numbers, or FIFO among equals would break. Numbers are never given back, so a sender
+    sender has when it sends; the number asked for that one then goes to what is left. Who asks again for
+    the same level joins its ask that waits, so that numbers come in few pieces. Grants are used in the
+    order of their numbers, or FIFO among equals would break. Numbers are never given back, so a sender
     asks for no more than it has, and what it has does not get less. The window in bytes counts what was
     asked for until the messages are there. If the view ends, the first number without a message ends the
     order, and what has a number behind it is sent again.
