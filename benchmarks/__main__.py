@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.classes import classes_table
 from benchmarks.crew import FAILURE_MS
-from benchmarks.delivery import RATE_PER_MEMBER, by_echo, by_group, median_of_followers
+from benchmarks.delivery import RATE_PER_MEMBER, by_echo, by_twins, median_of_followers
 from benchmarks.floor import run_floor
 from benchmarks.prioritisation import prioritisation_times
 from benchmarks.processes import Load, run_members, slowest
@@ -112,9 +112,9 @@ def delivery_table(rounds: int) -> Table:
         measured: dict[str, list[float]] = {"raw round trip": [], "plain": [], "prioritised": []}
         for _ in range(rounds):
             measured["raw round trip"].append(median_of_followers(run_members(load.members, by_echo, load)))
-            for name, prioritised in (("plain", False), ("prioritised", True)):
-                times = run_members(load.members, by_group, load, prioritised, ORDER, RATE_PER_MEMBER)
-                measured[name].append(median_of_followers(times))
+            of_members = run_members(load.members, by_twins, load, ORDER, RATE_PER_MEMBER)
+            for name, of_twin in zip(("plain", "prioritised"), zip(*of_members, strict=True), strict=True):
+                measured[name].append(median_of_followers(of_twin))
         for name, times in measured.items():
             multiple = _ratio(times, measured["raw round trip"])
             table.add_row(

@@ -1,8 +1,9 @@
 """Every class of total order, prioritised over plain: throughput under full load, delivery time at low load.
 
-The twins are measured one after the other within a round, and the ratio is taken within the round. Under full
-load, every member broadcasts eight levels in turn as fast as flow control allows: in large bursts, where what
-is sent together is what costs, and in small ones, where the priorities themselves do.
+Ratios are taken within a round. Delivery times are those of twins in the same processes, which get messages
+by turns. Rates are measured one after the other: every member broadcasts eight levels in turn, as fast as
+flow control allows, in large bursts, where frames are full anyway, and in small ones, where priorities make
+batches smaller.
 """
 
 import statistics
@@ -12,13 +13,13 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.delivery import by_group
+from benchmarks.delivery import by_twins
 from benchmarks.processes import Load, run_members, slowest
 from benchmarks.rates import LEVELS, for_a_while
 from priocast.protocols import PROTOCOLS
 
 #: So little that no class is saturated by it, not even those with a frame from each member to each other.
-RATE_PER_MEMBER = 25
+RATE_PER_MEMBER = 50
 MESSAGES_AT_LOW_LOAD = 100
 BURSTS = (4096, 512)
 SECONDS_AT_FULL_LOAD = 1.5
@@ -48,9 +49,9 @@ def measure_rates(order: str, members: int, burst: int, twins: Twins) -> None:
 def measure_delivery(order: str, members: int, twins: Twins) -> None:
     """One round of mean delivery times, in seconds, over all members."""
     load = Load(members, MESSAGES_AT_LOW_LOAD, 64, burst=1, window=0, frame_messages=0)
-    for times, prioritised in ((twins.plain, False), (twins.prioritised, True)):
-        found = run_members(members, by_group, load, prioritised, order, RATE_PER_MEMBER)
-        times.append(statistics.mean(time for of_member in found for time in of_member))
+    found = run_members(members, by_twins, load, order, RATE_PER_MEMBER)
+    for times, of_members in zip((twins.plain, twins.prioritised), zip(*found, strict=True), strict=True):
+        times.append(statistics.mean(time for of_member in of_members for time in of_member))
 
 
 @dataclass

@@ -8,10 +8,11 @@ import asyncio
 import socket
 import statistics
 import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
 
 import priocast
 from benchmarks.processes import Load, Meeting
-from benchmarks.rates import joining
 
 RATE_PER_MEMBER = 100
 
@@ -21,33 +22,59 @@ def _pace(number: int, me: int, members: int, rate: float) -> float:
     return (number + me / members) / rate
 
 
-async def by_group(
-    me: int, load: Load, prioritised: bool, order: str, rate: float, meeting: Meeting
-) -> list[float]:
-    """Delivery times in seconds of this member's own messages, at so many a second."""
+class _Twin:
+    """One of two groups of the same members, plain or prioritised."""
+
+    def __init__(self, group: priocast.Group) -> None:
+        self._group = group
+        self._sent: list[float] = []
+        self.times: list[float] = []
+
+    async def send(self, payload: bytes) -> None:
+        """Broadcast a message, and note when."""
+        self._sent.append(time.perf_counter())
+        await self._group.broadcast(payload)
+
+    async def receive(self, total: int) -> None:
+        """Note how long the own messages take, until all of the group's have come."""
+        async for event in self._group:
+            if isinstance(event, priocast.Delivery):
+                if event.message.sender == self._group.me:
+                    self.times.append(time.perf_counter() - self._sent[event.message.number])
+                if event.position == total - 1:
+                    return
+
+
+async def by_twins(
+    me: int, load: Load, order: str, rate: float, meeting: Meeting
+) -> tuple[list[float], list[float]]:
+    """Delivery times in seconds of this member's own messages in the plain and in the prioritised group.
+
+    The groups are of the same processes and get the messages by turns, so many a second in all: what disturbs
+    the machine disturbs them alike.
+    """
+    addresses = ["{}:{}".format(*meeting.address(member)) for member in range(load.members)]
+    others = [address for address in addresses if address != addresses[me]]
     payload = bytes(load.payload_bytes)
-    sent: list[float] = []
-    times: list[float] = []
-    async with joining(me, load, prioritised, "", meeting, order) as group:
+    async with AsyncExitStack() as stack:
+        node = await stack.enter_async_context(
+            priocast.open_node(f"m{me}", listen=addresses[me], peers=others)
+        )
+        joinings = [
+            node.join(name, order=order, prioritised=prioritised, incarnation=1)
+            for name, prioritised in (("plain", False), ("prioritised", True))
+        ]
+        groups = await asyncio.gather(*map(stack.enter_async_context, joinings))
+        plain, prioritised = map(_Twin, groups)
+        receiving = [asyncio.create_task(twin.receive(load.total)) for twin in (plain, prioritised)]
         await meeting.wait()
         started = time.perf_counter()
-
-        async def send() -> None:
-            for number in range(load.messages):
-                await asyncio.sleep(started + _pace(number, me, load.members, rate) - time.perf_counter())
-                sent.append(time.perf_counter())
-                await group.broadcast(payload)
-
-        sending = asyncio.create_task(send())
-        async for event in group:
-            if isinstance(event, priocast.Delivery):
-                if event.message.sender.name == f"m{me}":
-                    times.append(time.perf_counter() - sent[event.message.number])
-                if event.position == load.total - 1:
-                    break
-        await sending
+        for number in range(2 * load.messages):
+            await asyncio.sleep(started + _pace(number, me, load.members, rate) - time.perf_counter())
+            await (prioritised if number % 2 else plain).send(payload)
+        await asyncio.gather(*receiving)
         await meeting.wait()
-    return times
+    return plain.times, prioritised.times
 
 
 class _Echo(asyncio.Protocol):
@@ -93,6 +120,6 @@ async def by_echo(me: int, load: Load, meeting: Meeting) -> list[float]:
     return times
 
 
-def median_of_followers(times: list[list[float]]) -> float:
+def median_of_followers(times: Sequence[list[float]]) -> float:
     """The median over all members but the first, which sequences and so has no way to go."""
     return statistics.median(value for member in times[1:] for value in member)
