@@ -40,7 +40,7 @@ class Collector(Generic[AnswerT]):
         self._members = members
         self._my_rank = members.index(me)
         self._number_next = [[0] * len(members) for _ in members]
-        self._collected: dict[Key, dict[int, tuple[AnswerT, Mark]]] = {}
+        self._collected: dict[Key, list[tuple[AnswerT, Mark] | None]] = {}
 
     def add(self, rank: int, answer: AnswerT, mark: Mark) -> Complete[AnswerT] | None:
         """Take a member's answer; return all of them if it was the last one."""
@@ -51,12 +51,14 @@ class Collector(Generic[AnswerT]):
         if answer.number != number_next[answer.sender]:
             raise PeerFault(f"{member} answers data {key}, where number {number_next[answer.sender]} is next")
         number_next[answer.sender] += 1
-        collected = self._collected.setdefault(key, {})
+        collected = self._collected.get(key)
+        if collected is None:
+            collected = self._collected[key] = [None] * len(self._members)
         collected[rank] = (answer, mark)
-        if len(collected) < len(self._members):
+        if None in collected:
             return None
         del self._collected[key]
-        answers = [collected[each] for each in range(len(self._members))]
+        answers = [each for each in collected if each is not None]
         complete = Complete([answer for answer, _ in answers], [mark for _, mark in answers])
         self._check_lengths(key, complete.answers)
         return complete
