@@ -76,6 +76,18 @@ class Replicas:
         return list(self._levels)[name[1]]
 
 
+def _consumed_at_one_of_two() -> Replicas:
+    """One process has consumed l when h comes; the other knows all about h while l waits there."""
+    replicas = Replicas(2, l=0, h=9)
+    replicas.receive("l")
+    replicas.receive("h", 0)
+    replicas.insert("l", 1)
+    assert replicas.consume(1) == "l"
+    replicas.receive("h", 1)
+    replicas.insert("h", 0)
+    return replicas
+
+
 class TestThePapersFigures:
     def test_figure_1_consumes_the_first_unless_it_is_locked(self) -> None:
         replicas = Replicas(1, l=0, h=9)
@@ -123,14 +135,7 @@ class TestThePapersFigures:
 
 class TestTheRulesThatThePaperLacks:
     def test_wait_rule_2p(self) -> None:
-        """One process has consumed l when h comes; the other knows all about h while l waits there."""
-        replicas = Replicas(2, l=0, h=9)
-        replicas.receive("l")
-        replicas.receive("h", 0)
-        replicas.insert("l", 1)
-        assert replicas.consume(1) == "l"
-        replicas.receive("h", 1)
-        replicas.insert("h", 0)
+        replicas = _consumed_at_one_of_two()
         assert replicas.consume(0) == ""
         replicas.insert("l", 0)
         replicas.insert("h", 1)
@@ -311,13 +316,7 @@ class TestTheEnd:
         assert queue.first_left() == queue.consumable()
 
     def test_what_was_agreed_on_still_waits_for_what_was_consumed_before(self) -> None:
-        replicas = Replicas(2, l=0, h=9)
-        replicas.receive("l")
-        replicas.receive("h", 0)
-        replicas.insert("l", 1)
-        assert replicas.consume(1) == "l"
-        replicas.receive("h", 1)
-        replicas.insert("h", 0)
+        replicas = _consumed_at_one_of_two()
         replicas.insert("l", 0)
         replicas.queues[0].end()
         assert replicas.queue(0) == "l h"

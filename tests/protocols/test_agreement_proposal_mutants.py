@@ -11,8 +11,7 @@ from priocast.core.message import Batch
 from priocast.ordering.flow import Grants
 from priocast.ordering.references import Named, NamedMessages
 from priocast.protocols.agreement_proposal import AgreementProposal, _Round
-from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules
-from protocols.test_scripts import SCRIPTS, replay
+from protocols.mutants import OWN_FAULT, PEER_FAULT, Mutant, Patch, name_of, schedules_find, script_finds
 
 
 def a_round_begins_with_the_answers_and_votes_of_the_last(patch: pytest.MonkeyPatch) -> None:
@@ -111,7 +110,7 @@ def there_is_no_window(patch: pytest.MonkeyPatch) -> None:
 
 DOUBLED = (INTEGRITY, PEER_FAULT, OWN_FAULT)
 
-IN_SCHEDULES: list[tuple[Patch, tuple[str, ...]]] = [
+IN_SCHEDULES: list[Mutant] = [
     (every_further_answer_lets_the_starter_propose_again, (PEER_FAULT,)),
     (what_is_ordered_is_ordered_again, DOUBLED),
     (a_proposal_is_turned_round, (FIFO_AMONG_EQUALS, TOTAL_ORDER, PEER_FAULT)),
@@ -130,21 +129,11 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 ]
 
 
-def _name(case: object) -> str:
-    return getattr(case, "__name__", "")
+@pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
+def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedules_find(mutant, "agreement-proposal", monkeypatch)
 
 
-@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=_name)
-def test_the_schedules_find_the_mutant(
-    mutate: Patch, guarantees: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mutate(monkeypatch)
-    found_in_schedules("agreement-proposal", guarantees)
-
-
-@pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=_name)
+@pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))
 def test_a_script_finds_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = (SCRIPTS / f"{script}.txt").read_text()
-    assert replay(recorded) == recorded
-    mutate(monkeypatch)
-    assert replay(recorded) != recorded
+    script_finds(mutate, script, monkeypatch)

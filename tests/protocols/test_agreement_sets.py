@@ -3,116 +3,102 @@
 What it does when everybody behaves is in `scripts/` and in the property suite; consensus has its own tests.
 """
 
+from functools import partial
+
 import pytest
 
 from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT, Batch, Reference, reference_to
+from priocast.core.message import Batch, Reference, reference_to
 from priocast.core.protocol import (
-    Broadcast,
     CancelTimer,
     LinkBlocked,
     MoreToDo,
     OrderingOptions,
-    Output,
     Packet,
-    Received,
     SendAll,
     SendEach,
     SetTimer,
     TimerFired,
-    Turn,
 )
-from priocast.core.view import View
 from priocast.ordering.consensus import PATIENCE_NS, Accept, Accepted, Prepare
 from priocast.ordering.flow import Consumed
 from priocast.protocols import agreement_sets
 from priocast.protocols.agreement_sets import AgreementSets, Data, Decide
+from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 
-VIEW = View(1, (A, B, C))
 ONE = (reference_to(batch_of(1, sender=C)),)
 
-
-def _member(me: ProcessId, position: int = 0, **options: int) -> AgreementSets:
-    return AgreementSets(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
+_member = partial(member_of, AgreementSets)
 
 
-def _hear(member: AgreementSets, sender: ProcessId, packet: Packet, now: int = 0) -> list[Output]:
-    return member.step(Received(sender, packet), now)
-
-
-def _say(member: AgreementSets, *batches: Batch) -> None:
+def _hear_data(member: AgreementSets, *batches: Batch) -> None:
     """Let members' messages come, each in a packet of its own."""
     for batch in batches:
-        _hear(member, batch.sender, Data((batch,)))
+        hear(member, batch.sender, Data((batch,)))
 
 
 def _proposed(member: AgreementSets) -> list[str]:
     """The set that a member proposes in a turn."""
-    outputs = member.step(Turn(), now=0)
+    outputs = turn(member)
     (accept,) = [output.packet for output in outputs if isinstance(output, SendEach)]
     assert isinstance(accept, Accept)
     return [str(reference) for reference in accept.references]
 
 
-def _placed(member: AgreementSets) -> list[str]:
-    return [str(stretch.batch) for stretch in member.unconsumed()]
-
-
 class TestWhatIsRefused:
     def test_a_forged_sender(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
-            _hear(_member(A), C, Data((batch_of(1, sender=B),)))
+            hear(_member(A), C, Data((batch_of(1, sender=B),)))
 
     def test_a_decision_that_is_not_what_was_decided(self) -> None:
         member = _member(A)
         other = (reference_to(batch_of(1, sender=B)),)
-        _hear(member, B, Decide(0, 0, ONE))
+        hear(member, B, Decide(0, 0, ONE))
         with pytest.raises(PeerFault, match="c#1 decides in instance 0 otherwise than was decided"):
-            _hear(member, C, Decide(0, 0, other))
-        _hear(member, B, Decide(2, 9, ONE))
+            hear(member, C, Decide(0, 0, other))
+        hear(member, B, Decide(2, 9, ONE))
         with pytest.raises(PeerFault, match="c#1 decides in instance 2 otherwise than was decided"):
-            _hear(member, C, Decide(2, 9, other))
+            hear(member, C, Decide(2, 9, other))
 
     @pytest.mark.parametrize("position", [0, 41])
     def test_a_gap_or_a_repetition_in_the_order(self, position: int) -> None:
         with pytest.raises(PeerFault, match=f"b#1 decides about position {position}; expected 40"):
-            _hear(_member(A, position=40), B, Decide(0, position, ONE))
+            hear(_member(A, position=40), B, Decide(0, position, ONE))
 
     def test_a_set_that_leaves_out_or_repeats_a_message(self) -> None:
         for first in (0, 2):
             member = _member(A)
-            _hear(member, B, Decide(0, 0, ONE))
+            hear(member, B, Decide(0, 0, ONE))
             with pytest.raises(PeerFault, match="where number 1 is next"):
-                _hear(member, B, Decide(1, 1, (Reference(C, 0, first, 1),)))
+                hear(member, B, Decide(1, 1, (Reference(C, 0, first, 1),)))
 
     def test_who_leads_in_a_ballot_of_another(self) -> None:
         with pytest.raises(PeerFault, match="c#1 leads in ballot 1, which is for b#1 to lead"):
-            _hear(_member(A), C, Prepare(1, 0))
+            hear(_member(A), C, Prepare(1, 0))
 
     def test_consumption_that_cannot_be(self) -> None:
         with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed, which cannot be"):
-            _hear(_member(A), B, Consumed(5, 16))
+            hear(_member(A), B, Consumed(5, 16))
 
 
 class TestASet:
     def test_it_is_in_the_order_of_urgency_then_of_senders_then_of_arrival(self) -> None:
         leader = _member(A)
-        _say(leader, batch_of(1, 5, sender=C), batch_of(1, 5, sender=B), batch_of(1, 9, sender=C))
+        _hear_data(leader, batch_of(1, 5, sender=C), batch_of(1, 5, sender=B), batch_of(1, 9, sender=C))
         assert _proposed(leader) == ["c#1/9/0+1", "b#1/5/0+1", "c#1/5/0+1"]
 
     def test_a_plain_one_is_in_the_order_of_senders_then_of_arrival(self) -> None:
         leader = AgreementSets(A, VIEW, OrderingOptions(prioritised=False))
-        _say(leader, batch_of(1, 5, sender=C), batch_of(1, 5, sender=B), batch_of(1, 9, sender=C))
+        _hear_data(leader, batch_of(1, 5, sender=C), batch_of(1, 5, sender=B), batch_of(1, 9, sender=C))
         assert _proposed(leader) == ["b#1/5/0+1", "c#1/5/0+1", "c#1/9/0+1"]
 
     def test_what_follows_each_other_is_named_together(self) -> None:
         leader = _member(A)
-        _say(leader, batch_of(2, sender=C), batch_of(1, 7, sender=B), batch_of(3, first=2, sender=C))
+        _hear_data(leader, batch_of(2, sender=C), batch_of(1, 7, sender=B), batch_of(3, first=2, sender=C))
         assert _proposed(leader) == ["b#1/7/0+1", "c#1/0/0+5"]
         other = _member(A)
-        _say(other, batch_of(4_000, sender=C), batch_of(4_000, first=4_000, sender=C))
+        _hear_data(other, batch_of(4_000, sender=C), batch_of(4_000, first=4_000, sender=C))
         assert _proposed(other) == ["c#1/0/0+4000", "c#1/0/4000+4000"], "a reference has a limit"
 
     def test_what_does_not_fit_waits_for_the_next_one_the_starvation_policy_says_what(
@@ -120,42 +106,42 @@ class TestASet:
     ) -> None:
         monkeypatch.setattr(agreement_sets, "REFERENCES_MAX", 2)
         leader = _member(A)
-        _say(leader, batch_of(1, 1, sender=B), batch_of(1, 2, sender=B), batch_of(1, 3, sender=C))
+        _hear_data(leader, batch_of(1, 1, sender=B), batch_of(1, 2, sender=B), batch_of(1, 3, sender=C))
         assert _proposed(leader) == ["c#1/3/0+1", "b#1/2/0+1"]
 
     def test_what_was_resent_from_a_plain_view_stays_in_line(self) -> None:
         leader = _member(A)
         first, second = batch_of(1, 9, sender=C).in_line(), batch_of(1, 3, sender=C).in_line()
-        _say(leader, first, second, batch_of(1, 255, sender=C))
+        _hear_data(leader, first, second, batch_of(1, 255, sender=C))
         assert _proposed(leader) == ["c#1/9/0+1", "c#1/3/0+1", "c#1/255/0+1"]
 
     def test_what_was_decided_before_it_came_is_no_candidate(self) -> None:
         leader = _member(A)
-        _hear(leader, B, Decide(0, 0, ONE))
-        _say(leader, batch_of(1, sender=C))
-        assert _placed(leader) == ["c#1/0/0+1"]
+        hear(leader, B, Decide(0, 0, ONE))
+        _hear_data(leader, batch_of(1, sender=C))
+        assert placed(leader) == ["c#1/0/0+1"]
         assert leader.idle
-        assert leader.step(Turn(), now=0) == []
+        assert turn(leader) == []
 
 
 class TestDecisions:
     def test_the_leader_tells_what_a_majority_has_accepted(self) -> None:
         leader = _member(A, position=40)
-        _say(leader, batch_of(1, sender=C))
+        _hear_data(leader, batch_of(1, sender=C))
         _proposed(leader)
-        assert _hear(leader, A, Accepted(0, 0, 0)) == []
-        assert _hear(leader, B, Accepted(0, 0, 0)) == [SendAll(Decide(0, 40, ONE))]
+        assert hear(leader, A, Accepted(0, 0, 0)) == []
+        assert hear(leader, B, Accepted(0, 0, 0)) == [SendAll(Decide(0, 40, ONE))]
 
     def test_they_are_carried_out_in_order_when_the_messages_are_there(self) -> None:
         member = _member(B, position=40)
-        _hear(member, A, Decide(1, 41, (reference_to(batch_of(1, 7, sender=A)),)))
-        _say(member, batch_of(1, 7, sender=A))
-        assert _placed(member) == []
-        _hear(member, C, Decide(0, 40, ONE))
-        assert _placed(member) == []
+        hear(member, A, Decide(1, 41, (reference_to(batch_of(1, 7, sender=A)),)))
+        _hear_data(member, batch_of(1, 7, sender=A))
+        assert placed(member) == []
+        hear(member, C, Decide(0, 40, ONE))
+        assert placed(member) == []
         assert not member.idle
-        _say(member, batch_of(1, sender=C))
-        assert _placed(member) == ["c#1/0/0+1", "a#1/7/0+1"]
+        _hear_data(member, batch_of(1, sender=C))
+        assert placed(member) == ["c#1/0/0+1", "a#1/7/0+1"]
         assert (member.idle, member.position_next) == (True, 42)
 
     def test_a_place_rests_on_the_message_and_on_the_decision_that_came_first(self) -> None:
@@ -166,39 +152,39 @@ class TestDecisions:
             (C, (2, 5), Decide(0, 0, ONE)),
         ):
             member.mark = mark
-            _hear(member, sender, packet)
+            hear(member, sender, packet)
         (stretch,) = member.unconsumed()
         assert stretch.evidence == (3, 0, 4)
 
     def test_what_has_no_place_goes_back_to_its_sender(self) -> None:
         member = _member(C)
-        member.step(Broadcast(batch_of(2, sender=C)), now=0)
-        member.step(Turn(), now=0)
-        _say(member, batch_of(2, sender=C))
-        _hear(member, A, Accept(0, 0, ONE, 0))
+        say(member, batch_of(2, sender=C))
+        turn(member)
+        _hear_data(member, batch_of(2, sender=C))
+        hear(member, A, Accept(0, 0, ONE, 0))
         assert [str(batch) for batch in member.unplaced()] == ["c#1/0/0+2"]
 
 
 class TestPatience:
     def test_a_timer_runs_while_something_waits_for_a_decision(self) -> None:
         member = _member(B)
-        assert member.step(Turn(), now=0) == []
-        _hear(member, C, Data((batch_of(1, sender=C),)), now=5)
-        (timer,) = member.step(Turn(), now=9)
+        assert turn(member) == []
+        hear(member, C, Data((batch_of(1, sender=C),)), now=5)
+        (timer,) = turn(member, now=9)
         assert isinstance(timer, SetTimer)
         assert timer.at == 5 + PATIENCE_NS
-        assert member.step(Turn(), now=10) == []
-        _hear(member, A, Decide(0, 0, ONE), now=11)
-        assert member.step(Turn(), now=12) == [CancelTimer(timer.name)]
-        assert member.step(Turn(), now=13) == []
+        assert turn(member, now=10) == []
+        hear(member, A, Decide(0, 0, ONE), now=11)
+        assert turn(member, now=12) == [CancelTimer(timer.name)]
+        assert turn(member, now=13) == []
 
     def test_who_has_waited_long_enough_takes_over_and_waits_again(self) -> None:
         member = _member(B)
-        _say(member, batch_of(1, sender=C))
-        (timer,) = member.step(Turn(), now=0)
+        _hear_data(member, batch_of(1, sender=C))
+        (timer,) = turn(member)
         assert isinstance(timer, SetTimer)
         assert member.step(TimerFired(timer.name), timer.at) == [SendEach(Prepare(1, 0))]
-        (again,) = member.step(Turn(), timer.at)
+        (again,) = turn(member, now=timer.at)
         assert isinstance(again, SetTimer)
         assert again.at == timer.at + 3 * 2 * PATIENCE_NS, "it is the leader now, and one ballot was in vain"
 
@@ -207,37 +193,36 @@ class TestPatience:
     )
     def test_who_hears_of_a_decision_or_of_a_new_leader_waits_anew(self, progress: Packet) -> None:
         member = _member(C)
-        _say(member, batch_of(1, sender=B), batch_of(1, 7, sender=B))
-        (timer,) = member.step(Turn(), now=0)
+        _hear_data(member, batch_of(1, sender=B), batch_of(1, 7, sender=B))
+        (timer,) = turn(member)
         assert isinstance(timer, SetTimer)
-        _hear(member, B, progress, now=50 * MILLISECOND)
+        hear(member, B, progress, now=50 * MILLISECOND)
         assert member.step(TimerFired(timer.name), 2 * PATIENCE_NS) == []
-        (again,) = member.step(Turn(), 2 * PATIENCE_NS)
+        (again,) = turn(member, now=2 * PATIENCE_NS)
         assert again == SetTimer(timer.name, 50 * MILLISECOND + 2 * PATIENCE_NS)
 
     def test_a_timer_for_which_nothing_waits_any_more_does_nothing(self) -> None:
         member = _member(B)
-        _say(member, batch_of(1, sender=C))
-        (timer,) = member.step(Turn(), now=0)
+        _hear_data(member, batch_of(1, sender=C))
+        (timer,) = turn(member)
         assert isinstance(timer, SetTimer)
-        _hear(member, A, Decide(0, 0, ONE))
+        hear(member, A, Decide(0, 0, ONE))
         assert member.step(TimerFired(timer.name), timer.at) == []
-        assert member.step(Turn(), timer.at) == []
+        assert turn(member, now=timer.at) == []
 
 
 class TestFrames:
     def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
         member = _member(B, window=1_000)
-        for number in range(9):
-            member.step(Broadcast(batch_of(1, first=number, sender=B, size=BATCH_BYTES_CUT)), now=0)
-        outputs = member.step(Turn(), now=0)
+        say_frames(member, 9)
+        outputs = turn(member)
         assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
 
     def test_while_a_link_is_full_no_data_are_sent_but_the_consensus_goes_on(self) -> None:
         leader = _member(A)
-        leader.step(Broadcast(batch_of(1)), now=0)
+        say(leader, batch_of(1))
         leader.step(LinkBlocked(C), now=0)
-        _say(leader, batch_of(1, sender=B))
+        _hear_data(leader, batch_of(1, sender=B))
         assert _proposed(leader) == ["b#1/0/0+1"]
         assert leader.backlog == 1
 

@@ -18,8 +18,19 @@ from priocast.ordering.consensus import Consensus
 from priocast.ordering.placing import PacedProtocol
 from priocast.protocols.agreement_sets import AgreementSets, Decide, _Candidates
 from protocols import test_agreement_sets
-from protocols.mutants import OWN_FAULT, PEER_FAULT, PLAIN, Patch, found_in_lives, found_in_schedules
-from protocols.test_scripts import SCRIPTS, replay
+from protocols.mutants import (
+    OWN_FAULT,
+    PEER_FAULT,
+    PLAIN,
+    Mutant,
+    Patch,
+    found_in_lives,
+    found_in_schedules,
+    name_of,
+    schedules_find,
+    script_finds,
+    single_test_finds,
+)
 
 
 def a_set_is_not_put_in_order(patch: pytest.MonkeyPatch) -> None:
@@ -85,7 +96,7 @@ def there_are_no_shares(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PacedProtocol, "_room", lambda *_: 1_000)
 
 
-IN_SCHEDULES: list[tuple[Patch, tuple[str, ...]]] = [
+IN_SCHEDULES: list[Mutant] = [
     (a_set_is_in_the_reverse_order, (FIFO_AMONG_EQUALS, PEER_FAULT)),
     (what_is_decided_is_proposed_again, (INTEGRITY, PEER_FAULT, OWN_FAULT, LIVENESS)),
     (nobody_decides, (LIVENESS,)),
@@ -98,16 +109,9 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 ]
 
 
-def _name(case: object) -> str:
-    return getattr(case, "__name__", "")
-
-
-@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=_name)
-def test_the_schedules_find_the_mutant(
-    mutate: Patch, guarantees: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mutate(monkeypatch)
-    found_in_schedules("agreement-sets", guarantees)
+@pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
+def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedules_find(mutant, "agreement-sets", monkeypatch)
 
 
 def test_the_schedules_find_a_plain_set_that_is_not_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,15 +130,10 @@ def test_the_lives_find_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatc
 
 def test_the_order_of_decisions_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     case = test_agreement_sets.TestDecisions().test_they_are_carried_out_in_order_when_the_messages_are_there
-    case()
-    decisions_are_carried_out_as_they_come(monkeypatch)
-    with pytest.raises(PeerFault, match="a#1 decides about position 41; expected 40"):
-        case()
+    fault = "a#1 decides about position 41; expected 40"
+    single_test_finds(decisions_are_carried_out_as_they_come, case, monkeypatch, PeerFault, fault)
 
 
-@pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=_name)
+@pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))
 def test_a_script_finds_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = (SCRIPTS / f"{script}.txt").read_text()
-    assert replay(recorded) == recorded
-    mutate(monkeypatch)
-    assert replay(recorded) != recorded
+    script_finds(mutate, script, monkeypatch)

@@ -3,107 +3,79 @@
 What it does when everybody behaves is in `scripts/` and in the property suite.
 """
 
+from functools import partial
+
 import msgspec
 import pytest
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT
-from priocast.core.protocol import (
-    Broadcast,
-    Consume,
-    LinkBlocked,
-    LinkCleared,
-    MoreToDo,
-    OrderingOptions,
-    Output,
-    Packet,
-    Received,
-    Send,
-    SendAll,
-    Turn,
-)
-from priocast.core.view import View
+from priocast.core.protocol import Consume, LinkBlocked, LinkCleared, MoreToDo, Packet, Send, SendAll
 from priocast.ordering.flow import Consumed
 from priocast.protocols.agreement_skeen import AgreementSkeen, Data, Final, Proposed
+from protocols.alone import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard
 
-VIEW = View(1, (A, B, C))
-
-
-def _member(me: ProcessId, position: int = 0, **options: int) -> AgreementSkeen:
-    return AgreementSkeen(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
+_member = partial(member_of, AgreementSkeen)
 
 
 def _hear(member: AgreementSkeen, sender: ProcessId, packet: Packet) -> None:
-    assert member.step(Received(sender, packet), now=0) == []
+    assert hear(member, sender, packet) == []
 
 
 def _data(sender: ProcessId, number: int, count: int = 1) -> Data:
     return Data(number, (batch_of(count, first=number * count, sender=sender),))
 
 
-def _turn(member: AgreementSkeen) -> list[Output]:
-    """What a member does in a turn; it hears itself, as its driver sees to that."""
-    outputs = member.step(Turn(), now=0)
-    for output in outputs:
-        if isinstance(output, SendAll) or (isinstance(output, Send) and output.to == member.me):
-            _hear(member, member.me, output.packet)
-    return outputs
-
-
-def _placed(member: AgreementSkeen) -> list[str]:
-    return [f"{stretch.position}: {stretch.batch}" for stretch in member.unconsumed()]
-
-
 class TestTheSender:
     def test_the_highest_proposal_is_final_when_all_are_here(self) -> None:
         member = _member(A)
-        member.step(Broadcast(batch_of(1)), now=0)
-        assert _turn(member) == [SendAll(Data(0, (batch_of(1),)))]
-        assert _turn(member) == [Send(A, Proposed(0, (1,)))]
+        say(member, batch_of(1))
+        assert turn_heard(member) == [SendAll(Data(0, (batch_of(1),)))]
+        assert turn_heard(member) == [Send(A, Proposed(0, (1,)))]
         _hear(member, B, Proposed(0, (7,)))
-        assert _turn(member) == []
+        assert turn_heard(member) == []
         _hear(member, C, Proposed(0, (4,)))
-        assert _turn(member) == [SendAll(Final(0, (7,)))]
-        assert _placed(member) == ["0: a#1/0/0+1"]
+        assert turn_heard(member) == [SendAll(Final(0, (7,)))]
+        assert placed_at(member) == ["0: a#1/0/0+1"]
         assert member.idle
 
     def test_one_packet_decides_on_many_frames(self) -> None:
         member = _member(A, window=100)
         for number in range(3):
-            member.step(Broadcast(batch_of(1, first=number)), now=0)
-            _turn(member)
-        _turn(member)
+            say(member, batch_of(1, first=number))
+            turn_heard(member)
+        turn_heard(member)
         for peer in (B, C):
             _hear(member, peer, Proposed(0, (5, 6)))
-        assert _turn(member) == [SendAll(Final(0, (5, 6)))]
+        assert turn_heard(member) == [SendAll(Final(0, (5, 6)))]
         for peer in (B, C):
             _hear(member, peer, Proposed(2, (9,)))
-        assert _turn(member) == [SendAll(Final(2, (9,)))]
+        assert turn_heard(member) == [SendAll(Final(2, (9,)))]
 
     def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
         member = _member(A, window=100)
-        for number in range(9):
-            member.step(Broadcast(batch_of(1, first=number, size=BATCH_BYTES_CUT)), now=0)
-        assert [type(output) for output in _turn(member)] == [SendAll] * 8 + [MoreToDo]
+        say_frames(member, 9)
+        assert [type(output) for output in turn_heard(member)] == [SendAll] * 8 + [MoreToDo]
 
     def test_a_sender_has_no_more_under_way_than_its_share_of_the_window(self) -> None:
         member = _member(A, window=6)
-        member.step(Broadcast(batch_of(5, level=3)), now=0)
-        _turn(member)
-        member.step(Broadcast(batch_of(1, level=9)), now=0)
+        say(member, batch_of(5, level=3))
+        turn_heard(member)
+        say(member, batch_of(1, level=9))
         assert member.backlog == 4
         assert member.waiting(now=5) == [(9, 1, 5), (3, 3, 5)]
-        _turn(member)
+        turn_heard(member)
         assert member.waiting_for() is None, "the frame has no place: it is not the consumers who are slow"
         for peer in (B, C):
             _hear(member, peer, Proposed(0, (1,)))
-        _turn(member)
+        turn_heard(member)
         assert member.waiting_for() == A
         for peer in (A, B, C):
             _hear(member, peer, Consumed(2, 2))
-        assert _turn(member) == [SendAll(Data(1, (batch_of(1, level=9), batch_of(1, level=3, first=2)), "a"))]
+        assert turn_heard(member) == [
+            SendAll(Data(1, (batch_of(1, level=9), batch_of(1, level=3, first=2)), "a"))
+        ]
 
 
 class TestTheDestination:
@@ -113,27 +85,27 @@ class TestTheDestination:
         _hear(member, C, _data(C, 0))
         _hear(member, A, _data(A, 1))
         assert not member.idle
-        assert _turn(member) == [Send(A, Proposed(0, (1, 3))), Send(C, Proposed(0, (2,)))]
+        assert turn_heard(member) == [Send(A, Proposed(0, (1, 3))), Send(C, Proposed(0, (2,)))]
         assert member.idle
 
     def test_a_full_link_delays_proposals_for_that_sender_and_all_that_is_sent_to_all(self) -> None:
         member = _member(B)
-        member.step(Broadcast(batch_of(1, sender=B)), now=0)
+        say(member, batch_of(1, sender=B))
         _hear(member, A, _data(A, 0))
         _hear(member, C, _data(C, 0))
         member.step(LinkBlocked(A), now=0)
-        assert _turn(member) == [Send(C, Proposed(0, (2,)))]
+        assert turn_heard(member) == [Send(C, Proposed(0, (2,)))]
         member.step(LinkCleared(A), now=0)
-        assert _turn(member) == [Send(A, Proposed(0, (1,))), SendAll(_data(B, 0))]
+        assert turn_heard(member) == [Send(A, Proposed(0, (1,))), SendAll(_data(B, 0))]
 
     def test_a_frame_is_placed_when_no_other_one_can_be_before_it(self) -> None:
         member = _member(B, position=40)
         _hear(member, A, _data(A, 0))
         _hear(member, C, _data(C, 0))
         _hear(member, C, Final(0, (2,)))
-        assert _placed(member) == [], "a's frame may get 1 or 2"
+        assert placed_at(member) == [], "a's frame may get 1 or 2"
         _hear(member, A, Final(0, (2,)))
-        assert _placed(member) == ["40: a#1/0/0+1", "41: c#1/0/0+1"], "equal stamps: by rank"
+        assert placed_at(member) == ["40: a#1/0/0+1", "41: c#1/0/0+1"], "equal stamps: by rank"
 
     def test_what_can_only_come_later_does_not_hold_up_a_frame(self) -> None:
         member = _member(B)
@@ -141,16 +113,16 @@ class TestTheDestination:
         _hear(member, A, _data(A, 1))
         _hear(member, C, _data(C, 0))
         _hear(member, A, Final(0, (8,)))
-        assert _placed(member) == []
+        assert placed_at(member) == []
         _hear(member, C, Final(0, (5,)))
-        assert _placed(member) == ["0: c#1/0/0+1", "1: a#1/0/0+1"], "a's next frame gets more than 8"
+        assert placed_at(member) == ["0: c#1/0/0+1", "1: a#1/0/0+1"], "a's next frame gets more than 8"
 
     def test_the_clock_follows_a_final_stamp(self) -> None:
         member = _member(B)
         _hear(member, A, _data(A, 0))
         _hear(member, A, Final(0, (8,)))
         _hear(member, C, _data(C, 0))
-        assert _turn(member)[-1] == Send(C, Proposed(0, (9,)))
+        assert turn_heard(member)[-1] == Send(C, Proposed(0, (9,)))
 
     def test_the_evidence_of_a_place_are_the_packets_with_the_final_stamps(self) -> None:
         member = _member(B)
@@ -230,15 +202,15 @@ class TestWhatIsRefused:
 class TestTheEndOfAView:
     def test_all_that_has_a_final_stamp_has_a_place_and_the_rest_goes_back(self) -> None:
         member = _member(B)
-        member.step(Broadcast(batch_of(1, level=4, sender=B)), now=0)
-        _turn(member)
+        say(member, batch_of(1, level=4, sender=B))
+        turn_heard(member)
         _hear(member, A, _data(A, 0))
         _hear(member, C, _data(C, 0))
         _hear(member, C, _data(C, 1))
         _hear(member, C, Final(0, (9,)))
-        assert _placed(member) == []
+        assert placed_at(member) == []
         member.close()
-        assert _placed(member) == ["0: c#1/0/0+1"]
+        assert placed_at(member) == ["0: c#1/0/0+1"]
         assert [str(batch) for batch in member.unplaced()] == ["b#1/4/0+1"]
 
     def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:

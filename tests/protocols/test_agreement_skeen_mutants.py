@@ -7,10 +7,11 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
 from priocast.protocols import agreement_skeen
 from priocast.protocols.agreement_skeen import AgreementSkeen
+from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Group
 from protocols.lives import Chapter, End, end_view
-from protocols.mutants import PEER_FAULT, Patch, found_in_lives, found_in_schedules
-from protocols.test_scripts import SCRIPTS, replay
+from protocols.mutants import PEER_FAULT, Mutant, Patch, found_in_lives, name_of, recorded, schedules_find
+from protocols.test_scripts import replay
 
 ORDER = "agreement-skeen"
 
@@ -72,16 +73,6 @@ def what_is_final_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AgreementSkeen, "_place_final", place_final)
 
 
-def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
-    original = AgreementSkeen.__init__
-
-    def init(self: AgreementSkeen, *given: object) -> None:
-        original(self, *given)  # type: ignore[arg-type]
-        self.outgoing._rank = lambda *_: 0
-
-    patch.setattr(AgreementSkeen, "__init__", init)
-
-
 def proposals_that_a_full_link_delays_are_lost(patch: pytest.MonkeyPatch) -> None:
     def propose(self: AgreementSkeen) -> None:
         for sender in self.blocked:
@@ -109,7 +100,7 @@ def a_view_ends_with_everything_by_the_stamps_that_are_known(patch: pytest.Monke
     patch.setattr(AgreementSkeen, "close", close)
 
 
-IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+IN_SCHEDULES: list[Mutant] = [
     (the_lowest_proposal_is_final, {PEER_FAULT}),
     (nobody_minds_if_the_lowest_proposal_is_final, {TOTAL_ORDER}),
     (the_clock_stands_still, {PEER_FAULT}),
@@ -119,12 +110,11 @@ IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=[m.__name__ for m, _ in IN_SCHEDULES])
+@pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_property_suite_finds_the_mutant_of_skeen(
-    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutate(monkeypatch)
-    found_in_schedules(ORDER, guarantees)
+    schedules_find(mutant, ORDER, monkeypatch)
 
 
 def _end_a_view_that_lacks_a_final_stamp() -> dict[str, End]:
@@ -164,8 +154,7 @@ def test_the_lives_find_that_private_stamps_decide(monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_the_script_shows_two_orders(case: str, mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (SCRIPTS / f"{case}.txt").read_text()
-    assert replay(text) == text
+    text = recorded(case)
     assert replay(text).count("delivered:") == 1
     mutate(monkeypatch)
     assert replay(text).count("delivered:") == 2

@@ -7,9 +7,9 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, Received
 from priocast.protocols import deterministic_merge
 from priocast.protocols.deterministic_merge import DeterministicMerge, Skip, Slot
+from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Delivered, Group
-from protocols.mutants import PEER_FAULT, Patch, found_in_schedules
-from protocols.test_scripts import SCRIPTS, replay
+from protocols.mutants import PEER_FAULT, Mutant, name_of, schedules_find, script_finds
 
 ORDER = "deterministic-merge"
 
@@ -72,16 +72,6 @@ def there_is_no_pace(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(deterministic_merge, "_UNMERGED_MAX", 1_000)
 
 
-def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
-    original = DeterministicMerge.__init__
-
-    def init(self: DeterministicMerge, *given: object) -> None:
-        original(self, *given)  # type: ignore[arg-type]
-        self.outgoing._rank = lambda *_: 0
-
-    patch.setattr(DeterministicMerge, "__init__", init)
-
-
 def skips_of_others_are_not_counted(patch: pytest.MonkeyPatch) -> None:
     def on_filled(self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int) -> None:
         original(self, sender, packet, 1)
@@ -90,7 +80,7 @@ def skips_of_others_are_not_counted(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DeterministicMerge, "_on_filled", on_filled)
 
 
-IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+IN_SCHEDULES: list[Mutant] = [
     (nobody_fills_slots_with_nothing, {LIVENESS}),
     (dummies_cause_dummies, {LIVENESS}),
     (slots_are_filled_up_to_one_round_too_few, {LIVENESS}),
@@ -101,12 +91,11 @@ IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=[m.__name__ for m, _ in IN_SCHEDULES])
+@pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_property_suite_finds_the_mutant_of_the_merge(
-    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutate(monkeypatch)
-    found_in_schedules(ORDER, guarantees)
+    schedules_find(mutant, ORDER, monkeypatch)
 
 
 def _urgent_after_a_stream(count: int) -> list[bytes]:
@@ -130,7 +119,4 @@ def test_without_a_pace_what_is_urgent_waits_for_everything(monkeypatch: pytest.
 
 
 def test_the_script_finds_that_there_is_no_pace(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (SCRIPTS / "merge-pace.txt").read_text()
-    assert replay(text) == text
-    there_is_no_pace(monkeypatch)
-    assert replay(text) != text
+    script_finds(there_is_no_pace, "merge-pace", monkeypatch)

@@ -3,6 +3,7 @@
 What they do when everybody behaves is in `scripts/` and in the property suite.
 """
 
+from functools import partial
 from itertools import count
 
 import pytest
@@ -21,12 +22,8 @@ from priocast.core.protocol import (
     OrderingOptions,
     Output,
     Packet,
-    Received,
     Send,
-    SendAll,
-    Turn,
 )
-from priocast.core.protocol import Broadcast as Says
 from priocast.core.starvation import Ageing, Strict
 from priocast.core.view import View
 from priocast.ordering.flow import FRAMES_PER_TURN, Consumed
@@ -37,48 +34,23 @@ from priocast.protocols import moving_uub
 from priocast.protocols.moving_bb import BareToken, Data, MovingBb, Order
 from priocast.protocols.moving_ub import LadenToken, MovingUb, Ordered, Pending, Submit
 from priocast.protocols.moving_uub import MovingUub, Numbered
+from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
 from protocols.schedules import NAMES, Broadcast, Case, Flow, cases, check
 
 LINKS = len(NAMES) * (len(NAMES) - 1)
-VIEW = View(1, (A, B, C))
 STRANGER = ProcessId("x")
 WISHES = (Wish(),) * 3
 MOVING = ["moving-ub", "moving-bb", "moving-uub"]
 
-
-def _ub(me: ProcessId = A, **options: object) -> MovingUb:
-    return MovingUb(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
-
-
-def _bb(me: ProcessId = A, **options: object) -> MovingBb:
-    return MovingBb(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
-
-
-def _uub(me: ProcessId = A, **options: object) -> MovingUub:
-    return MovingUub(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
-
-
-def _hear(member: RingProtocol, sender: ProcessId, packet: Packet, now: int = 0) -> list[Output]:
-    return member.step(Received(sender, packet), now)
-
-
-def _turn(member: RingProtocol, now: int = 0) -> list[Output]:
-    return member.step(Turn(), now)
-
-
-def _packets(outputs: list[Output], kind: type[Packet]) -> list[Packet]:
-    return [
-        output.packet
-        for output in outputs
-        if isinstance(output, Send | SendAll) and isinstance(output.packet, kind)
-    ]
+_ub = partial(member_of, MovingUb)
+_bb = partial(member_of, MovingBb)
+_uub = partial(member_of, MovingUub)
 
 
 def _token(outputs: list[Output]) -> LadenToken:
-    (token,) = _packets(outputs, LadenToken)
-    assert isinstance(token, LadenToken)
+    (token,) = packets(outputs, LadenToken)
     return token
 
 
@@ -162,65 +134,65 @@ class TestTheToken:
     def test_who_is_alone_takes_another_turn_if_one_was_too_short(self) -> None:
         alone = MovingUb(A, View(1, (A,)), OrderingOptions(window=WINDOW_MAX))
         for level in range(FRAMES_PER_TURN + 1):
-            _hear(alone, A, Submit((batch_of(1, level, size=BATCH_BYTES_CUT),)))
-        assert MoreToDo() in _turn(alone)
-        assert len(_packets(_turn(alone), Ordered)) == 1
+            hear(alone, A, Submit((batch_of(1, level, size=BATCH_BYTES_CUT),)))
+        assert MoreToDo() in turn(alone)
+        assert len(packets(turn(alone), Ordered)) == 1
 
     @pytest.mark.parametrize(
         ("member", "token"),
         [
-            (_bb(), BareToken(0)),
-            (_ub(), LadenToken(0, WISHES, ())),
-            (_uub(), moving_uub.LadenToken(0, WISHES, ())),
+            (_bb(A), BareToken(0)),
+            (_ub(A), LadenToken(0, WISHES, ())),
+            (_uub(A), moving_uub.LadenToken(0, WISHES, ())),
         ],
         ids=MOVING,
     )
     def test_a_second_one_is_refused(self, member: RingProtocol, token: Packet) -> None:
         with pytest.raises(PeerFault, match="b#1 passes a second token to a#1"):
-            _hear(member, B, token)
+            hear(member, B, token)
 
     def test_a_second_one_is_refused_while_the_first_waits(self) -> None:
         member = _bb(B)
-        _hear(member, A, BareToken(5))
+        hear(member, A, BareToken(5))
         with pytest.raises(PeerFault, match="a second token"):
-            _hear(member, C, BareToken(6))
+            hear(member, C, BareToken(6))
 
     def test_one_for_a_place_that_is_taken_is_refused(self) -> None:
         member = _ub(B)
-        _hear(member, A, Ordered(0, (batch_of(2),)))
+        hear(member, A, Ordered(0, (batch_of(2),)))
         with pytest.raises(PeerFault, match="a token for 1; 2 is next"):
-            _hear(member, A, LadenToken(1, WISHES, ()))
+            hear(member, A, LadenToken(1, WISHES, ()))
 
     def test_a_resting_holder_lets_go_only_where_there_is_room(self) -> None:
-        holder = _ub(window=1)
-        _hear(holder, C, Submit((batch_of(1, sender=C),)))
-        _turn(holder)
-        _hear(holder, A, Ordered(0, (batch_of(1, sender=C),)))
-        _hear(holder, C, LadenToken(1, WISHES, ()))
-        _hear(holder, B, Wanted(Wish(1, 7)))
-        assert not _packets(_turn(holder), LadenToken)
+        holder = _ub(A, window=1)
+        hear(holder, C, Submit((batch_of(1, sender=C),)))
+        turn(holder)
+        hear(holder, A, Ordered(0, (batch_of(1, sender=C),)))
+        hear(holder, C, LadenToken(1, WISHES, ()))
+        hear(holder, B, Wanted(Wish(1, 7)))
+        assert not packets(turn(holder), LadenToken)
         for member in VIEW.members:
-            _hear(holder, member, Consumed(1, 1))
-        assert _packets(_turn(holder), LadenToken)
+            hear(holder, member, Consumed(1, 1))
+        assert packets(turn(holder), LadenToken)
 
     def test_it_does_not_go_where_the_link_is_full(self) -> None:
-        holder = _ub()
-        _hear(holder, B, Wanted(Wish(1, 7)))
-        _hear(holder, C, Wanted(Wish(1, 7)))
+        holder = _ub(A)
+        hear(holder, B, Wanted(Wish(1, 7)))
+        hear(holder, C, Wanted(Wish(1, 7)))
         holder.step(LinkBlocked(B), now=0)
-        (output,) = _turn(holder)
+        (output,) = turn(holder)
         assert isinstance(output, Send)
         assert output.to == C
 
     def test_who_has_something_and_cannot_send_keeps_it(self) -> None:
         """Or two members with full links would pass it to each other for ever."""
-        holder = _ub()
+        holder = _ub(A)
         holder.step(LinkBlocked(B), now=0)
-        _hear(holder, A, Submit((batch_of(1),)))
-        _hear(holder, C, Wanted(Wish(1, 7)))
-        assert _turn(holder) == []
+        hear(holder, A, Submit((batch_of(1),)))
+        hear(holder, C, Wanted(Wish(1, 7)))
+        assert turn(holder) == []
         holder.step(LinkCleared(B), now=0)
-        assert len(_packets(_turn(holder), Ordered)) == 1
+        assert len(packets(turn(holder), Ordered)) == 1
 
 
 def _is_token(packet: Packet) -> bool:
@@ -245,155 +217,147 @@ class TestPlaces:
     def test_no_place_is_given_twice(self, member: MovingSequencer) -> None:
         packet = Ordered if isinstance(member, MovingUb) else Order
         messages = (batch_of(1),) if packet is Ordered else (Reference(A, 0, 0, 1),)
-        _hear(member, A, packet(0, messages))  # type: ignore[arg-type]
+        hear(member, A, packet(0, messages))  # type: ignore[arg-type]
         with pytest.raises(PeerFault, match="c#1 orders position 0; 1 is next"):
-            _hear(member, C, packet(0, messages))  # type: ignore[arg-type]
-        _hear(member, A, packet(5, messages))  # type: ignore[arg-type]
+            hear(member, C, packet(0, messages))  # type: ignore[arg-type]
+        hear(member, A, packet(5, messages))  # type: ignore[arg-type]
         with pytest.raises(PeerFault, match="c#1 orders position 5; 1 is next"):
-            _hear(member, C, packet(5, messages))  # type: ignore[arg-type]
+            hear(member, C, packet(5, messages))  # type: ignore[arg-type]
 
     def test_no_place_is_given_that_no_window_allows(self) -> None:
         with pytest.raises(PeerFault, match="which no window allows"):
-            _hear(_ub(B), A, Ordered(WINDOW_MAX + 1, (batch_of(1),)))
+            hear(_ub(B), A, Ordered(WINDOW_MAX + 1, (batch_of(1),)))
 
     def test_nobody_orders_while_this_member_has_the_token(self) -> None:
         with pytest.raises(PeerFault, match="b#1 orders position 0 although a#1 has the token"):
-            _hear(_ub(A), B, Ordered(0, (batch_of(1, sender=B),)))
+            hear(_ub(A), B, Ordered(0, (batch_of(1, sender=B),)))
 
     def test_nobody_orders_what_is_behind_a_token_that_waits(self) -> None:
         member = _ub(B)
-        _hear(member, A, LadenToken(1, WISHES, ()))
+        hear(member, A, LadenToken(1, WISHES, ()))
         with pytest.raises(PeerFault, match="although b#1 has the token"):
-            _hear(member, C, Ordered(1, (batch_of(1),)))
+            hear(member, C, Ordered(1, (batch_of(1),)))
 
     def test_no_message_is_ordered_twice(self) -> None:
         member = _bb(B)
-        _hear(member, A, Order(0, (Reference(C, 0, 0, 1),)))
+        hear(member, A, Order(0, (Reference(C, 0, 0, 1),)))
         with pytest.raises(PeerFault, match=r"a#1 orders c#1/0/0\+1, where number 1 of that level is next"):
-            _hear(member, A, Order(1, (Reference(C, 0, 0, 1),)))
+            hear(member, A, Order(1, (Reference(C, 0, 0, 1),)))
 
     def test_no_stranger_s_message_is_ordered(self) -> None:
         with pytest.raises(PeerFault, match="which is no member's"):
-            _hear(_ub(B), A, Ordered(0, (batch_of(1, sender=STRANGER),)))
+            hear(_ub(B), A, Ordered(0, (batch_of(1, sender=STRANGER),)))
 
     def test_a_place_rests_on_the_order_and_on_the_data(self) -> None:
         member = _bb(B)
-        member.mark = (0, 4)
-        _hear(member, A, Order(0, (Reference(C, 0, 0, 1),)))
-        member.mark = (2, 3)
-        _hear(member, C, Data((batch_of(1, sender=C),)))
+        hear(member, A, Order(0, (Reference(C, 0, 0, 1),)), mark=(0, 4))
+        hear(member, C, Data((batch_of(1, sender=C),)), mark=(2, 3))
         (stretch,) = member.unconsumed()
         assert stretch.evidence == (4, 0, 3)
 
     def test_a_place_rests_on_all_orders_before_it_whenever_they_come(self) -> None:
         member = _ub(C)
-        member.mark = (1, 7)
-        _hear(member, B, Ordered(1, (batch_of(1, sender=B),)))
-        member.mark = (0, 2)
-        _hear(member, A, Ordered(0, (batch_of(1),)))
+        hear(member, B, Ordered(1, (batch_of(1, sender=B),)), mark=(1, 7))
+        hear(member, A, Ordered(0, (batch_of(1),)), mark=(0, 2))
         assert [stretch.evidence for stretch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
 
     def test_a_number_s_place_rests_on_all_messages_before_it_whenever_they_come(self) -> None:
         member = _uub(C)
-        member.mark = (1, 7)
-        _hear(member, B, Numbered(1, (batch_of(1, sender=B),), "", 0))
-        member.mark = (0, 2)
-        _hear(member, A, Numbered(0, (batch_of(1),), "", 0))
+        hear(member, B, Numbered(1, (batch_of(1, sender=B),), "", 0), mark=(1, 7))
+        hear(member, A, Numbered(0, (batch_of(1),), "", 0), mark=(0, 2))
         assert [stretch.evidence for stretch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
 
 
 class TestSubmissions:
     def test_a_sender_stays_with_one_member_until_all_its_messages_have_places(self) -> None:
         sender = _ub(C)
-        sender.step(Says(batch_of(1, sender=C)), now=0)
-        assert _turn(sender) == [Send(A, Submit((batch_of(1, sender=C),)))]
-        _hear(sender, A, Ordered(0, (batch_of(1),)))
-        sender.step(Says(batch_of(1, first=1, sender=C)), now=0)
-        assert _turn(sender) == [Send(A, Submit((batch_of(1, first=1, sender=C),)))]
-        _hear(sender, B, Ordered(1, (batch_of(2, sender=C),)))
-        sender.step(Says(batch_of(1, first=2, sender=C)), now=0)
-        outputs = _turn(sender)
+        say(sender, batch_of(1, sender=C))
+        assert turn(sender) == [Send(A, Submit((batch_of(1, sender=C),)))]
+        hear(sender, A, Ordered(0, (batch_of(1),)))
+        say(sender, batch_of(1, first=1, sender=C))
+        assert turn(sender) == [Send(A, Submit((batch_of(1, first=1, sender=C),)))]
+        hear(sender, B, Ordered(1, (batch_of(2, sender=C),)))
+        say(sender, batch_of(1, first=2, sender=C))
+        outputs = turn(sender)
         assert outputs == [Send(C, Submit((batch_of(1, first=2, sender=C),)))]
 
     def test_what_comes_to_a_full_link_waits(self) -> None:
         sender = _ub(C)
         sender.step(LinkBlocked(A), now=0)
-        sender.step(Says(batch_of(1, sender=C)), now=0)
-        assert _turn(sender) == []
+        say(sender, batch_of(1, sender=C))
+        assert turn(sender) == []
         assert sender.backlog == 1
 
     def test_a_member_without_the_token_asks_for_it_once(self) -> None:
         member = _ub(B)
-        _hear(member, C, Submit((batch_of(1, sender=C),)))
-        (output,) = _turn(member)
+        hear(member, C, Submit((batch_of(1, sender=C),)))
+        (output,) = turn(member)
         assert getattr(output, "packet", None) == Wanted(Wish(1, 0))
-        _hear(member, C, Submit((batch_of(1, first=1, sender=C),)))
-        assert _turn(member) == []
+        hear(member, C, Submit((batch_of(1, first=1, sender=C),)))
+        assert turn(member) == []
         assert not member.idle
 
     def test_who_submits_again_is_refused(self) -> None:
         member = _ub(B)
-        _hear(member, C, Submit((batch_of(2, sender=C),)))
+        hear(member, C, Submit((batch_of(2, sender=C),)))
         with pytest.raises(PeerFault, match="where number 2 of that level is next"):
-            _hear(member, C, Submit((batch_of(1, first=1, sender=C),)))
+            hear(member, C, Submit((batch_of(1, first=1, sender=C),)))
 
     def test_who_has_submitted_elsewhere_meanwhile_is_not(self) -> None:
         member = _ub(B)
-        _hear(member, C, Submit((batch_of(2, sender=C),)))
-        _hear(member, C, Submit((batch_of(1, first=7, sender=C),)))
+        hear(member, C, Submit((batch_of(2, sender=C),)))
+        hear(member, C, Submit((batch_of(1, first=7, sender=C),)))
         assert member.backlog == 3
 
     def test_who_submits_too_much_is_refused(self) -> None:
         member = _ub(B, submit_max=1)
         full = [b""] * BATCH_COUNT_MAX
         batches = [pack(C, 0, first, full) for first in range(0, 2 * WINDOW_MAX, BATCH_COUNT_MAX)]
-        _hear(member, C, Submit(tuple(batches)))
+        hear(member, C, Submit(tuple(batches)))
         with pytest.raises(PeerFault, match="more than the 131073 messages that it has credit for"):
-            _hear(member, C, Submit((pack(C, 0, 2 * WINDOW_MAX, [b"", b""]),)))
+            hear(member, C, Submit((pack(C, 0, 2 * WINDOW_MAX, [b"", b""]),)))
 
     def test_data_of_another_member_is_refused(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a message of a#1"):
-            _hear(_bb(B), C, Data((batch_of(1),)))
+            hear(_bb(B), C, Data((batch_of(1),)))
 
 
 class TestHandingOver:
     def test_the_token_takes_along_no_more_than_the_window_allows(self) -> None:
-        holder = _ub(window=3)
+        holder = _ub(A, window=3)
         for number in range(8):
-            _hear(holder, C, Submit((batch_of(1, level=number, sender=C),)))
-        token = _token(_turn(holder))
+            hear(holder, C, Submit((batch_of(1, level=number, sender=C),)))
+        token = _token(turn(holder))
         assert [pending.batch.level for pending in token.pending] == [4, 3, 2]
         assert token.wishes[0].level == 4
 
     def test_the_token_takes_along_no_more_than_a_frame(self) -> None:
-        holder = _ub(window=3)
+        holder = _ub(A, window=3)
         for number in range(8):
-            _hear(holder, C, Submit((batch_of(1, level=number, sender=C, size=BATCH_BYTES_CUT // 2),)))
-        assert len(_token(_turn(holder)).pending) == 2
+            hear(holder, C, Submit((batch_of(1, level=number, sender=C, size=BATCH_BYTES_CUT // 2),)))
+        assert len(_token(turn(holder)).pending) == 2
 
     def test_what_was_submitted_here_is_known_here(self) -> None:
         """A copy that comes back with the token is not ordered beside what it is a copy of."""
         member = _ub(B, window=9)
-        _hear(member, C, Submit((batch_of(2, sender=C),)))
-        _hear(member, A, LadenToken(0, WISHES, (Pending(batch_of(2, sender=C), 5),)))
-        (ordered,) = _packets(_turn(member), Ordered)
+        hear(member, C, Submit((batch_of(2, sender=C),)))
+        hear(member, A, LadenToken(0, WISHES, (Pending(batch_of(2, sender=C), 5),)))
+        (ordered,) = packets(turn(member), Ordered)
         assert ordered.messages == (batch_of(2, sender=C),)
 
     def test_a_copy_is_not_waited_for_and_not_kept(self) -> None:
         member = _ub(B)
-        _hear(member, A, LadenToken(0, WISHES, (Pending(batch_of(2, sender=C), 5),)))
+        hear(member, A, LadenToken(0, WISHES, (Pending(batch_of(2, sender=C), 5),)))
         assert member.idle and not member.backlog
-        assert not _token(_turn(member)).pending
+        assert not _token(turn(member)).pending
 
     def test_waiting_goes_on_counting_through_two_handovers(self) -> None:
         first = _ub(B, window=1, starvation=Ageing(MILLISECOND))
         copy = batch_of(1, level=10, sender=C)
-        _hear(
-            first, A, LadenToken(0, WISHES, (Pending(batch_of(1, level=90), 0), Pending(copy, MILLISECOND)))
-        )
-        token = _token(_turn(first, now=4 * MILLISECOND))
+        hear(first, A, LadenToken(0, WISHES, (Pending(batch_of(1, level=90), 0), Pending(copy, MILLISECOND))))
+        token = _token(turn(first, now=4 * MILLISECOND))
         assert token.pending == (Pending(copy, 5 * MILLISECOND),)
 
     def test_a_copy_of_a_stranger_s_message_is_refused(self) -> None:
         with pytest.raises(PeerFault, match=r"a#1 hands over x#1/0/0\+1, which is no member's"):
-            _hear(_ub(B), A, LadenToken(0, WISHES, (Pending(batch_of(1, sender=STRANGER), 0),)))
+            hear(_ub(B), A, LadenToken(0, WISHES, (Pending(batch_of(1, sender=STRANGER), 0),)))

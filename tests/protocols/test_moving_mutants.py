@@ -23,13 +23,22 @@ from priocast.ordering.submissions import Submissions
 from priocast.protocols import moving_uub
 from priocast.protocols.moving_ub import LadenToken, MovingUb
 from priocast.protocols.moving_uub import MovingUub, SharedPromises
-from protocols.mutants import PEER_FAULT, Patch, _found, found_in_lives, found_in_schedules
+from protocols.faults import a_place_rests_on_the_packet_that_came_last
+from protocols.mutants import (
+    PEER_FAULT,
+    Patch,
+    found,
+    found_in_lives,
+    found_in_schedules,
+    name_of,
+    script_finds,
+    single_test_finds,
+)
 from protocols.schedules import check
 from protocols.test_moving import TestPlaces as Places
 from protocols.test_moving import TestTheToken as TheToken
 from protocols.test_moving import skewed_cases
 from protocols.test_moving_uub import TestNumbers as Numbers
-from protocols.test_scripts import SCRIPTS, replay
 
 UB, BB, UUB = "moving-ub", "moving-bb", "moving-uub"
 
@@ -211,11 +220,7 @@ ON_SKEWED_LINKS: list[tuple[Patch, str, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("mutate", "order", "guarantees"),
-    IN_SCHEDULES,
-    ids=[f"{mutate.__name__}-{order}" for mutate, order, _ in IN_SCHEDULES],
-)
+@pytest.mark.parametrize(("mutate", "order", "guarantees"), IN_SCHEDULES, ids=map(name_of, IN_SCHEDULES))
 def test_the_schedules_find_the_mutant(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,15 +229,13 @@ def test_the_schedules_find_the_mutant(
 
 
 @pytest.mark.parametrize(
-    ("mutate", "order", "guarantees"),
-    ON_SKEWED_LINKS,
-    ids=[f"{mutate.__name__}-{order}" for mutate, order, _ in ON_SKEWED_LINKS],
+    ("mutate", "order", "guarantees"), ON_SKEWED_LINKS, ids=map(name_of, ON_SKEWED_LINKS)
 )
 def test_slow_links_show_the_mutant(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    _found(skewed_cases(order), check, guarantees)
+    found(skewed_cases(order), check, guarantees)
 
 
 IN_SCRIPTS: list[tuple[Patch, str]] = [
@@ -248,30 +251,10 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("mutate", "script"), IN_SCRIPTS, ids=[f"{mutate.__name__}-{script}" for mutate, script in IN_SCRIPTS]
-)
+@pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))
 def test_the_script_shows_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = (SCRIPTS / f"{script}.txt").read_text()
-    assert replay(recorded) == recorded
-    mutate(monkeypatch)
-    assert _replayed_or_broken(recorded) != recorded
-
-
-def _replayed_or_broken(recorded: str) -> str:
-    """A script that cannot be played to its end shows a mutant, too."""
-    try:
-        return replay(recorded)
-    except AssertionError:
-        return ""
-
-
-def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
-    def rests_on(self: RingProtocol, mark: tuple[int, int]) -> None:
-        original(self, self.mark)
-
-    original = RingProtocol.rests_on
-    patch.setattr(RingProtocol, "rests_on", rests_on)
+    """One that cannot be played to its end shows it, too."""
+    script_finds(mutate, script, monkeypatch, may_stop=True)
 
 
 def what_is_submitted_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
@@ -305,13 +288,8 @@ IN_TESTS: list[tuple[Patch, Callable[[], None]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("mutate", "tested"), IN_TESTS, ids=[f"{mutate.__name__}-{test.__name__}" for mutate, test in IN_TESTS]
-)
+@pytest.mark.parametrize(("mutate", "tested"), IN_TESTS, ids=map(name_of, IN_TESTS))
 def test_a_single_test_finds_the_mutant(
     mutate: Patch, tested: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tested()
-    mutate(monkeypatch)
-    with pytest.raises(AssertionError):
-        tested()
+    single_test_finds(mutate, tested, monkeypatch)

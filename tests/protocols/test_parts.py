@@ -13,50 +13,35 @@ from priocast.core.errors import PeerFault, UnknownProtocol
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch, Scope, pack
 from priocast.core.protocol import (
-    Broadcast,
     CancelTimer,
     Consume,
     OrderingOptions,
     Output,
     Protocol,
-    Received,
-    SendAll,
     SetTimer,
     TimerFired,
-    Turn,
 )
 from priocast.core.starvation import Ageing, Strict
-from priocast.core.view import View
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders, find_protocol
 from priocast.protocols.parts import PART_COUNT_MAX
 from priocast.protocols.sequencer_ub import Ordered, SequencerUb, Submit
+from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Delivered, Group, Sent
 from protocols.schedules import MILLISECOND, Case, cases, play
 
-VIEW = View(1, (A, B, C))
 TIME, COUNT = "time-parts/sequencer-ub", "count-parts/sequencer-ub"
 
 
 def _member(me: ProcessId, order: str = TIME, **options: float) -> Protocol:
-    return find_protocol(order)(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
+    return member_of(find_protocol(order), me, position=0, **options)
 
 
 def _hear(member: Protocol, position: int, *batches: Batch, mark: int = 1, now: int = 0) -> list[Output]:
-    member.mark = (0, mark)
-    return member.step(Received(A, Ordered(position, batches)), now)
+    return hear(member, A, Ordered(position, batches), (0, mark), now)
 
 
 def _cut(below: int, number: int = 0) -> Batch:
     return pack(A, CONTROL, number, [b"%d" % below])
-
-
-def _ordered(outputs: list[Output]) -> list[Batch]:
-    return [
-        batch
-        for output in outputs
-        if isinstance(output, SendAll) and isinstance(output.packet, Ordered)
-        for batch in output.packet.batches
-    ]
 
 
 def _queue(member: Protocol) -> list[tuple[int, int, int]]:
@@ -159,7 +144,7 @@ class TestWhoEndsIt:
         (timer,) = [output for output in outputs if isinstance(output, SetTimer)]
         assert timer.at == 13 * MILLISECOND
         assert member.step(TimerFired(timer.name), timer.at) == []
-        submitted = member.step(Turn(), timer.at)
+        submitted = turn(member, now=timer.at)
         for output in submitted:
             assert output.packet == Submit((_cut(below=1),))  # type: ignore[union-attr]
 
@@ -202,7 +187,7 @@ class TestWhoEndsIt:
 
     def test_nobody_else_may(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a control message, which only a#1 does"):
-            _member(A).step(Received(C, Submit((pack(C, CONTROL, 0, [b"1"]),))), now=0)
+            hear(_member(A), C, Submit((pack(C, CONTROL, 0, [b"1"]),)))
 
 
 class TestFlow:
@@ -223,17 +208,17 @@ class TestFlow:
 
     def test_it_waits_for_whom_the_order_below_waits_for(self) -> None:
         member = _member(A, window=1)
-        member.step(Received(B, Submit((batch_of(3, sender=B),))), now=0)
-        assert [batch.count for batch in _ordered(member.step(Turn(), now=0))] == [1]
+        hear(member, B, Submit((batch_of(3, sender=B),)))
+        assert [batch.count for each in packets(turn(member), Ordered) for batch in each.batches] == [1]
         assert member.waiting_for() == A
 
     def test_what_waits_below_and_in_the_open_part_is_counted_by_level(self) -> None:
         member = _member(B)
-        member.step(Broadcast(batch_of(2, 7, sender=B)), now=5)
+        say(member, batch_of(2, 7, sender=B), now=5)
         _hear(member, 0, batch_of(3, 7, sender=A), batch_of(1, 9, sender=C), _cut(below=0), now=10)
         assert member.waiting(30) == [(9, 1, 20), (7, 5, 20)]
         assert member.backlog == 6
-        member.step(Broadcast(_cut(9)), now=30)
+        say(member, _cut(9), now=30)
         assert [level for level, _, _ in member.waiting(30)] == [9, 7]
 
 
@@ -241,8 +226,8 @@ class TestTheEndOfAView:
     def test_own_messages_of_an_open_part_go_back_before_those_that_are_not_ordered(self) -> None:
         member = _member(B)
         for batch in (batch_of(1, 1, sender=B), batch_of(1, 9, sender=B), batch_of(1, 5, sender=B)):
-            member.step(Broadcast(batch), now=0)
-            member.step(Turn(), now=0)
+            say(member, batch)
+            turn(member)
         _hear(member, 0, batch_of(1, 1, sender=B), batch_of(4, 1, sender=A), batch_of(1, 9, sender=B))
         assert not member.settled
         member.close()
@@ -251,8 +236,8 @@ class TestTheEndOfAView:
 
     def test_a_part_that_has_ended_keeps_its_places_however_much_waits(self) -> None:
         member = _member(B, COUNT, part_count=1)
-        member.step(Broadcast(batch_of(6, sender=B)), now=0)
-        member.step(Turn(), now=0)
+        say(member, batch_of(6, sender=B))
+        turn(member)
         _hear(member, 0, batch_of(6, sender=B))
         assert member.unconsumed_count == 2
         assert (member.settled, member.idle) == (True, True)

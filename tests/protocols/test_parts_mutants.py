@@ -1,26 +1,18 @@
 """Deliberate faults in the parts: one plausible mistake each, and the guarantee by which it is found."""
 
-from collections.abc import Callable
-from random import Random
-
 import pytest
-from hypothesis import Phase, find, settings
 
-from priocast.core.errors import PeerFault
 from priocast.core.guarantees import AGREEMENT, FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER
 from priocast.core.message import CONTROL, Batch, Stretch
 from priocast.core.protocol import Consume, OrderingOptions, Received
-from priocast.core.starvation import Starvation, Strict
 from priocast.protocols.parts import Parts, _OpenPart
 from protocols.guarantees import check_all
 from protocols.harness import Group, Violation
-from protocols.lives import Life, live, lives
-from protocols.schedules import MILLISECOND, Case, cases, check
+from protocols.mutants import Patch, found_in_lives, found_in_schedules
+from protocols.schedules import MILLISECOND
 
-Patch = Callable[[pytest.MonkeyPatch], None]
 Mutant = tuple[Patch, str, set[str]]
 TIME, COUNT = "time-parts/sequencer-ub", "count-parts/sequencer-ub"
-STRICT: tuple[bool, Starvation] = (True, Strict())
 
 
 def every_member_cuts_by_its_own_timer(patch: pytest.MonkeyPatch) -> None:
@@ -142,23 +134,10 @@ AT_ITS_END: list[Mutant] = [
     (what_is_not_taken_yet_is_lost, COUNT, {INTEGRITY}),
     (control_messages_are_sent_again, TIME, {INTEGRITY}),
 ]
-_SEARCH = settings(max_examples=5_000, database=None, phases=[Phase.generate])
 
 
 def _names(mutants: list[Mutant]) -> list[str]:
     return [f"{order.partition('/')[0]}-{mutate.__name__}" for mutate, order, _ in mutants]
-
-
-def _broken(play: Callable[[], None]) -> str:
-    try:
-        play()
-    except Violation as violation:
-        return violation.guarantee
-    except PeerFault:
-        return PeerFault.__name__
-    except AssertionError:
-        return "our own fault"
-    return ""
 
 
 def _cut_while_one_lags_behind() -> Group:
@@ -187,11 +166,7 @@ def test_the_property_suite_finds_the_mutant_of_parts(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-
-    def is_found(case: Case) -> bool:
-        return _broken(lambda: check(case)) in guarantees
-
-    find(cases(order, *STRICT), is_found, settings=_SEARCH, random=Random(0))
+    found_in_schedules(order, guarantees)
 
 
 @pytest.mark.parametrize(("mutate", "order", "guarantees"), AT_ITS_END, ids=_names(AT_ITS_END))
@@ -199,8 +174,4 @@ def test_the_lives_find_the_mutant_of_parts(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-
-    def is_found(life: Life) -> bool:
-        return _broken(lambda: live(life)) in guarantees
-
-    find(lives([order], [STRICT]), is_found, settings=_SEARCH, random=Random(0))
+    found_in_lives(order, guarantees)

@@ -3,13 +3,15 @@
 What it does step by step is in the scripts `cut-*`; that it is right is shown by exploration.
 """
 
+from functools import partial
+
 import pytest
 
+from core.builders import A, B, C
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import pack
-from priocast.core.protocol import Consume, OrderingOptions, Packet, Received, SendAll, Turn
-from priocast.core.view import View
+from priocast.core.protocol import Consume, Packet, SendAll
 from priocast.ordering.reordering import Data
 from priocast.protocols.reorder import (
     CutAnswer,
@@ -19,18 +21,14 @@ from priocast.protocols.reorder import (
     CutDecision,
     Reorder,
 )
+from protocols.alone import hear, member_of, turn
 
-A, B, C = map(ProcessId, "abc")
-VIEW = View(1, (A, B, C))
-
-
-def member(distributed: bool = False) -> Reorder:
-    return Reorder(A, VIEW, OrderingOptions(distributed=distributed))
+_member = partial(member_of, Reorder)
 
 
-def hear(reorder: Reorder, sender: ProcessId, *packets: Packet) -> None:
+def _hear_each(reorder: Reorder, sender: ProcessId, *packets: Packet) -> None:
     for packet in packets:
-        reorder.step(Received(sender, packet), 0)
+        hear(reorder, sender, packet)
 
 
 def data(sender: ProcessId, number: int, level: int, *payloads: bytes, first: int = 0) -> Data:
@@ -45,57 +43,57 @@ class TestWhatIsRefused:
     @pytest.mark.parametrize("number", [1, 7])
     def test_data_out_of_line(self, number: int) -> None:
         with pytest.raises(PeerFault, match=f"b#1 sends data {number}, where 0 is next"):
-            hear(member(), B, data(B, number, 7, b"x"))
+            _hear_each(_member(A), B, data(B, number, 7, b"x"))
 
     def test_an_answer_to_what_was_never_sent(self) -> None:
         with pytest.raises(PeerFault, match="which a#1 never sent"):
-            hear(member(), B, CutAnswers((CutAnswer(0, 0, (1,), ()),)))
+            _hear_each(_member(A), B, CutAnswers((CutAnswer(0, 0, (1,), ()),)))
 
     def test_another_way_to_agree(self) -> None:
         with pytest.raises(PeerFault, match="agrees distributed"):
-            hear(member(), B, CutAnswersToAll((CutAnswer(0, 0, (1,), ()),)))
+            _hear_each(_member(A), B, CutAnswersToAll((CutAnswer(0, 0, (1,), ()),)))
         with pytest.raises(PeerFault, match="agrees with each sender"):
-            hear(member(distributed=True), B, decided(0, 3))
+            _hear_each(_member(A, distributed=True), B, decided(0, 3))
 
     def test_a_decision_for_which_nothing_waits(self) -> None:
         with pytest.raises(PeerFault, match="decides on data 0, which does not wait for it"):
-            hear(member(), B, decided(0, 3))
+            _hear_each(_member(A), B, decided(0, 3))
 
     def test_a_number_that_is_lower_than_a_proposal(self) -> None:
-        reorder = member()
-        hear(reorder, B, data(B, 0, 7, b"x"), data(B, 1, 7, b"y", first=1))
+        reorder = _member(A)
+        _hear_each(reorder, B, data(B, 0, 7, b"x"), data(B, 1, 7, b"y", first=1))
         with pytest.raises(PeerFault, match="data 1 a lower number than a#1 proposed"):
-            hear(reorder, B, decided(1, 5))
+            _hear_each(reorder, B, decided(1, 5))
 
     @pytest.mark.parametrize("cut", [(), ((7, 2, 9),), ((7, 5, 0),), ((8, 5, 1),)])
     def test_a_cut_that_lets_overtake_what_was_consumed(self, cut: tuple[tuple[int, int, int], ...]) -> None:
-        reorder = member()
-        hear(reorder, B, data(B, 0, 7, b"x"), decided(0, 5))
+        reorder = _member(A)
+        _hear_each(reorder, B, data(B, 0, 7, b"x"), decided(0, 5))
         reorder.step(Consume(1), 0)
-        hear(reorder, C, data(C, 0, 200, b"y"))
+        _hear_each(reorder, C, data(C, 0, 200, b"y"))
         with pytest.raises(PeerFault, match="lets data 0 overtake what a#1 had consumed"):
-            hear(reorder, C, decided(0, 5, *cut))
-        hear(reorder, C, decided(0, 5, (7, 5, 1)))
+            _hear_each(reorder, C, decided(0, 5, *cut))
+        _hear_each(reorder, C, decided(0, 5, (7, 5, 1)))
         assert reorder.head() is not None
 
 
 class TestTheApplication:
     def test_a_head_that_is_held_up_is_a_wait_with_a_reason_that_is_measured(self) -> None:
-        reorder = member()
-        hear(reorder, B, data(B, 0, 7, b"x"), decided(0, 5))
+        reorder = _member(A)
+        _hear_each(reorder, B, data(B, 0, 7, b"x"), decided(0, 5))
         assert reorder.head() is not None and reorder.obstacle() == ""
-        reorder.step(Received(C, data(C, 0, 200, b"y")), 1_000)
+        hear(reorder, C, data(C, 0, 200, b"y"), now=1_000)
         assert reorder.head() is None
         assert "waits until more urgent messages have their places" in reorder.obstacle()
-        reorder.step(Received(C, decided(0, 5)), 4_000)
+        hear(reorder, C, decided(0, 5), now=4_000)
         assert reorder.obstacle() == ""
         assert (reorder.stalls.count, reorder.stalls.total_ns) == (1, 3_000)
 
     def test_it_consumes_a_part_of_a_batch_and_the_rest_is_overtaken(self) -> None:
-        reorder = member()
-        hear(reorder, B, data(B, 0, 7, b"1", b"2", b"3"), decided(0, 5))
+        reorder = _member(A)
+        _hear_each(reorder, B, data(B, 0, 7, b"1", b"2", b"3"), decided(0, 5))
         reorder.step(Consume(1), 0)
-        hear(reorder, C, data(C, 0, 200, b"y"), decided(0, 5, (7, 5, 2)))
+        _hear_each(reorder, C, data(C, 0, 200, b"y"), decided(0, 5, (7, 5, 2)))
         taken = []
         while (head := reorder.head()) is not None:
             taken.append(head.message(head.taken).payload)
@@ -104,14 +102,14 @@ class TestTheApplication:
         assert reorder.position_next == 4
 
     def test_an_answer_names_the_last_message_of_each_lower_level(self) -> None:
-        reorder = member()
-        hear(reorder, B, data(B, 0, 7, b"1", b"2"), decided(0, 5))
-        hear(reorder, B, data(B, 1, 9, b"3"), decided(1, 8))
+        reorder = _member(A)
+        _hear_each(reorder, B, data(B, 0, 7, b"1", b"2"), decided(0, 5))
+        _hear_each(reorder, B, data(B, 1, 9, b"3"), decided(1, 8))
         for _ in range(2):
             reorder.step(Consume(1), 0)
-        hear(reorder, C, data(C, 0, 9, b"y"))
-        reorder.step(Turn(), 0)
-        hear(reorder, C, data(C, 1, 200, b"z"))
-        (output,) = reorder.step(Turn(), 0)
+        _hear_each(reorder, C, data(C, 0, 9, b"y"))
+        turn(reorder)
+        _hear_each(reorder, C, data(C, 1, 200, b"z"))
+        (output,) = turn(reorder)
         assert not isinstance(output, SendAll)
         assert output.packet == CutAnswers((CutAnswer(2, 1, (3,), ((9, 8, 1), (7, 5, 1))),))  # type: ignore[union-attr]

@@ -13,19 +13,9 @@ import pytest
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import (
-    Broadcast,
-    Consume,
-    OrderingOptions,
-    Output,
-    Packet,
-    Received,
-    Turn,
-)
-from priocast.core.view import View
+from priocast.core.protocol import Consume, OrderingOptions, Output, Packet
 from priocast.ordering.message_sets import Run
 from priocast.ordering.reordering import Data
-from priocast.protocols import PROTOCOLS
 from priocast.protocols.reorder_locks import (
     LockAnswer,
     LockAnswers,
@@ -36,33 +26,22 @@ from priocast.protocols.reorder_locks import (
     ReorderLocksInTurn,
     Turns,
 )
+from protocols.alone import hear, member_of, packets, say, turn
 from protocols.harness import Delivered, Group
 from protocols.lives import Chapter, end_view
 from protocols.schedules import NAMES
 
-VIEW = View(1, (A, B, C))
 FORMS: list[type[ReorderLocks]] = [ReorderLocks, ReorderLocksInTurn]
 
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One at a time is not among the orders that one can choose."""
-    monkeypatch.setitem(PROTOCOLS, ReorderLocksInTurn.NAME, ReorderLocksInTurn)
+pytestmark = pytest.mark.usefixtures("reorder_locks_in_turn")
 
 
 def _member(me: ProcessId, form: type[ReorderLocks] = ReorderLocks, **options: int) -> ReorderLocks:
-    return form(me, VIEW, OrderingOptions(**options))  # type: ignore[arg-type]
+    return member_of(form, me, **options)
 
 
 def _hear(member: ReorderLocks, sender: ProcessId, packet: Packet, now: int = 0) -> list[Output]:
-    member.mark = (member.ranks[sender], 1)
-    return member.step(Received(sender, packet), now)
-
-
-def _said(member: ReorderLocks, kind: type[Packet]) -> list[Packet]:
-    """What a member sends of this kind in a turn."""
-    packets = [getattr(output, "packet", None) for output in member.step(Turn(), now=0)]
-    return [packet for packet in packets if isinstance(packet, kind)]
+    return hear(member, sender, packet, (member.ranks[sender], 1), now)
 
 
 def _data(sender: ProcessId, level: int = 0, number: int = 0) -> Data:
@@ -108,8 +87,8 @@ class TestWhatIsRefused:
     )
     def test_an_answer_that_makes_no_sense(self, answer: LockAnswer, fault: str) -> None:
         member = _member(A)
-        member.step(Broadcast(batch_of(1, sender=A)), now=0)
-        member.step(Turn(), now=0)
+        say(member, batch_of(1, sender=A))
+        turn(member)
         _hear(member, A, LockAnswers((_answer(),)))
         _hear(member, B, LockAnswers((_answer(),)))
         with pytest.raises(PeerFault, match=fault):
@@ -195,8 +174,8 @@ class TestWhatAnApplicationSees:
     def test_what_waits_and_whose_consumption_would_help(self) -> None:
         member = _member(A, submit_max=1)
         for number in range(2):
-            member.step(Broadcast(batch_of(1, first=number, sender=A)), now=0)
-        (data,) = _said(member, Data)
+            say(member, batch_of(1, first=number, sender=A))
+        (data,) = packets(turn(member), Data)
         _hear(member, A, data)
         assert (member.waiting_for(), member.idle, member.settled) == (None, False, False)
         _decide(member, A, _decision())
@@ -206,9 +185,9 @@ class TestWhatAnApplicationSees:
 
     def test_no_more_is_queued_than_locking_can_bear(self) -> None:
         member = _member(A)
-        member.step(Broadcast(batch_of(1_000, sender=A)), now=0)
-        (data,) = _said(member, Data)
-        assert sum(batch.count for batch in data.batches) <= ReorderLocks.QUEUED_MAX // 3  # type: ignore[attr-defined]
+        say(member, batch_of(1_000, sender=A))
+        (data,) = packets(turn(member), Data)
+        assert sum(batch.count for batch in data.batches) <= ReorderLocks.QUEUED_MAX // 3
 
     @pytest.mark.parametrize("form", FORMS)
     def test_a_member_can_be_copied_and_goes_its_own_way(self, form: type[ReorderLocks]) -> None:
@@ -305,12 +284,12 @@ class TestOneAtATime:
         for each in (coordinator, member):
             _hear(each, B, _data(B))
             _hear(each, C, _data(C, level=9))
-        assert _said(member, LockAnswers) == []
-        assert _said(coordinator, Turns) == [Turns(((1, 0), (2, 0)))]
+        assert packets(turn(member), LockAnswers) == []
+        assert packets(turn(coordinator), Turns) == [Turns(((1, 0), (2, 0)))]
         _hear(member, A, Turns(((1, 0), (2, 0))))
-        assert _said(member, LockAnswers) == [LockAnswers((_answer(1, proposals=(4,)),))]
+        assert packets(turn(member), LockAnswers) == [LockAnswers((_answer(1, proposals=(4,)),))]
         _decide(member, B, _decision())
-        assert _said(member, LockAnswers) == [
+        assert packets(turn(member), LockAnswers) == [
             LockAnswers((_answer(2, proposals=(4,), tails=((Run(0, 1, 0, 1),),)),))
         ]
         assert member.backlog == 2
@@ -318,13 +297,13 @@ class TestOneAtATime:
     def test_a_turn_may_come_before_its_batch(self) -> None:
         member = _member(B, ReorderLocksInTurn)
         _hear(member, A, Turns(((2, 0),)))
-        assert _said(member, LockAnswers) == []
+        assert packets(turn(member), LockAnswers) == []
         _hear(member, C, _data(C))
-        assert _said(member, LockAnswers) == [LockAnswers((_answer(2, proposals=(4,)),))]
+        assert packets(turn(member), LockAnswers) == [LockAnswers((_answer(2, proposals=(4,)),))]
 
     def test_a_batch_joins_by_itself(self) -> None:
         member = _member(B, ReorderLocksInTurn)
         for level in (0, 9):
-            member.step(Broadcast(batch_of(2, level, sender=B)), now=0)
-        said = _said(member, Data)
+            say(member, batch_of(2, level, sender=B))
+        said = packets(turn(member), Data)
         assert [[str(batch) for batch in data.messages] for data in said] == [["b#1/9/0+2"], ["b#1/0/0+2"]]

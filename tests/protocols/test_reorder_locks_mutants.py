@@ -23,19 +23,14 @@ from priocast.ordering.joins import JoinId, LevelOrder
 from priocast.ordering.lock_queue import Element, Lock, LockJoin, LockQueue
 from priocast.ordering.message_sets import MessageSet, Name
 from priocast.ordering.store import Mark
-from priocast.protocols import PROTOCOLS
 from priocast.protocols.reorder_locks import LockAnswer, ReorderLocks, ReorderLocksInTurn
 from protocols import test_reorder_locks as of_the_protocol
-from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules
+from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules, single_test_finds
 from protocols.test_scripts import SCRIPTS, replay
 
 HELD_UP = "held up"
 
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One at a time is not among the orders that one can choose."""
-    monkeypatch.setitem(PROTOCOLS, ReorderLocksInTurn.NAME, ReorderLocksInTurn)
+pytestmark = pytest.mark.usefixtures("reorder_locks_in_turn")
 
 
 # Insertion
@@ -214,7 +209,8 @@ def one_answer_may_be_missing(patch: pytest.MonkeyPatch) -> None:
         self: Collector[LockAnswer], rank: int, answer: LockAnswer, mark: Mark
     ) -> Complete[LockAnswer] | None:
         original(self, rank, answer, mark)
-        answers = self._collected.get((answer.sender, answer.number), {}).values()
+        collected = self._collected.get((answer.sender, answer.number), [])
+        answers = [each for each in collected if each is not None]
         if len(answers) != len(self._members) - 1:
             return None
         return Complete([answer for answer, _ in answers], [mark for _, mark in answers])
@@ -344,10 +340,7 @@ SEEN = of_the_protocol.TestWhatAnApplicationSees()
 def test_a_case_finds_the_mutant(
     mutant: Patch, case: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case()
-    mutant(monkeypatch)
-    with pytest.raises((AssertionError, PeerFault)):
-        case()
+    single_test_finds(mutant, case, monkeypatch, (AssertionError, PeerFault))
 
 
 def test_batches_that_do_not_join_one_after_the_other_need_the_rules_of_the_concurrent_version(

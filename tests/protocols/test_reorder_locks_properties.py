@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from priocast.core.priority import HIGHEST
 from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.ordering.lock_queue import LockQueue
-from priocast.protocols import PROTOCOLS
 from priocast.protocols.reorder_locks import ReorderLocks, ReorderLocksInTurn
 from protocols.accounting import check_accounting
 from protocols.harness import Group
@@ -20,11 +19,7 @@ from protocols.schedules import NAMES, Case, check, check_waiting_in, options, p
 
 FORMS: list[type[ReorderLocks]] = [ReorderLocks, ReorderLocksInTurn]
 
-
-@pytest.fixture(autouse=True)
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One at a time is not among the orders that one can choose."""
-    monkeypatch.setitem(PROTOCOLS, ReorderLocksInTurn.NAME, ReorderLocksInTurn)
+pytestmark = pytest.mark.usefixtures("reorder_locks_in_turn")
 
 
 def _options(twin: Twin) -> st.SearchStrategy[OrderingOptions]:

@@ -3,54 +3,21 @@
 What it does when everybody behaves is in `scripts/bb-*` and in the property suite.
 """
 
+from functools import partial
+
 import pytest
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT, Reference, reference_to
-from priocast.core.protocol import (
-    WINDOW_MAX,
-    Broadcast,
-    Consume,
-    LinkBlocked,
-    MoreToDo,
-    OrderingOptions,
-    Output,
-    Packet,
-    Received,
-    Send,
-    SendAll,
-    Turn,
-)
-from priocast.core.view import View
+from priocast.core.message import Reference, reference_to
+from priocast.core.protocol import WINDOW_MAX, Consume, LinkBlocked, MoreToDo, Send, SendAll
 from priocast.ordering.flow import Consumed
 from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
+from protocols.alone import VIEW, hear, member_of, packets, placed, say, say_frames, turn
 
-VIEW = View(1, (A, B, C))
-
-
-def _member(me: ProcessId, position: int = 0, **options: int) -> SequencerBb:
-    return SequencerBb(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
-
-
-def _hear(
-    member: SequencerBb, sender: ProcessId, packet: Packet, mark: tuple[int, int] = (0, 1)
-) -> list[Output]:
-    member.mark = mark
-    return member.step(Received(sender, packet), now=0)
-
-
-def _said(member: SequencerBb, kind: type[Packet]) -> list[Packet]:
-    """What a member sends to all of this kind in a turn."""
-    outputs = member.step(Turn(), now=0)
-    return [
-        output.packet for output in outputs if isinstance(output, SendAll) and isinstance(output.packet, kind)
-    ]
-
-
-def _placed(member: SequencerBb) -> list[str]:
-    return [str(stretch.batch) for stretch in member.unconsumed()]
+_member = partial(member_of, SequencerBb)
+_hear = partial(hear, mark=(0, 1))
 
 
 class TestWhatIsRefused:
@@ -118,7 +85,7 @@ class TestWhatIsRefused:
     def test_consumption_that_cannot_be(self) -> None:
         sequencer = _member(A)
         _hear(sequencer, B, Data((batch_of(3, sender=B),)))
-        assert _said(sequencer, Order)
+        assert packets(turn(sequencer), Order)
         with pytest.raises(PeerFault, match="b#1 reports 4 messages consumed, which cannot be"):
             _hear(sequencer, B, Consumed(4, 16))
 
@@ -128,19 +95,19 @@ class TestPlaces:
         member = _member(B)
         early, late = batch_of(2, 5, sender=A), batch_of(1, 9, sender=C)
         _hear(member, A, Data((early,)))
-        assert _placed(member) == []
+        assert placed(member) == []
         _hear(member, A, Order(0, (Reference(A, 5, 0, 1), reference_to(late), Reference(A, 5, 1, 1))))
-        assert _placed(member) == ["a#1/5/0+1"]
+        assert placed(member) == ["a#1/5/0+1"]
         assert member.position_next == 1
         _hear(member, C, Data((late,)))
-        assert _placed(member) == ["a#1/5/0+1", "c#1/9/0+1", "a#1/5/1+1"]
+        assert placed(member) == ["a#1/5/0+1", "c#1/9/0+1", "a#1/5/1+1"]
         assert [stretch.position for stretch in member.unconsumed()] == [0, 1, 2]
 
     def test_a_reference_may_need_several_packets(self) -> None:
         member = _member(B)
         _hear(member, A, Order(0, (Reference(C, 5, 0, 3),)))
         _hear(member, C, Data((batch_of(2, 5, sender=C),)))
-        assert _placed(member) == []
+        assert placed(member) == []
         _hear(member, C, Data((batch_of(2, 5, sender=C, first=2),)))
         assert sum(stretch.batch.count for stretch in member.unconsumed()) == 3
 
@@ -161,7 +128,7 @@ class TestPlaces:
     def test_the_first_message_has_the_position_of_the_view(self) -> None:
         sequencer = _member(A, position=40)
         _hear(sequencer, B, Data((batch_of(2, sender=B),)))
-        (order,) = _said(sequencer, Order)
+        (order,) = packets(turn(sequencer), Order)
         assert order == Order(40, (Reference(B, 0, 0, 2),))
         _hear(sequencer, A, order)
         assert sequencer.position_next == 42
@@ -172,12 +139,12 @@ class TestTheEndOfAView:
         """What has a place behind it is sent again by its sender."""
         member = _member(B)
         for batch in (batch_of(2, 5, sender=B), batch_of(1, 9, sender=B)):
-            member.step(Broadcast(batch), now=0)
-        for data in _said(member, Data):
+            say(member, batch)
+        for data in packets(turn(member), Data):
             _hear(member, B, data)
         _hear(member, A, Order(0, (Reference(B, 9, 0, 1), Reference(C, 0, 0, 1), Reference(B, 5, 0, 2))))
         member.close()
-        assert _placed(member) == ["b#1/9/0+1"]
+        assert placed(member) == ["b#1/9/0+1"]
         assert member.position_next == 1
         assert [str(batch) for batch in member.unplaced()] == ["b#1/5/0+2"]
 
@@ -194,32 +161,31 @@ class TestTheEndOfAView:
 class TestSending:
     def test_a_sender_has_no_more_under_way_than_its_credit(self) -> None:
         member = _member(B, submit_max=2)
-        member.step(Broadcast(batch_of(3, 5, sender=B)), now=0)
-        member.step(Broadcast(batch_of(1, 9, sender=B)), now=0)
-        (data,) = _said(member, Data)
+        say(member, batch_of(3, 5, sender=B))
+        say(member, batch_of(1, 9, sender=B))
+        (data,) = packets(turn(member), Data)
         assert [str(batch) for batch in data.messages] == ["b#1/9/0+1", "b#1/5/0+1"]
-        assert _said(member, Data) == []
+        assert packets(turn(member), Data) == []
         assert member.backlog == 2
         _hear(member, B, data)
         _hear(member, A, Order(0, (Reference(B, 9, 0, 1),)))
-        (data,) = _said(member, Data)
+        (data,) = packets(turn(member), Data)
         assert [str(batch) for batch in data.messages] == ["b#1/5/1+1"]
 
     @pytest.mark.parametrize("me", [A, B])
     def test_nothing_is_sent_while_a_link_is_full(self, me: ProcessId) -> None:
         member = _member(me)
-        member.step(Broadcast(batch_of(1, sender=me)), now=0)
+        say(member, batch_of(1, sender=me))
         _hear(member, C, Data((batch_of(1, sender=C),)))
         member.step(LinkBlocked(C), now=0)
-        assert member.step(Turn(), now=0) == []
+        assert turn(member) == []
 
     def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
         member = _member(B)
-        for number in range(9):
-            member.step(Broadcast(batch_of(1, first=number, sender=B, size=BATCH_BYTES_CUT)), now=0)
-        outputs = member.step(Turn(), now=0)
+        say_frames(member, 9)
+        outputs = turn(member)
         assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
-        assert len(_said(member, Data)) == 1
+        assert len(packets(turn(member), Data)) == 1
 
     def test_a_destination_reports_to_the_sequencer(self) -> None:
         member = _member(B, window=4)
@@ -233,8 +199,10 @@ class TestTheSequencer:
         sequencer = _member(A, window=2)
         _hear(sequencer, B, Data((batch_of(2, 5, sender=B),)))
         _hear(sequencer, C, Data((batch_of(1, 9, sender=C),)))
-        assert _said(sequencer, Order) == [Order(0, (Reference(C, 9, 0, 1), Reference(B, 5, 0, 1)), "a")]
-        assert _said(sequencer, Order) == []
+        assert packets(turn(sequencer), Order) == [
+            Order(0, (Reference(C, 9, 0, 1), Reference(B, 5, 0, 1)), "a")
+        ]
+        assert packets(turn(sequencer), Order) == []
         assert (sequencer.backlog, sequencer.waiting(now=6), sequencer.idle) == (1, [(5, 1, 6)], False)
         assert sequencer.settled
 
@@ -242,7 +210,7 @@ class TestTheSequencer:
         sequencer = _member(A, window=1)
         assert sequencer.waiting_for() is None
         _hear(sequencer, B, Data((batch_of(2, 5, sender=B),)))
-        (order,) = _said(sequencer, Order)
+        (order,) = packets(turn(sequencer), Order)
         _hear(sequencer, A, order)
         for member in (A, C):
             _hear(sequencer, member, Consumed(1, 1))
@@ -251,20 +219,20 @@ class TestTheSequencer:
     def test_the_window_is_in_bytes_as_well(self) -> None:
         sequencer = _member(A, window=100, window_bytes=10)
         _hear(sequencer, B, Data((batch_of(1, 5, sender=B), batch_of(1, 6, sender=B))))
-        assert _said(sequencer, Order) == [Order(0, (Reference(B, 6, 0, 1),), "a")]
+        assert packets(turn(sequencer), Order) == [Order(0, (Reference(B, 6, 0, 1),), "a")]
 
     def test_others_do_not_order(self) -> None:
         member = _member(B)
         _hear(member, C, Data((batch_of(1, sender=C),)))
-        assert _said(member, Order) == []
+        assert packets(turn(member), Order) == []
         assert (member.backlog, member.idle, member.waiting_for()) == (0, True, None)
 
 
 def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
     member = _member(B)
-    member.step(Broadcast(batch_of(1, sender=B)), now=0)
+    say(member, batch_of(1, sender=B))
     assert not member.idle
-    (data,) = _said(member, Data)
+    (data,) = packets(turn(member), Data)
     _hear(member, B, data)
     assert not member.idle
     assert not member.settled

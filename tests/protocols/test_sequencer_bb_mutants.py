@@ -17,16 +17,12 @@ from priocast.core.message import Batch
 from priocast.ordering.flow import Grants
 from priocast.ordering.placing import PlacingProtocol
 from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
-from protocols.mutants import PEER_FAULT, Patch, found_by_waiting, found_in_lives, found_in_schedules
+from protocols.faults import a_place_rests_on_the_packet_that_came_last, the_sequencer_waits_for_the_fastest
+from protocols.mutants import PEER_FAULT, Mutant, found_by_waiting, lives_find, name_of, schedules_find
 from protocols.test_sequencer_bb import TestPlaces as Places
 from protocols.test_sequencer_bb import TestTheEndOfAView as TheEnd
 
 ORDER = "sequencer-bb"
-
-
-def _name(each: object) -> str:
-    """A mutant is called what it does; what it breaks need not be in the name of the test."""
-    return getattr(each, "__name__", "found")
 
 
 def what_comes_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
@@ -99,16 +95,7 @@ def every_member_orders(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerBb, "__init__", init)
 
 
-def the_sequencer_waits_for_the_fastest(patch: pytest.MonkeyPatch) -> None:
-    def held_by(self: Grants, level: int) -> ProcessId | None:
-        slowest = original(self, level)
-        return slowest and max(self._consumed, key=lambda member: self._consumed[member])
-
-    original = Grants.held_by
-    patch.setattr(Grants, "held_by", held_by)
-
-
-IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+IN_SCHEDULES: list[Mutant] = [
     (what_comes_is_placed_at_once, {TOTAL_ORDER}),
     (what_is_there_is_placed_before_what_is_not, {TOTAL_ORDER}),
     (messages_that_come_after_their_places_are_not_looked_for, {LIVENESS, AGREEMENT}),
@@ -119,12 +106,9 @@ IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=_name)
-def test_the_schedules_find_the_mutant(
-    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mutate(monkeypatch)
-    found_in_schedules(ORDER, guarantees)
+@pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
+def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedules_find(mutant, ORDER, monkeypatch)
 
 
 def test_the_property_of_waiting_finds_the_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,26 +127,15 @@ def _send_as_it_is_marked(self: SequencerBb, packet: Data | Order) -> None:
     send(self, packet)
 
 
-def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
-    def rests_on(self: SequencerBb, mark: tuple[int, int]) -> None:
-        original(self, self.mark)
-
-    original = SequencerBb.rests_on
-    patch.setattr(SequencerBb, "rests_on", rests_on)
-
-
-IN_LIVES: list[tuple[Patch, set[str]]] = [
+IN_LIVES: list[Mutant] = [
     (messages_are_not_kept_for_others, {VIEW_SYNCHRONY}),
     (a_place_rests_on_the_packet_that_came_last, {VIEW_SYNCHRONY}),
 ]
 
 
-@pytest.mark.parametrize(("mutate", "guarantees"), IN_LIVES, ids=_name)
-def test_the_lives_find_the_mutant(
-    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mutate(monkeypatch)
-    found_in_lives(ORDER, guarantees)
+@pytest.mark.parametrize("mutant", IN_LIVES, ids=name_of)
+def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    lives_find(mutant, ORDER, monkeypatch)
 
 
 @pytest.mark.parametrize("rank_left_out", [0, 2], ids=["order", "data"])

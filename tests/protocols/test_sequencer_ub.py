@@ -3,50 +3,25 @@
 What it does when everybody behaves is in `scripts/` and in the property suite.
 """
 
+from functools import partial
+
 import msgspec
 import pytest
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch
-from priocast.core.protocol import (
-    Broadcast,
-    Consume,
-    LinkBlocked,
-    MoreToDo,
-    OrderingOptions,
-    Output,
-    Packet,
-    Received,
-    Send,
-    SendAll,
-    Turn,
-)
-from priocast.core.view import View
+from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
 from priocast.ordering.flow import Consumed
 from priocast.protocols.sequencer_ub import Ordered, SequencerUb, Submit
+from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn
 
-VIEW = View(1, (A, B, C))
-
-
-def _member(me: ProcessId, position: int = 0, **options: int) -> SequencerUb:
-    return SequencerUb(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
-
-
-def _hear(member: SequencerUb, sender: ProcessId, packet: Packet) -> list[Output]:
-    return member.step(Received(sender, packet), now=0)
+_member = partial(member_of, SequencerUb)
 
 
 def _ordered_by(member: SequencerUb) -> list[Batch]:
     """What the sequencer orders in a turn."""
-    outputs = member.step(Turn(), now=0)
-    return [
-        batch
-        for output in outputs
-        if isinstance(output, SendAll) and isinstance(output.packet, Ordered)
-        for batch in output.packet.batches
-    ]
+    return [batch for packet in packets(turn(member), Ordered) for batch in packet.batches]
 
 
 class TestWhatIsRefused:
@@ -55,103 +30,103 @@ class TestWhatIsRefused:
     )
     def test_who_takes_another_member_for_the_sequencer(self, packet: Packet) -> None:
         with pytest.raises(PeerFault, match="c#1 takes b#1 for the sequencer, which is a#1"):
-            _hear(_member(B), C, packet)
+            hear(_member(B), C, packet)
 
     def test_a_forged_sender(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
-            _hear(_member(A), C, Submit((batch_of(1, sender=B),)))
+            hear(_member(A), C, Submit((batch_of(1, sender=B),)))
 
     @pytest.mark.parametrize("priorities", [b"\1", b"\1\2\3"])
     def test_priorities_for_some_messages_only(self, priorities: bytes) -> None:
         batch = msgspec.structs.replace(batch_of(2, sender=C), priorities=priorities)
         with pytest.raises(PeerFault, match=f"with {len(priorities)} priorities"):
-            _hear(_member(A), C, Submit((batch,)))
+            hear(_member(A), C, Submit((batch,)))
 
     @pytest.mark.parametrize("first", [0, 1, 3])
     def test_a_number_that_came_before_or_leaves_a_gap(self, first: int) -> None:
         sequencer = _member(A)
-        _hear(sequencer, C, Submit((batch_of(2, sender=C),)))
+        hear(sequencer, C, Submit((batch_of(2, sender=C),)))
         with pytest.raises(PeerFault, match="where number 2 of that level is next"):
-            _hear(sequencer, C, Submit((batch_of(1, sender=C, first=first),)))
+            hear(sequencer, C, Submit((batch_of(1, sender=C, first=first),)))
 
     def test_any_number_may_be_the_first_of_a_sender_and_level_and_the_next_ones_follow_it(self) -> None:
         sequencer = _member(A)
-        _hear(sequencer, C, Submit((batch_of(2, sender=C, first=70), batch_of(1, 5, sender=C, first=9))))
-        _hear(sequencer, C, Submit((batch_of(1, sender=C, first=72), batch_of(1, 5, sender=C, first=10))))
+        hear(sequencer, C, Submit((batch_of(2, sender=C, first=70), batch_of(1, 5, sender=C, first=9))))
+        hear(sequencer, C, Submit((batch_of(1, sender=C, first=72), batch_of(1, 5, sender=C, first=10))))
         with pytest.raises(PeerFault, match="where number 73 of that level is next"):
-            _hear(sequencer, C, Submit((batch_of(1, sender=C, first=71),)))
+            hear(sequencer, C, Submit((batch_of(1, sender=C, first=71),)))
 
     def test_more_than_there_is_credit_for(self) -> None:
         sequencer = _member(A, submit_max=4, window=1)
-        _hear(sequencer, C, Submit((batch_of(4, sender=C),)))
+        hear(sequencer, C, Submit((batch_of(4, sender=C),)))
         assert [batch.count for batch in _ordered_by(sequencer)] == [1]
-        _hear(sequencer, C, Submit((batch_of(1, sender=C, first=4),)))
+        hear(sequencer, C, Submit((batch_of(1, sender=C, first=4),)))
         with pytest.raises(PeerFault, match="more than the 4 messages that it has credit for"):
-            _hear(sequencer, C, Submit((batch_of(1, sender=C, first=5),)))
+            hear(sequencer, C, Submit((batch_of(1, sender=C, first=5),)))
 
     def test_an_order_that_is_not_the_sequencers(self) -> None:
         with pytest.raises(PeerFault, match="c#1 orders position 0; expected 0 from a#1"):
-            _hear(_member(B), C, Ordered(0, (batch_of(1),)))
+            hear(_member(B), C, Ordered(0, (batch_of(1),)))
 
     @pytest.mark.parametrize("position", [0, 2, 4])
     def test_a_gap_or_a_repetition_in_the_order(self, position: int) -> None:
         member = _member(B)
-        _hear(member, A, Ordered(0, (batch_of(2), batch_of(1, sender=C))))
+        hear(member, A, Ordered(0, (batch_of(2), batch_of(1, sender=C))))
         with pytest.raises(PeerFault, match=f"orders position {position}; expected 3"):
-            _hear(member, A, Ordered(position, (batch_of(1, first=2),)))
+            hear(member, A, Ordered(position, (batch_of(1, first=2),)))
 
     def test_a_place_for_a_message_that_its_sender_never_submitted(self) -> None:
         # Found by reading: this was a KeyError, as if the fault were ours.
         with pytest.raises(PeerFault, match="never sent"):
-            _hear(_member(B), A, Ordered(0, (batch_of(1, sender=B),)))
+            hear(_member(B), A, Ordered(0, (batch_of(1, sender=B),)))
 
     @pytest.mark.parametrize("total", [0, 1, 4])
     def test_consumption_that_cannot_be(self, total: int) -> None:
         sequencer = _member(A)
-        _hear(sequencer, B, Submit((batch_of(3, sender=B),)))
+        hear(sequencer, B, Submit((batch_of(3, sender=B),)))
         assert _ordered_by(sequencer)
-        _hear(sequencer, B, Consumed(2, 16))
+        hear(sequencer, B, Consumed(2, 16))
         with pytest.raises(PeerFault, match=f"b#1 reports {total} messages consumed, which cannot be"):
-            _hear(sequencer, B, Consumed(total, 16))
+            hear(sequencer, B, Consumed(total, 16))
 
     def test_an_order_of_an_earlier_view(self) -> None:
         with pytest.raises(PeerFault, match="a#1 orders position 0; expected 40 from a#1"):
-            _hear(_member(B, position=40), A, Ordered(0, (batch_of(1),)))
+            hear(_member(B, position=40), A, Ordered(0, (batch_of(1),)))
 
     def test_positions_taken_for_consumption(self) -> None:
         sequencer = _member(A, position=40)
-        _hear(sequencer, B, Submit((batch_of(3, sender=B),)))
+        hear(sequencer, B, Submit((batch_of(3, sender=B),)))
         assert _ordered_by(sequencer)
         with pytest.raises(PeerFault, match="b#1 reports 43 messages consumed, which cannot be"):
-            _hear(sequencer, B, Consumed(43, 16))
+            hear(sequencer, B, Consumed(43, 16))
 
     def test_consumption_before_anything_is_ordered(self) -> None:
         # Found by reading: any number was believed, and the window was open that far.
         with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed, which cannot be"):
-            _hear(_member(A), B, Consumed(5, 16))
+            hear(_member(A), B, Consumed(5, 16))
 
 
 class TestReports:
     def test_one_report_per_quarter_of_the_window(self) -> None:
         member = _member(B, window=8)
-        _hear(member, A, Ordered(0, (batch_of(8),)))
+        hear(member, A, Ordered(0, (batch_of(8),)))
         reports = [member.step(Consume(1), now=0) for _ in range(8)]
         sent = {taken + 1: outputs for taken, outputs in enumerate(reports) if outputs}
         assert sent == {taken: [Send(A, Consumed(taken, 8))] for taken in (2, 4, 6, 8)}
 
     def test_consumption_is_counted_from_where_the_view_begins(self) -> None:
         member = _member(B, position=1_000, window=8, window_bytes=100)
-        _hear(member, A, Ordered(1_000, (batch_of(1, size=60), batch_of(1, first=1, size=60))))
+        hear(member, A, Ordered(1_000, (batch_of(1, size=60), batch_of(1, first=1, size=60))))
         assert member.step(Consume(1), now=0) == [Send(A, Consumed(1, 8))], "a quarter of the bytes"
         assert member.step(Consume(1), now=0) == [Send(A, Consumed(2, 8))]
 
     def test_a_window_larger_than_all_windows_is_not_believed(self) -> None:
         sequencer = _member(A, window=1, submit_max=100_000)
         for first in range(0, 80_000, 4_000):
-            _hear(sequencer, B, Submit((batch_of(4_000, first=first, sender=B),)))
+            hear(sequencer, B, Submit((batch_of(4_000, first=first, sender=B),)))
         assert sum(batch.count for batch in _ordered_by(sequencer)) == 1
         for member in (A, B, C):
-            _hear(sequencer, member, Consumed(1, 10**9))
+            hear(sequencer, member, Consumed(1, 10**9))
         ordered = 1
         while batches := _ordered_by(sequencer):
             ordered += sum(batch.count for batch in batches)
@@ -161,10 +136,9 @@ class TestReports:
 class TestFrames:
     def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
         member = _member(B, submit_max=10_000)
-        for number in range(20):
-            member.step(Broadcast(batch_of(1, first=number, sender=B, size=BATCH_BYTES_CUT)), now=0)
+        say_frames(member, 20)
         frames = []
-        while (outputs := member.step(Turn(), now=0))[-1:] == [MoreToDo()]:
+        while (outputs := turn(member))[-1:] == [MoreToDo()]:
             assert len(outputs) == 9
             frames += outputs[:-1]
         frames += outputs
@@ -174,14 +148,14 @@ class TestFrames:
     def test_the_sequencer_asks_for_another_turn_as_well(self) -> None:
         sequencer = _member(A, window=1_000)
         for number in range(9):
-            _hear(sequencer, B, Submit((batch_of(1, first=number, sender=B, size=BATCH_BYTES_CUT),)))
-        outputs = sequencer.step(Turn(), now=0)
+            hear(sequencer, B, Submit((batch_of(1, first=number, sender=B, size=BATCH_BYTES_CUT),)))
+        outputs = turn(sequencer)
         assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
         assert len(_ordered_by(sequencer)) == 1
 
     def test_a_full_link_to_one_member_stops_the_order_for_all(self) -> None:
         sequencer = _member(A)
-        _hear(sequencer, B, Submit((batch_of(1, sender=B),)))
+        hear(sequencer, B, Submit((batch_of(1, sender=B),)))
         sequencer.step(LinkBlocked(C), now=0)
         assert not _ordered_by(sequencer)
         assert sequencer.backlog == 1
@@ -190,14 +164,14 @@ class TestFrames:
 class TestViews:
     def test_the_first_message_has_the_position_of_the_view(self) -> None:
         sequencer, member = _member(A, position=40), _member(B, position=40)
-        _hear(sequencer, B, Submit((batch_of(2, sender=B),)))
-        _hear(sequencer, C, Submit((batch_of(1, sender=C),)))
-        (output,) = [output for output in sequencer.step(Turn(), now=0) if isinstance(output, SendAll)]
+        hear(sequencer, B, Submit((batch_of(2, sender=B),)))
+        hear(sequencer, C, Submit((batch_of(1, sender=C),)))
+        (output,) = [output for output in turn(sequencer) if isinstance(output, SendAll)]
         assert isinstance(output.packet, Ordered)
         assert output.packet.position == 40
-        member.step(Broadcast(batch_of(2, sender=B)), now=0)
-        member.step(Turn(), now=0)
-        _hear(member, A, output.packet)
+        say(member, batch_of(2, sender=B))
+        turn(member)
+        hear(member, A, output.packet)
         assert [stretch.position for stretch in member.unconsumed()] == [40, 42]
         assert member.position_next == 43
 
@@ -207,16 +181,16 @@ class TestViews:
 
     def test_a_sender_keeps_what_it_submitted_until_it_has_a_place(self) -> None:
         member = _member(B, submit_max=2)
-        member.step(Broadcast(batch_of(3, 5, sender=B)), now=0)
-        member.step(Broadcast(batch_of(1, 9, sender=B)), now=0)
-        member.step(Turn(), now=0)
-        _hear(member, A, Ordered(0, (batch_of(1, 9, sender=B),)))
+        say(member, batch_of(3, 5, sender=B))
+        say(member, batch_of(1, 9, sender=B))
+        turn(member)
+        hear(member, A, Ordered(0, (batch_of(1, 9, sender=B),)))
         assert [str(batch) for batch in member.unplaced()] == ["b#1/5/0+1", "b#1/5/1+2"]
         assert [str(stretch.batch) for stretch in member.unconsumed()] == ["b#1/9/0+1"]
 
     def test_the_sequencer_does_not_keep_what_others_submitted(self) -> None:
         sequencer = _member(A)
-        _hear(sequencer, B, Submit((batch_of(3, sender=B),)))
+        hear(sequencer, B, Submit((batch_of(3, sender=B),)))
         assert sequencer.unplaced() == []
 
 
@@ -224,17 +198,17 @@ class TestWhoIsWaitedFor:
     def test_nobody_while_there_is_room_or_nothing_to_order(self) -> None:
         sequencer = _member(A, window=2)
         assert sequencer.waiting_for() is None
-        _hear(sequencer, B, Submit((batch_of(1, sender=B),)))
+        hear(sequencer, B, Submit((batch_of(1, sender=B),)))
         assert sequencer.waiting_for() is None
 
     def test_the_member_that_has_granted_least(self) -> None:
         sequencer = _member(A, window=2)
-        _hear(sequencer, B, Submit((batch_of(5, sender=B),)))
+        hear(sequencer, B, Submit((batch_of(5, sender=B),)))
         _ordered_by(sequencer)
         for member in (A, B):
-            _hear(sequencer, member, Consumed(2, 2))
+            hear(sequencer, member, Consumed(2, 2))
         assert sequencer.waiting_for() == C
-        _hear(sequencer, C, Consumed(1, 2))
+        hear(sequencer, C, Consumed(1, 2))
         assert sequencer.waiting_for() is None
         (batch,) = _ordered_by(sequencer)
         assert (batch.first, batch.count) == (2, 1)
@@ -242,44 +216,44 @@ class TestWhoIsWaitedFor:
 
     def test_the_member_that_has_consumed_least_if_bytes_are_short(self) -> None:
         sequencer = _member(A, window=100, window_bytes=10)
-        _hear(sequencer, B, Submit((batch_of(1, sender=B), batch_of(1, 7, sender=B))))
+        hear(sequencer, B, Submit((batch_of(1, sender=B), batch_of(1, 7, sender=B))))
         _ordered_by(sequencer)
         for member in (A, C):
-            _hear(sequencer, member, Consumed(1, 100))
+            hear(sequencer, member, Consumed(1, 100))
         assert sequencer.waiting_for() == B
 
     def test_members_are_told_for_whom_the_order_waits(self) -> None:
         sequencer = _member(A, window=2)
-        _hear(sequencer, B, Submit((batch_of(5, sender=B),)))
-        (output,) = [output for output in sequencer.step(Turn(), now=0) if isinstance(output, SendAll)]
+        hear(sequencer, B, Submit((batch_of(5, sender=B),)))
+        (output,) = [output for output in turn(sequencer) if isinstance(output, SendAll)]
         assert isinstance(output.packet, Ordered)
         assert output.packet.held_by == "a"
 
     def test_what_waits_is_told_where_it_waits(self) -> None:
         sequencer, member = _member(A), _member(B, submit_max=1)
-        _hear(sequencer, B, Submit((batch_of(3, 7, sender=B),)))
+        hear(sequencer, B, Submit((batch_of(3, 7, sender=B),)))
         assert sequencer.waiting(now=9) == [(7, 3, 9)]
-        member.step(Broadcast(batch_of(3, 7, sender=B)), now=4)
-        member.step(Turn(), now=5)
+        say(member, batch_of(3, 7, sender=B), now=4)
+        turn(member, now=5)
         assert member.waiting(now=9) == [(7, 2, 5)]
 
 
 def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
     member = _member(B)
     assert member.idle
-    member.step(Broadcast(batch_of(1, sender=B)), now=0)
+    say(member, batch_of(1, sender=B))
     assert not member.idle
-    member.step(Turn(), now=0)
+    turn(member)
     assert not member.idle
-    _hear(member, A, Ordered(0, (batch_of(1, sender=B),)))
+    hear(member, A, Ordered(0, (batch_of(1, sender=B),)))
     assert member.idle
 
 
 def test_the_sequencer_is_settled_when_its_own_messages_have_their_place_and_idle_when_all_have() -> None:
     sequencer = _member(A, window=1)
-    _hear(sequencer, B, Submit((batch_of(2, sender=B),)))
+    hear(sequencer, B, Submit((batch_of(2, sender=B),)))
     assert (sequencer.settled, sequencer.idle) == (True, False)
-    sequencer.step(Broadcast(batch_of(1)), now=0)
+    say(sequencer, batch_of(1))
     assert not sequencer.settled
-    sequencer.step(Turn(), now=0)
+    turn(sequencer)
     assert not sequencer.settled

@@ -4,6 +4,7 @@ What it does when everybody behaves is in `scripts/uub-*` and in the property su
 """
 
 from collections import deque
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -11,63 +12,41 @@ from hypothesis import given, settings
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT
 from priocast.core.protocol import (
-    Broadcast,
     LinkBlocked,
     LinkCleared,
     MoreToDo,
     OrderingOptions,
     Output,
     Packet,
-    Received,
     Send,
     SendAll,
-    Turn,
 )
 from priocast.core.starvation import Starvation
-from priocast.core.view import View
 from priocast.ordering.asks import Want
 from priocast.ordering.flow import Consumed
 from priocast.ordering.numbering import Ask, Grant
 from priocast.protocols.sequencer_uub import Numbered, SequencerUub
 from protocols import harness
+from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import TWINS
 from protocols.schedules import Case, cases, play
 
-VIEW = View(1, (A, B, C))
-
-
-def _member(me: ProcessId, position: int = 0, **options: int) -> SequencerUub:
-    return SequencerUub(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
-
-
-def _hear(
-    member: SequencerUub, sender: ProcessId, packet: Packet, mark: tuple[int, int] = (0, 1), now: int = 0
-) -> list[Output]:
-    member.mark = mark
-    return member.step(Received(sender, packet), now)
-
-
-def _turn(member: SequencerUub) -> list[Output]:
-    return member.step(Turn(), now=0)
+_member = partial(member_of, SequencerUub)
+_hear = partial(hear, mark=(0, 1))
 
 
 def _asking(member: SequencerUub, *batches: tuple[int, int]) -> list[Output]:
     """Let a member broadcast so many messages of these levels, and have a turn."""
     for count, level in batches:
         first = member.outgoing.count if level == 0 else 0
-        member.step(Broadcast(batch_of(count, level, first, sender=member.me)), now=0)
-    return _turn(member)
+        say(member, batch_of(count, level, first, sender=member.me))
+    return turn(member)
 
 
 def _wants(*counts: tuple[int, int]) -> Ask:
     """An ask for so many messages of these levels, of ten bytes each."""
     return Ask(tuple(Want(level, count, 10 * count) for count, level in counts))
-
-
-def _placed(member: SequencerUub) -> list[str]:
-    return [str(stretch.batch) for stretch in member.unconsumed()]
 
 
 class TestWhatIsRefused:
@@ -79,7 +58,7 @@ class TestWhatIsRefused:
     def test_an_ask_beyond_the_credit(self) -> None:
         sequencer = _member(A, submit_max=4, window=1)
         _hear(sequencer, C, _wants((4, 5)))
-        assert _turn(sequencer) == [Send(C, Grant(0, 1, "a"))]
+        assert turn(sequencer) == [Send(C, Grant(0, 1, "a"))]
         _hear(sequencer, C, _wants((1, 9)))
         with pytest.raises(PeerFault, match="c#1 asks for more than the 4 numbers that it has credit for"):
             _hear(sequencer, C, _wants((1, 9)))
@@ -121,7 +100,7 @@ class TestWhatIsRefused:
     def test_numbers_that_were_not_granted(self, sender: ProcessId, position: int, count: int) -> None:
         sequencer = _member(A)
         _hear(sequencer, B, _wants((2, 0)))
-        assert _turn(sequencer) == [Send(B, Grant(0, 2))]
+        assert turn(sequencer) == [Send(B, Grant(0, 2))]
         with pytest.raises(
             PeerFault, match=f"{sender} uses numbers from {position} on, which it was not gran"
         ):
@@ -151,7 +130,7 @@ class TestAsking:
         assert isinstance(output.packet, Ask)
         assert [(want.level, want.count) for want in output.packet.wants] == [(9, 1), (5, 2)]
         assert [want.size for want in output.packet.wants] == [len(batch_of(count).block) for count in (1, 2)]
-        assert _turn(member) == []
+        assert turn(member) == []
 
     def test_no_further_than_the_credit_the_most_urgent_first(self) -> None:
         member = _member(B, submit_max=2)
@@ -159,9 +138,9 @@ class TestAsking:
         assert isinstance(output, Send)
         assert isinstance(output.packet, Ask)
         assert [(want.level, want.count) for want in output.packet.wants] == [(9, 1), (5, 1)]
-        assert _turn(member) == []
+        assert turn(member) == []
         _hear(member, A, Grant(0, 1))
-        outputs = _turn(member)
+        outputs = turn(member)
         assert [type(output.packet) for output in outputs if isinstance(output, Send)] == [Ask]
         assert member._asked == 2
 
@@ -174,8 +153,8 @@ class TestAsking:
 
     def test_a_plain_group_asks_for_one_level(self) -> None:
         member = SequencerUub(B, VIEW, OrderingOptions(prioritised=False))
-        member.step(Broadcast(batch_of(2, sender=B).in_line()), now=0)
-        (output,) = _turn(member)
+        say(member, batch_of(2, sender=B).in_line())
+        (output,) = turn(member)
         assert isinstance(output, Send)
         assert isinstance(output.packet, Ask)
         assert [(want.level, want.count) for want in output.packet.wants] == [(0, 2)]
@@ -185,7 +164,7 @@ class TestAsking:
         member.step(LinkBlocked(A), now=0)
         assert _asking(member, (2, 5)) == []
         member.step(LinkCleared(A), now=0)
-        assert len(_turn(member)) == 1
+        assert len(turn(member)) == 1
 
 
 class TestBinding:
@@ -203,23 +182,21 @@ class TestBinding:
         _hear(member, A, Grant(3, 1, "c"))
         _hear(member, A, Grant(6, 1))
         member.step(LinkBlocked(C), now=0)
-        assert _turn(member) == []
+        assert turn(member) == []
         member.step(LinkCleared(C), now=0)
-        assert _turn(member) == [
+        assert turn(member) == [
             SendAll(Numbered(3, (batch_of(1, 5, sender=B),), "c")),
             SendAll(Numbered(6, (batch_of(1, 5, first=1, sender=B),))),
         ]
 
     def test_a_grant_may_take_several_frames_and_a_turn_ends_after_some(self) -> None:
         member = _member(B)
-        for number in range(10):
-            batch = batch_of(1, first=number, sender=B, size=BATCH_BYTES_CUT)
-            member.step(Broadcast(batch), now=0)
-        _turn(member)
+        say_frames(member, 10)
+        turn(member)
         _hear(member, A, Grant(5, 10))
-        outputs = _turn(member)
+        outputs = turn(member)
         assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
-        numbered = [output.packet for output in (*outputs, *_turn(member)) if isinstance(output, SendAll)]
+        numbered = [output.packet for output in (*outputs, *turn(member)) if isinstance(output, SendAll)]
         assert [packet.position for packet in numbered if isinstance(packet, Numbered)] == list(range(5, 15))
 
 
@@ -227,20 +204,20 @@ class TestPlaces:
     def test_what_has_a_later_number_waits(self) -> None:
         member = _member(B)
         _hear(member, C, Numbered(2, (batch_of(1, sender=C),)), mark=(2, 1))
-        assert _placed(member) == []
+        assert placed(member) == []
         _hear(member, A, Numbered(0, (batch_of(2),)), mark=(0, 4))
-        assert _placed(member) == ["a#1/0/0+2", "c#1/0/0+1"]
+        assert placed(member) == ["a#1/0/0+2", "c#1/0/0+1"]
         assert [stretch.evidence for stretch in member.unconsumed()] == [(4, 0, 0), (4, 0, 1)]
 
     def test_a_number_that_nobody_used_ends_the_order_of_a_view(self) -> None:
         member = _member(B)
         _asking(member, (1, 5), (2, 9))
         _hear(member, A, Grant(1, 1))
-        (output,) = _turn(member)
+        (output,) = turn(member)
         assert isinstance(output, SendAll)
         _hear(member, B, output.packet)
         member.close()
-        assert _placed(member) == []
+        assert placed(member) == []
         assert [str(batch) for batch in member.unplaced()] == ["b#1/9/0+1", "b#1/9/1+1", "b#1/5/0+1"]
 
     def test_only_what_has_numbers_and_messages_is_for_all(self) -> None:
@@ -253,12 +230,12 @@ class TestTheSequencer:
         sequencer = _member(A, position=40)
         _hear(sequencer, B, _wants((2, 9), (1, 5)))
         _hear(sequencer, C, _wants((3, 5)))
-        assert _turn(sequencer) == [Send(B, Grant(40, 3)), Send(C, Grant(43, 3))]
+        assert turn(sequencer) == [Send(B, Grant(40, 3)), Send(C, Grant(43, 3))]
 
     def test_the_window_closes_and_says_for_whom(self) -> None:
         sequencer = _member(A, window=2)
         _hear(sequencer, B, _wants((3, 5)))
-        assert _turn(sequencer) == [Send(B, Grant(0, 2, "a"))]
+        assert turn(sequencer) == [Send(B, Grant(0, 2, "a"))]
         assert (sequencer.backlog, sequencer.waiting(now=4), sequencer.idle) == (1, [(5, 1, 4)], False)
         assert sequencer.settled
 
@@ -266,7 +243,7 @@ class TestTheSequencer:
         """Who has numbers and does not use them must not be mistaken for who does not consume."""
         sequencer = _member(A, window=2)
         _hear(sequencer, B, _wants((3, 5)))
-        _turn(sequencer)
+        turn(sequencer)
         assert sequencer.waiting_for() is None
         _hear(sequencer, B, Numbered(0, (batch_of(1, 5, sender=B),)))
         assert sequencer.waiting_for() is None
@@ -287,43 +264,43 @@ class TestTheSequencer:
         sequencer = _member(A, window=100, window_bytes=30)
         _hear(sequencer, B, _wants((4, 5)))
         _hear(sequencer, C, _wants((1, 5)))
-        assert _turn(sequencer) == [Send(B, Grant(0, 3, "a"))]
-        assert _turn(sequencer) == []
+        assert turn(sequencer) == [Send(B, Grant(0, 3, "a"))]
+        assert turn(sequencer) == []
         short = batch_of(3, 5, sender=B, size=2)
         _hear(sequencer, B, Numbered(0, (short,)))
         assert len(short.block) < 30
-        assert _turn(sequencer) == [Send(B, Grant(3, 1)), Send(C, Grant(4, 1))]
+        assert turn(sequencer) == [Send(B, Grant(3, 1)), Send(C, Grant(4, 1))]
 
     def test_long_messages_that_take_the_numbers_of_short_ones_close_the_window_when_they_come(self) -> None:
         sequencer = _member(A, window=100, window_bytes=30)
         _hear(sequencer, B, _wants((1, 5)))
-        _turn(sequencer)
+        turn(sequencer)
         _hear(sequencer, B, Numbered(0, (batch_of(1, 9, sender=B, size=1_000),)))
         _hear(sequencer, C, _wants((1, 5)))
-        assert _turn(sequencer) == []
+        assert turn(sequencer) == []
         assert sequencer.waiting_for() == A
         for member in (A, B, C):
             _hear(sequencer, member, Consumed(1, 100))
-        assert _turn(sequencer) == [Send(C, Grant(1, 1))]
+        assert turn(sequencer) == [Send(C, Grant(1, 1))]
 
     def test_nobody_gets_numbers_before_one_whose_link_is_full(self) -> None:
         sequencer = _member(A)
         _hear(sequencer, B, _wants((1, 9)))
         _hear(sequencer, C, _wants((1, 5)))
         sequencer.step(LinkBlocked(B), now=0)
-        assert _turn(sequencer) == []
+        assert turn(sequencer) == []
         sequencer.step(LinkCleared(B), now=0)
-        assert _turn(sequencer) == [Send(B, Grant(0, 1)), Send(C, Grant(1, 1))]
+        assert turn(sequencer) == [Send(B, Grant(0, 1)), Send(C, Grant(1, 1))]
 
     def test_a_turn_ends_after_some_grants(self) -> None:
         sequencer = _member(A)
         for level in range(9, 4, -1):
             for sender in (B, C):
                 _hear(sequencer, sender, _wants((1, level)))
-        outputs = _turn(sequencer)
+        outputs = turn(sequencer)
         assert sum(isinstance(output, Send) for output in outputs) == 8
         assert MoreToDo() in outputs
-        assert len(_turn(sequencer)) == 2
+        assert len(turn(sequencer)) == 2
 
     def test_others_do_not_grant(self) -> None:
         member = _member(B)
@@ -338,7 +315,7 @@ def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
     _asking(member, (1, 5))
     assert not member.idle
     _hear(member, A, Grant(0, 1))
-    (output,) = _turn(member)
+    (output,) = turn(member)
     assert not member.idle
     assert isinstance(output, SendAll)
     _hear(member, B, output.packet)

@@ -1,11 +1,9 @@
 """Deliberate faults in the sequencer that gives out numbers: each breaks a guarantee, and is found."""
 
 from collections import deque
-from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import Phase, find, settings
 
 from core.builders import MILLISECOND
 from priocast.core.guarantees import (
@@ -26,19 +24,26 @@ from priocast.ordering.asks import Asks, Promises, Want
 from priocast.ordering.flow import Grants, fill_frame
 from priocast.ordering.numbering import Grant
 from priocast.protocols.sequencer_uub import SequencerUub
-from protocols.mutants import PEER_FAULT, STRICT, Patch, Twin, found_in_lives, found_in_schedules
-from protocols.schedules import Case, cases
-from protocols.test_scripts import SCRIPTS, replay
+from protocols.faults import a_place_rests_on_the_packet_that_came_last
+from protocols.mutants import (
+    OWN_FAULT,
+    PEER_FAULT,
+    STRICT,
+    Mutant,
+    Patch,
+    Twin,
+    found,
+    lives_find,
+    name_of,
+    schedules_find,
+    script_finds,
+)
+from protocols.schedules import cases
 from protocols.test_sequencer_uub import TestTheSequencer as TheSequencer
 from protocols.test_sequencer_uub import check_grants
 
 ORDER = "sequencer-uub"
 AGEING: Twin = (True, Ageing(MILLISECOND))
-
-
-def _name(each: object) -> str:
-    """A mutant is called what it does; what it breaks need not be in the name of the test."""
-    return getattr(each, "__name__", "found")
 
 
 def numbers_are_bound_early(patch: pytest.MonkeyPatch) -> None:
@@ -137,7 +142,7 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUub, "_grant", grant)
 
 
-IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+IN_SCHEDULES: list[Mutant] = [
     (numbers_are_bound_early, {PRIORITY}),
     (grants_are_used_last_first, {PEER_FAULT}),
     (grants_are_used_last_first_and_nobody_minds, {FIFO_AMONG_EQUALS}),
@@ -150,24 +155,16 @@ IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=_name)
-def test_the_schedules_find_the_mutant(
-    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mutate(monkeypatch)
-    found_in_schedules(ORDER, guarantees)
+@pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
+def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    schedules_find(mutant, ORDER, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    "mutate",
-    [numbers_are_bound_early, grants_are_used_last_first_and_nobody_minds],
-    ids=_name,
+    "mutate", [numbers_are_bound_early, grants_are_used_last_first_and_nobody_minds], ids=name_of
 )
 def test_the_script_of_late_binding_shows_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = (SCRIPTS / "uub-late-binding-grant-order.txt").read_text()
-    assert replay(recorded) == recorded
-    mutate(monkeypatch)
-    assert replay(recorded) != recorded
+    script_finds(mutate, "uub-late-binding-grant-order", monkeypatch)
 
 
 def asks_are_served_as_they_come(patch: pytest.MonkeyPatch) -> None:
@@ -196,45 +193,23 @@ def the_wait_of_an_ask_does_not_count(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Asks, "put", put)
 
 
-@pytest.mark.parametrize(
-    ("mutate", "twin"),
-    [
-        (asks_are_served_as_they_come, STRICT),
-        (equals_are_served_last_come_first, STRICT),
-        (the_wait_of_an_ask_does_not_count, AGEING),
-    ],
-    ids=_name,
-)
+IN_GRANTS: list[tuple[Patch, Twin]] = [
+    (asks_are_served_as_they_come, STRICT),
+    (equals_are_served_last_come_first, STRICT),
+    (the_wait_of_an_ask_does_not_count, AGEING),
+]
+
+
+@pytest.mark.parametrize(("mutate", "twin"), IN_GRANTS, ids=map(name_of, IN_GRANTS))
 def test_the_property_of_grants_finds_the_mutant(
     mutate: Patch, twin: Twin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    find(
-        cases(ORDER, *twin),
-        _grants_are_wrong,
-        settings=settings(max_examples=10_000, database=None, phases=[Phase.generate]),
-        random=Random(0),
-    )
-
-
-def _grants_are_wrong(case: Case) -> bool:
-    try:
-        check_grants(case)
-    except AssertionError:
-        return True
-    return False
+    found(cases(ORDER, *twin), check_grants, {OWN_FAULT})
 
 
 def what_has_a_number_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUub, "unplaced", Protocol.unplaced)
-
-
-def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
-    def rests_on(self: SequencerUub, mark: tuple[int, int]) -> None:
-        original(self, self.mark)
-
-    original = SequencerUub.rests_on
-    patch.setattr(SequencerUub, "rests_on", rests_on)
 
 
 def the_numbers_of_a_view_begin_with_0(patch: pytest.MonkeyPatch) -> None:
@@ -247,19 +222,16 @@ def the_numbers_of_a_view_begin_with_0(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mutate", "guarantees"),
+    "mutant",
     [
         (what_has_a_number_is_not_sent_again, {INTEGRITY}),
         (a_place_rests_on_the_packet_that_came_last, {VIEW_SYNCHRONY}),
         (the_numbers_of_a_view_begin_with_0, {PEER_FAULT}),
     ],
-    ids=_name,
+    ids=name_of,
 )
-def test_the_lives_find_the_mutant(
-    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mutate(monkeypatch)
-    found_in_lives(ORDER, guarantees)
+def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    lives_find(mutant, ORDER, monkeypatch)
 
 
 def test_who_is_waited_for_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

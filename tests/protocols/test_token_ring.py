@@ -3,6 +3,7 @@
 What it does when everybody behaves is in `scripts/` and in the property suite.
 """
 
+from functools import partial
 from itertools import count
 
 import msgspec
@@ -11,63 +12,32 @@ from hypothesis import given, settings
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT, CONTROL, Batch
+from priocast.core.message import CONTROL
 from priocast.core.protocol import (
-    Broadcast,
     Consume,
     LinkBlocked,
     LinkCleared,
     MoreToDo,
-    OrderingOptions,
     Output,
-    Packet,
-    Received,
     Send,
     SendAll,
     SendEach,
-    Turn,
 )
 from priocast.core.starvation import Strict
-from priocast.core.view import View
 from priocast.ordering.flow import Consumed
 from priocast.protocols.token_ring import Ordered, Token, TokenRing, Wanted
+from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn, turn_heard
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
 from protocols.schedules import NAMES, Case, cases
 
-VIEW = View(1, (A, B, C))
 NOTHING = -1
 
-
-def _member(me: ProcessId, position: int = 0, **options: int) -> TokenRing:
-    return TokenRing(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
-
-
-def _hear(member: TokenRing, sender: ProcessId, packet: Packet) -> list[Output]:
-    return member.step(Received(sender, packet), now=0)
-
-
-def _say(member: TokenRing, batch: Batch) -> None:
-    member.step(Broadcast(batch), now=0)
-
-
-def _turn(member: TokenRing) -> list[Output]:
-    """What a member does in a turn; it hears itself, as its driver sees to that."""
-    outputs = member.step(Turn(), now=0)
-    for output in outputs:
-        if isinstance(output, SendAll | SendEach):
-            _hear(member, member.me, output.packet)
-    return outputs
+_member = partial(member_of, TokenRing)
 
 
 def _ordered(outputs: list[Output]) -> list[str]:
-    return [
-        f"{output.packet.position}: {batch}"
-        for output in outputs
-        if isinstance(output, SendAll) and isinstance(output.packet, Ordered)
-        for batch in output.packet.batches
-    ]
+    return [f"{each.position}: {batch}" for each in packets(outputs, Ordered) for batch in each.batches]
 
 
 def _passed(outputs: list[Output]) -> list[tuple[str, int]]:
@@ -104,206 +74,205 @@ class TestTheToken:
 
     def test_the_coordinator_makes_it_and_it_stays_until_somebody_asks(self) -> None:
         holder, other = _member(A, position=40), _member(B, position=40)
-        _say(holder, batch_of(1))
-        _say(other, batch_of(1, sender=B))
-        assert _ordered(_turn(holder)) == ["40: a#1/0/0+1"]
-        assert _turn(holder) == []
-        assert _turn(other) == [SendEach(Wanted(1, 0))]
-        _hear(holder, B, Wanted(1, 0))
-        assert _turn(holder) == [Send(B, Token(41, (1, 1, 0), (NOTHING, 0, NOTHING)))]
-        assert _turn(holder) == []
+        say(holder, batch_of(1))
+        say(other, batch_of(1, sender=B))
+        assert _ordered(turn_heard(holder)) == ["40: a#1/0/0+1"]
+        assert turn_heard(holder) == []
+        assert turn_heard(other) == [SendEach(Wanted(1, 0))]
+        hear(holder, B, Wanted(1, 0))
+        assert turn_heard(holder) == [Send(B, Token(41, (1, 1, 0), (NOTHING, 0, NOTHING)))]
+        assert turn_heard(holder) == []
 
     def test_it_goes_to_the_next_member_along_the_ring_that_has_asked(self) -> None:
         second, third = _member(B), _member(C)
         for member in (second, third):
-            _hear(member, A, _token(0, 5, 5, 5))
-        assert _passed(_turn(second)) == [], "b knows of nobody: a wish with number 0 is none"
+            hear(member, A, _token(0, 5, 5, 5))
+        assert _passed(turn_heard(second)) == [], "b knows of nobody: a wish with number 0 is none"
         second, third = _member(B), _member(C)
         for member in (second, third):
-            _hear(member, A, Wanted(1, 7))
-            _hear(member, A, _token(0))
-            assert _passed(_turn(member)) == [("a", 0)]
+            hear(member, A, Wanted(1, 7))
+            hear(member, A, _token(0))
+            assert _passed(turn_heard(member)) == [("a", 0)]
 
     def test_a_wish_that_the_token_has_overtaken_is_late(self) -> None:
         member = _member(B)
-        _hear(member, A, Token(0, (1, 0, 2), (NOTHING, NOTHING, NOTHING)))
-        _hear(member, C, Wanted(1, 7))
-        assert _turn(member) == [], "c had the token since, and sent what it had"
-        _hear(member, C, Wanted(3, 7))
-        assert _passed(_turn(member)) == [("c", 0)]
+        hear(member, A, Token(0, (1, 0, 2), (NOTHING, NOTHING, NOTHING)))
+        hear(member, C, Wanted(1, 7))
+        assert turn_heard(member) == [], "c had the token since, and sent what it had"
+        hear(member, C, Wanted(3, 7))
+        assert _passed(turn_heard(member)) == [("c", 0)]
 
     def test_who_passes_it_on_with_something_left_does_not_have_to_ask(self) -> None:
         holder = _member(A, burst=1)
-        _say(holder, batch_of(2, level=9))
-        _hear(holder, B, Wanted(1, 0))
-        outputs = _turn(holder)
+        say(holder, batch_of(2, level=9))
+        hear(holder, B, Wanted(1, 0))
+        outputs = turn_heard(holder)
         assert _ordered(outputs) == ["0: a#1/9/0+1"]
         assert outputs[-1] == Send(B, Token(1, (1, 1, 0), (9, 0, NOTHING)))
-        assert _turn(holder) == []
+        assert turn_heard(holder) == []
 
     def test_who_asks_for_more_than_it_asked_for_asks_again(self) -> None:
         member = _member(B)
-        _say(member, batch_of(1, level=10, sender=B))
-        assert _turn(member) == [SendEach(Wanted(1, 10))]
-        _say(member, batch_of(1, level=20, sender=B))
-        assert _turn(member) == [], "a class that was asked for"
-        _say(member, batch_of(1, level=200, sender=B))
-        assert _turn(member) == [SendEach(Wanted(2, 200))]
+        say(member, batch_of(1, level=10, sender=B))
+        assert turn_heard(member) == [SendEach(Wanted(1, 10))]
+        say(member, batch_of(1, level=20, sender=B))
+        assert turn_heard(member) == [], "a class that was asked for"
+        say(member, batch_of(1, level=200, sender=B))
+        assert turn_heard(member) == [SendEach(Wanted(2, 200))]
 
     def test_it_is_accepted_when_everything_below_its_number_was_received(self) -> None:
         member = _member(C)
-        _say(member, batch_of(1, sender=C))
-        _hear(member, B, _token(3))
-        assert _turn(member) == [], "neither is anything sent, nor asked for: the token is here"
-        _hear(member, B, Ordered(2, (batch_of(1, sender=B),)))
-        assert _turn(member) == []
-        _hear(member, A, Ordered(0, (batch_of(2),)))
-        assert _ordered(_turn(member)) == ["3: c#1/0/0+1"]
+        say(member, batch_of(1, sender=C))
+        hear(member, B, _token(3))
+        assert turn_heard(member) == [], "neither is anything sent, nor asked for: the token is here"
+        hear(member, B, Ordered(2, (batch_of(1, sender=B),)))
+        assert turn_heard(member) == []
+        hear(member, A, Ordered(0, (batch_of(2),)))
+        assert _ordered(turn_heard(member)) == ["3: c#1/0/0+1"]
 
 
 class TestAVisit:
     def test_many_visits_follow_each_other_if_nobody_else_asks(self) -> None:
         holder = _member(A, burst=2)
-        _say(holder, batch_of(5))
-        assert _ordered(_turn(holder)) == ["0: a#1/0/0+2", "2: a#1/0/2+2", "4: a#1/0/4+1"]
+        say(holder, batch_of(5))
+        assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+2", "2: a#1/0/2+2", "4: a#1/0/4+1"]
 
     def test_a_turn_ends_after_some_frames_and_so_does_a_visit(self) -> None:
         holder = _member(A)
-        for number in range(20):
-            _say(holder, batch_of(1, first=number, size=BATCH_BYTES_CUT))
-        outputs = _turn(holder)
+        say_frames(holder, 20)
+        outputs = turn_heard(holder)
         assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
-        _hear(holder, C, Wanted(1, 0))
-        outputs = _turn(holder)
+        hear(holder, C, Wanted(1, 0))
+        outputs = turn_heard(holder)
         assert [type(output) for output in outputs] == [SendAll] * 5 + [Send], "13 have room in all"
         assert _passed(outputs) == [("c", 13)]
 
     def test_who_has_no_room_keeps_the_token_until_it_has(self) -> None:
         holder = _member(A, window=2)
-        _say(holder, batch_of(5))
-        assert _ordered(_turn(holder)) == ["0: a#1/0/0+2"]
-        _hear(holder, B, Wanted(1, 0))
-        assert _turn(holder) == []
+        say(holder, batch_of(5))
+        assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+2"]
+        hear(holder, B, Wanted(1, 0))
+        assert turn_heard(holder) == []
         for member in (A, B, C):
-            _hear(holder, member, Consumed(1, 2))
-        outputs = _turn(holder)
+            hear(holder, member, Consumed(1, 2))
+        outputs = turn_heard(holder)
         assert _ordered(outputs) == ["2: a#1/0/2+1"]
         assert _passed(outputs) == [("b", 3)]
 
     def test_who_has_no_room_lets_those_go_first_for_whom_there_is_some(self) -> None:
         holder = _member(A, window=16)
-        _say(holder, batch_of(16))
-        assert _ordered(_turn(holder)) == ["0: a#1/0/0+13"]
-        _hear(holder, B, Wanted(1, 0))
-        assert _turn(holder) == []
-        _hear(holder, C, Wanted(1, 255))
-        assert _passed(_turn(holder)) == [("c", 13)]
+        say(holder, batch_of(16))
+        assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+13"]
+        hear(holder, B, Wanted(1, 0))
+        assert turn_heard(holder) == []
+        hear(holder, C, Wanted(1, 255))
+        assert _passed(turn_heard(holder)) == [("c", 13)]
 
     def test_a_full_link_keeps_the_holder_from_sending_and_the_token_from_passing(self) -> None:
         holder = _member(A)
-        _say(holder, batch_of(1))
-        _hear(holder, B, Wanted(1, 0))
+        say(holder, batch_of(1))
+        hear(holder, B, Wanted(1, 0))
         holder.step(LinkBlocked(C), now=0)
-        assert _turn(holder) == []
+        assert turn_heard(holder) == []
         assert holder.backlog == 1
         holder.step(LinkCleared(C), now=0)
         holder.step(LinkBlocked(B), now=0)
-        assert _turn(holder) == []
+        assert turn_heard(holder) == []
         holder.step(LinkCleared(B), now=0)
-        assert _passed(_turn(holder)) == [("b", 1)]
+        assert _passed(turn_heard(holder)) == [("b", 1)]
 
     def test_who_has_nothing_to_send_passes_the_token_where_there_is_no_full_link(self) -> None:
         holder = _member(A)
         for member in (B, C):
-            _hear(holder, member, Wanted(1, 0))
+            hear(holder, member, Wanted(1, 0))
         holder.step(LinkBlocked(B), now=0)
-        assert _passed(_turn(holder)) == [("c", 0)]
+        assert _passed(turn_heard(holder)) == [("c", 0)]
 
 
 class TestTheWindow:
     def test_what_others_have_sent_takes_room_as_well(self) -> None:
         member = _member(B, window=3)
-        _say(member, batch_of(3, sender=B))
-        _hear(member, A, Ordered(0, (batch_of(2),)))
-        _hear(member, A, _token(2))
-        assert _ordered(_turn(member)) == ["2: b#1/0/0+1"]
+        say(member, batch_of(3, sender=B))
+        hear(member, A, Ordered(0, (batch_of(2),)))
+        hear(member, A, _token(2))
+        assert _ordered(turn_heard(member)) == ["2: b#1/0/0+1"]
         assert member.waiting_for() == A
 
     def test_everybody_is_told_what_was_consumed(self) -> None:
         member = _member(C, window=4)
-        _hear(member, A, Ordered(0, (batch_of(2),)))
+        hear(member, A, Ordered(0, (batch_of(2),)))
         assert member.step(Consume(1), now=0) == [SendEach(Consumed(1, 4))]
 
     def test_a_report_may_come_before_the_messages(self) -> None:
         member = _member(B, window=2)
-        _hear(member, C, Consumed(2, 2))
-        _hear(member, A, Ordered(0, (batch_of(2),)))
+        hear(member, C, Consumed(2, 2))
+        hear(member, A, Ordered(0, (batch_of(2),)))
         with pytest.raises(PeerFault, match="c#1 reports 1 messages consumed, which cannot be"):
-            _hear(member, C, Consumed(1, 2))
+            hear(member, C, Consumed(1, 2))
 
     def test_the_holder_says_for_whom_the_others_wait(self) -> None:
         holder = _member(A, window=1)
         assert holder.waiting_for() is None
-        _say(holder, batch_of(1))
-        _turn(holder)
+        say(holder, batch_of(1))
+        turn_heard(holder)
         assert holder.waiting_for() is None
         assert holder.idle
-        _hear(holder, B, Wanted(1, 0))
+        hear(holder, B, Wanted(1, 0))
         assert not holder.idle, "the token is to be passed on"
         assert holder.waiting_for() == A
-        _hear(holder, A, Consumed(1, 1))
+        hear(holder, A, Consumed(1, 1))
         assert holder.waiting_for() == B
 
     def test_who_has_no_token_waits_for_nobody(self) -> None:
         member = _member(B, window=1)
-        _say(member, batch_of(1, sender=B))
-        _hear(member, A, Ordered(0, (batch_of(1),)))
+        say(member, batch_of(1, sender=B))
+        hear(member, A, Ordered(0, (batch_of(1),)))
         assert member.waiting_for() is None
 
 
 class TestWhatIsRefused:
     def test_a_second_token(self) -> None:
         with pytest.raises(PeerFault, match="c#1 passes a second token to a#1"):
-            _hear(_member(A), C, _token(0))
+            hear(_member(A), C, _token(0))
         member = _member(B)
-        _hear(member, A, _token(3))
+        hear(member, A, _token(3))
         with pytest.raises(PeerFault, match="c#1 passes a second token to b#1"):
-            _hear(member, C, _token(3))
+            hear(member, C, _token(3))
 
     def test_a_token_for_a_place_that_is_taken(self) -> None:
         member = _member(B)
-        _hear(member, A, Ordered(0, (batch_of(2),)))
+        hear(member, A, Ordered(0, (batch_of(2),)))
         with pytest.raises(PeerFault, match="a#1 passes a token for 1; 2 is next"):
-            _hear(member, A, _token(1))
+            hear(member, A, _token(1))
 
     @pytest.mark.parametrize(("numbers", "levels"), [((0, 0), (NOTHING,) * 3), ((0, 0, 0), (NOTHING,) * 4)])
     def test_a_token_for_another_ring(self, numbers: tuple[int, ...], levels: tuple[int, ...]) -> None:
         with pytest.raises(PeerFault, match="a#1 passes a token without everybody's wishes"):
-            _hear(_member(B), A, Token(0, numbers, levels))
+            hear(_member(B), A, Token(0, numbers, levels))
 
     def test_a_wish_in_somebody_else_s_name(self) -> None:
         with pytest.raises(PeerFault, match="a#1 passes a token with a wish that b#1 never had"):
-            _hear(_member(B), A, Token(0, (0, 1, 0), (NOTHING, 5, NOTHING)))
+            hear(_member(B), A, Token(0, (0, 1, 0), (NOTHING, 5, NOTHING)))
 
     @pytest.mark.parametrize("position", [0, 3])
     def test_a_place_that_is_taken(self, position: int) -> None:
         member = _member(C)
-        _hear(member, A, Ordered(0, (batch_of(2),)))
-        _hear(member, B, Ordered(3, (batch_of(1, sender=B),)))
+        hear(member, A, Ordered(0, (batch_of(2),)))
+        hear(member, B, Ordered(3, (batch_of(1, sender=B),)))
         with pytest.raises(PeerFault, match=f"b#1 orders position {position}; 2 is next"):
-            _hear(member, B, Ordered(position, (batch_of(1, first=1, sender=B),)))
+            hear(member, B, Ordered(position, (batch_of(1, first=1, sender=B),)))
 
     def test_messages_without_the_token(self) -> None:
         with pytest.raises(PeerFault, match="b#1 orders position 0 although a#1 has the token"):
-            _hear(_member(A), B, Ordered(0, (batch_of(1, sender=B),)))
+            hear(_member(A), B, Ordered(0, (batch_of(1, sender=B),)))
         member = _member(C)
-        _hear(member, A, _token(2))
+        hear(member, A, _token(2))
         with pytest.raises(PeerFault, match="b#1 orders position 1 although c#1 has the token"):
-            _hear(member, B, Ordered(1, (batch_of(2, sender=B),)))
+            hear(member, B, Ordered(1, (batch_of(2, sender=B),)))
 
     def test_messages_of_somebody_else(self) -> None:
         with pytest.raises(PeerFault, match="a#1 submits a message of b#1"):
-            _hear(_member(C), A, Ordered(0, (batch_of(1, sender=B),)))
+            hear(_member(C), A, Ordered(0, (batch_of(1, sender=B),)))
 
     @pytest.mark.parametrize("level", [NOTHING - 1, CONTROL + 1])
     def test_a_level_that_there_is_not(self, level: int) -> None:
@@ -315,16 +284,16 @@ class TestWhatIsRefused:
 class TestTheEndOfAView:
     def test_what_comes_after_a_gap_has_no_place(self) -> None:
         member = _member(C)
-        _hear(member, B, Ordered(2, (batch_of(1, sender=B),)))
+        hear(member, B, Ordered(2, (batch_of(1, sender=B),)))
         member.close()
         assert member.unconsumed() == []
-        _hear(member, A, Ordered(0, (batch_of(2),)))
+        hear(member, A, Ordered(0, (batch_of(2),)))
         assert [stretch.position for stretch in member.unconsumed()] == [0, 2]
 
     def test_what_was_sent_and_not_heard_is_kept(self) -> None:
         holder = _member(A)
-        _say(holder, batch_of(2, level=3))
-        holder.step(Turn(), now=0)
+        say(holder, batch_of(2, level=3))
+        turn(holder)
         assert [str(batch) for batch in holder.unplaced()] == ["a#1/3/0+2"]
         assert not holder.settled
 

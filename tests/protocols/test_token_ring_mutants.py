@@ -11,10 +11,19 @@ from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
 from priocast.ordering.flow import Consumed, Grants
 from priocast.protocols.token_ring import Ordered, TokenRing, _Wish
+from protocols.faults import a_sender_sends_what_came_first
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation
-from protocols.mutants import PEER_FAULT, Patch, found_by_waiting, found_in_lives, found_in_schedules
-from protocols.test_scripts import SCRIPTS, replay
+from protocols.mutants import (
+    PEER_FAULT,
+    Mutant,
+    Patch,
+    found_by_waiting,
+    found_in_lives,
+    name_of,
+    schedules_find,
+    script_finds,
+)
 
 ORDER = "token-ring"
 
@@ -100,16 +109,6 @@ def only_the_coordinator_hears_of_consumption(patch: pytest.MonkeyPatch) -> None
     patch.setattr(TokenRing, "report", report)
 
 
-def the_holder_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
-    original = TokenRing.__init__
-
-    def init(self: TokenRing, *given: object) -> None:
-        original(self, *given)  # type: ignore[arg-type]
-        self.outgoing._rank = lambda *_: 0
-
-    patch.setattr(TokenRing, "__init__", init)
-
-
 def what_the_visit_leaves_over_goes_last(patch: pytest.MonkeyPatch) -> None:
     original = TokenRing.on_turn
 
@@ -136,7 +135,7 @@ def every_view_begins_at_0(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TokenRing, "__init__", init)
 
 
-IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
+IN_SCHEDULES: list[Mutant] = [
     (a_holder_never_passes_the_token, {LIVENESS}),
     (the_token_never_rests, {LIVENESS}),
     (nobody_asks_for_the_token, {LIVENESS}),
@@ -145,17 +144,16 @@ IN_SCHEDULES: list[tuple[Patch, set[str]]] = [
     (the_token_forgets_who_has_something_left, {LIVENESS}),
     (what_others_send_takes_no_room, {BOUNDED_WINDOW}),
     (only_the_coordinator_hears_of_consumption, {LIVENESS}),
-    (the_holder_sends_what_came_first, {PRIORITY}),
+    (a_sender_sends_what_came_first, {PRIORITY}),
     (what_the_visit_leaves_over_goes_last, {FIFO_AMONG_EQUALS, PEER_FAULT}),
 ]
 
 
-@pytest.mark.parametrize(("mutate", "guarantees"), IN_SCHEDULES, ids=[m.__name__ for m, _ in IN_SCHEDULES])
+@pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_property_suite_finds_the_mutant_of_the_ring(
-    mutate: Patch, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
+    mutant: Mutant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mutate(monkeypatch)
-    found_in_schedules(ORDER, guarantees)
+    schedules_find(mutant, ORDER, monkeypatch)
 
 
 def test_the_property_of_waiting_finds_that_the_holder_waits_for_nobody(
@@ -216,8 +214,4 @@ def test_who_accepts_the_token_early_sends_more_than_there_is_room_for(
 
 @pytest.mark.parametrize("mutate", [the_token_is_accepted_early, a_holder_never_passes_the_token])
 def test_the_scripts_find_the_mutant_of_the_ring(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (SCRIPTS / "token-accepted-late.txt").read_text()
-    assert replay(text) == text
-    mutate(monkeypatch)
-    with pytest.raises(AssertionError):
-        assert replay(text) == text
+    script_finds(mutate, "token-accepted-late", monkeypatch, may_stop=True)

@@ -4,34 +4,21 @@ They are mistakes in what is left of a view (`unplaced`, `unconsumed`), in what 
 what a protocol believes when its view does not begin with message 0 at position 0.
 """
 
-from collections.abc import Callable, Sequence
-from random import Random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import Phase, find, settings
 
-from priocast.core.errors import PeerFault
-from priocast.core.guarantees import (
-    INTEGRITY,
-    LIVENESS,
-    TOTAL_ORDER,
-    VIEW_SYNCHRONY,
-)
+from priocast.core.guarantees import INTEGRITY, LIVENESS, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
 from priocast.core.protocol import Protocol
-from priocast.core.starvation import Starvation, Strict
 from priocast.membership.epoch import Epoch
 from priocast.membership.retention import Retention
 from priocast.ordering.credit import Outstanding
 from priocast.ordering.submissions import Submissions
 from priocast.protocols.sequencer_ub import SequencerUb
-from protocols.harness import Violation
-from protocols.lives import Life, live, lives
-
-Patch = Callable[[pytest.MonkeyPatch], None]
-STRICT: tuple[bool, Starvation] = (True, Strict())
+from protocols.mutants import PEER_FAULT, Patch, found_in_lives, name_of
 
 
 def what_was_not_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
@@ -158,43 +145,23 @@ def a_sender_s_numbers_begin_with_0_in_each_view(patch: pytest.MonkeyPatch) -> N
 MUTANTS: list[tuple[Patch, str]] = [
     (what_was_not_submitted_is_lost, INTEGRITY),
     (what_was_submitted_is_lost, INTEGRITY),
-    (what_was_submitted_is_sent_again_last, PeerFault.__name__),
+    (what_was_submitted_is_sent_again_last, PEER_FAULT),
     (a_batch_that_has_half_its_places_is_sent_again_whole, INTEGRITY),
     (what_has_a_place_is_sent_again, INTEGRITY),
     (what_is_consumed_in_part_counts_as_consumed, VIEW_SYNCHRONY),
     (a_frozen_member_does_not_hear_itself, VIEW_SYNCHRONY),
     (what_is_supplied_is_noted_and_not_heard, VIEW_SYNCHRONY),
-    (what_is_supplied_is_heard_twice_if_it_comes_twice, PeerFault.__name__),
+    (what_is_supplied_is_heard_twice_if_it_comes_twice, PEER_FAULT),
     (what_anybody_else_holds_is_forgotten, LIVENESS),
     (one_s_own_packets_are_not_kept, VIEW_SYNCHRONY),
     (one_s_own_packets_have_no_mark, VIEW_SYNCHRONY),
     (a_view_begins_at_position_0, TOTAL_ORDER),
-    (the_sequencer_numbers_from_0, PeerFault.__name__),
-    (a_sender_s_numbers_begin_with_0_in_each_view, PeerFault.__name__),
+    (the_sequencer_numbers_from_0, PEER_FAULT),
+    (a_sender_s_numbers_begin_with_0_in_each_view, PEER_FAULT),
 ]
 
 
-def _broken_guarantee(life: Life) -> str:
-    """What a life says: the guarantee that broke, or the error that showed it."""
-    try:
-        live(life)
-    except Violation as violation:
-        return violation.guarantee
-    except PeerFault:
-        return PeerFault.__name__
-    except AssertionError:
-        return "our own fault"
-    return ""
-
-
-@pytest.mark.parametrize(
-    ("mutate", "guarantee"), MUTANTS, ids=[f"{m.__name__}-{g}".replace(" ", "-") for m, g in MUTANTS]
-)
+@pytest.mark.parametrize(("mutate", "guarantee"), MUTANTS, ids=map(name_of, MUTANTS))
 def test_the_lives_find_the_mutant(mutate: Patch, guarantee: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
-    find(
-        lives(["sequencer-ub"], [STRICT]),
-        lambda life: _broken_guarantee(life) == guarantee,
-        settings=settings(max_examples=5_000, database=None, phases=[Phase.generate]),
-        random=Random(0),
-    )
+    found_in_lives("sequencer-ub", {guarantee})

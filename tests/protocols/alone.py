@@ -1,0 +1,80 @@
+"""One member by itself, without a network: what it is told, and what it says."""
+
+from typing import TypeVar
+
+from core.builders import A, B, C, batch_of
+from priocast.core.identity import ProcessId
+from priocast.core.message import BATCH_BYTES_CUT, Batch
+from priocast.core.protocol import (
+    Broadcast,
+    OrderingOptions,
+    Output,
+    Packet,
+    Protocol,
+    Received,
+    Send,
+    SendAll,
+    SendEach,
+    Turn,
+)
+from priocast.core.view import View
+
+VIEW = View(1, (A, B, C))
+
+Member = TypeVar("Member", bound=Protocol)
+Kind = TypeVar("Kind", bound=Packet)
+
+
+def member_of(protocol_class: type[Member], me: ProcessId, position: int = 0, **options: object) -> Member:
+    """A member of a group of three, in a view that begins at this position."""
+    return protocol_class(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
+
+
+def say(member: Protocol, batch: Batch, now: int = 0) -> None:
+    """Let a member's application broadcast something."""
+    member.step(Broadcast(batch), now)
+
+
+def say_frames(member: Protocol, count: int) -> None:
+    """Let a member's application broadcast so many messages, each of which fills a frame."""
+    for number in range(count):
+        say(member, batch_of(1, first=number, sender=member.me, size=BATCH_BYTES_CUT))
+
+
+def hear(
+    member: Protocol, sender: ProcessId, packet: Packet, mark: tuple[int, int] | None = None, now: int = 0
+) -> list[Output]:
+    """What a member does when a packet comes; one to all may have a mark."""
+    if mark is not None:
+        member.mark = mark
+    return member.step(Received(sender, packet), now)
+
+
+def turn(member: Protocol, now: int = 0) -> list[Output]:
+    """What a member does in a turn; it does not hear that itself."""
+    return member.step(Turn(), now)
+
+
+def turn_heard(member: Protocol) -> list[Output]:
+    """What a member does in a turn; it hears itself, as its driver sees to that."""
+    outputs = turn(member)
+    for output in outputs:
+        if isinstance(output, SendAll | SendEach) or (isinstance(output, Send) and output.to == member.me):
+            assert hear(member, member.me, output.packet) == []
+    return outputs
+
+
+def packets(outputs: list[Output], kind: type[Kind]) -> list[Kind]:
+    """The packets of this kind among what a member does, whoever they are for."""
+    sent = [output.packet for output in outputs if isinstance(output, Send | SendAll | SendEach)]
+    return [packet for packet in sent if isinstance(packet, kind)]
+
+
+def placed(member: Protocol) -> list[str]:
+    """What has a place at a member and waits there for the application, in order."""
+    return [str(stretch.batch) for stretch in member.unconsumed()]
+
+
+def placed_at(member: Protocol) -> list[str]:
+    """The same, each with its position."""
+    return [f"{stretch.position}: {stretch.batch}" for stretch in member.unconsumed()]

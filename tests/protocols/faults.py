@@ -1,0 +1,35 @@
+"""Deliberate faults that more than one protocol may have."""
+
+import pytest
+
+from priocast.core.identity import ProcessId
+from priocast.core.protocol import Protocol
+from priocast.ordering.flow import Grants
+
+
+def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
+    def rests_on(self: Protocol, mark: tuple[int, int]) -> None:
+        original(self, self.mark)
+
+    original = Protocol.rests_on
+    patch.setattr(Protocol, "rests_on", rests_on)
+
+
+def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
+    def init(self: Protocol, *given: object) -> None:
+        original(self, *given)  # type: ignore[arg-type]
+        self.outgoing._rank = lambda *_: 0
+
+    original = Protocol.__init__
+    patch.setattr(Protocol, "__init__", init)
+
+
+def the_sequencer_waits_for_the_fastest(patch: pytest.MonkeyPatch) -> None:
+    """Whoever is waited for too long is put out: it must not be somebody who is ahead of the others."""
+
+    def held_by(self: Grants, level: int) -> ProcessId | None:
+        slowest = original(self, level)
+        return slowest and max(self._consumed, key=lambda member: self._consumed[member])
+
+    original = Grants.held_by
+    patch.setattr(Grants, "held_by", held_by)
