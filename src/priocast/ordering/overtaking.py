@@ -17,18 +17,17 @@ from priocast.ordering.joins import Join
 
 
 class Overtaking:
-    """What one member may send without overtaking anything more than `bound` times; None: all it has."""
+    """What one member may send without overtaking anything more than `bound` times."""
 
-    def __init__(self, bound: int | None) -> None:
+    def __init__(self, bound: int) -> None:
         self._bound = bound
         self._passed: dict[int, int] = {}
         self._waiting: dict[int, deque[tuple[int, Join]]] = {}
 
     def waits(self, join: Join) -> None:
         """A batch has its number, and waits for the application."""
-        if self._bound is not None:
-            passed = self._passed.setdefault(join.level, 0)
-            self._waiting.setdefault(join.level, deque()).append((passed, join))
+        passed = self._passed.setdefault(join.level, 0)
+        self._waiting.setdefault(join.level, deque()).append((passed, join))
 
     def passes(self, level: int, count: int) -> None:
         """So many messages of a level came from another member, or were sent."""
@@ -40,7 +39,7 @@ class Overtaking:
     def room(self, level: int) -> int:
         """How many messages of a level may be sent."""
         room = WINDOW_MAX
-        if self._bound is None or level > HIGHEST:
+        if level > HIGHEST:
             return room
         for below, waiting in self._waiting.items():
             while waiting and not waiting[0][1].left:

@@ -125,7 +125,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         self._collector = Collector[AnswerT](me, view.members)
         self._decisions_due: list[DecisionT] = []
         self._own_open = 0
-        self._overtaking = Overtaking(options.overtakes_max)
+        self._overtaking = Overtaking(options.overtakes_max) if options.overtakes_max is not None else None
 
     @property
     @abstractmethod
@@ -224,11 +224,13 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         self.outgoing.put(event.batch if self.options.prioritised else event.batch.in_line(), now)
 
     def _room(self, level: int) -> int:
-        return min(super()._room(level), self._overtaking.room(level))
+        room = super()._room(level)
+        return room if self._overtaking is None else min(room, self._overtaking.room(level))
 
     def _leaves(self, batch: Batch) -> None:
         super()._leaves(batch)
-        self._overtaking.passes(batch.urgency, batch.count)
+        if self._overtaking is not None:
+            self._overtaking.passes(batch.urgency, batch.count)
 
     def _send(self, batches: tuple[Batch, ...], held_by: str) -> None:
         self._own_open += 1
@@ -273,7 +275,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         self.accept(sender, data.batches, data.held_by)
         for batch in data.batches:
             self.has_safe |= batch.scope.safe
-            if sender != self.me:
+            if self._overtaking is not None and sender != self.me:
                 self._overtaking.passes(batch.urgency, batch.count)
         self._join(rank, data)
 
@@ -321,13 +323,16 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         """Accept an answer, or say what is wrong with it."""
 
     def _on_decision(self, sender: ProcessId, rank: int, decision: DecisionT) -> None:
-        joins = self._joining.get((rank, decision.number))
+        if sender != self.me:
+            self._check_decided(sender, self._joining.get((rank, decision.number)), decision)
+        self._agree((rank, decision.number), decision, [self.mark])
+
+    def _check_decided(self, sender: ProcessId, joins: list[JoinT] | None, decision: DecisionT) -> None:
         if joins is None or len(joins) != len(decision.finals):
             raise PeerFault(f"{sender} decides on data {decision.number}, which does not wait for it")
         if any(final < join.proposal for join, final in zip(joins, decision.finals, strict=True)):
             raise PeerFault(f"{sender} gives data {decision.number} a lower number than {self.me} proposed")
         self._check_decision(sender, joins, decision)
-        self._agree((rank, decision.number), decision, [self.mark])
 
     def _check_decision(self, sender: ProcessId, joins: list[JoinT], decision: DecisionT) -> None:
         """Accept a decision, or say what is wrong with it."""
@@ -338,7 +343,8 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         joins = self._joining.pop(key)
         for join in joins:
             join.marks += marks
-            self._overtaking.waits(join)
+            if self._overtaking is not None:
+                self._overtaking.waits(join)
         self._agreed(joins, decision)
 
     # Application
@@ -350,7 +356,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
             self._commit(found[0], event.count)
         super()._on_consume(event, now)
         self._changed(now)
-        if self.outgoing and self.options.overtakes_max is not None:
+        if self.outgoing and self._overtaking is not None:
             self.more_to_do()  # What was consumed may have been all that more urgent messages waited for.
 
     def _commit(self, join: JoinT, count: int) -> None:
