@@ -301,7 +301,7 @@ def _orders(text: str) -> list[list[str]]:
         (a_member_locks_when_it_answers, "snapshot-lock-atomic", PEER_FAULT),
         (one_answer_may_be_missing, "wait-rule-3p-fifo-coordinator", TOTAL_ORDER),
         (one_answer_may_be_missing, "wait-rule-3p-fifo-distributed", TOTAL_ORDER),
-        (the_first_target_tail_is_taken_for_the_common_set, "no-lower-lock-blocks-high", PEER_FAULT),
+        (the_first_target_tail_is_taken_for_the_common_set, "no-lower-lock-blocks-high", OWN_FAULT),
         (the_first_history_is_taken_for_the_history_set, "wait-rule-3p-fifo-coordinator", TOTAL_ORDER),
         (what_all_have_consumed_is_what_one_has, "no-lower-lock-blocks-high", PEER_FAULT),
     ],
