@@ -64,14 +64,16 @@ class Measured:
 
 def classes_table(sizes: tuple[int, ...], rounds: int, console: Console) -> Table:
     """A row for each class and size."""
-    table = Table(title=f"all classes; delivery times at {RATE_PER_MEMBER} msg/s per member are means")
-    for heading in ("members", "class"):
-        table.add_column(heading, justify="left")
-    for burst in BURSTS:
-        for heading in (f"msg/s, bursts of {burst // LEVELS}", "prioritised", "ratio"):
-            table.add_column(heading, justify="right")
-    for heading in ("delivery, plain", "prioritised", "ratio"):
-        table.add_column(heading, justify="right")
+    bursts = " and ".join(str(burst // LEVELS) for burst in BURSTS)
+    table = Table(
+        title=f"all classes, plain and prioritised: thousands of messages per second in bursts of {bursts}; "
+        f"mean delivery time at {RATE_PER_MEMBER} messages per second and member"
+    )
+    table.add_column("n", justify="right")
+    table.add_column("class", no_wrap=True)
+    for unit in (*("k msg/s" for _ in BURSTS), "ms"):
+        for heading in (unit, "prior.", "ratio"):
+            table.add_column(heading, justify="right", no_wrap=True)
     with Progress(console=console, transient=True) as progress:
         task = progress.add_task("classes", total=len(sizes) * len(PROTOCOLS) * rounds)
         for members in sizes:
@@ -90,8 +92,8 @@ def classes_table(sizes: tuple[int, ...], rounds: int, console: Console) -> Tabl
 def _cells(measured: Measured) -> list[str]:
     cells = []
     for rates in measured.rates.values():
-        cells += [f"{statistics.median(twin):,.0f}" for twin in (rates.plain, rates.prioritised)]
+        cells += [f"{statistics.median(twin) / 1e3:,.0f}" for twin in (rates.plain, rates.prioritised)]
         cells.append(f"{rates.ratio:.2f}")
     times = measured.times
-    cells += [f"{statistics.median(twin) * 1e3:.2f} ms" for twin in (times.plain, times.prioritised)]
+    cells += [f"{statistics.median(twin) * 1e3:.2f}" for twin in (times.plain, times.prioritised)]
     return [*cells, f"{times.ratio:.2f}"]
