@@ -32,12 +32,12 @@ WAKE_US = 60.0
 """From the arrival of a frame to the turn that answers it, beside the network: 107 us and 92 us a hop were
 measured, of which the network had 41."""
 
-MESSAGE_US = 0.7
+MESSAGE_US = 0.85
 """Processor time at each member for a delivered message of 64 bytes, whatever it shares its frames with:
-714,160 messages a second, one by one, at 4 members on 2 cores."""
+590,746 messages a second, one by one, at 4 members on 2 cores."""
 
-BYTE_NS = 0.56
-"""Processor time for a byte of payload each time it is handled: 282,954 instead of 714,160 messages a second
+BYTE_NS = 0.97
+"""Processor time for a byte of payload each time it is handled: 184,579 instead of 590,746 messages a second
 with 1 KiB instead of 64 bytes, each handled 8 times on its way to 4 members."""
 
 SHARING_MAX = 64
@@ -134,7 +134,7 @@ CLASSES: dict[str, ClassCosts] = {
             path=lambda n, s: n + 6,
             load=lambda n, s: max(5.0, 2 / s + _by_sender(n, s)),
             copies=_by_sender,
-            message_us=0.86,
+            message_us=1.01,
         ),
         ClassCosts(
             order="token-ring",
@@ -191,7 +191,7 @@ CLASSES: dict[str, ClassCosts] = {
             path=lambda n, s: 6 * n,
             load=lambda n, s: 5 * (n - 1) + _by_sender(n, s),
             copies=_by_sender,
-            message_us=1.2,
+            message_us=1.34,
         ),
     )
 }
