@@ -53,13 +53,10 @@ async def by_twins(
     The groups are of the same processes and get the messages by turns, so many a second in all: what disturbs
     the machine disturbs them alike.
     """
-    addresses = ["{}:{}".format(*meeting.address(member)) for member in range(load.members)]
-    others = [address for address in addresses if address != addresses[me]]
+    listen, peers = meeting.addresses(me)
     payload = bytes(load.payload_bytes)
     async with AsyncExitStack() as stack:
-        node = await stack.enter_async_context(
-            priocast.open_node(f"m{me}", listen=addresses[me], peers=others)
-        )
+        node = await stack.enter_async_context(priocast.open_node(f"m{me}", listen=listen, peers=peers))
         joinings = [
             node.join(name, order=order, prioritised=prioritised, incarnation=1)
             for name, prioritised in (("plain", False), ("prioritised", True))

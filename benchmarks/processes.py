@@ -44,6 +44,11 @@ class Meeting:
         """Where a member listens."""
         return "127.0.0.1", self.ports[member]
 
+    def addresses(self, me: int) -> tuple[str, list[str]]:
+        """Where a member listens, and where the others do, as they are written."""
+        written = ["{}:{}".format(*self.address(member)) for member in range(len(self.ports))]
+        return written.pop(me), written
+
     async def wait(self) -> None:
         """Wait until all processes have come this far."""
         await asyncio.get_running_loop().run_in_executor(None, self.barrier.wait, _LIMIT_SECONDS)

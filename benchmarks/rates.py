@@ -14,15 +14,15 @@ _PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]
 
 
 def joining(
-    me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting, order: str = "sequencer-ub"
+    me: int, prioritised: bool, trace: str, meeting: Meeting, order: str = "sequencer-ub"
 ) -> NodeWithGroup:
     """One member's way into the group; an empty `trace` records nothing."""
-    addresses = ["{}:{}".format(*meeting.address(member)) for member in range(load.members)]
+    listen, peers = meeting.addresses(me)
     return priocast.join(
         "bench",
         member=f"m{me}",
-        listen=addresses[me],
-        peers=[address for address in addresses if address != addresses[me]],
+        listen=listen,
+        peers=peers,
         order=order,
         prioritised=prioritised,
         trace=Path(trace) if trace else None,
@@ -35,7 +35,7 @@ async def by_batches(
 ) -> float:
     """A batch at a time: `broadcast_many` and `batches`."""
     total, delivered, first_at = load.total, 0, 0.0
-    async with joining(me, load, prioritised, trace, meeting, order) as group:
+    async with joining(me, prioritised, trace, meeting, order) as group:
         await meeting.wait()
         sending = asyncio.create_task(_send_batches(group, load))
         async for batch in group.batches():
@@ -62,7 +62,7 @@ async def for_a_while(
             async for batch in group.batches():
                 delivered += len(batch.payloads)
 
-    async with joining(me, load, prioritised, "", meeting, order) as group:
+    async with joining(me, prioritised, "", meeting, order) as group:
         await meeting.wait()
         receiving = asyncio.create_task(receive())
         sending = asyncio.create_task(_send_batches(group, load))
@@ -89,7 +89,7 @@ async def _send_batches(group: priocast.Group, load: Load) -> None:
 async def one_by_one(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> float:
     """A message at a time: `broadcast` and `async for`."""
     total, delivered, first_at = load.total, 0, 0.0
-    async with joining(me, load, prioritised, trace, meeting) as group:
+    async with joining(me, prioritised, trace, meeting) as group:
         await meeting.wait()
         sending = asyncio.create_task(_send_one_by_one(group, load))
         async for event in group:

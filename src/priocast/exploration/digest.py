@@ -23,8 +23,8 @@ NOT_STATE = frozenset(
         "_outputs",  # empty between steps
         "_payloads",  # an opened block
         "_tentative",  # what `head` said last
-        "_next",
-        "_next_is_known",
+        "_next",  # what the queues said last
+        "_next_is_known",  # whether they still say so
         "mark",  # told anew with every packet
         "scenario",  # the same for ever
         "stalls",  # measures, and decides nothing

@@ -324,18 +324,15 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
 
     def _on_decision(self, sender: ProcessId, rank: int, decision: DecisionT) -> None:
         if sender != self.me:
-            self._check_decided(sender, self._joining.get((rank, decision.number)), decision)
+            self._check_decision(sender, self._joining.get((rank, decision.number), []), decision)
         self._agree((rank, decision.number), decision, [self.mark])
 
-    def _check_decided(self, sender: ProcessId, joins: list[JoinT] | None, decision: DecisionT) -> None:
-        if joins is None or len(joins) != len(decision.finals):
+    def _check_decision(self, sender: ProcessId, joins: list[JoinT], decision: DecisionT) -> None:
+        """Accept what another member has decided, or say what is wrong with it."""
+        if len(joins) != len(decision.finals):
             raise PeerFault(f"{sender} decides on data {decision.number}, which does not wait for it")
         if any(final < join.proposal for join, final in zip(joins, decision.finals, strict=True)):
             raise PeerFault(f"{sender} gives data {decision.number} a lower number than {self.me} proposed")
-        self._check_decision(sender, joins, decision)
-
-    def _check_decision(self, sender: ProcessId, joins: list[JoinT], decision: DecisionT) -> None:
-        """Accept a decision, or say what is wrong with it."""
 
     def _agree(self, key: Key, decision: DecisionT, marks: list[Mark]) -> None:
         if key[0] == self.ranks[self.me]:

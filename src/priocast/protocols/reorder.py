@@ -114,6 +114,7 @@ class Reorder(Reordering[CutJoin, CutAnswer, CutDecision]):
         return CutDecision(number, finals, cut)
 
     def _check_decision(self, sender: ProcessId, joins: list[CutJoin], decision: CutDecision) -> None:
+        super()._check_decision(sender, joins, decision)
         if _latest({_told(joins[0].cut), decision.cut}) != decision.cut:
             raise PeerFault(f"{sender} lets data {decision.number} overtake what {self.me} had consumed")
 

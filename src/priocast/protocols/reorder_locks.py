@@ -168,6 +168,7 @@ class ReorderLocks(Reordering[LockJoin, LockAnswer, LockDecision]):
         )
 
     def _check_decision(self, sender: ProcessId, joins: list[LockJoin], decision: LockDecision) -> None:
+        super()._check_decision(sender, joins, decision)
         if len(decision.points) != len(joins) or not all(map(self._queue.has_locked, joins, decision.points)):
             raise PeerFault(f"{sender} inserts data {decision.number} before messages that it has not locked")
         if not self._history.includes(MessageSet.of(decision.collected)):
