@@ -44,6 +44,22 @@ def test_a_paused_and_evicted_member_that_resumes() -> None:
     assert set(delivered_by(run, "a#1")) >= set(delivered_by(run, "c#2"))
 
 
+@pytest.mark.parametrize("policy", ["primary", "partitionable"])
+def test_a_machine_that_stands_still(policy: str) -> None:
+    """All members are on it and stop for a while: nobody may take that for the silence of the others."""
+    pauses = tuple(Pause(member=name, from_us=100_000, for_us=400_000) for name in "abc")
+    run = run_without_violation(
+        group(
+            (40, 40, 40),
+            rate_per_second=100,
+            faults=FaultOptions(pauses=pauses, healed_at_us=500_000),
+            life={"policy": policy},
+        )
+    )
+    for name in "abc":
+        assert views_of(run, f"{name}#1") == ["1:a#1,b#1,c#1"]
+
+
 def test_a_restarted_imposter() -> None:
     """A process that is back before anybody missed it has the name of a member, and nothing that it knew."""
     crash = Crash(member="b", at_us=150_000, back_after_us=5_000)

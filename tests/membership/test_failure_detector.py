@@ -8,6 +8,15 @@ def detector() -> FailureDetector:
     return FailureDetector(options(heartbeat_ms=20, failure_ms=100))
 
 
+def hear_after(found: FailureDetector, silence_ms: int, since: int) -> int:
+    """Hear of b after a silence in which this process was at work all the time; return when that was."""
+    now = since + silence_ms * MILLISECOND
+    for beat in range(since, now, 20 * MILLISECOND):
+        found.be_awake(beat)
+    found.heard("b", now)
+    return now
+
+
 def test_whoever_was_never_heard_is_not_trusted() -> None:
     found = detector()
     assert not found.trusts("b", 0) and found.suspicion("b", 0) == float("inf")
@@ -33,12 +42,10 @@ def test_where_silence_is_common_more_is_allowed_but_not_without_limit() -> None
     found = detector()
     now = 0
     for beat in range(50):
-        now += (20 if beat % 3 else 120) * MILLISECOND
-        found.heard("b", now)
+        now = hear_after(found, 20 if beat % 3 else 120, now)
     assert 100 * MILLISECOND < found.allowed_ns("b") <= 300 * MILLISECOND
     for _ in range(20):
-        now += 1_000 * MILLISECOND
-        found.heard("b", now)
+        now = hear_after(found, 1_000, now)
     assert found.allowed_ns("b") == 300 * MILLISECOND
 
 
@@ -51,9 +58,31 @@ def test_frames_that_follow_each_other_closely_teach_nothing() -> None:
 
 def test_a_new_life_begins_with_a_clean_record() -> None:
     found = detector()
-    for beat in range(20):
-        found.heard("b", beat * 250 * MILLISECOND)
+    now = 0
+    for _ in range(20):
+        now = hear_after(found, 250, now)
+    assert found.allowed_ns("b") > 100 * MILLISECOND
     found.forget("b")
-    assert not found.trusts("b", 5_000 * MILLISECOND)
-    found.heard("b", 5_000 * MILLISECOND)
+    assert not found.trusts("b", now)
+    found.heard("b", now)
     assert found.allowed_ns("b") == 100 * MILLISECOND
+
+
+def test_while_this_process_stood_still_nobody_was_silent() -> None:
+    found = detector()
+    found.heard("b", 0)
+    found.be_awake(20 * MILLISECOND)
+    found.be_awake(520 * MILLISECOND)
+    assert found.trusts("b", 520 * MILLISECOND), "half a second in which nobody could be heard"
+    for beat in range(540, 660, 20):
+        found.be_awake(beat * MILLISECOND)
+    assert not found.trusts("b", 600 * MILLISECOND), "but it was silent before and after"
+    assert found.allowed_ns("b") == 100 * MILLISECOND
+
+
+def test_a_process_that_is_always_a_little_late_still_finds_failures() -> None:
+    found = detector()
+    found.heard("b", 0)
+    for beat in range(40, 160, 40):
+        found.be_awake(beat * MILLISECOND)
+    assert not found.trusts("b", 120 * MILLISECOND)

@@ -23,13 +23,14 @@ def _take_part(index: int, addresses: list[str]) -> list[bytes]:
     peers = [address for address in addresses if address != addresses[index]]
     payloads: list[bytes] = []
     with priocast.join_blocking("test", member="ab"[index], listen=addresses[index], peers=peers) as group:
-        assert [member.name for member in group.view.members] == ["a", "b"]
+        founded = group.view
+        assert [member.name for member in founded.members] == ["a", "b"]
         group.broadcast(b"one from %d" % index, priority=priocast.URGENT)
         group.broadcast_many([b"two from %d" % index, b"three from %d" % index])
         for event in group:
             match event:
                 case priocast.ViewChange(view=view):
-                    assert view == group.view
+                    assert view == founded
                 case priocast.Delivery(message=message):
                     payloads.append(message.payload)
             if len(payloads) == 4:
@@ -66,7 +67,7 @@ def test_when_a_member_leaves_the_others_go_on() -> None:
     ):
         for event in group:
             seen.append(event.message.payload if isinstance(event, priocast.Delivery) else event)
-            if len(group.view.members) == 1 and isinstance(event, priocast.ViewChange):
+            if isinstance(event, priocast.ViewChange) and len(event.view.members) == 1:
                 break
     founded, goodbye, left = seen
     assert isinstance(founded, priocast.ViewChange)

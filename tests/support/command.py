@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-_LIMIT_SECONDS = 120
+_LIMIT_SECONDS = 240
 
 
 def start(*arguments: str) -> "subprocess.Popen[str]":
@@ -19,11 +19,11 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
 
 def priocast(*arguments: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
     """Run `priocast` with these arguments and this on its standard input, to its end."""
-    process = start(*arguments)
-    try:
-        out, err = process.communicate(typed, timeout=_LIMIT_SECONDS)
-    finally:
-        process.kill()
+    with start(*arguments) as process:
+        try:
+            out, err = process.communicate(typed, timeout=_LIMIT_SECONDS)
+        finally:
+            process.kill()
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 

@@ -2,8 +2,9 @@
 
 Everything that comes from a process is a sign of life. What is measured is how long it is usually silent;
 the suspicion is its present silence, in multiples of the time that is allowed. That time is the configured
-one on a network that keeps its rhythm, and longer on one that does not. A suspicion decides nothing: it is
-one input of the agreement on the next view.
+one on a network that keeps its rhythm, and longer on one that does not. The time in which this process stood
+still itself, and could not have heard anybody, is nobody's silence. A suspicion decides nothing: it is one
+input of the agreement on the next view.
 """
 
 from priocast.membership.options import MembershipOptions
@@ -30,9 +31,11 @@ class FailureDetector:
         self._heartbeat_ns = options.heartbeat_ns
         self._failure_ns = options.failure_ns
         self._rhythms: dict[str, _Rhythm] = {}
+        self._awake_at = 0
 
     def heard(self, name: str, now: int) -> None:
         """Something came from this process."""
+        self.be_awake(now)
         rhythm = self._rhythms.get(name)
         if rhythm is None:
             self._rhythms[name] = _Rhythm(now, self._heartbeat_ns)
@@ -44,6 +47,14 @@ class FailureDetector:
             error = silence - rhythm.mean_ns
             rhythm.mean_ns += error // 8
             rhythm.deviation_ns += (abs(error) - rhythm.deviation_ns) // 4
+
+    def be_awake(self, now: int) -> None:
+        """This process is at work, as it is at least once a heartbeat unless it stands still itself."""
+        still = now - self._awake_at - self._heartbeat_ns
+        self._awake_at = now
+        if still > self._heartbeat_ns:
+            for rhythm in self._rhythms.values():
+                rhythm.heard_at += still
 
     def allowed_ns(self, name: str) -> int:
         """The silence of this process that makes a suspicion of 1."""

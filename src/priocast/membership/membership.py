@@ -171,6 +171,7 @@ class Membership:
 
     def tick(self, now: int) -> None:
         """Do what is due: signs of life, what has to be said again, and thinking about the view."""
+        self.neighbours.be_awake(now)
         if now < self._tick_at:
             self._say_alive(now)
             return
@@ -198,6 +199,7 @@ class Membership:
         """See whether the view should change, and act if it is this member's turn."""
         if self.over:
             return
+        self.neighbours.be_awake(now)
         if self._farewell is not None:
             self._see_off(now)
             return

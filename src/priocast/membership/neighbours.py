@@ -25,6 +25,10 @@ class Neighbours:
         self._avoided: dict[ProcessId, int] = {}
         self._departed: dict[str, ProcessId] = {}
 
+    def be_awake(self, now: int) -> None:
+        """This process is at work."""
+        self._detector.be_awake(now)
+
     def heard_again(self, process: ProcessId, now: int) -> bool:
         """Something came from a process; False if this life of it was not heard of before."""
         if self._lives.get(process.name) != process:
