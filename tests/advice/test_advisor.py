@@ -1,5 +1,6 @@
 """The advisor: its table agrees with the simulator, its rules exclude, and every choice is explained."""
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ situations = st.builds(
     senders=st.none() | st.just(1),
     rtt_ms=st.sampled_from([0.0, 0.1, 1.0, 50.0]),
     payload_bytes=st.sampled_from([0, 64, 1024, 2**20]),
+    processors=st.none() | st.integers(1, 64),
     priorities=st.sampled_from(["group", "sender", "none"]),
     causal=st.booleans(),
     partitionable=st.booleans(),
@@ -62,6 +64,32 @@ class TestTheTable:
             members=situation.members, rate=situation.rate, payload_bytes=situation.payload_bytes
         )
         assert predict(CLASSES[order], twice).used >= predict(CLASSES[order], once).used - 1e-9
+
+    @given(situations, st.sampled_from(sorted(CLASSES)))
+    def test_fewer_processors_never_make_it_faster(self, situation: Situation, order: str) -> None:
+        own, two, one = (
+            predict(CLASSES[order], msgspec.structs.replace(situation, processors=processors))
+            for processors in (None, 2, 1)
+        )
+        for more, fewer in ((own, two), (two, one)):
+            assert more.used <= fewer.used + 1e-9
+            assert more.capacity >= fewer.capacity - 1e-9
+            assert (more.delivery_ms or 0) <= (fewer.delivery_ms or float("inf")) + 1e-9
+
+    @pytest.mark.parametrize("order", CLASSES)
+    def test_as_many_processors_as_members_do_the_same_work(self, order: str) -> None:
+        own = predict(CLASSES[order], Situation(members=8, rate=1000))
+        shared = predict(CLASSES[order], Situation(members=8, rate=1000, processors=8))
+        assert shared.capacity == pytest.approx(own.capacity)
+        assert shared.used == pytest.approx(own.used)
+
+    def test_where_members_share_processors_everybody_to_everybody_takes_long(self) -> None:
+        """Eight members on two processors, as measured: 4.0 and 3.2 ms instead of 0.6 (performance.md)."""
+        situation = Situation(members=8, rate=400, processors=2)
+        times = {order: predict(costs, situation).delivery_ms or 0 for order, costs in CLASSES.items()}
+        slowest = sorted(times, key=lambda order: times[order])[-2:]
+        assert sorted(slowest) == ["causal-history", "deterministic-merge"]
+        assert all(times[order] > 5 * times["sequencer-ub"] for order in slowest)
 
 
 class TestTheChoice:
@@ -146,6 +174,7 @@ class TestTheRules:
             ({"senders": 6}, "senders"),
             ({"rtt_ms": -1.0}, "rtt_ms"),
             ({"payload_bytes": -1}, "payload_bytes"),
+            ({"processors": 0}, "processors"),
             ({"priorities": "some"}, "priorities"),
         ],
     )

@@ -7,9 +7,11 @@ table. What the cost paper concluded for such a situation is told beside it, whe
 The prediction is deliberately simple. A message takes its hops, and the time of the frames that are handled
 one after the other on its way. The busiest member's processor fills with the load. Where it would be too
 busy, messages share frames, as many as have come meanwhile; what remains is the wait in a queue of that use.
+Members that share processors have to wait for each other: there it is the work of all of them that counts.
 """
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
@@ -153,33 +155,60 @@ def predict(costs: ClassCosts, situation: Situation) -> Prediction:
     members, senders = situation.members, situation.active
     rate_us = situation.rate / 1e6
     hop_us = 500 * situation.rtt_ms + WAKE_US
-    hops, path, load = (count(members, senders) for count in (costs.hops, costs.path, costs.load))
-    if members == 1:
-        hops, path, load = 0.0, 1.0, 1.0
-    copies = costs.copies(members, senders) * situation.payload_bytes
-    message_us = costs.message_us + copies * BYTE_NS / 1000
+    answered = max(1.0, rate_us * hop_us)
+    hops, path = (costs.hops(members, senders), costs.path(members, senders)) if members > 1 else (0.0, 1.0)
+    if costs.words and members > 1 and senders == members:
+        hops = 1 + (hops - 1) / max(1.0, answered / members)
+    work = _work(costs, situation, answered)
     sharing_max = max(1.0, min(SHARING_MAX, FRAME_BYTES / max(1, situation.payload_bytes)))
-    words = 0.0
-    if costs.words:
-        answered = max(1.0, rate_us * hop_us)
-        words = 2 * (members - 1) / answered
-        if senders == members:
-            hops = 1 + (hops - 1) / max(1.0, answered / members)
-    left = BUSY - rate_us * message_us
-    sharing = max(1.0, rate_us * (load + words) * FRAME_US / left) if left > 0 else SHARING_MAX
-    frames_us = FRAME_US * (load / min(sharing, sharing_max) + words / min(sharing, SHARING_MAX))
-    used = rate_us * (frames_us + message_us)
-    delivery_us = (hops + situation.safe) * hop_us + path * FRAME_US
+    left = BUSY - rate_us * work.message_us
+    sharing = max(1.0, rate_us * (work.load + work.words) * FRAME_US / left) if left > 0 else SHARING_MAX
+    frames_us = FRAME_US * (work.load / min(sharing, sharing_max) + work.words / min(sharing, SHARING_MAX))
+    used = rate_us * (frames_us + work.message_us)
+    delivery_us = max((hops + situation.safe) * hop_us + path * FRAME_US, work.alone_us)
     if used < 1:
-        delivery_us += sharing * (frames_us + message_us) * used / (1 - used) / 2
+        delivery_us += sharing * (frames_us + work.message_us) * used / (1 - used) / 2
     return Prediction(
         order=costs.order,
         family=costs.family,
         hops=hops,
         frames=costs.frames(members, senders) if members > 1 else 0.0,
         delivery_ms=delivery_us / 1000 if used < 1 else None,
-        capacity=1e6 / (load * FRAME_US / sharing_max + message_us),
+        capacity=1e6 / (work.load * FRAME_US / sharing_max + work.message_us),
         used=used,
+    )
+
+
+class _Work(NamedTuple):
+    """What a message takes of the busiest processor: frames of its own, words, time of the message itself.
+
+    `alone_us` is what nothing but processors takes, if the message travels alone and members share them.
+    """
+
+    load: float
+    words: float
+    message_us: float
+    alone_us: float = 0.0
+
+
+def _work(costs: ClassCosts, situation: Situation, answered: float) -> _Work:
+    """The work for a message, where one word answers so many of them."""
+    members, senders = situation.members, situation.active
+    byte_us = situation.payload_bytes * BYTE_NS / 1000
+    words = 2 * (members - 1) / answered if costs.words else 0.0
+    message_us = costs.message_us + costs.copies(members, senders) * byte_us
+    if members == 1:
+        return _Work(1.0, words, message_us)
+    own = _Work(costs.load(members, senders), words, message_us)
+    if situation.processors is None:
+        return own
+    frames, carried = costs.frames(members, senders), 2 * (members - 1)
+    shared = situation.processors
+    return _Work(
+        max(own.load, (carried if costs.words else 2 * frames) / shared),
+        max(own.words, members * words / shared),
+        max(own.message_us, (members * costs.message_us + carried * byte_us) / shared),
+        frames * (2 * FRAME_US + WAKE_US) / shared,
     )
 
 

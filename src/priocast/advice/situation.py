@@ -17,7 +17,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
     `rate` is how many messages a second all members together broadcast, `senders` how many of them do
     (None: all). `rtt_ms` is the network's round trip time, `payload_bytes` the size of a message.
-    `priorities` says what may be overtaken: messages of the whole *group*, of the same *sender*, or *none*.
+    `processors` is how many processors all members share (None: each has one of its own). `priorities` says
+    what may be overtaken: messages of the whole *group*, of the same *sender*, or *none*.
     """
 
     members: int
@@ -25,6 +26,7 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
     senders: int | None = None
     rtt_ms: float = 0.1
     payload_bytes: int = 64
+    processors: int | None = None
     priorities: Priorities = "group"
     causal: bool = False
     partitionable: bool = False
@@ -47,6 +49,8 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption(
                 f"payload_bytes is {self.payload_bytes}: it must be from 0 to {PAYLOAD_BYTES_MAX}"
             )
+        if self.processors is not None and self.processors < 1:
+            raise InvalidOption(f"processors is {self.processors}: members need at least 1")
         if self.priorities not in ("group", "sender", "none"):
             raise InvalidOption(
                 f"priorities is {self.priorities!r}: choose 'group' (overtake anybody's messages), 'sender' "

@@ -24,6 +24,8 @@ EXAMPLES = """
 
   priocast advise --members 5 --rate 300 --rtt-ms 40 --causal --json
 
+  priocast advise --members 8 --rate 400 --processors 2
+
   priocast advise --trace demo-out/traces/prioritised
 """
 _DEFAULT = Situation(members=1)
@@ -37,6 +39,10 @@ def advice(
     ] = None,
     rtt_ms: Annotated[float, typer.Option(help="The network's round trip time.")] = _DEFAULT.rtt_ms,
     payload_bytes: Annotated[int, typer.Option(help="The size of a message.")] = _DEFAULT.payload_bytes,
+    processors: Annotated[
+        int | None,
+        typer.Option(help="How many processors all members share.", show_default="each has its own"),
+    ] = None,
     priorities: Annotated[
         str,
         typer.Option(
@@ -64,7 +70,7 @@ def advice(
     if measured is not None:
         if members is not None or rate or senders is not None:
             raise InvalidOption("members, rate and senders are measured with --trace: leave them out")
-        situation = msgspec.structs.replace(measured.situation, causal=causal)
+        situation = msgspec.structs.replace(measured.situation, causal=causal, processors=processors)
     elif members is None:
         raise InvalidOption("members is missing: give --members, or --trace with a recorded run")
     else:
@@ -75,6 +81,7 @@ def advice(
             senders=senders,
             rtt_ms=rtt_ms,
             payload_bytes=payload_bytes,
+            processors=processors,
             priorities=asked,
             causal=causal,
             partitionable=partitionable,
