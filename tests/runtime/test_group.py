@@ -43,9 +43,9 @@ def test_an_urgent_message_overtakes_what_waits(network: str) -> None:
         async with groups(network, 2, options=options) as members:
             for number in range(50):
                 await members[0].broadcast(b"%d" % number, priority=priocast.ROUTINE)
-            await asyncio.sleep(0.05)
+            await wait_until(lambda: members[0].backlog == 46)
             await members[1].broadcast(b"fire", priority=priocast.URGENT)
-            await asyncio.sleep(0.05)
+            await wait_until(lambda: members[0].backlog == 47)
             seen = await asyncio.gather(*(take(member, 51) for member in members))
             place = next(d.position for d in seen[0] if d.message.payload == b"fire")
             assert place <= 4, "only what was ordered already comes first"
@@ -197,7 +197,7 @@ def test_the_most_urgent_of_those_who_wait_is_let_in_first(network: str) -> None
                 admitted.append(payload)
 
             tasks = [asyncio.create_task(fill(priocast.HIGHEST, b"%d" % n)) for n in range(65)]
-            await asyncio.sleep(0.05)
+            await wait_until(lambda: all(member.status().unconsumed for member in members))
             tasks.append(asyncio.create_task(fill(priocast.ROUTINE, b"routine")))
             await asyncio.sleep(0.05)
             tasks.append(asyncio.create_task(fill(priocast.HIGHEST, b"urgent")))

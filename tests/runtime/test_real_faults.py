@@ -92,7 +92,7 @@ def test_a_member_that_stands_still_for_less_than_the_timeout_stays(traces: Path
     async def befall(group: LivingGroup) -> None:
         before = group.members["a"].view
         group.members["c"].send_signal(signal.SIGSTOP)
-        await asyncio.sleep(0.5 * FAILURE_SECONDS)
+        await asyncio.sleep(0.3 * FAILURE_SECONDS)
         group.members["c"].send_signal(signal.SIGCONT)
         await asyncio.sleep(2 * FAILURE_SECONDS)
         assert group.members["a"].view == before, "no view changed"
