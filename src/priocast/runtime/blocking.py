@@ -39,7 +39,7 @@ class BlockingGroup:
 
     @property
     def view(self) -> View:
-        """The members of the group."""
+        """The members of the group now; the stream comes to a change of them later, at its place."""
         return self._group.view
 
     @property

@@ -34,7 +34,10 @@ class Group:
 
     @property
     def view(self) -> View:
-        """The members of the group. Raises GroupClosed while this member is not among them."""
+        """The members of the group now; the stream comes to a change of them later, at its place.
+
+        Raises GroupClosed while this member is not among them.
+        """
         view = self._driver.member.view
         if view is None:
             raise GroupClosed(f"{self.me.name} is not in the group now and tries to come back")
