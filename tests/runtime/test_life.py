@@ -1,6 +1,7 @@
 """A group lives: members come, leave, fail and come back, and the others go on."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -42,6 +43,28 @@ class TestComingAndGoing:
                         await reader.wait_payloads(b"goodbye", b"and now?")
                 assert readers[0].events[1:] == readers[1].events[1:]
                 assert [d.position for d in readers[0].deliveries] == [0, 1]
+
+        run(test)
+
+    @over_every_network
+    @pytest.mark.parametrize("leaver", "abc")
+    def test_who_leaves_after_all_stood_still_is_not_taken_for_failed(
+        self, network: str, leaver: str
+    ) -> None:
+        async def test() -> None:
+            town = Town(network, "abc")
+            joinings = {name: town.join(name, membership=quick(3)) for name in "abc"}
+            staying = "abc".replace(leaver, "")
+            async with (
+                entered(*(joinings[name] for name in staying), joinings[leaver]) as members,
+                reading(*members[:2]) as readers,
+            ):
+                await readers[0].wait_members("abc")
+                time.sleep(0.5)  # noqa: ASYNC251 - all of them are in this event loop, and stand still
+                await joinings[leaver].__aexit__(None, None, None)
+                for reader in readers:
+                    change = await reader.wait_members(staying)
+                    assert change.reason == f"{leaver} left"
 
         run(test)
 
