@@ -10,6 +10,7 @@ from typing import Any
 
 import uvloop
 
+from priocast.runtime.pauses import shorten_pauses
 from priocast.study.processes import free_ports
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -84,6 +85,8 @@ def _member(
     meeting: Meeting,
     results: Any,
 ) -> None:
+    shorten_pauses()
+
     async def run() -> Any:
         return await part(member, *arguments, meeting)
 

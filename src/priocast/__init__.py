@@ -28,6 +28,7 @@ from priocast.runtime.blocking import BlockingGroup, join_blocking
 from priocast.runtime.client import Client, open_client
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node, join, open_node
+from priocast.runtime.pauses import shorten_pauses
 from priocast.runtime.setting import State
 from priocast.runtime.status import Status
 
@@ -74,4 +75,5 @@ __all__ = [
     "join_blocking",
     "open_client",
     "open_node",
+    "shorten_pauses",
 ]

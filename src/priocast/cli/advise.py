@@ -40,14 +40,11 @@ def advice(
     rtt_ms: Annotated[float, typer.Option(help="The network's round trip time.")] = _DEFAULT.rtt_ms,
     payload_bytes: Annotated[int, typer.Option(help="The size of a message.")] = _DEFAULT.payload_bytes,
     processors: Annotated[
-        int | None,
-        typer.Option(help="How many processors all members share.", show_default="each has its own"),
+        int | None, typer.Option(help="Processors that all members share.", show_default="one each")
     ] = None,
     priorities: Annotated[
         str,
-        typer.Option(
-            help="What is urgent overtakes messages of the whole group, of the same sender only, or none."
-        ),
+        typer.Option(help="What is urgent overtakes messages of the group, of the same sender, or none."),
     ] = _DEFAULT.priorities,
     causal: Annotated[bool, typer.Option("--causal", help="Causal order is wanted.")] = False,
     partitionable: Annotated[

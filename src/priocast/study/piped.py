@@ -14,6 +14,7 @@ import msgspec
 import uvloop
 
 from priocast.core.errors import PriocastError
+from priocast.runtime.pauses import shorten_pauses
 
 
 class MemberTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +39,13 @@ def say(progress: Progress) -> None:
     """Tell the parent."""
     sys.stdout.buffer.write(msgspec.json.encode(progress) + b"\n")
     sys.stdout.buffer.flush()
+
+
+async def joined() -> None:
+    """Tell the parent that this member is in the group, and wait for the beginning."""
+    say(Progress(delivered=0))
+    shorten_pauses()
+    await line_of_input()
 
 
 async def line_of_input() -> None:

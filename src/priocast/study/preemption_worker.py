@@ -19,7 +19,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
-from priocast.study.piped import MemberTask, Progress, do_task, line_of_input, say
+from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
 
 # A machine that is busy with all replicas at once must not look like one that has failed.
 _FAILURE_MS = 5_000.0
@@ -126,8 +126,7 @@ async def work(task: ReplicaTask) -> None:
     )
     async with joining as group, asyncio.TaskGroup() as tasks:
         replica = Replica(task, group)
-        say(Progress(delivered=0))
-        await line_of_input()
+        await joined()
         if task.commands:
             await group.broadcast_many([b"step"] * task.commands, ROUTINE)
         await replica.run(tasks)

@@ -30,7 +30,7 @@ from priocast.network.interface import Receiver
 from priocast.network.tcp import TcpNetwork, TcpPort
 from priocast.runtime.driver import Driver
 from priocast.runtime.node import Node
-from priocast.study.piped import MemberTask, Progress, do_task, line_of_input, say
+from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
 
 ROUND_TRIP = "raw round trip"
 WARM_UP = 10
@@ -196,8 +196,7 @@ async def work(task: ReplicaTask) -> None:
             stack.callback(server.close)
         node = await stack.enter_async_context(Node(task.member, network, len(peers) + 1, None))
         await asyncio.gather(*(_join(node, queue, len(peers) + 1, stack) for queue in queues))
-        say(Progress(delivered=0))
-        await line_of_input()
+        await joined()
         reporting = asyncio.create_task(_report(queues, task.messages))
         caller = await _measure(task, queues) if task.sends else None
         await reporting

@@ -15,7 +15,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
-from priocast.study.piped import MemberTask, Progress, do_task, line_of_input, say
+from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
 from priocast.study.workload import Workload
 
 _TICK_SECONDS = 0.002
@@ -124,8 +124,7 @@ async def work(task: Task) -> None:
         labels=task.labels,
     )
     async with joining as group, asyncio.TaskGroup() as tasks:
-        say(Progress(delivered=0))
-        await line_of_input()
+        await joined()
         reporting = tasks.create_task(_report(handler))
         for priority, count in workload.counts.items():
             tasks.create_task(_send(group, priority, count, workload.seconds, payload))

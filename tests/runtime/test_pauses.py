@@ -1,0 +1,27 @@
+"""Full garbage collections leave alone what was loaded before the work began."""
+
+import subprocess
+import sys
+
+_PROGRAM = """
+import gc
+import priocast
+before = len(gc.get_objects())
+priocast.shorten_pauses()
+after = len(gc.get_objects())
+cycle = [None]
+cycle[0] = cycle
+del cycle
+print(before, after, gc.get_freeze_count(), gc.collect() > 0)
+"""
+
+
+def test_what_is_loaded_is_not_looked_at_again_and_later_garbage_is() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=60, check=True
+    )
+    before, after, frozen, collected = done.stdout.split()
+    assert int(before) > 10_000
+    assert int(after) < int(before) / 100
+    assert int(frozen) > 10_000
+    assert collected == "True"
