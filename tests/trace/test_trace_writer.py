@@ -56,6 +56,21 @@ def test_a_long_time_makes_several_segments(tmp_path: Path) -> None:
     assert _steps(tmp_path) == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_members_that_begin_together_do_not_write_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
+    lengths: dict[str, list[int]] = {}
+    for name in "abcd":
+        trace = TraceWriter(tmp_path / name, ProcessId(name))
+        for step in range(60):
+            trace.emit(_row(step, step * SECOND // 10))
+        trace.close()
+        lengths[name] = [len(steps) for steps in _steps(tmp_path / name)]
+    assert len({first for first, *_ in lengths.values()}) == 4, "in four different moments"
+    assert all(second == 21 for _, second, *_ in lengths.values()), "and then every two seconds"
+
+
 def test_nothing_emitted_writes_nothing(tmp_path: Path) -> None:
     TraceWriter(tmp_path, ME).close()
     assert list(tmp_path.iterdir()) == []

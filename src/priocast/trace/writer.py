@@ -11,6 +11,7 @@ import queue
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from priocast.core.identity import ProcessId
 from priocast.trace.journal import Journal
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _CHUNK_ROWS = 1024
 _SEGMENT_CHUNKS = 64
 _SEGMENT_NS = 2_000_000_000
+_PHASES = 8
 _CHUNKS_WAITING_MAX = 512
 
 
@@ -37,6 +39,8 @@ class TraceWriter:
         self._queue: queue.Queue[list[Row] | None] = queue.Queue(_CHUNKS_WAITING_MAX)
         self._chunks: list[pyarrow.Table] = []
         self._opened_ns = self._segments = 0
+        # Members begin together. If they wrote their segments together, too, none would get on meanwhile.
+        self._segment_ns = _SEGMENT_NS * (1 + crc32(self._prefix.encode()) % _PHASES) // _PHASES
         self._failure: Exception | None = None
         self.waited = 0
         # Importing pyarrow takes as long as thousands of messages: here, and not in the middle of them.
@@ -87,7 +91,8 @@ class TraceWriter:
         if rows is not None:
             self._opened_ns = self._opened_ns if self._chunks else rows[0].time_ns
             self._chunks.append(to_table(rows))
-            whole = len(self._chunks) >= _SEGMENT_CHUNKS or rows[-1].time_ns - self._opened_ns >= _SEGMENT_NS
+            lasted_ns = rows[-1].time_ns - self._opened_ns
+            whole = len(self._chunks) >= _SEGMENT_CHUNKS or lasted_ns >= self._segment_ns
         if whole and self._chunks:
             self._write_segment()
 
@@ -98,3 +103,4 @@ class TraceWriter:
         write_table(self._directory, f"{self._prefix}-{self._segments:06}", table)
         self._chunks = []
         self._segments += 1
+        self._segment_ns = _SEGMENT_NS
