@@ -84,7 +84,7 @@ class TestTheTable:
         assert shared.used == pytest.approx(own.used)
 
     def test_where_members_share_processors_everybody_to_everybody_takes_long(self) -> None:
-        """Eight members on two processors, as measured: 4.0 and 3.2 ms instead of 0.6 (performance.md)."""
+        """Eight members on two processors: about 3 ms were measured, instead of 0.6 (performance.md)."""
         situation = Situation(members=8, rate=400, processors=2)
         times = {order: predict(costs, situation).delivery_ms or 0 for order, costs in CLASSES.items()}
         slowest = sorted(times, key=lambda order: times[order])[-2:]
