@@ -19,6 +19,12 @@ def _kinds(reader: Reader) -> list[type[priocast.Event]]:
 over_every_network = pytest.mark.parametrize("network", NETWORKS)
 
 
+def trio(network: str, last: str) -> tuple[dict[str, NodeWithGroup], str]:
+    """Three members to be that find failures soon, one of them last; and the names of the other two."""
+    town, staying = Town(network, "abc"), "abc".replace(last, "")
+    return {name: town.join(name, membership=quick(3)) for name in (*staying, last)}, staying
+
+
 async def crash(joining: NodeWithGroup) -> None:
     """What the others see of a process that was killed: nothing more."""
     await joining.node.network.close()
@@ -29,10 +35,8 @@ class TestComingAndGoing:
     @pytest.mark.parametrize("leaver", "abc")
     def test_when_a_member_leaves_the_others_go_on_and_are_told(self, network: str, leaver: str) -> None:
         async def test() -> None:
-            town = Town(network, "abc")
-            joinings = {name: town.join(name, membership=quick(3)) for name in "abc"}
-            staying = "abc".replace(leaver, "")
-            async with entered(*(joinings[name] for name in staying), joinings[leaver]) as members:
+            joinings, staying = trio(network, leaver)
+            async with entered(*joinings.values()) as members:
                 async with reading(*members[:2]) as readers:
                     await members[2].broadcast(b"goodbye")
                     await joinings[leaver].__aexit__(None, None, None)
@@ -52,11 +56,9 @@ class TestComingAndGoing:
         self, network: str, leaver: str
     ) -> None:
         async def test() -> None:
-            town = Town(network, "abc")
-            joinings = {name: town.join(name, membership=quick(3)) for name in "abc"}
-            staying = "abc".replace(leaver, "")
+            joinings, staying = trio(network, leaver)
             async with (
-                entered(*(joinings[name] for name in staying), joinings[leaver]) as members,
+                entered(*joinings.values()) as members,
                 reading(*members[:2]) as readers,
             ):
                 await readers[0].wait_members("abc")
@@ -72,11 +74,9 @@ class TestComingAndGoing:
     @pytest.mark.parametrize("failing", "abc")
     def test_when_a_member_fails_the_others_go_on_and_are_told(self, network: str, failing: str) -> None:
         async def test() -> None:
-            town = Town(network, "abc")
-            joinings = {name: town.join(name, membership=quick(3)) for name in "abc"}
-            staying = "abc".replace(failing, "")
+            joinings, staying = trio(network, failing)
             async with (
-                entered(*(joinings[name] for name in staying), joinings[failing]) as members,
+                entered(*joinings.values()) as members,
                 reading(*members) as readers,
             ):
                 await members[2].broadcast(b"before")

@@ -43,8 +43,8 @@ def say(progress: Progress) -> None:
 
 async def joined() -> None:
     """Tell the parent that this member is in the group, and wait for the beginning."""
-    say(Progress(delivered=0))
     shorten_pauses()
+    say(Progress(delivered=0))
     await line_of_input()
 
 
