@@ -18,7 +18,7 @@ import msgspec
 import uvloop
 
 import priocast
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
 
 HEARTBEAT_MS = 50.0
 FAILURE_MS = 500.0
@@ -32,7 +32,7 @@ class Order(msgspec.Struct, frozen=True):
     """What one member is to be."""
 
     me: int
-    ports: tuple[int, ...]
+    addresses: tuple[str, ...]
     founders: int
     burst: int
     payload_bytes: int
@@ -52,8 +52,10 @@ class Crew:
     """The members of one run, seen from the benchmark; what they told it is kept by member."""
 
     def __init__(self, founders: int, joiners: int, burst: int, payload_bytes: int) -> None:
-        ports = tuple(free_ports(founders + joiners))
-        self._orders = [Order(me, ports, founders, burst, payload_bytes) for me in range(founders + joiners)]
+        addresses = tuple(map(str, free_addresses(founders + joiners)))
+        self._orders = [
+            Order(me, addresses, founders, burst, payload_bytes) for me in range(founders + joiners)
+        ]
         self._processes: dict[int, multiprocessing.process.BaseProcess] = {}
         self._pipes: dict[int, Connection] = {}
         self.started: dict[int, float] = {}
@@ -156,13 +158,12 @@ def _member(order: Order, pipe: Connection) -> None:
 
 async def _live(order: Order, pipe: Connection) -> None:
     """Join, send and deliver until told to leave, and tell then how much was delivered when."""
-    addresses = [f"127.0.0.1:{port}" for port in order.ports]
     samples: Samples = []
     joining = priocast.join(
         "bench",
         member=_name(order.me),
-        listen=addresses[order.me],
-        peers=[address for address in addresses if address != addresses[order.me]],
+        listen=order.addresses[order.me],
+        peers=[address for address in order.addresses if address != order.addresses[order.me]],
         membership=priocast.MembershipOptions(
             founders=order.founders, heartbeat_ms=HEARTBEAT_MS, failure_ms=FAILURE_MS
         ),

@@ -53,7 +53,7 @@ async def by_twins(
     The groups are of the same processes and get the messages by turns, so many a second in all: what disturbs
     the machine disturbs them alike.
     """
-    listen, peers = meeting.addresses(me)
+    listen, peers = meeting.way(me)
     payload = bytes(load.payload_bytes)
     async with AsyncExitStack() as stack:
         node = await stack.enter_async_context(priocast.open_node(f"m{me}", listen=listen, peers=peers))
@@ -98,13 +98,13 @@ async def by_echo(me: int, load: Load, meeting: Meeting) -> list[float]:
     payload = bytes(load.payload_bytes)
     times: list[float] = []
     if me == 0:
-        server = await loop.create_server(_Echo, *meeting.address(0))
+        server = await loop.create_server(_Echo, *meeting.addresses[0])
         await meeting.wait()
         await meeting.wait()
         server.close()
         return times
     await meeting.wait()
-    _, ping = await loop.create_connection(_Ping, *meeting.address(0))
+    _, ping = await loop.create_connection(_Ping, *meeting.addresses[0])
     started = time.perf_counter()
     for number in range(load.messages):
         await asyncio.sleep(started + _pace(number, me, load.members, RATE_PER_MEMBER) - time.perf_counter())

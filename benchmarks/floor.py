@@ -172,7 +172,7 @@ async def run_floor(me: int, load: Load, meeting: Meeting) -> float:
     loop = asyncio.get_running_loop()
     member = FloorMember(me, load)
     if me == 0:
-        server = await loop.create_server(lambda: Wire(member, len(member.wires) + 1), *meeting.address(0))
+        server = await loop.create_server(lambda: Wire(member, len(member.wires) + 1), *meeting.addresses[0])
         await meeting.wait()
         await asyncio.sleep(0.1)
         while len(member.wires) < load.members - 1:
@@ -180,7 +180,7 @@ async def run_floor(me: int, load: Load, meeting: Meeting) -> float:
         await meeting.wait()
     else:
         await meeting.wait()
-        await loop.create_connection(lambda: Wire(member, 0), *meeting.address(0))
+        await loop.create_connection(lambda: Wire(member, 0), *meeting.addresses[0])
         await meeting.wait()
     member.broadcast()
     await member.done.wait()

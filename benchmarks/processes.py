@@ -10,8 +10,9 @@ from typing import Any
 
 import uvloop
 
+from priocast.network.address import Address
 from priocast.runtime.pauses import shorten_pauses
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
 
 _SPAWN = multiprocessing.get_context("spawn")
 _LIMIT_SECONDS = 120.0
@@ -39,15 +40,11 @@ class Meeting:
     """Where the processes of one run meet."""
 
     barrier: Barrier
-    ports: tuple[int, ...]
+    addresses: tuple[Address, ...]
 
-    def address(self, member: int) -> tuple[str, int]:
-        """Where a member listens."""
-        return "127.0.0.1", self.ports[member]
-
-    def addresses(self, me: int) -> tuple[str, list[str]]:
+    def way(self, me: int) -> tuple[str, list[str]]:
         """Where a member listens, and where the others do, as they are written."""
-        written = ["{}:{}".format(*self.address(member)) for member in range(len(self.ports))]
+        written = [str(address) for address in self.addresses]
         return written.pop(me), written
 
     async def wait(self) -> None:
@@ -57,7 +54,7 @@ class Meeting:
 
 def run_members(count: int, part: Callable[..., Awaitable[Any]], *arguments: object) -> list[Any]:
     """Run `part(member, *arguments, meeting)` in `count` processes; return what each returned."""
-    meeting = Meeting(_SPAWN.Barrier(count), tuple(free_ports(count)))
+    meeting = Meeting(_SPAWN.Barrier(count), tuple(free_addresses(count)))
     results: multiprocessing.Queue[tuple[int, Any, str]] = _SPAWN.Queue()
     processes = [
         _SPAWN.Process(target=_member, args=(member, part, arguments, meeting, results))

@@ -17,7 +17,7 @@ def joining(
     me: int, prioritised: bool, trace: str, meeting: Meeting, order: str = "sequencer-ub"
 ) -> NodeWithGroup:
     """One member's way into the group; an empty `trace` records nothing."""
-    listen, peers = meeting.addresses(me)
+    listen, peers = meeting.way(me)
     return priocast.join(
         "bench",
         member=f"m{me}",

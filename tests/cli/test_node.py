@@ -10,9 +10,10 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
 from priocast.trace.run_directory import read_manifest, segments
 from support.command import priocast, refusal, start
+from support.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.processes
 
@@ -24,7 +25,7 @@ def arguments(index: int, addresses: list[str], *more: str) -> list[str]:
 
 
 def test_three_processes_print_the_same_lines(tmp_path: Path) -> None:
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(3)]
+    addresses = [str(address) for address in free_addresses(3)]
     more = ("--count", "6", "--json", "--trace", str(tmp_path / "run"), "--log-level", "error")
     processes = [start(*arguments(index, addresses, *more)) for index in range(3)]
     typed = [
@@ -38,7 +39,7 @@ def test_three_processes_print_the_same_lines(tmp_path: Path) -> None:
         process.stdin.write(lines)
         process.stdin.flush()
     for process in processes:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=PATIENCE_SECONDS)
         assert (process.returncode, err) == (0, "")
         printed.append([json.loads(line) for line in out.splitlines()])
     assert printed[0] == printed[1] == printed[2]
@@ -57,7 +58,7 @@ def test_three_processes_print_the_same_lines(tmp_path: Path) -> None:
 
 
 def test_text_for_people() -> None:
-    [address] = [f"127.0.0.1:{port}" for port in free_ports(1)]
+    [address] = [str(address) for address in free_addresses(1)]
     result = priocast(*arguments(0, [address], "--count", "1"), typed="urgent: hello\n")
     assert result.returncode == 0, result.stderr
     view, line = result.stdout.splitlines()
@@ -93,7 +94,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 
 def test_whom_nobody_joins_says_so_in_one_line() -> None:
-    one, other = (f"127.0.0.1:{port}" for port in free_ports(2))
+    one, other = map(str, free_addresses(2))
     waiting = refusal(
         "node", "tickets", "--member", "a", "--listen", one, "--peer", other, "--start-seconds", "0.2"
     )
@@ -101,7 +102,7 @@ def test_whom_nobody_joins_says_so_in_one_line() -> None:
 
 
 def test_a_line_that_cannot_be_sent_is_named_and_the_next_one_goes_on() -> None:
-    [address] = [f"127.0.0.1:{port}" for port in free_ports(1)]
+    [address] = [str(address) for address in free_addresses(1)]
     result = priocast(*arguments(0, [address], "--count", "1"), typed="999: x\nhello\n")
     assert result.returncode == 0
     assert result.stderr.strip() == "error: 999 in '999: x' is not a priority from 0 to 255"
@@ -141,7 +142,7 @@ def test_all_that_is_wrong_with_a_file_is_told_and_nothing_is_started(tmp_path: 
 
 
 def test_safe_delivery_and_a_founder_that_another_member_joins_later(tmp_path: Path) -> None:
-    one, other = (f"127.0.0.1:{port}" for port in free_ports(2))
+    one, other = map(str, free_addresses(2))
     more = ("--delivery", "safe", "--json")
     first = ("node", "g", "--member", "a", "--listen", one, "--peer", other, "--founders", "1", *more)
     second = ("node", "g", "--member", "b", "--listen", other, "--peer", one, *more)

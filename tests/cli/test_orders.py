@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
 from priocast.protocols import LAYERS, PROTOCOLS
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
 from support.command import priocast, start
+from support.waiting import PATIENCE_SECONDS
 
 
 def test_every_protocol_and_layer_is_listed_with_what_it_is() -> None:
@@ -35,18 +36,15 @@ def test_a_person_reads_a_table() -> None:
 
 @pytest.mark.processes
 def test_the_order_of_a_running_node_is_changed() -> None:
-    port, admin = free_ports(2)
+    listen, admin = map(str, free_addresses(2))
     node = start(
-        "node", "tickets", "--member", "a", "--listen", f"127.0.0.1:{port}",
-        "--admin", f"127.0.0.1:{admin}", "--json", "--part-ms", "1",
+        "node", "tickets", "--member", "a", "--listen", listen, "--admin", admin, "--json", "--part-ms", "1",
     )  # fmt: skip
     try:
         assert node.stdin is not None
         assert node.stdout is not None
         assert json.loads(node.stdout.readline())["view"] == 1
-        result = priocast(
-            "change-order", f"127.0.0.1:{admin}", "tickets", "time-parts/sequencer-ub", "--starvation", "none"
-        )
+        result = priocast("change-order", admin, "tickets", "time-parts/sequencer-ub", "--starvation", "none")
         assert "is ordered by time-parts/sequencer-ub, prioritised, from view 2 on" in result.stdout
         assert "changes to time-parts/sequencer-ub" in json.loads(node.stdout.readline())["reason"]
         node.stdin.write("hello\n")
@@ -54,10 +52,10 @@ def test_the_order_of_a_running_node_is_changed() -> None:
         assert json.loads(node.stdout.readline())["payload"] == "hello"
     finally:
         node.terminate()
-        node.communicate(timeout=30)
+        node.communicate(timeout=PATIENCE_SECONDS)
 
 
 def test_a_node_that_is_not_there_cannot_be_asked() -> None:
-    [port] = free_ports(1)
+    [nobody] = free_addresses(1)
     with pytest.raises(PriocastError, match="nobody answers"):
-        app(["change-order", f"127.0.0.1:{port}", "tickets", "sequencer-ub"], standalone_mode=False)
+        app(["change-order", str(nobody), "tickets", "sequencer-ub"], standalone_mode=False)

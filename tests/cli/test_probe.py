@@ -10,14 +10,14 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import DeadlineExceeded, InvalidAddress
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
 from support.command import priocast, refusal
 
 pytestmark = pytest.mark.processes
 
 
 def test_a_node_by_itself_in_words_in_json_and_again_and_again(tmp_path: Path) -> None:
-    listen, admin = (f"127.0.0.1:{port}" for port in free_ports(2))
+    listen, admin = map(str, free_addresses(2))
     arguments = ("node", "tickets", "--member", "a", "--listen", listen, "--admin", admin)
     with running(tmp_path, "node", *arguments) as node:
         node.type("hello")
@@ -37,9 +37,9 @@ def test_a_node_by_itself_in_words_in_json_and_again_and_again(tmp_path: Path) -
 
 
 def test_nobody_answers() -> None:
-    [port] = free_ports(1)
-    said = refusal("probe", f"127.0.0.1:{port}")
-    assert f"nobody answers (127.0.0.1:{port}: Connection refused): are the nodes running" in said
+    [nobody] = free_addresses(1)
+    said = refusal("probe", str(nobody))
+    assert f"nobody answers ({nobody}: Connection refused): are the nodes running" in said
     assert "listen under [node.admin]" in said
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent_port = silent.getsockname()[1]

@@ -7,14 +7,14 @@ import pytest
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
 from support.command import priocast, refusal
 
 pytestmark = pytest.mark.processes
 
 
 def test_a_message_is_sent_and_its_place_is_told(tmp_path: Path) -> None:
-    listen, nobody = (f"127.0.0.1:{port}" for port in free_ports(2))
+    listen, nobody = map(str, free_addresses(2))
     with running(tmp_path, "a", "node", "tickets", "--member", "a", "--listen", listen, "--json") as node:
         node.wait_printed(view=1)
         sending = priocast(
@@ -26,8 +26,8 @@ def test_a_message_is_sent_and_its_place_is_told(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_sent_is_refused() -> None:
-    [port] = free_ports(1)
-    good = ("send", "tickets", "--peer", f"127.0.0.1:{port}", "text")
+    [nobody] = free_addresses(1)
+    good = ("send", "tickets", "--peer", str(nobody), "text")
     waited = refusal(*good, "--timeout", "0.2")
     assert "no member of tickets answered within 0.2 s (none could be reached)" in waited
     with pytest.raises(PriocastError, match="nor one of lowest"):

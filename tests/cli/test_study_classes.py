@@ -22,9 +22,7 @@ def test_each_class_has_a_plain_and_a_prioritised_row(tmp_path: Path) -> None:
         for twin in (row["plain"], row["prioritised"]):
             median_ms, p99_ms, max_ms = twin["urgent"]
             assert 0 < median_ms <= p99_ms <= max_ms <= twin["longest_ms"]
-    bb = rows[0]
-    assert bb["prioritised"]["inversions"] < bb["plain"]["inversions"]
-    assert bb["prioritised"]["urgent"][0] < bb["plain"]["urgent"][0]
+    assert rows[0]["prioritised"]["inversions"] < rows[0]["plain"]["inversions"]
     assert (tmp_path / "report.html").is_file()
 
 

@@ -18,7 +18,8 @@ from priocast.network.tcp_connection import Introduction, encode_introduction
 from priocast.network.udp import UdpNetwork
 from priocast.network.udp_handshake import Acquaintances, SocketAddress
 from priocast.network.udp_security import DatagramKind, read_header
-from support.networks import Recorder, Site, free_address, started, wait_until
+from support.networks import Recorder, Site, free_address, started
+from support.waiting import PATIENCE_SECONDS, wait_until
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Network)
 HERE = "127.0.0.1"
@@ -49,7 +50,7 @@ class Scene(Generic[AnyNetwork]):
                 port.send(peer, [Frame(0, 0, 0, 0, word)])
                 port.flush()
                 with suppress(TimeoutError):
-                    await recorder.wait_body(word, 0.2)
+                    await asyncio.wait_for(recorder.wait_body(word), 0.2)
 
     async def refuses(self, *reasons: str) -> None:
         """Wait until something was turned away for each of these reasons."""
@@ -148,7 +149,7 @@ class Insider:
         loop = asyncio.get_running_loop()
         self._socket.sendto(self.known.greeting(), self._target)
         while not ("b" in self.known.peers and self.known.peers["b"].confirmed):
-            answer = await asyncio.wait_for(loop.sock_recv(self._socket, 65_536), 5)
+            answer = await asyncio.wait_for(loop.sock_recv(self._socket, 65_536), PATIENCE_SECONDS)
             sealed = read_header(memoryview(answer))
             if sealed.kind is DatagramKind.GREETING:
                 reply = self.known.on_greeting(sealed, self._target, 0.0).answer
@@ -186,7 +187,7 @@ async def call(address: Address, *words: bytes, context: ssl.SSLContext | None =
             for word in words:
                 writer.write(word)
                 await writer.drain()
-            answer = await asyncio.wait_for(reader.read(-1), 5)
+            answer = await asyncio.wait_for(reader.read(-1), PATIENCE_SECONDS)
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()
@@ -231,7 +232,7 @@ async def impostor(
     reader, writer = await asyncio.open_connection(*target, ssl=dialling)
     try:
         writer.write(hello(name, address))
-        assert await asyncio.wait_for(reader.read(2000), 5)
+        assert await asyncio.wait_for(reader.read(2000), PATIENCE_SECONDS)
         await wait_until(lambda: answered)
         yield Impostor(name, writer)
     finally:

@@ -11,7 +11,8 @@ import pytest
 from network.intruders import call, data, hello, impostor, scene
 from priocast.network.codec import FRAME_BYTES_MAX, HEADER_BYTES
 from priocast.network.keys import make_authority, make_member_certificate
-from support.networks import Site, open_all, run, started, wait_until
+from support.networks import Site, open_all, started
+from support.waiting import PATIENCE_SECONDS, run, wait_until
 
 
 @pytest.fixture
@@ -322,7 +323,7 @@ def test_a_slow_tls_handshake(secure: Site, monkeypatch: pytest.MonkeyPatch) -> 
             reader, writer = await asyncio.open_connection(*secure.address("b"))
             writer.write(b"\x16\x03\x01")
             with suppress(OSError):
-                await asyncio.wait_for(reader.read(-1), 5)
+                await asyncio.wait_for(reader.read(-1), PATIENCE_SECONDS)
             writer.close()
             await played.stands("introduction took too long", 1)
 

@@ -14,7 +14,8 @@ from priocast.network.fragments import PARTIAL_BYTES_OF_ONE_MAX
 from priocast.network.udp_content import Row, Sizes, pack_frames, pack_piece, pack_pieces
 from priocast.network.udp_handshake import Answer
 from priocast.network.udp_security import DatagramKind, Life, Sealer
-from support.networks import Site, run, started
+from support.networks import Site, started
+from support.waiting import run
 
 SIZES = Sizes(1400)
 KEY_WRONG = bytes(32)

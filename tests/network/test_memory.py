@@ -8,7 +8,8 @@ from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.network.memory import MemoryHub, MemoryNetwork
-from support.networks import Recorder, Site, open_all, run, wait_until
+from support.networks import Recorder, Site, open_all
+from support.waiting import run, wait_until
 
 
 def test_a_way_that_is_cut_carries_nothing_until_it_is_healed(tmp_path: Path) -> None:

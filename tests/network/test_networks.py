@@ -10,7 +10,8 @@ from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.interface import Network, Port
-from support.networks import KINDS, LinkEnd, Recorder, Site, open_all, run, started, wait_until
+from support.networks import KINDS, LinkEnd, Recorder, Site, open_all, started
+from support.waiting import run, wait_until
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
 

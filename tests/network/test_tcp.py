@@ -18,7 +18,8 @@ from priocast.network.address import Address
 from priocast.network.codec import FrameReader, FrameWriter, Kind
 from priocast.network.tcp import TcpNetwork
 from priocast.network.tcp_connection import Introduction, encode_introduction
-from support.networks import LinkEnd, Recorder, Site, free_address, open_all, run, started, wait_until
+from support.networks import LinkEnd, Recorder, Site, free_address, open_all, started
+from support.waiting import run, wait_until
 
 HERE = "127.0.0.1"
 
@@ -298,7 +299,8 @@ def test_what_waits_for_a_peer_that_does_not_read_is_bounded(
 def test_a_server_that_answers_otherwise_is_counted_and_dialled_again(
     answer: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("priocast.network.tcp_dialler.HANDSHAKE_SECONDS", 0.1)
+    if not answer:
+        monkeypatch.setattr("priocast.network.tcp_dialler.HANDSHAKE_SECONDS", 0.1)
     writers = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

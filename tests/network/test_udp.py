@@ -16,7 +16,8 @@ from priocast.network.udp import UdpNetwork
 from priocast.network.udp_content import Sizes
 from priocast.network.udp_handshake import SocketAddress
 from priocast.network.udp_security import DatagramKind
-from support.networks import LinkEnd, Recorder, Site, free_address, run, started, wait_until
+from support.networks import LinkEnd, Recorder, Site, free_address, started
+from support.waiting import run, wait_until
 
 KEYS = {"test": bytes(32)}
 

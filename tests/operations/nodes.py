@@ -1,7 +1,7 @@
 """Nodes of one process for the tests of operations: groups that really live, on a hub."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -26,20 +26,3 @@ async def nodes(size: int, *groups: str, **options: Any) -> AsyncIterator[list[N
         for joining in joinings:
             stack.push_async_callback(joining.__aexit__, RuntimeError, RuntimeError(), None)
         yield made
-
-
-async def wait_until(condition: Callable[[], bool], timeout_seconds: float = 10) -> None:
-    """Wait for something to become true."""
-    async with asyncio.timeout(timeout_seconds):
-        while not condition():
-            await asyncio.sleep(0.005)
-
-
-def run(test: Callable[[], Awaitable[None]], timeout_seconds: float = 20) -> None:
-    """Run a test in an event loop of its own, and not for ever."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(timeout_seconds):
-            await test()
-
-    asyncio.run(bounded())

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from priocast.network.keys import Authority, make_authority, make_member_certificate
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
+from support.waiting import PATIENCE_SECONDS
 
-WAIT_SECONDS = 30.0
 _COMMAND = [sys.executable, "-c", "from priocast.cli.main import main; main()"]
 
 LOGGED = ("--json", "--log-format", "json", "--log-level", "info")
@@ -42,12 +42,12 @@ class Running:
     def kill(self) -> None:
         """End it without warning, as a machine that loses its power."""
         os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(WAIT_SECONDS)
+        self.process.wait(PATIENCE_SECONDS)
 
     def terminate(self) -> int:
         """Ask it to end, as a service manager does; its exit code."""
         os.kill(self.process.pid, signal.SIGTERM)
-        return self.process.wait(WAIT_SECONDS)
+        return self.process.wait(PATIENCE_SECONDS)
 
     def printed(self) -> list[Told]:
         """The events that it printed so far."""
@@ -67,7 +67,7 @@ class Running:
 
     def wait_lines(self, count: int) -> list[str]:
         """Wait until it has printed so many lines."""
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while len(lines := self._out.read_text().splitlines()) < count:
             assert time.monotonic() < deadline, self._last_words()
             time.sleep(0.02)
@@ -77,10 +77,10 @@ class Running:
         """Whatever happened, leave no process behind."""
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate(timeout=WAIT_SECONDS)
+        self.process.communicate(timeout=PATIENCE_SECONDS)
 
     def _wait_for(self, read: Callable[[], list[Told]], fields: Told) -> Told:
-        deadline = time.monotonic() + WAIT_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
             over = self.process.poll() is not None or time.monotonic() > deadline
             for told in read():
@@ -97,7 +97,7 @@ class Cluster:
     """Members' files in one directory, and the processes that were started from them."""
 
     def __init__(self, directory: Path, names: str, *groups: str, shutdown_seconds: float) -> None:
-        addresses = [f"127.0.0.1:{port}" for port in free_ports(2 * len(names))]
+        addresses = [str(address) for address in free_addresses(2 * len(names))]
         self.listen = dict(zip(names, addresses, strict=False))
         self.admin = dict(zip(names, addresses[len(names) :], strict=True))
         self.directory = directory

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from operations.nodes import run, wait_until
 from priocast.operations.lines import LineReader, LineWriter
+from support.waiting import run, wait_until
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def test_a_reader_that_stops_makes_writers_wait_and_not_the_event_loop() -> None
             taken = 0
             while taken < 3000 * 101:
                 taken += len(await asyncio.to_thread(os.read, reading, 1 << 20))
-            await asyncio.wait_for(writing_much, 5)
+            await writing_much
             await writer.close(5)
 
     run(test)

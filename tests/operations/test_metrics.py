@@ -3,11 +3,12 @@
 from prometheus_client.parser import text_string_to_metric_families
 
 import priocast
-from operations.nodes import nodes, run, wait_until
+from operations.nodes import nodes
 from priocast.operations.metrics import exposition
 from priocast.runtime.driver import Driver
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
+from support.waiting import run, wait_until
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -41,7 +42,7 @@ def test_a_group_at_rest() -> None:
             assert value(found, "state", state="suspended") == 0
             assert value(found, "suspicion", peer="b") < 1
             assert value(found, "retransmissions_total", peer="c") == 0
-            assert value(found, "last_view_change_age_seconds") < 10
+            assert value(found, "last_view_change_age_seconds") > 0
             assert not [key for key in found if "state_transfer" in key[0]]
 
     run(test)

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import priocast
-from operations.nodes import run
 from priocast.network.keys import make_authority, make_group_key, make_member_certificate
 from priocast.operations.config import read_config
 from priocast.operations.plan import Plan
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
+from support.waiting import run
 
 SECURITY = {
     "tcp": "",
@@ -24,7 +24,7 @@ def plans(directory: Path, way: str) -> list[Plan]:
     """The plans of two members, from two files."""
     authority = make_authority(directory)
     make_group_key(directory / "tickets.key")
-    addresses = {name: f"127.0.0.1:{port}" for name, port in zip("ab", free_ports(2), strict=True)}
+    addresses = dict(zip("ab", map(str, free_addresses(2)), strict=True))
     made = []
     for name, address in addresses.items():
         make_member_certificate(directory, authority, name, ["tickets"])

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 import priocast
-from operations.nodes import nodes, run, wait_until
+from operations.nodes import nodes
 from priocast.core.errors import DeadlineExceeded
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
@@ -16,12 +16,13 @@ from priocast.operations.admin import Admin
 from priocast.operations.node_status import NodeStatus, node_status
 from priocast.operations.probe import Probed, probe_all, problems_of
 from priocast.runtime.group import Group
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
+from support.waiting import run, wait_until
 
 
 @asynccontextmanager
 async def probed_nodes(size: int, **options: object) -> AsyncIterator[tuple[list[priocast.Node], list[str]]]:
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(size)]
+    addresses = [str(address) for address in free_addresses(size)]
     async with AsyncExitStack() as stack:
         made = await stack.enter_async_context(nodes(size, "tickets", **options))
         for node, address in zip(made, addresses, strict=True):
@@ -41,13 +42,13 @@ def test_a_group_that_is_well_has_no_problems() -> None:
 
 def test_who_is_suspended_and_who_does_not_answer_is_named() -> None:
     async def test() -> None:
-        [nobody] = free_ports(1)
+        [nobody] = free_addresses(1)
         async with probed_nodes(2) as ((a, b), addresses):
             await a.network.close()
             await wait_until(lambda: Group(b.groups["tickets"]).status().state == "suspended")
-            probed = await probe_all([addresses[1], f"127.0.0.1:{nobody}"])
+            probed = await probe_all([addresses[1], str(nobody)])
             assert problems_of(probed) == [
-                f"127.0.0.1:{nobody} does not answer: Connection refused",
+                f"{nobody} does not answer: Connection refused",
                 f"tickets: {b.groups['tickets'].member.me} is suspended",
             ]
 

@@ -11,9 +11,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from operations.processes import WAIT_SECONDS, Cluster, Running, cluster
+from operations.processes import Cluster, Running, cluster
 from priocast.operations.probe import probe_all
 from support.command import priocast
+from support.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.processes
 
@@ -27,7 +28,7 @@ def probe(made: Cluster, names: str) -> tuple[int, dict[str, Any]]:
 
 def wait_status(admin: str, condition: Callable[[list[dict[str, Any]]], bool]) -> None:
     """Wait until a node says so of its groups."""
-    deadline = time.monotonic() + WAIT_SECONDS
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         [probed] = asyncio.run(probe_all([admin]))
         assert probed.status is not None
@@ -135,4 +136,4 @@ def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
         b.process.send_signal(signal.SIGINT)
         b.wait_logged(event="SIGINT: ending in good order; a second one ends at once")
         b.process.send_signal(signal.SIGINT)
-        assert b.process.wait(WAIT_SECONDS) == -signal.SIGINT
+        assert b.process.wait(PATIENCE_SECONDS) == -signal.SIGINT

@@ -11,7 +11,8 @@ from priocast.advice.advisor import Advice, advise
 from priocast.advice.situation import Situation
 from priocast.runtime import adaptation as adaptation_module
 from priocast.runtime.adaptation import LOOKS_NEEDED, PAUSE_SECONDS, Adaptation
-from support.groups import groups, reading, run, wait_until
+from support.groups import groups, reading
+from support.waiting import run, wait_until
 
 SECOND = 1_000_000_000
 
@@ -126,7 +127,7 @@ def test_the_load_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
             assert (situation.members, situation.rate, situation.senders) == (3, 50.0, 2)
             assert 900 < situation.payload_bytes < 1200
             assert situation.priorities == "none"
-            assert 0 < situation.rtt_ms < 1000
+            assert situation.rtt_ms > 0
 
     run(test)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import priocast
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def _take_part(index: int, addresses: list[str]) -> list[bytes]:
 
 
 def test_members_without_asyncio_see_one_order() -> None:
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    addresses = [str(address) for address in free_addresses(2)]
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(_take_part, range(2), [addresses] * 2)
     assert first == second
@@ -53,7 +53,7 @@ def test_members_without_asyncio_see_one_order() -> None:
 
 
 def test_when_a_member_leaves_the_others_go_on() -> None:
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+    addresses = [str(address) for address in free_addresses(2)]
 
     def leave() -> None:
         with priocast.join_blocking("test", member="b", listen=addresses[1], peers=addresses[:1]) as group:
@@ -77,7 +77,7 @@ def test_when_a_member_leaves_the_others_go_on() -> None:
 
 
 def test_it_has_the_calls_of_the_group() -> None:
-    address = f"127.0.0.1:{free_ports(1)[0]}"
+    address = str(free_addresses(1)[0])
     with priocast.join_blocking("test", member="a", listen=address, peers=[]) as group:
         assert group.me.name == "a"
         group.broadcast(b"safe", safe=True)
@@ -102,7 +102,7 @@ def _messages(group: priocast.BlockingGroup, count: int) -> list[priocast.Messag
 
 
 def test_errors_reach_the_caller_and_leave_no_thread_behind() -> None:
-    address = f"127.0.0.1:{free_ports(1)[0]}"
+    address = str(free_addresses(1)[0])
     with (
         pytest.raises(priocast.PriorityOutOfRange),
         priocast.join_blocking("test", member="a", listen=address, peers=[]) as group,

@@ -1,7 +1,7 @@
 """Clients: one place for each request, whatever happens to the member that took it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
@@ -14,7 +14,8 @@ from priocast.membership.datagrams import frame_of, read
 from priocast.membership.packets import Reply, Request
 from priocast.runtime.client import Client, ClientWithNode, open_client
 from priocast.runtime.node import Node
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
+from support.waiting import PATIENCE_SECONDS, run, wait_until
 
 NETWORKS = ("memory", "tcp", "udp")
 KEYS = {"tickets": bytes(range(32))}
@@ -30,7 +31,7 @@ class Members:
         self.hub = priocast.MemoryHub()
         self._is_memory = network == "memory"
         self._way: dict[str, Any] = {"transport": "udp", "keys": KEYS} if network == "udp" else {}
-        self._addresses = [f"127.0.0.1:{port}" for port in free_ports(3)]
+        self._addresses = [str(address) for address in free_addresses(3)]
         self._reading: list[asyncio.Task[None]] = []
 
     async def start(self, stack: AsyncExitStack, **options: Any) -> None:
@@ -66,9 +67,7 @@ class Members:
         return open_client("tickets", client=name, peers=self._addresses, **self._way)
 
     async def wait_seen(self, count: int, names: str = "abc") -> None:
-        async with asyncio.timeout(20):
-            while any(len(self.seen[name]) < count for name in names):
-                await asyncio.sleep(0.01)
+        await wait_until(lambda: all(len(self.seen[name]) >= count for name in names))
 
 
 @asynccontextmanager
@@ -79,20 +78,12 @@ async def members(network: str, **options: Any) -> AsyncIterator[Members]:
         yield made
 
 
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    async def bounded() -> None:
-        async with asyncio.timeout(30):
-            await test()
-
-    asyncio.run(bounded())
-
-
 @pytest.mark.parametrize("network", NETWORKS)
 def test_what_a_client_sends_is_delivered_everywhere_at_the_place_that_it_is_told(network: str) -> None:
     async def test() -> None:
         async with members(network) as group, group.client() as client:
             told = [await client.send(f"{number}".encode()) for number in range(3)]
-            urgent = await client.send(b"urgent", priocast.URGENT, timeout_seconds=10)
+            urgent = await client.send(b"urgent", priocast.URGENT, timeout_seconds=PATIENCE_SECONDS)
             await group.wait_seen(4)
         assert [(place, text) for place, text in group.seen["a"]] == [
             *((place, str(number)) for number, place in enumerate(told)),
@@ -182,8 +173,8 @@ def test_a_deadline_says_who_was_asked() -> None:
             with pytest.raises(priocast.DeadlineExceeded, match="none could be reached"):
                 await client.send(b"x", timeout_seconds=0.05)
             async with priocast.open_node("a", hub=hub, size=1):
-                with pytest.raises(priocast.DeadlineExceeded, match=r"within 0\.05 s \(asked a\)"):
-                    await client.send(b"x", timeout_seconds=0.05)
+                with pytest.raises(priocast.DeadlineExceeded, match=r"within 1 s \(asked a\)"):
+                    await client.send(b"x", timeout_seconds=1)
 
     run(test)
 
@@ -232,9 +223,7 @@ class Desk:
         self._port.send("shop", [frame])
 
     async def wait_asked(self, count: int) -> list[int]:
-        async with asyncio.timeout(10):
-            while len(self.asked) < count:
-                await asyncio.sleep(0.005)
+        await wait_until(lambda: len(self.asked) >= count)
         return [request.number for request in self.asked]
 
 

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 import priocast
-from support.groups import NETWORKS, groups, ids, reading, run, take, wait_until
+from support.groups import NETWORKS, groups, ids, reading, take
+from support.waiting import PATIENCE_SECONDS, run, wait_until
 
 pytestmark = pytest.mark.parametrize("network", NETWORKS)
 
@@ -161,7 +162,9 @@ def test_whoever_waits_for_room_is_let_in_when_messages_are_consumed(network: st
 
             async def send() -> None:
                 for number in range(500):
-                    await members[0].broadcast(b"%d" % number, priority=number % 3 * 100, timeout_seconds=20)
+                    await members[0].broadcast(
+                        b"%d" % number, priority=number % 3 * 100, timeout_seconds=PATIENCE_SECONDS
+                    )
 
             sending = asyncio.create_task(send())
             seen = await asyncio.gather(*(take(member, 500) for member in members))

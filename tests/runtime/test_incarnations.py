@@ -8,7 +8,8 @@ import pytest
 import priocast
 from priocast.core.errors import InvalidOption
 from priocast.runtime.incarnations import Incarnations
-from support.groups import Town, run
+from support.groups import Town
+from support.waiting import run
 
 
 def _file(directory: Path) -> Path:

@@ -8,7 +8,8 @@ import pytest
 import priocast
 from priocast.core.errors import JoinRefused
 from priocast.runtime.node import NodeWithGroup
-from support.groups import NETWORKS, Reader, Town, entered, ids, quick, reading, run, wait_until
+from support.groups import NETWORKS, Reader, Town, entered, ids, quick, reading
+from support.waiting import run, wait_until
 
 
 def _kinds(reader: Reader) -> list[type[priocast.Event]]:
@@ -331,8 +332,8 @@ class TestWhatDoesNotFit:
             town = Town("memory", "ab")
             with pytest.raises(priocast.DeadlineExceeded) as caught:
                 await asyncio.gather(
-                    enter_and_leave(town.join("a", membership=quick(2), start_seconds=1.5)),
-                    enter_and_leave(town.join("b", membership=quick(3), start_seconds=3)),
+                    enter_and_leave(town.join("a", membership=quick(2), start_seconds=3)),
+                    enter_and_leave(town.join("b", membership=quick(3), start_seconds=9)),
                 )
             assert "b expects 3 founders, not 2" in str(caught.value)
 

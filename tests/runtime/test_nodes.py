@@ -6,7 +6,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 import priocast
-from support.groups import NETWORKS, Town, ids, quick, reading, run, take, wait_until
+from support.groups import NETWORKS, Town, ids, quick, reading, take
+from support.waiting import run, wait_until
 
 over_every_network = pytest.mark.parametrize("network", NETWORKS)
 

@@ -8,7 +8,8 @@ import pytest
 import priocast
 from priocast.core.errors import InvalidOption
 from priocast.protocols import PROTOCOLS, all_orders
-from support.groups import groups, ids, reading, run
+from support.groups import groups, ids, reading
+from support.waiting import run
 
 ORDERS = all_orders(["sequencer-ub"])
 NOT_PARTITIONABLE = [name for name, protocol in PROTOCOLS.items() if not protocol.PARTITIONABLE]

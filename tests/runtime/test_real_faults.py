@@ -10,13 +10,13 @@ import pytest
 from priocast.membership.options import MembershipOptions
 from priocast.pipeline.study import verify_runs
 from priocast.study.living import LivingGroup
-from priocast.study.processes import free_ports
+from priocast.study.processes import free_addresses
 from support.namespaces import Namespaces, namespaces, unavailable
+from support.waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.xdist_group("real faults")]
 
-FAILURE_SECONDS = 0.6
-PATIENCE_SECONDS = 30.0
+FAILURE_SECONDS = 1.0
 NAMES = "abcd"
 
 
@@ -43,8 +43,7 @@ def on_loopback(
     """Let something befall a group of four while it works."""
 
     async def test() -> None:
-        ports = free_ports(len(NAMES))
-        addresses = {name: f"127.0.0.1:{port}" for name, port in zip(NAMES, ports, strict=True)}
+        addresses = dict(zip(NAMES, map(str, free_addresses(len(NAMES))), strict=True))
         async with LivingGroup(
             addresses,
             run=run,
@@ -141,11 +140,11 @@ def in_namespaces(
 
 def test_the_majority_goes_on_in_a_primary_group_that_is_cut(traces: Path) -> None:
     async def befall(group: LivingGroup, network: Namespaces) -> None:
+        before = group.members["a"].view
         network.cut_apart("ab", "cde")
         await group.wait_view("cde", PATIENCE_SECONDS)
         await asyncio.sleep(FAILURE_SECONDS)
-        assert group.members["a"].view is not None
-        assert group.members["a"].view.view == 1, "the minority installs nothing"
+        assert group.members["a"].view == before, "the minority installs nothing"
 
     in_namespaces(traces, "cut-primary", befall, "primary")
 

@@ -6,7 +6,8 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 import priocast
-from support.groups import NETWORKS, Reader, Town, entered, quick, reading_with, run, wait_until
+from support.groups import NETWORKS, Reader, Town, entered, quick, reading_with
+from support.waiting import run, wait_until
 
 over_every_network = pytest.mark.parametrize("network", NETWORKS)
 

@@ -84,5 +84,4 @@ def test_a_round_of_real_replicas_measures_every_way() -> None:
     found = asyncio.run(measure_round(3, plan, heard.append))
     assert set(found) == {ROUND_TRIP, *(way.name for way in WAYS)}
     assert heard[-1] == 5
-    for way in WAYS:
-        assert found[ROUND_TRIP].at_sender_ms < found[way.name].at_sender_ms <= found[way.name].everywhere_ms
+    assert all(0 < times.at_sender_ms <= times.everywhere_ms for times in found.values())

@@ -2,7 +2,7 @@
 
 import asyncio
 import atexit
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
@@ -11,11 +11,11 @@ from typing import Any, TypeVar
 import priocast
 from priocast.runtime.node import NodeWithGroup
 from support.networks import Site
+from support.waiting import wait_until
 
 NETWORKS = ("memory", "tcp", "tls", "udp")
 NAMES = "abcdefgh"
 QUICK = {"heartbeat_ms": 20.0, "failure_ms": 200.0}
-_WAIT_SECONDS = 20.0
 
 _certificates = TemporaryDirectory(prefix="priocast-tests-")
 atexit.register(_certificates.cleanup)
@@ -171,18 +171,6 @@ async def _end(task: "asyncio.Task[None]") -> None:
         task.result()
 
 
-async def wait_until(
-    condition: Callable[[], object], what: Callable[[], str] | None = None, seconds: float = _WAIT_SECONDS
-) -> None:
-    """Wait until a condition holds; one that never does fails the test, and says what there is instead."""
-    try:
-        async with asyncio.timeout(seconds):
-            while not condition():
-                await asyncio.sleep(0.005)
-    except TimeoutError:
-        raise AssertionError(f"after {seconds:g} s: {what() if what else 'not yet'}") from None
-
-
 async def take(group: priocast.Group, count: int) -> list[priocast.Delivery]:
     """The next `count` messages."""
     deliveries: list[priocast.Delivery] = []
@@ -197,13 +185,3 @@ async def take(group: priocast.Group, count: int) -> list[priocast.Delivery]:
 def ids(deliveries: list[priocast.Delivery]) -> list[str]:
     """Which messages, in which order."""
     return [str(delivery.message.id) for delivery in deliveries]
-
-
-def run(test: Callable[[], Coroutine[Any, Any, None]], timeout_seconds: float = 60) -> None:
-    """Run a test in an event loop of its own, and not for ever."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(timeout_seconds):
-            await test()
-
-    asyncio.run(bounded())

@@ -4,13 +4,12 @@ import asyncio
 import secrets
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from pathlib import Path
 
 import pytest
-import uvloop
 
 from priocast.core.errors import InvalidAddress, PriocastError
 from priocast.core.identity import ProcessId
@@ -23,29 +22,11 @@ from priocast.network.security import TlsSecurity
 from priocast.network.tcp import TcpNetwork
 from priocast.network.udp import UdpNetwork
 from priocast.network.udp_socket import open_multicast_socket
+from priocast.study.processes import free_addresses
+from support.waiting import wait_until
 
 KINDS = ("memory", "tcp", "tls", "udp", "multicast")
 GROUPS = ("test", "other")
-LOOPS = {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
-_WAIT_SECONDS = 20.0
-
-
-def run(test: Callable[[], Awaitable[None]], timeout_seconds: float = 60, loop: str = "asyncio") -> None:
-    """Run a test in an event loop of its own, and not for ever."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(timeout_seconds):
-            await test()
-
-    with asyncio.Runner(loop_factory=LOOPS[loop]) as runner:
-        runner.run(bounded())
-
-
-async def wait_until(condition: Callable[[], object], seconds: float = _WAIT_SECONDS) -> None:
-    """Wait until a condition holds; one that never does fails the test."""
-    async with asyncio.timeout(seconds):
-        while not condition():
-            await asyncio.sleep(0.002)
 
 
 class Recorder:
@@ -77,9 +58,9 @@ class Recorder:
         """Wait until all of these can be reached."""
         await wait_until(lambda: set(peers) <= set(self.told))
 
-    async def wait_body(self, body: bytes, seconds: float = _WAIT_SECONDS) -> None:
+    async def wait_body(self, body: bytes) -> None:
         """Wait until this has come."""
-        await wait_until(lambda: body in self.bodies(), seconds)
+        await wait_until(lambda: body in self.bodies())
 
     async def wait_received(self, count: int) -> None:
         """Wait until so many frames have come."""
@@ -136,13 +117,8 @@ class LinkEnd(Recorder):
 
 
 def free_address() -> Address:
-    """An address that nobody uses now, neither for TCP nor for UDP."""
-    while True:
-        with socket.socket() as stream, socket.socket(type=socket.SOCK_DGRAM) as datagram:
-            stream.bind(("127.0.0.1", 0))
-            with suppress(OSError):
-                datagram.bind(stream.getsockname())
-                return Address(*stream.getsockname())
+    """An address that nobody uses, neither for TCP nor for UDP."""
+    return free_addresses(1)[0]
 
 
 @cache

@@ -4,12 +4,15 @@ import asyncio
 import socket
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from ipaddress import ip_address
+from secrets import randbelow
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
 from priocast.core.errors import GroupClosed
+from priocast.network.address import Address
 from priocast.study.piped import MemberTask, Progress
 
 _END_SECONDS = 10.0
@@ -25,21 +28,23 @@ class Program(NamedTuple, Generic[ProgressT]):
     progress: type[ProgressT]
 
 
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback address that nobody listens on now."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
+def free_addresses(count: int) -> list[Address]:
+    """Addresses of this machine that nobody uses, nor will when they are listened on at last.
+
+    Every call has a host of the loopback range for itself: a port that is free now may be any program's in a
+    second, but only of the hosts that it uses, and those who dial do so from 127.0.0.1.
+    """
+    host = str(ip_address("127.1.0.1") + randbelow(253 << 16))
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
+            each.bind((host, 0))
+        return [Address(*each.getsockname()) for each in sockets]
 
 
 def seats(count: int) -> list[MemberTask]:
     """Members of a group on the loopback address, by their names and where they find each other."""
-    addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]
+    addresses = [str(address) for address in free_addresses(count)]
     return [
         MemberTask(member=_name(index), listen=address, peers=[each for each in addresses if each != address])
         for index, address in enumerate(addresses)

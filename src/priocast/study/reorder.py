@@ -13,7 +13,7 @@ import msgspec
 from priocast.core.errors import GroupClosed, InvalidOption
 from priocast.core.message import PAYLOAD_BYTES_MAX
 from priocast.membership.options import MEMBERS_MAX
-from priocast.study.processes import Program, free_ports, run_tasks, seats
+from priocast.study.processes import Program, free_addresses, run_tasks, seats
 from priocast.study.reorder_worker import ROUND_TRIP, Placed, ReplicaTask, Way
 
 BASE = Way(name="agreement-skeen", order="agreement-skeen", prioritised=False)
@@ -81,7 +81,7 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
 
 async def measure_round(members: int, plan: PlacingPlan, on_progress: Callable[[int], None]) -> Round:
     """One round on real processes of this machine, over TCP on the loopback address."""
-    echo = f"127.0.0.1:{free_ports(1)[0]}"
+    echo = str(free_addresses(1)[0])
     tasks = [
         ReplicaTask(
             member=seat.member,
