@@ -189,6 +189,9 @@ def test_a_packet_is_known_by_its_tag() -> None:
         ("window", WINDOW_MAX + 1),
         ("window_ms", 0.0),
         ("window_ms", -1.0),
+        ("window_ms", float("nan")),
+        ("part_ms", float("inf")),
+        ("bucket", WINDOW_MAX + 1),
         ("window_bytes", 0),
         ("queue_max", 0),
         ("queue_bytes_max", -1),
@@ -198,6 +201,21 @@ def test_a_packet_is_known_by_its_tag() -> None:
 )
 def test_an_option_that_cannot_be_is_refused_by_name(option: str, wrong: Any) -> None:
     with pytest.raises(InvalidOption, match=f"^{option} is {wrong}: it must be"):
+        OrderingOptions(**{option: wrong})
+
+
+@pytest.mark.parametrize(
+    ("option", "wrong"),
+    [
+        ("window", "5"),
+        ("window", 1.5),
+        ("prioritised", "no"),
+        ("starvation", "ageing:20ms"),
+        ("part_ms", None),
+    ],
+)
+def test_an_option_of_another_type_is_refused_by_name(option: str, wrong: Any) -> None:
+    with pytest.raises(InvalidOption, match=f"^{option} is {wrong!r}: it must be of another type"):
         OrderingOptions(**{option: wrong})
 
 

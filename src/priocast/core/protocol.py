@@ -29,6 +29,7 @@ import msgspec
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference, Stretch
+from priocast.core.options import check_durations, check_types
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.stall import StallMeter
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
@@ -158,18 +159,19 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     submit_bytes_max: int = 16 * 1024 * 1024
 
     def __post_init__(self) -> None:
+        check_types(self)
+        check_durations(self, "window_ms", "part_ms")
         if self.window is not None and not 1 <= self.window <= WINDOW_MAX:
             raise InvalidOption(
                 f"window is {self.window}: it must be from 1 to {WINDOW_MAX} messages, or None"
             )
-        for name in ("window_ms", "part_ms"):
-            if getattr(self, name) <= 0:
-                raise InvalidOption(f"{name} is {getattr(self, name)}: it must be above 0")
         for name, least in (("burst", 1), ("overtakes_max", 0)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise InvalidOption(f"{name} is {value}: it must be at least {least}, or None")
-        for name in ("window_bytes", "bucket", "part_count", *_BOUNDS):
+        if not 1 <= self.bucket <= WINDOW_MAX:
+            raise InvalidOption(f"bucket is {self.bucket}: it must be from 1 to {WINDOW_MAX} timestamps")
+        for name in ("window_bytes", "part_count", *_BOUNDS):
             if getattr(self, name) < 1:
                 raise InvalidOption(f"{name} is {getattr(self, name)}: it must be at least 1")
 

@@ -17,7 +17,7 @@ What each bounds: let m enter the queue at time t.
 - `PeriodicFlush(period)`: nothing that entered in a later period than m overtakes it.
 - `FirstInFirstOut`: no message overtakes m. This is the plain twin of every protocol.
 
-What a layer says through the order below it is not a message, and goes first under every policy.
+What a layer says through the order below it is not a message. That order is plain, and there it goes first.
 """
 
 import re

@@ -5,6 +5,7 @@ from typing import Literal
 import msgspec
 
 from priocast.core.errors import InvalidOption
+from priocast.core.options import check_durations, check_types
 from priocast.core.protocol import OrderingOptions
 
 MEMBERS_MAX = 64
@@ -36,14 +37,14 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
     adapts: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= self.founders <= MEMBERS_MAX:
-            raise InvalidOption(f"founders is {self.founders}: a group has 1 to {MEMBERS_MAX} of them")
         if self.policy not in ("primary", "partitionable"):
             raise InvalidOption(f"policy is {self.policy!r}: choose 'primary' or 'partitionable'")
         if self.delivery not in ("agreed", "safe"):
             raise InvalidOption(f"delivery is {self.delivery!r}: choose 'agreed' or 'safe'")
-        if self.heartbeat_ms <= 0:
-            raise InvalidOption(f"heartbeat_ms is {self.heartbeat_ms}: it must be above 0")
+        check_types(self)
+        check_durations(self, "heartbeat_ms", "failure_ms", "slow_ms")
+        if not 1 <= self.founders <= MEMBERS_MAX:
+            raise InvalidOption(f"founders is {self.founders}: a group has 1 to {MEMBERS_MAX} of them")
         if self.failure_ms < 3 * self.heartbeat_ms:
             raise InvalidOption(
                 f"failure_ms is {self.failure_ms:g}: it must be at least three times heartbeat_ms, which is "

@@ -25,10 +25,10 @@ and may be changed for another one while the group runs (`group.change_order`).
 ## What a message costs
 
 A *hop* is the way of a frame from one process to another. *Alone*: one message in an idle group, and the hops
-until the last member has delivered it, sent by the view's coordinator and by another member. *Stream*: single
-messages from all members, far apart. *Bursts*: every member sends 64 messages at once, again and again; they
-share frames. Frames count packets between two processes; acknowledgements and signs of life come on top and
-are the same for all.
+until the last member has delivered it, sent by the view's coordinator and by another member; in the layers
+the wait for the end of a part comes on top. *Stream*: single messages from all members, far apart. *Bursts*:
+every member sends 64 messages at once, again and again; they share frames. Frames count packets between two
+processes; acknowledgements and signs of life come on top and are the same for all.
 """
 _NOT_PARTITIONABLE = (
     "partitionable groups. Members may know places by other means than by what was sent to all, so the sides "
