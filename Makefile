@@ -33,7 +33,7 @@ format: $(DEVELOPMENT)  ## Lay the code out
 
 coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term-missing:skip-covered \
-		tests/core tests/links tests/membership tests/protocols tests/test_member.py
+		tests/core tests/links tests/membership tests/ordering tests/protocols tests/test_member.py
 
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
 	@$(BIN)/python -m benchmarks
@@ -43,7 +43,7 @@ docs: $(DEVELOPMENT)  ## Write the generated pages anew: about the protocols, an
 	@$(BIN)/python -m priocast.study.reorder_page docs/reorder.md
 
 clean:  ## Remove everything that was made here
-	rm -rf $(VENV) build dist demo-out bench-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf $(VENV) build dist demo-out bench-out study-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \
 		.import_linter_cache .coverage .coverage.* src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

@@ -1,4 +1,4 @@
-"""Moving sequencer, broadcast-broadcast: members broadcast, and who has the token broadcasts the order.
+"""Moving sequencer, broadcast-broadcast: members broadcast, and whoever has the token broadcasts the order.
 
 Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority at whoever has the token,
     Bounded overtaking by the chosen starvation policy. Plain: FIFO order.

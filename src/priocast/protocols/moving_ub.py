@@ -1,4 +1,4 @@
-"""Moving sequencer, unicast-broadcast: members send to who has the token, which numbers and broadcasts.
+"""Moving sequencer, unicast-broadcast: members send to whoever has the token, who numbers and broadcasts.
 
 Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority at whoever has the token,
     over what was submitted there and what was handed over; Bounded overtaking by the chosen starvation

@@ -1,4 +1,4 @@
-"""Moving sequencer, unicast-unicast-broadcast: members ask who has the token for numbers, and broadcast.
+"""Moving sequencer, unicast-unicast-broadcast: members ask whoever has the token for numbers, and broadcast.
 
 Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority among those who ask and
     among the messages of each sender, Bounded overtaking by the chosen starvation policy. Plain: FIFO order.

@@ -8,7 +8,7 @@ Gives: whatever the order below gives in its plain form, but FIFO among equals o
     Bounded overtaking: nothing overtakes a message of an earlier part, so a message is overtaken by less than
     `part_count` others, or by those that are ordered until `part_ms` have passed and the cut is ordered.
 Costs: those of the order below, and the wait for the end of the part. `time-parts`: one control message a
-    part. `count-parts`: none, unless less than `part_count` messages come in `part_ms`.
+    part. `count-parts`: none, unless fewer than `part_count` messages come in `part_ms`.
 Orders: the order below, and within a part every member by itself; the coordinator ends the parts.
 Assumes: what the order below assumes.
 Priorities act: where a part is delivered (priority delivering over an existing total order). A policy against
