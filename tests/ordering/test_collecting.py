@@ -1,10 +1,15 @@
 """Collecting answers: each member answers once and in order, and to all batches; or else it is told so."""
 
+import msgspec
 import pytest
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.ordering.collecting import Answer, Collector, Complete
+from priocast.membership.options import MEMBERS_MAX
+from priocast.network.codec import FRAME_BYTES_MAX
+from priocast.ordering.collecting import TOGETHER_MAX, Answer, Collector, Complete, together
+from priocast.ordering.message_sets import Run
+from priocast.protocols.reorder_locks import LockAnswer, LockAnswers, ReorderLocks
 
 MEMBERS = tuple(map(ProcessId, "abc"))
 
@@ -62,3 +67,32 @@ def test_whoever_does_not_answer_to_each_batch_is_named_in_the_end(last: int) ->
         assert collected.add(rank, answers[rank], (0, 1)) is None
     with pytest.raises(PeerFault, match=r"c#1 does not answer to each batch of data \(0, 0\)"):
         collected.add(last, answers[last], (0, 1))
+
+
+class Weighed(Answer, frozen=True, array_like=True):
+    """An answer of any weight."""
+
+    entries: int = 0
+
+    @property
+    def weight(self) -> int:
+        return self.entries
+
+
+def test_answers_travel_together_as_far_as_a_frame_has_room() -> None:
+    light = [answer(number) for number in range(TOGETHER_MAX + 1)]
+    assert list(together(light)) == [tuple(light[:TOGETHER_MAX]), (light[-1],)]
+    heavy = [Weighed(0, number, (1,), weight) for number, weight in enumerate((20_000, 12_768, 1, 99_999, 5))]
+    assert list(together(heavy)) == [tuple(heavy[:2]), (heavy[2],), (heavy[3],), (heavy[4],)]
+    assert list(together([])) == []
+
+
+def test_the_largest_answer_fits_into_a_frame() -> None:
+    """All that may be queued is locked for each batch of a frame, and every sender has used all levels."""
+    tail = tuple(Run(200, 60, 1 << 40, 4096) for _ in range(ReorderLocks.QUEUED_MAX))
+    batches = ReorderLocks.FRAME_BATCHES_MAX
+    history = tuple(
+        Run(level, sender, 1 << 40, 4096) for sender in range(MEMBERS_MAX) for level in range(257)
+    )
+    largest = LockAnswer(60, 1 << 40, (1 << 40,) * batches, (tail,) * batches, history)
+    assert len(msgspec.msgpack.encode(LockAnswers((largest,)))) < FRAME_BYTES_MAX

@@ -129,7 +129,7 @@ def cases(prioritised: bool = True) -> st.SearchStrategy[Case]:
     def in_form(drawn: OrderingOptions, distributed: bool, bound: int | None) -> OrderingOptions:
         return msgspec.structs.replace(drawn, distributed=distributed, overtakes_max=bound)
 
-    bounds = st.none() | st.integers(0, 3)
+    bounds = st.none() | st.integers(1, 3)
     drawn = st.builds(in_form, options(prioritised, Strict()), st.booleans(), bounds)
     return st.builds(Case, st.integers(1, len(NAMES)), drawn, schedules(flowing=True))
 

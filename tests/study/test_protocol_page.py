@@ -30,5 +30,5 @@ def test_a_message_through_the_sequencer_takes_a_hop_there_and_a_hop_on() -> Non
 
 
 def test_what_one_tells_several_at_once_is_one_step() -> None:
-    arrivals = [Arrival(5_000, "a", "c", "x"), Arrival(5_000, "a", "b", "x"), Arrival(6_000, "b", "a", "y")]
+    arrivals = [Arrival(5_000, "a", "b", "x"), Arrival(5_000, "a", "c", "x"), Arrival(6_000, "b", "a", "y")]
     assert list(steps(arrivals)) == [(1, "a", ["b", "c"], "x"), (2, "b", ["a"], "y")]

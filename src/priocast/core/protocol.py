@@ -136,8 +136,8 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     `burst` is how many messages a member of `token-ring` sends while it has the token; None: all that it has
     and there is room for. `bucket` is how many timestamps `causal-history` delivers together, by priority.
     `part_ms` and `part_count` are when a part ends in the layers of the same names. `distributed` lets the
-    members of `reorder` answer to all instead of to the sender, `overtakes_max` bounds there how many
-    messages that came later a waiting one lets pass; None: any number.
+    members of `reorder` answer to all instead of to the sender, `overtakes_max` bounds there how many more
+    urgent messages a member sends while a message waits in its queue; None: any number.
     `queue_*` bound what a member's application has broadcast and the protocol has not sent, `submit_*` what
     one member has sent and what has no place yet.
     """
@@ -163,12 +163,12 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
         check_durations(self, "window_ms", "part_ms")
         if self.window is not None and not 1 <= self.window <= WINDOW_MAX:
             raise InvalidOption(
-                f"window is {self.window}: it must be from 1 to {WINDOW_MAX} messages, or None"
+                f"window is {self.window}: it must be from 1 to {WINDOW_MAX} messages, or left out"
             )
-        for name, least in (("burst", 1), ("overtakes_max", 0)):
+        for name in ("burst", "overtakes_max"):
             value = getattr(self, name)
-            if value is not None and value < least:
-                raise InvalidOption(f"{name} is {value}: it must be at least {least}, or None")
+            if value is not None and value < 1:
+                raise InvalidOption(f"{name} is {value}: it must be at least 1, or left out")
         if not 1 <= self.bucket <= WINDOW_MAX:
             raise InvalidOption(f"bucket is {self.bucket}: it must be from 1 to {WINDOW_MAX} timestamps")
         for name in ("window_bytes", "part_count", *_BOUNDS):

@@ -28,7 +28,7 @@ _FOR_COORDINATORS = (
     (3, "a:high b:low c:high", False, False),
     (3, "a:low b:middle c:high", False, False),
 )
-_OVERTAKES_MAX = (0, 1)
+_OVERTAKES_MAX = (1, 2)
 
 
 def standard(order: str) -> Iterator[Scenario]:

@@ -1,7 +1,7 @@
 """Answers: what every member says to a packet of data, and how they are collected until all have come."""
 
-from collections.abc import Sequence
-from typing import Annotated, Generic, NamedTuple, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -14,6 +14,11 @@ Count = Annotated[int, msgspec.Meta(ge=0)]
 PerBatch = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
 Key = tuple[int, int]
 
+#: So many answers or decisions are in one packet, unless they have more entries than this. An entry takes up
+#: to 20 bytes, and one that is larger by itself travels alone.
+TOGETHER_MAX = 32
+_TOGETHER_WEIGHT_MAX = 32_768
+
 
 class Answer(msgspec.Struct, frozen=True, array_like=True):
     """What a member says to a packet of data: the numbers that it proposes for the batches, to begin with."""
@@ -22,8 +27,35 @@ class Answer(msgspec.Struct, frozen=True, array_like=True):
     number: Count
     proposals: PerBatch
 
+    @property
+    def weight(self) -> int:
+        """Of how many entries it consists, if they are many."""
+        return 0
+
 
 AnswerT = TypeVar("AnswerT", bound=Answer)
+
+
+class _Weighed(Protocol):
+    @property
+    def weight(self) -> int: ...
+
+
+WeighedT = TypeVar("WeighedT", bound=_Weighed)
+
+
+def together(weighed: Sequence[WeighedT]) -> Iterator[tuple[WeighedT, ...]]:
+    """Answers or decisions, in order, as many at a time as fit into a frame."""
+    gathered: list[WeighedT] = []
+    weight = 0
+    for each in weighed:
+        weight += each.weight
+        if gathered and (len(gathered) == TOGETHER_MAX or weight > _TOGETHER_WEIGHT_MAX):
+            yield tuple(gathered)
+            gathered, weight = [], each.weight
+        gathered.append(each)
+    if gathered:
+        yield tuple(gathered)
 
 
 class Complete(NamedTuple, Generic[AnswerT]):

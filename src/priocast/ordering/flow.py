@@ -183,11 +183,16 @@ class Queue(Protocol):
     def take(self, count_max: int) -> Batch: ...
 
 
-def fill_frame(queue: Queue, room: Callable[[int], int], taken: Callable[[Batch], None]) -> tuple[Batch, ...]:
+def fill_frame(
+    queue: Queue,
+    room: Callable[[int], int],
+    taken: Callable[[Batch], None],
+    batches_max: int = FRAME_BATCHES_MAX,
+) -> tuple[Batch, ...]:
     """Take what is next in the queue and has room, up to a frame's worth."""
     batches: list[Batch] = []
     size = 0
-    while queue and size < BATCH_BYTES_CUT and len(batches) < FRAME_BATCHES_MAX:
+    while queue and size < BATCH_BYTES_CUT and len(batches) < batches_max:
         count = room(queue.head_level())
         if count <= 0:
             break

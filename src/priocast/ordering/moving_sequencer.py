@@ -1,4 +1,4 @@
-"""The moving sequencer's part that its classes share: whoever has the token orders what waits and passes it on.
+"""The moving sequencer's part that its classes share: whoever has the token orders what waits for it.
 
 A holder gives places to no more than a turn's worth of what waits, the most urgent first, and then it is the
 turn of the next member in the ring. Whoever has nothing to order does not pass the token on for that, so it

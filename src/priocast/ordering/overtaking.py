@@ -1,10 +1,10 @@
 """A bound on overtaking, so that a steady stream of urgent messages does not starve the others.
 
 A member counts, for each message whose number is agreed on and which its application has not consumed, how
-many more urgent ones came to it from others, or were sent by it, since then. It sends more urgent ones only
-as far as that makes no more than the bound. What is under way still overtakes the message, but that has an
-end: of all that a member sends while it knows the number of a message and has not consumed it, no more than
-the bound is more urgent.
+many more urgent ones it has sent since then, and sends more of them only as far as that makes no more than
+the bound. What is under way still overtakes the message, but that has an end: of all that the members send
+while they know the number of a message and have not consumed it, no more than the bound of each is more
+urgent. What others send does not count: their stream of urgent messages would keep an own one back for ever.
 
 What a layer says to itself is no message: it neither counts nor waits.
 """
@@ -27,10 +27,10 @@ class Overtaking:
     def waits(self, join: Join) -> None:
         """A batch has its number, and waits for the application."""
         passed = self._passed.setdefault(join.level, 0)
-        self._waiting.setdefault(join.level, deque()).append((passed, join))
+        self._of_level(join.level).append((passed, join))
 
-    def passes(self, level: int, count: int) -> None:
-        """So many messages of a level came from another member, or were sent."""
+    def sent(self, level: int, count: int) -> None:
+        """So many messages of a level were sent."""
         if level <= HIGHEST:
             for below in self._passed:
                 if below < level:
@@ -41,9 +41,14 @@ class Overtaking:
         room = WINDOW_MAX
         if level > HIGHEST:
             return room
-        for below, waiting in self._waiting.items():
-            while waiting and not waiting[0][1].left:
-                waiting.popleft()
-            if below < level and waiting:
+        for below in self._waiting:
+            if below < level and (waiting := self._of_level(below)):
                 room = min(room, self._bound - (self._passed[below] - waiting[0][0]))
         return max(0, room)
+
+    def _of_level(self, level: int) -> deque[tuple[int, Join]]:
+        """What waits in a level, without those at the beginning that were consumed."""
+        waiting = self._waiting.setdefault(level, deque())
+        while waiting and not waiting[0][1].left:
+            waiting.popleft()
+        return waiting

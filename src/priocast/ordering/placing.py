@@ -8,13 +8,21 @@ destination tells those who put messages into the order how many of them its app
 """
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Protocol
 from priocast.core.view import View
 from priocast.ordering.credit import Outstanding
-from priocast.ordering.flow import FRAMES_PER_TURN, Consumed, Consumption, Grants, fill_frame
+from priocast.ordering.flow import (
+    FRAME_BATCHES_MAX,
+    FRAMES_PER_TURN,
+    Consumed,
+    Consumption,
+    Grants,
+    fill_frame,
+)
 from priocast.ordering.submissions import Submissions
 
 
@@ -86,7 +94,12 @@ class PlacingProtocol(Protocol):
 
 
 class PacedProtocol(PlacingProtocol):
-    """Every member sends its own messages to all, as far as its share of the window allows."""
+    """Every member sends its own messages to all, as far as its share of the window allows.
+
+    A frame has at most `FRAME_BATCHES_MAX` batches, where what is answered to each is large.
+    """
+
+    FRAME_BATCHES_MAX: ClassVar[int] = FRAME_BATCHES_MAX
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         shares = len(view.members)
@@ -106,7 +119,7 @@ class PacedProtocol(PlacingProtocol):
 
     def take_frame(self) -> tuple[tuple[Batch, ...], str]:
         """What is to be sent next, if anything, and the name of the member for which the rest waits."""
-        batches = fill_frame(self.outgoing, self._room, self._leaves)
+        batches = fill_frame(self.outgoing, self._room, self._leaves, self.FRAME_BATCHES_MAX)
         held_by = self._held_by() if batches else None
         return batches, held_by.name if held_by else ""
 

@@ -19,7 +19,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Stretch
 from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.ordering.collecting import AnswerT, Collector, Count, Key, PerBatch
+from priocast.ordering.collecting import TOGETHER_MAX, AnswerT, Collector, Count, Key, PerBatch, together
 from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
 from priocast.ordering.joins import Join, JoinT
 from priocast.ordering.overtaking import Overtaking
@@ -28,9 +28,6 @@ from priocast.ordering.store import Mark
 
 #: What is offered at once: enough to share the cost of a step, and few to copy when it is overtaken.
 _OFFERED_MAX = 64
-
-#: So many answers or decisions fit into a frame, however large they are.
-_TOGETHER_MAX = 32
 
 
 class Data(Packet, frozen=True, tag="data"):
@@ -49,9 +46,14 @@ class Decision(msgspec.Struct, frozen=True, array_like=True):
     number: Count
     finals: PerBatch
 
+    @property
+    def weight(self) -> int:
+        """Of how many entries it consists, if they are many."""
+        return 0
+
 
 DecisionT = TypeVar("DecisionT", bound=Decision)
-_Together = msgspec.Meta(min_length=1, max_length=_TOGETHER_MAX)
+_Together = msgspec.Meta(min_length=1, max_length=TOGETHER_MAX)
 
 
 class Answers(Packet, Generic[AnswerT], frozen=True, tag="answers"):
@@ -230,7 +232,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def _leaves(self, batch: Batch) -> None:
         super()._leaves(batch)
         if self._overtaking is not None:
-            self._overtaking.passes(batch.urgency, batch.count)
+            self._overtaking.sent(batch.urgency, batch.count)
 
     def _send(self, batches: tuple[Batch, ...], held_by: str) -> None:
         self._own_open += 1
@@ -239,8 +241,8 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
 
     def _decide(self) -> None:
         due, self._decisions_due = self._decisions_due, []
-        for first in range(0, len(due), _TOGETHER_MAX):
-            self.send_all(self.DECIDED(tuple(due[first : first + _TOGETHER_MAX])))
+        for decisions in together(due):
+            self.send_all(self.DECIDED(decisions))
 
     # Destination
 
@@ -275,8 +277,6 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         self.accept(sender, data.batches, data.held_by)
         for batch in data.batches:
             self.has_safe |= batch.scope.safe
-            if self._overtaking is not None and sender != self.me:
-                self._overtaking.passes(batch.urgency, batch.count)
         self._join(rank, data)
 
     def _joined(self, key: Key, joins: list[JoinT], answer: AnswerT, marks: Sequence[Mark]) -> None:
@@ -289,14 +289,12 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def _answer(self) -> None:
         due, self._answers_due = self._answers_due, {}
         if self.options.distributed:
-            together = [answer for answers in due.values() for answer in answers]
-            for first in range(0, len(together), _TOGETHER_MAX):
-                self.send_all(self.ANSWERS_TO_ALL(tuple(together[first : first + _TOGETHER_MAX])))
+            for answers in together([answer for owed in due.values() for answer in owed]):
+                self.send_all(self.ANSWERS_TO_ALL(answers))
             return
-        for rank, answers in due.items():
-            for first in range(0, len(answers), _TOGETHER_MAX):
-                packet = self.ANSWERS(tuple(answers[first : first + _TOGETHER_MAX]))
-                self.send(self.view.members[rank], packet)
+        for rank, owed in due.items():
+            for answers in together(owed):
+                self.send(self.view.members[rank], self.ANSWERS(answers))
 
     def _check_form(self, sender: ProcessId, distributed: bool) -> None:
         if distributed != self.options.distributed:

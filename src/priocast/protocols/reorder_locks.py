@@ -12,8 +12,8 @@ Orders: all members together, by what they had queued and consumed when a messag
     it.
 Assumes: reliable FIFO links, a fixed view, applications for which a message takes longer than two hops.
 Priorities act: in the sender's outgoing queue, and in every member's queue of messages to be consumed.
-Reference: the reorder paper, sections 4.3 and 4.4, with figures 1 and 4; one message at a time
-    (`reorder-locks-in-turn`): section 4.3.
+Reference: the reorder paper, section 4.4, with figures 1 and 4. Its section 4.3, one message at a time, is
+    `ReorderLocksInTurn`, which tests compare with this one.
 Diverges: the concurrent version, as written, does not keep the order total. Here a message is not inserted
     before all that its history-set names are inserted (the wait rule); one agreed order per level, by the
     largest number that members propose, governs insertion, the lowest level included; the dummy tail has a
@@ -75,6 +75,10 @@ class LockAnswer(Answer, frozen=True, array_like=True):
     tails: Tails
     history: Runs
 
+    @property
+    def weight(self) -> int:
+        return sum(map(len, self.tails)) + len(self.history)
+
     def __str__(self) -> str:
         tails = " ".join(map(_listed, self.tails))
         return f"{self.sender}:{self.number} {self.proposals} locks {tails} consumed {_listed(self.history)}"
@@ -89,6 +93,10 @@ class LockDecision(Decision, frozen=True, array_like=True):
     points: Points
     history: Runs
     collected: Runs
+
+    @property
+    def weight(self) -> int:
+        return len(self.history) + len(self.collected)
 
     def __str__(self) -> str:
         points = " ".join("tail" if point is None else _named(point) for point in self.points)
@@ -117,6 +125,7 @@ class ReorderLocks(Reordering[LockJoin, LockAnswer, LockDecision]):
     ANSWERS_TO_ALL = LockAnswersToAll
     DECIDED = LockDecided
     QUEUED_MAX = 1024
+    FRAME_BATCHES_MAX = 32
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)

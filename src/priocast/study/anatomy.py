@@ -82,9 +82,7 @@ def _frames_per_message(order: str, messages: tuple[int, ...], burst: int) -> fl
     return len(arrivals) / sum(messages)
 
 
-def _run(
-    order: str, messages: tuple[int, ...], burst: int, **options: float
-) -> tuple[Run, list[Arrival]]:
+def _run(order: str, messages: tuple[int, ...], burst: int, **options: float) -> tuple[Run, list[Arrival]]:
     """Run a group without faults, in which nothing but the network takes time."""
     arrivals: list[Arrival] = []
 
