@@ -3,6 +3,8 @@
 Every member of a group sees the same messages in the same order, and the urgent ones first.
 """
 
+from typing import TYPE_CHECKING
+
 from priocast.core.errors import (
     DeadlineExceeded,
     GroupClosed,
@@ -77,3 +79,15 @@ __all__ = [
     "open_node",
     "shorten_pauses",
 ]
+
+if TYPE_CHECKING:
+    __version__: str
+else:
+
+    def __getattr__(name: str) -> str:
+        """The version is looked up when it is asked for: reading it takes a file or two."""
+        if name != "__version__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from importlib.metadata import version
+
+        return version("priocast")

@@ -135,3 +135,23 @@ def test_a_peer_is_in_the_groups_that_its_certificate_names() -> None:
             peer_groups(certificate, member)
     with pytest.raises(TurnedAway, match="certificate of nobody"):
         peer_groups({}, "alice")
+
+
+def test_paths_may_be_given_as_text(tmp_path: Path) -> None:
+    authority = make_authority(str(tmp_path))
+    assert authority == Authority(str(tmp_path / "authority.crt"), str(tmp_path / "authority.key"))
+    made = make_member_certificate(str(tmp_path), authority, "alice", ["tickets"])
+    said = TlsSecurity(str(made.certificate), str(made.key), str(made.authority))
+    assert said == made
+    assert said.groups_of("alice") == {"tickets"}
+    assert len(said.contexts()) == 2
+    key = make_group_key(str(tmp_path / "tickets.key"))
+    assert read_group_key(str(tmp_path / "tickets.key")) == key
+
+
+@pytest.mark.parametrize("given", [None, 5, b"alice.crt"])
+def test_what_is_no_path_is_refused_at_once(given: object) -> None:
+    with pytest.raises(UnusableKey, match=f"certificate is {given!r}: give the path of a PEM file"):
+        TlsSecurity(given, "alice.key", "authority.crt")  # type: ignore[arg-type]
+    with pytest.raises(UnusableKey, match=f"key is {given!r}: give the path of a PEM file"):
+        Authority("authority.crt", given)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
 """Makes what members prove themselves with: an authority, certificates for members, keys for groups.
 
-    authority = make_authority(Path("keys"))
-    make_member_certificate(Path("keys"), authority, "alice", ["tickets"])   # for TCP with TLS
-    make_group_key(Path("keys/tickets.key"))                                  # for UDP
+    authority = make_authority("keys")
+    make_member_certificate("keys", authority, "alice", ["tickets"])   # for TCP with TLS
+    make_group_key("keys/tickets.key")                                 # for UDP
 
 The authority's key signs and is needed for nothing else: keep it off the machines that run members. Private
 files are made readable for their owner alone, and none is ever overwritten.
@@ -12,6 +12,7 @@ import os
 import secrets
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from cryptography import x509
@@ -21,7 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from priocast.core.errors import InvalidOption, UnusableKey
 from priocast.core.identity import check_name
-from priocast.network.security import TlsSecurity, uri_of
+from priocast.network.security import AnyPath, TlsSecurity, keep_paths, uri_of
 from priocast.network.udp_security import GROUP_KEY_BYTES
 
 _CLOCKS_APART = timedelta(minutes=5)
@@ -33,10 +34,17 @@ class Authority(msgspec.Struct, frozen=True):
     certificate: Path
     key: Path
 
+    if TYPE_CHECKING:
 
-def make_authority(directory: Path, *, days: int = 3650) -> Authority:
+        def __init__(self, certificate: AnyPath, key: AnyPath) -> None: ...
+
+    def __post_init__(self) -> None:
+        keep_paths(self)
+
+
+def make_authority(directory: AnyPath, *, days: int = 3650) -> Authority:
     """Make an authority: a key, and a certificate that members check other members' certificates with."""
-    authority = Authority(directory / "authority.crt", directory / "authority.key")
+    authority = Authority(Path(directory, "authority.crt"), Path(directory, "authority.key"))
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("Priocast authority")
     builder = _builder(name, name, key.public_key(), datetime.now(UTC), days)
@@ -51,7 +59,7 @@ def make_authority(directory: Path, *, days: int = 3650) -> Authority:
 
 
 def make_member_certificate(
-    directory: Path,
+    directory: AnyPath,
     authority: Authority,
     member: str,
     groups: list[str],
@@ -62,7 +70,9 @@ def make_member_certificate(
     """Make a member's key, and a certificate that lets it into these groups; return where they are."""
     if not groups:
         raise InvalidOption(f"a certificate for {member} names no group: name those that it may be in")
-    made = TlsSecurity(directory / f"{member}.crt", directory / f"{member}.key", authority.certificate)
+    made = TlsSecurity(
+        Path(directory, f"{member}.crt"), Path(directory, f"{member}.key"), authority.certificate
+    )
     signer, signing_key = _load(authority)
     key = ec.generate_private_key(ec.SECP256R1())
     uris = [x509.UniformResourceIdentifier(uri_of(group, member)) for group in groups]
@@ -86,17 +96,17 @@ def make_member_certificate(
     return made
 
 
-def make_group_key(path: Path) -> bytes:
+def make_group_key(path: AnyPath) -> bytes:
     """Make the key that the members of a group share over UDP, as a line of hexadecimal digits in a file."""
     key = secrets.token_bytes(GROUP_KEY_BYTES)
-    _write_private(path, f"{key.hex()}\n".encode())
+    _write_private(Path(path), f"{key.hex()}\n".encode())
     return key
 
 
-def read_group_key(path: Path) -> bytes:
+def read_group_key(path: AnyPath) -> bytes:
     """The key in a file that `make_group_key` made."""
     try:
-        key = bytes.fromhex(path.read_text(encoding="ascii"))
+        key = bytes.fromhex(Path(path).read_text(encoding="ascii"))
     except OSError as error:
         raise UnusableKey(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:

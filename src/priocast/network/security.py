@@ -10,16 +10,19 @@ Whoever introduces himself as alice must show such a certificate of the authorit
 into those groups alone.
 """
 
+import os
 import ssl
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from priocast.core.errors import TurnedAway, UnusableKey
 from priocast.core.identity import check_name
 from priocast.network.refusals import Reason
+
+AnyPath = str | os.PathLike[str]
 
 _URI_SCHEME = "priocast:"
 _NOT_YET_VALID, _EXPIRED = 9, 10  # OpenSSL's X509_V_ERR_CERT_NOT_YET_VALID and _CERT_HAS_EXPIRED
@@ -36,11 +39,21 @@ _REASONS = {
 
 
 class TlsSecurity(msgspec.Struct, frozen=True):
-    """Where a member's certificate, its key and the authority's certificate are: PEM files."""
+    """Where a member's certificate, its key and the authority's certificate are: PEM files.
+
+    The paths may be given as text.
+    """
 
     certificate: Path
     key: Path
     authority: Path
+
+    if TYPE_CHECKING:
+
+        def __init__(self, certificate: AnyPath, key: AnyPath, authority: AnyPath) -> None: ...
+
+    def __post_init__(self) -> None:
+        keep_paths(self)
 
     def contexts(self) -> tuple[ssl.SSLContext, ssl.SSLContext]:
         """How to accept connections, and how to make them."""
@@ -89,6 +102,16 @@ class TlsSecurity(msgspec.Struct, frozen=True):
             raise UnusableKey(
                 f"{self.authority} holds no certificate of an authority: {error.reason}"
             ) from error
+
+
+def keep_paths(files: msgspec.Struct) -> None:
+    """Make paths of what was given for the fields of a frozen set of files."""
+    for name in files.__struct_fields__:
+        given = getattr(files, name)
+        try:
+            msgspec.structs.force_setattr(files, name, Path(given))
+        except TypeError:
+            raise UnusableKey(f"{name} is {given!r}: give the path of a PEM file") from None
 
 
 def uri_of(group: str, member: str) -> str:

@@ -11,8 +11,8 @@ want speed take batches, or asyncio.
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -23,8 +23,9 @@ from priocast.core.identity import ProcessId
 from priocast.core.priority import ROUTINE
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
+from priocast.runtime.arguments import payloads_of
 from priocast.runtime.group import Group
-from priocast.runtime.node import join
+from priocast.runtime.node import NodeWithGroup, join
 from priocast.runtime.status import Status
 
 T = TypeVar("T")
@@ -62,7 +63,7 @@ class BlockingGroup:
         priority: int = ROUTINE,
         *,
         safe: bool = False,
-        to: Sequence[str] = (),
+        to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast a message; wait for room if there is none, at most so long."""
@@ -70,16 +71,17 @@ class BlockingGroup:
 
     def broadcast_many(
         self,
-        payloads: list[bytes],
+        payloads: Iterable[bytes],
         priority: int = ROUTINE,
         *,
         safe: bool = False,
-        to: Sequence[str] = (),
+        to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast messages of one priority, in this order; wait for room as needed, at most so long."""
+        taken = payloads_of(payloads)  # in the caller's thread: a generator may take its time
         self._run(
-            self._group.broadcast_many(payloads, priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
+            self._group.broadcast_many(taken, priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
         )
 
     def change_order(
@@ -114,9 +116,13 @@ class BlockingGroup:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-@contextmanager
-def join_blocking(group: str, **arguments: Any) -> Iterator[BlockingGroup]:
+def join_blocking(group: str, **arguments: Any) -> AbstractContextManager[BlockingGroup]:
     """Join a group, as a context manager; the arguments are those of `join`."""
+    return _entered(join(group, **arguments), group)
+
+
+@contextmanager
+def _entered(joining: NodeWithGroup, group: str) -> Iterator[BlockingGroup]:
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=f"priocast {group}", daemon=True)
     thread.start()
@@ -125,7 +131,6 @@ def join_blocking(group: str, **arguments: Any) -> Iterator[BlockingGroup]:
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     try:
-        joining = join(group, **arguments)
         joined = run(joining.__aenter__())
         try:
             yield BlockingGroup(joined, loop)

@@ -13,7 +13,7 @@ A client is one life of a process: of what a former life sent, the next one know
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Any
@@ -25,9 +25,9 @@ from priocast.core.priority import ROUTINE, check_priority
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import CHANNEL, frame_of, read
 from priocast.membership.packets import Reply, Request
-from priocast.network.address import Address, parse_address
+from priocast.network.address import Address
 from priocast.network.interface import Port
-from priocast.runtime.group import check_payload, scope_of
+from priocast.runtime.arguments import addresses_of, check_payload, check_seconds, scope_of
 from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.node import Node, open_node
 
@@ -78,7 +78,7 @@ class Client:
         priority: int = ROUTINE,
         *,
         safe: bool = False,
-        to: Sequence[str] = (),
+        to: Iterable[str] | None = None,
         timeout_seconds: float = SEND_SECONDS,
     ) -> int | None:
         """Have a message broadcast; return its place in the order, or None if it has one that was not told.
@@ -88,7 +88,8 @@ class Client:
         """
         check_payload(payload)
         check_priority(priority)
-        scope = scope_of(safe, to)
+        check_seconds("timeout_seconds", timeout_seconds)
+        scope = scope_of(safe, None if to == () else to)  # as `priocast send` says that it is for all
         if self._closed is not None or self._port is None:
             raise self._closed or GroupClosed("a client sends within its 'async with'")
         lane = self._lanes.get(priority)
@@ -263,7 +264,7 @@ class ClientWithNode:
         await self._stack.__aexit__(kind, error, trace)
 
 
-def open_client(group: str, *, client: str, peers: Sequence[str] = (), **arguments: Any) -> ClientWithNode:
+def open_client(group: str, *, client: str, peers: Iterable[str] = (), **arguments: Any) -> ClientWithNode:
     """Send to a group without being in it, as an asynchronous context manager.
 
     `client` is the name of this process, unlike that of any member or other client; `peers` are members. The
@@ -272,10 +273,11 @@ def open_client(group: str, *, client: str, peers: Sequence[str] = (), **argumen
     """
     if "hub" in arguments:
         return ClientWithNode(open_node(client, size=1, **arguments), group)
-    if not peers:
+    members = addresses_of(peers)
+    if not members:
         raise InvalidInput("a client needs peers=, the addresses of one or more members")
-    listen = arguments.pop("listen", None) or str(_address_towards(parse_address(peers[0])))
-    return ClientWithNode(open_node(client, listen=listen, peers=peers, **arguments), group)
+    listen = arguments.pop("listen", None) or str(_address_towards(members[0]))
+    return ClientWithNode(open_node(client, listen=listen, peers=list(map(str, members)), **arguments), group)
 
 
 def _address_towards(peer: Address) -> Address:

@@ -90,8 +90,7 @@ class Driver:
     async def start(self, timeout_seconds: float) -> None:
         """Find the other members; returns when this one is in a view."""
         self._port = self._network.open(self.setting.group, self.member.me, self)
-        self.settle()
-        self._set_timer(time.monotonic_ns())
+        self.be_due()
         try:
             async with asyncio.timeout(timeout_seconds):
                 await asyncio.shield(self._joined)
@@ -105,24 +104,29 @@ class Driver:
 
     async def close(self, timeout_seconds: float) -> None:
         """Wait until all that was broadcast here has its place, and until the others have let us go."""
-        if self._closed is None and self._joined.done() and not self._joined.exception():
-            deadline = time.monotonic() + timeout_seconds
-            self.be_due()
-            while not self._closed and time.monotonic() < deadline:
-                if self.member.may_leave(time.monotonic_ns()):
-                    break
-                await asyncio.sleep(0.002)
-            self._leaving = True
-            now = time.monotonic_ns()
-            self.member.leave(now)
-            self._act(now)
-            left_seconds = max(0.0, deadline - time.monotonic())
-            if not self._gone.done() and timeout_seconds:
-                await asyncio.wait([self._gone], timeout=left_seconds)
-        self.member.end("the group was left", time.monotonic_ns())
-        self.stop(GroupClosed("the group was left"))
-        if self._port is not None:
-            self._port.close()
+        try:
+            if self._closed is None and self._is_joined:
+                await self._leave(timeout_seconds)
+        finally:
+            self.member.end("the group was left", time.monotonic_ns())
+            self.stop(GroupClosed("the group was left"))
+            if self._port is not None:
+                self._port.close()
+
+    async def _leave(self, timeout_seconds: float) -> None:
+        deadline = time.monotonic() + timeout_seconds
+        self.be_due()
+        while not self._closed and time.monotonic() < deadline:
+            if self.member.may_leave(time.monotonic_ns()):
+                break
+            await asyncio.sleep(0.002)
+        self._leaving = True
+        now = time.monotonic_ns()
+        self.member.leave(now)
+        self._act(now)
+        left_seconds = max(0.0, deadline - time.monotonic())
+        if not self._gone.done() and timeout_seconds:
+            await asyncio.wait([self._gone], timeout=left_seconds)
 
     def stop(self, reason: GroupClosed) -> None:
         """End here: nothing more goes in, and whoever waits is told why."""
@@ -134,8 +138,7 @@ class Driver:
         self._line.dismiss()
         if not self._gone.done():
             self._gone.set_result(None)
-        if not self._joined.done():
-            self._joined.cancel()
+        self._refuse(reason)
 
     def _on_out(self) -> None:
         """This life is over: begin the next one, or stop."""
@@ -166,7 +169,10 @@ class Driver:
 
     def reachable(self, peer: str) -> None:
         if self._closed is None:
-            self.member.reachable(peer, time.monotonic_ns())
+            try:
+                self.member.reachable(peer, time.monotonic_ns())
+            except Exception as error:
+                self._on_fault(error)
             self.be_due()
 
     def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
@@ -182,14 +188,21 @@ class Driver:
             self._on_fault(error)
 
     def failed(self, error: PriocastError) -> None:
-        if not self._joined.done():
-            self._joined.set_exception(error)
+        self._refuse(error)
         self.stop(GroupClosed(f"the group had to stop: {error}"))
 
     def _on_fault(self, error: Exception) -> None:
         """A member that met a fault of its own takes no further part, and the fault is raised again."""
-        self.stop(GroupClosed(f"the group had to stop, by a fault of {self.setting.name} itself: {error!r}"))
+        closed = GroupClosed(f"the group had to stop, by a fault of {self.setting.name} itself: {error!r}")
+        closed.__cause__ = error
+        self.stop(closed)
         raise error
+
+    def _refuse(self, error: PriocastError) -> None:
+        """Tell whoever waits to join, if somebody does, that nothing will come of it."""
+        if not self._joined.done():
+            self._joined.set_exception(error)
+            self._joined.exception()  # asyncio complains of errors that nobody has looked at
 
     # What the application asks
 
@@ -278,7 +291,7 @@ class Driver:
     def _give_snapshot(self) -> None:
         """The application has dealt with all that it took, so its state is that of this position."""
         state = self.setting.state
-        self.member.offer_snapshot(state.save() if state else b"")
+        self.member.offer_snapshot(state.snapshot() if state else b"")
         self.be_due()
 
     # Between them
@@ -337,7 +350,7 @@ class Driver:
         """What may have changed with a turn: the timer, and who waits to join, to broadcast or to consume."""
         if self._timer is None or member.has_timers:
             self._set_timer(now)
-        if not self._is_joined:
+        if not self._is_joined and not self._joined.done():
             self._check_joined()
         if self._line.entries and self._line.let_in(member):
             self.be_due()
@@ -350,7 +363,7 @@ class Driver:
             self._joined.set_result(None)
             self._is_joined = True
         elif self.member.membership.mismatch is not None:
-            self._joined.set_exception(JoinRefused(self.member.membership.mismatch))
+            self._refuse(JoinRefused(self.member.membership.mismatch))
 
     def _wake(self) -> None:
         """Tell the application that waits that there is something to take."""

@@ -7,16 +7,24 @@ async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[
 """
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable
 
-from priocast.core.errors import GroupClosed, InvalidInput, Overloaded, PayloadTooLarge
+from priocast.core.errors import GroupClosed, Overloaded
 from priocast.core.events import DeliveredBatch, Delivery, Event
-from priocast.core.identity import ProcessId, check_name
-from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, Scope, Stretch
+from priocast.core.identity import ProcessId
+from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, Stretch
 from priocast.core.priority import ROUTINE, check_priority
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
+from priocast.runtime.arguments import (
+    check_kind,
+    check_order_name,
+    check_payload,
+    check_seconds,
+    payloads_of,
+    scope_of,
+)
 from priocast.runtime.driver import Driver
 from priocast.runtime.status import Status, status_of
 
@@ -53,7 +61,7 @@ class Group:
         return status_of(self._driver)
 
     def broadcast_nowait(
-        self, payload: bytes, priority: int = ROUTINE, *, safe: bool = False, to: Sequence[str] = ()
+        self, payload: bytes, priority: int = ROUTINE, *, safe: bool = False, to: Iterable[str] | None = None
     ) -> None:
         """Broadcast a message now, or raise `Overloaded` if there is no room for one of this priority."""
         check_payload(payload)
@@ -67,39 +75,42 @@ class Group:
         priority: int = ROUTINE,
         *,
         safe: bool = False,
-        to: Sequence[str] = (),
+        to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast a message; wait for room if there is none, at most so long.
 
         A `safe` message is delivered only when every member of the view holds it. `to` names the members that
-        deliver it; all of them if it is empty.
+        deliver it; None: all of them. Members come and go, so a name need not be in the view now: the message
+        has its place all the same, and whoever has that name when it comes to that place delivers it. If
+        nobody has, nobody does; compare the names with `view` if that would be a mistake.
         """
         if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
             check_payload(payload)
         check_priority(priority)
-        if safe or to:
+        if timeout_seconds is not None:
+            check_seconds("timeout_seconds", timeout_seconds)
+        if safe is not False or to is not None:
             await self.broadcast_many([payload], priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
         elif not self._driver.broadcast(payload, priority):
             await self._driver.broadcast_when_room([payload], priority, TO_ALL, timeout_seconds)
 
     async def broadcast_many(
         self,
-        payloads: list[bytes],
+        payloads: Iterable[bytes],
         priority: int = ROUTINE,
         *,
         safe: bool = False,
-        to: Sequence[str] = (),
+        to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast messages of one priority, in this order; wait for room as needed, at most so long."""
-        if set(map(type, payloads)) != {bytes} or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
-            for payload in payloads:
-                check_payload(payload)
+        checked, scope = payloads_of(payloads), scope_of(safe, to)
         check_priority(priority)
-        scope = scope_of(safe, to) if safe or to else TO_ALL
-        if payloads and not self._driver.broadcast_many(payloads, priority, scope):
-            await self._driver.broadcast_when_room(payloads, priority, scope, timeout_seconds)
+        if timeout_seconds is not None:
+            check_seconds("timeout_seconds", timeout_seconds)
+        if checked and not self._driver.broadcast_many(checked, priority, scope):
+            await self._driver.broadcast_when_room(checked, priority, scope, timeout_seconds)
 
     def change_order(
         self, order: str, *, prioritised: bool | None = None, starvation: Starvation | None = None
@@ -108,6 +119,11 @@ class Group:
 
         What is not given stays as it is. Nothing is lost, delivered twice or reordered.
         """
+        check_order_name(order)
+        check_kind("prioritised", prioritised, bool | None, "True, False or None")
+        check_kind(
+            "starvation", starvation, Starvation | None, "priocast.Strict(), Ageing(...) or another policy"
+        )
         now_used = self._driver.member.membership.ordering
         self._driver.member.change_order(
             Ordering(
@@ -162,20 +178,3 @@ class Group:
                 payloads,
                 batch.priorities[taken:],
             )
-
-
-def scope_of(safe: bool, to: Sequence[str]) -> Scope:
-    """What a sender asks for, checked."""
-    if isinstance(to, str):
-        raise InvalidInput(f"to is a list of names of members, not the text {to!r}: write [{to!r}]")
-    return Scope(safe, tuple(check_name(name, "member") for name in to)) if safe or to else TO_ALL
-
-
-def check_payload(payload: bytes) -> None:
-    """Raise if this cannot be the payload of a message."""
-    if type(payload) is not bytes:
-        raise InvalidInput(f"a payload is bytes, not {type(payload).__name__}: encode it first")
-    if len(payload) > PAYLOAD_BYTES_MAX:
-        raise PayloadTooLarge(
-            f"a payload of {len(payload):,} bytes is over the limit of {PAYLOAD_BYTES_MAX:,}: split it"
-        )

@@ -20,15 +20,21 @@ class Incarnations:
 
     def next(self) -> int:
         """The number of the life that begins now."""
-        number = max(time.time_ns() // 1_000_000, self._last + 1, self._read() + 1)
-        self._write(number)
+        try:
+            number = max(time.time_ns() // 1_000_000, self._last + 1, self._read() + 1)
+            self._write(number)
+        except OSError as error:
+            raise InvalidOption(
+                f"{self._path} cannot keep the number of this member's life: {error.strerror or error}; "
+                "choose another state_directory, or give this user the right to read and write there"
+            ) from error
         self._last = number
         return number
 
     def _read(self) -> int:
         if self._path is None or not self._path.exists():
             return 0
-        text = self._path.read_text().strip()
+        text = self._path.read_text(errors="replace").strip()
         if not text.isdecimal():
             raise InvalidOption(
                 f"{self._path} should hold the number of this member's last life, and holds {text!r}: "

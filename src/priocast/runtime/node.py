@@ -8,13 +8,11 @@
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-
-import msgspec
 
 from priocast.advice.choice import resolve_order
 from priocast.core.errors import InvalidInput
@@ -22,13 +20,27 @@ from priocast.core.identity import ProcessId, check_name
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
-from priocast.network.address import parse_address
 from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub, MemoryNetwork
-from priocast.network.security import TlsSecurity
+from priocast.network.security import AnyPath, TlsSecurity
 from priocast.network.tcp import TcpNetwork
 from priocast.network.udp import UdpNetwork
 from priocast.runtime.adaptation import Adaptation
+from priocast.runtime.arguments import (
+    address_of,
+    addresses_of,
+    check_incarnation,
+    check_kind,
+    check_order_name,
+    check_seconds,
+    check_size,
+    check_trace,
+    check_way,
+    keys_of,
+    membership_of,
+    ordering_of,
+    path_of,
+)
 from priocast.runtime.driver import Driver
 from priocast.runtime.group import Group
 from priocast.runtime.incarnations import Incarnations
@@ -67,14 +79,14 @@ class Node:
         prioritised: bool | None = None,
         membership: MembershipOptions | None = None,
         founders: int | None = None,
-        policy: str = "primary",
-        delivery: str = "agreed",
+        policy: str | None = None,
+        delivery: str | None = None,
         state: State | None = None,
         incarnation: int | None = None,
-        trace: Path | None = None,
+        trace: AnyPath | None = None,
         trace_journal: bool = False,
         run: str = "",
-        labels: dict[str, str] | None = None,
+        labels: Mapping[str, str] | None = None,
         start_seconds: float = START_SECONDS,
     ) -> "Joining":
         """Join a group, as an asynchronous context manager.
@@ -83,26 +95,26 @@ class Node:
         size and, while it runs, by its load. `founders` processes found it together, by
         default this one and all its peers; whoever comes later is taken in. `policy` says what a cut does
         (*primary*: the majority goes on; *partitionable*: each side does), `delivery` whether a message is
-        delivered when it has its place (*agreed*) or when every member holds it (*safe*). `state` lets a new
-        member take over the application's state. `trace` is a directory to record the run in, with
-        `trace_journal` so that nothing is missing should this process be killed.
+        delivered when it has its place (*agreed*) or when every member holds it (*safe*). What is given by
+        one of these names, or as `prioritised`, goes before what `membership` and `options` say; what is not
+        given is as they say, and else *primary*, *agreed* and prioritised. `state` lets a new member take
+        over the application's state. `trace` is a directory to record the run in, with `trace_journal` so
+        that nothing is missing should this process be killed.
         """
-        chosen = membership or MembershipOptions(founders=founders or self._founders)
-        chosen = msgspec.structs.replace(
-            chosen,
-            founders=founders or chosen.founders,
-            policy=policy if membership is None else chosen.policy,
-            delivery=delivery if membership is None else chosen.delivery,
-            state=state is not None,
-        )
-        ordering = options or OrderingOptions()
-        if prioritised is not None:
-            ordering = msgspec.structs.replace(ordering, prioritised=prioritised)
-        order, chosen = resolve_order(order, ordering, chosen)
-        setting = Setting(check_name(group, "group"), self.name, order, ordering, chosen, state)
-        tracing = (
-            Tracing(trace, run or group, labels or {}, setting, trace_journal) if trace is not None else None
-        )
+        check_name(group, "group")
+        check_order_name(order)
+        check_incarnation(incarnation)
+        check_seconds("start_seconds", start_seconds, above=0)
+        named = {"founders": founders, "policy": policy, "delivery": delivery}
+        life = membership_of(membership, self._founders, state, **named)
+        ordering = ordering_of(options, prioritised)
+        order, life = resolve_order(order, ordering, life)
+        setting = Setting(group, self.name, order, ordering, life, state)
+        check_trace(trace_journal, run, labels)
+        directory = path_of("trace", trace)
+        tracing = None
+        if directory is not None:
+            tracing = Tracing(directory, run or group, dict(labels or {}), setting, trace_journal)
         return Joining(self, setting, incarnation, self._state_directory, tracing, start_seconds)
 
 
@@ -131,18 +143,19 @@ class Joining:
         node, setting = self._node, self._setting
         if setting.group in node.groups:
             raise InvalidInput(f"{node.name} is in the group {setting.group!r} already")
-        incarnations = Incarnations(self._state_directory, setting.group, node.name)
-        driver = Driver(setting, node.network, incarnations, self._incarnation, self._observe)
-        node.groups[setting.group] = driver
-        try:
-            await driver.start(self._start_seconds)
-        except BaseException:
-            await self._end(driver, 0)
-            raise
         if self._tracing:
-            assert driver.member.view is not None
-            self._tracing.describe(driver.member.view)
-        self._driver = driver
+            self._tracing.prepare()
+        incarnations = Incarnations(self._state_directory, setting.group, node.name)
+        try:
+            driver = Driver(setting, node.network, incarnations, self._incarnation, self._observe)
+            self._driver = node.groups[setting.group] = driver
+            await driver.start(self._start_seconds)
+            if self._tracing:
+                assert driver.member.view is not None
+                self._tracing.describe(driver.member.view)
+        except BaseException:
+            await self._end(0)
+            raise
         if setting.membership.adapts:
             self._adapting = asyncio.create_task(Adaptation(driver).run())
         return Group(driver)
@@ -150,16 +163,20 @@ class Joining:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._driver is not None
-        await self._end(self._driver, CLOSE_SECONDS if kind is None else 0)
+        await self._end(CLOSE_SECONDS if kind is None else 0)
 
-    async def _end(self, driver: Driver, seconds: float) -> None:
+    async def _end(self, seconds: float) -> None:
+        """Leave, as far as there is something to leave; nothing goes on, whatever goes wrong."""
         if self._adapting is not None:
             self._adapting.cancel()
-        await driver.close(seconds)
-        self._node.groups.pop(self._setting.group, None)
-        if self._tracing:
-            self._tracing.close()
+        try:
+            if self._driver is not None:
+                await self._driver.close(seconds)
+        finally:
+            self._driver = None
+            self._node.groups.pop(self._setting.group, None)
+            if self._tracing:
+                self._tracing.close()
 
     def _observe(self, me: ProcessId) -> Observer | None:
         return self._tracing.open(me) if self._tracing else None
@@ -195,7 +212,7 @@ def open_node(
     name: str,
     *,
     listen: str | None = None,
-    peers: Sequence[str] | None = None,
+    peers: Iterable[str] | None = None,
     hub: MemoryHub | None = None,
     size: int | None = None,
     transport: str = "tcp",
@@ -203,7 +220,7 @@ def open_node(
     tls: TlsSecurity | None = None,
     keys: Mapping[str, bytes] | None = None,
     multicast: str | None = None,
-    state_directory: Path | None = None,
+    state_directory: AnyPath | None = None,
 ) -> Node:
     """A process on a network, as an asynchronous context manager.
 
@@ -212,32 +229,35 @@ def open_node(
     goes to all. Within one process: `hub` and `size`. `state_directory` keeps the incarnations.
     """
     check_name(name, "member")
-    count = len(peers) + 1 if peers is not None else size
+    check_kind("hub", hub, MemoryHub | None, "a priocast.MemoryHub()")
+    check_kind("tls", tls, TlsSecurity | None, "priocast.TlsSecurity(certificate, key, authority)")
+    check_size(size)
+    directory = path_of("state_directory", state_directory)
+    others = None if peers is None else addresses_of(peers)
+    count = size if others is None else len(others) + 1
     if count is None or (hub is None) == (listen is None):
         raise InvalidInput(
             "give either listen= and peers= (a network), or hub= and size= (within one process)"
         )
-    if hub is not None:
-        return Node(name, MemoryNetwork(hub, name), count, state_directory)
-    assert listen is not None
-    address, others = parse_address(listen, any_port=True), [parse_address(peer) for peer in peers or ()]
-    network: Network
-    if transport == "tcp":
-        advertised = parse_address(advertise) if advertise else None
-        network = TcpNetwork(name, address, others, advertise=advertised, security=tls)
-    elif transport == "udp":
-        if not keys:
-            raise InvalidInput(
-                "UDP needs keys=, a key of 32 bytes for each group: anybody can send a datagram"
-            )
-        incarnation = Incarnations(state_directory, "node", name).next()
-        group_address = parse_address(multicast) if multicast else None
-        network = UdpNetwork(
-            name, address, others, keys=dict(keys), multicast=group_address, incarnation=incarnation
-        )
-    else:
+    if transport not in ("tcp", "udp"):
         raise InvalidInput(f"transport is {transport!r}: choose 'tcp' or 'udp'")
-    return Node(name, network, count, state_directory)
+    way = transport if hub is None else "memory"
+    check_way(way, tls=tls, advertise=advertise, keys=keys, multicast=multicast)
+    if hub is not None:
+        return Node(name, MemoryNetwork(hub, name), count, directory)
+    assert listen is not None
+    address = address_of(listen, any_port=True)
+    if transport == "tcp":
+        advertised = None if advertise is None else address_of(advertise)
+        tcp = TcpNetwork(name, address, others or [], advertise=advertised, security=tls)
+        return Node(name, tcp, count, directory)
+    known = keys_of(keys)
+    group_address = None if multicast is None else address_of(multicast)
+    incarnation = Incarnations(directory, "node", name).next()
+    udp = UdpNetwork(
+        name, address, others or [], keys=known, multicast=group_address, incarnation=incarnation
+    )
+    return Node(name, udp, count, directory)
 
 
 def join(group: str, *, member: str, **arguments: Any) -> NodeWithGroup:

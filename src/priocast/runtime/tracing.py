@@ -1,11 +1,15 @@
 """Records a real run: a recorder for each life of one member, and the manifest beside them."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
+from tempfile import TemporaryDirectory
 
 import msgspec
 
+from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.protocols import find_protocol
@@ -29,9 +33,16 @@ class Tracing:
         self._setting = setting
         self._writers: list[TraceWriter] = []
 
+    def prepare(self) -> None:
+        """Make the directory, and see that it can be written to: now, and not when the run is over."""
+        with self._writing():
+            self._directory.mkdir(parents=True, exist_ok=True)
+            TemporaryDirectory(dir=self._directory, prefix=".").cleanup()
+
     def open(self, me: ProcessId) -> Recorder:
         """Begin to record a life."""
-        writer = TraceWriter(self._directory, me, self._journal)
+        with self._writing():
+            writer = TraceWriter(self._directory, me, self._journal)
         self._writers.append(writer)
         return Recorder(me, writer.emit)
 
@@ -57,9 +68,21 @@ class Tracing:
             labels=self._labels,
             versions={"priocast": version("priocast"), "python": python_version()},
         )
-        write_manifest(self._directory, manifest)
+        with self._writing():
+            write_manifest(self._directory, manifest)
 
     def close(self) -> None:
-        """Write what is left."""
-        for writer in self._writers:
-            writer.close()
+        """Write what is left of every life; raise then what went wrong on the way there."""
+        with ExitStack() as closing:
+            for writer in self._writers:
+                closing.callback(writer.close)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise InvalidOption(
+                f"the trace cannot be written to {self._directory}: {error.strerror or error}; choose "
+                "another directory, or give this user the right to write to it"
+            ) from error

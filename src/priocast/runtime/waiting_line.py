@@ -41,8 +41,8 @@ class WaitingLine:
         return bool(self.entries) and -self.entries[0][0] >= priority
 
     def join(self, payloads: list[bytes], priority: int, scope: Scope) -> Waiting:
-        """Let messages wait."""
-        waiting = Waiting(payloads, scope, asyncio.get_running_loop().create_future())
+        """Let messages wait; the list stays the caller's, who may use it for others meanwhile."""
+        waiting = Waiting(list(payloads), scope, asyncio.get_running_loop().create_future())
         self._arrivals += 1
         heappush(self.entries, (-priority, self._arrivals, waiting))
         return waiting
