@@ -69,7 +69,46 @@ def test_what_nobody_had_consumed_is_overtaken_everywhere(tmp_path: Path) -> Non
     explanation = explain(recorded(stage, tmp_path), message("b", URGENT))
     assert explanation.cut is None
     assert [str(entry.message) for entry in explanation.overtaken] == ["a#1/32/0"]
-    assert "The cut: nobody had consumed anything when it came" in "\n".join(describe(explanation))
+    text = "\n".join(describe(explanation))
+    assert "The cut: nobody had consumed anything when it came" in text
+    assert "locked" not in text
+
+
+def test_with_locks_the_text_says_what_it_locked_and_where_it_was_inserted(tmp_path: Path) -> None:
+    explanation = explain(recorded(with_one_consumed("reorder-locks"), tmp_path), message("c", URGENT))
+    assert names(explanation, "locked") == {"a#1": ["0", "1", "2"], "b#1": ["1", "2"], "c#1": ["0", "1", "2"]}
+    assert explanation.point == message("a", BACKGROUND, 1)
+    lines = list(describe(explanation))
+    assert lines.count("  locked by it:       a#1/32/0 a#1/32/1 a#1/32/2") == 2
+    reach = "b#1 had consumed up to position 0 when it came, the most of all"
+    assert f"The insertion point: before a#1/32/1; {reach}." in lines
+    assert not any("cut" in line for line in lines)
+
+
+def test_nothing_is_locked_before_what_is_at_least_as_urgent(tmp_path: Path) -> None:
+    """The queue is l h k when m comes: b had consumed l when h came there, and k came after h."""
+    stage = Stage("ab", "reorder-locks")
+    stage.broadcast("a", BACKGROUND, b"l")
+    stage.settle()
+    stage.consume("b")
+    for level in (URGENT, BACKGROUND, ROUTINE):
+        stage.broadcast("a", level, b"x")
+        stage.settle()
+    stage.finish()
+    run = recorded(stage, tmp_path)
+    assert names(explain(run, message("a", ROUTINE)), "before") == {"a#1": ["0", "0", "1"], "b#1": ["0", "1"]}
+    assert names(explain(run, message("a", ROUTINE)), "locked") == {"a#1": ["1"], "b#1": ["1"]}
+    lines = list(describe(explain(run, message("a", BACKGROUND, 1))))
+    assert lines.count("  locked by it:       nothing") == 2
+    assert any(line.startswith("The insertion point: behind all that it met; ") for line in lines)
+
+
+def test_with_locks_nobody_tells_where_a_message_was_inserted_that_nobody_consumed(tmp_path: Path) -> None:
+    stage = Stage("ab", "reorder-locks")
+    stage.broadcast("a", BACKGROUND, b"1")
+    stage.settle()
+    text = "\n".join(describe(explain(recorded(stage, tmp_path), message("a", BACKGROUND))))
+    assert "The insertion point: not told, because nobody has consumed it; " in text
 
 
 def test_the_text_says_who_consumed_what_it_did_not_overtake(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ The cut form of re-ordering says by a rule which heads of levels may be consumed
 is written down, one head at a time and without a thought of speed. It must allow at most one head, and the
 queue must offer that one. So no head waits for anything but what the rule names: for lower messages only if
 its cut names them, and never because one of them has no place yet.
+
+The lock form says by lock-sets what may not be consumed. Only more urgent messages may lock a message, and
+none may be behind one that is locked by what is less urgent than itself.
 """
 
 from collections.abc import Callable
@@ -13,6 +16,7 @@ from priocast.core.protocol import Protocol
 from priocast.exploration.violation import Violation
 from priocast.ordering.levels import CutJoin, Level, Levels
 from priocast.protocols.reorder import Reorder
+from priocast.protocols.reorder_locks import ReorderLocks
 
 
 def inspect(protocol: Protocol) -> None:
@@ -63,4 +67,21 @@ def _count_allowed(head: CutJoin, in_use: dict[int, Level]) -> int:
     return sum(all(place <= cut for cut in cuts) for place in places)
 
 
-_WAYS: dict[type[Protocol], Callable[[Protocol], None]] = {Reorder: _inspect_levels}
+def _inspect_locks(protocol: Protocol) -> None:
+    assert isinstance(protocol, ReorderLocks)
+    met: set[int] = set()
+    for element in protocol._queue.elements[1:-1]:
+        lockers = {level for level, _ in element.locks}
+        met |= lockers
+        if element.level in lockers or min(met, default=element.level) < element.level:
+            assert element.join is not None
+            raise Violation(
+                PRIORITY_ACCOUNTING,
+                f"{element.join.batch} waits at {protocol.me.name} for a lock of what is not more urgent",
+            )
+
+
+_WAYS: dict[type[Protocol], Callable[[Protocol], None]] = {
+    Reorder: _inspect_levels,
+    ReorderLocks: _inspect_locks,
+}

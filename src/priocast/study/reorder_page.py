@@ -91,7 +91,11 @@ everywhere else: there it waits for m.""",
         """Two processes have l (`p1#1/32/0`) queued, and nobody has consumed it. Then m (`p1#1/96/0`) and h
 (`p2#1/224/0`) are sent at once, with P(l) < P(m) < P(h). Both overtake l; the first process hears of m first,
 the second one of h. Neither has been consumed when the other one comes, so the more urgent one goes first at
-both: h, m, l. It is played with lock-sets, the paper's own form.""",
+both: h, m, l.
+
+It is played with lock-sets, the paper's own form. *Locked by it* are the less urgent messages that nobody
+consumes there before it is inserted. A message that came before it and has no place yet, as m at the first
+process when h comes, inherits the lock with its place: a trace does not tell these from the others.""",
         "reorder-locks",
         figure_3,
         (_message("p2", URGENT), _message("p1", ROUTINE)),

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from math import inf
 
 import msgspec
 
@@ -49,6 +50,18 @@ class Waited(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(entry for entry in ahead if entry.urgency < self.entry.urgency)
 
     @property
+    def locked(self) -> tuple[Entry, ...]:
+        """Those behind the last one that is at least as urgent: with locks, they wait until it is inserted.
+
+        A trace does not tell which messages had a place when it came. One that had none inherits the lock
+        with it. One that was locked only until a more urgent one had its place behind it is left out.
+        """
+        start = max(
+            (n for n, each in enumerate(self.before, 1) if each.urgency >= self.entry.urgency), default=0
+        )
+        return self.before[start:]
+
+    @property
     def held_ns(self) -> int | None:
         """How long it was in the queue."""
         left_ns = self.entry.left_ns
@@ -65,8 +78,9 @@ class Cut(msgspec.Struct, frozen=True):
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     """What became of one message; `position` is its place in the order of its view, if it has one.
 
-    `cut` is there where messages are re-ordered as they wait to be consumed. `consumers` says who had
-    consumed a message when this one came, of those that it let pass.
+    `cut` is there where messages are re-ordered as they wait to be consumed, and `point`, the first message
+    that it overtook in a member's queue. `consumers` says who had consumed a message when this one came, of
+    those that it let pass.
     """
 
     message: MessageId
@@ -75,6 +89,7 @@ class Explanation(msgspec.Struct, frozen=True, kw_only=True):
     position: int | None
     waits: tuple[Waited, ...]
     cut: Cut | None
+    point: MessageId | None
     consumers: dict[str, tuple[str, ...]]
 
     @property
@@ -132,6 +147,7 @@ def explain(run: RecordedRun, message: MessageId) -> Explanation:
         position=here[0].position + message.number - here[0].first if here else None,
         waits=tuple(waits),
         cut=_cut(at_members, places) if at_members else None,
+        point=_point(at_members, places),
         consumers=_consumers(at_members),
     )
 
@@ -179,6 +195,12 @@ def _cut(waits: Iterable[Waited], places: dict[MessageId, int]) -> Cut | None:
         return None
     position = max(place for place, _ in reached)
     return Cut(position, min(process for place, process in reached if place == position))
+
+
+def _point(waits: Iterable[Waited], places: dict[MessageId, int]) -> MessageId | None:
+    """The first of what it overtook; what nobody has consumed comes after all else."""
+    overtaken = [entry.message for waited in waits for entry in waited.overtaken]
+    return min(overtaken, key=lambda message: places.get(message, inf), default=None)
 
 
 def _consumers(waits: Sequence[Waited]) -> dict[str, tuple[str, ...]]:

@@ -8,6 +8,7 @@ from priocast.trace.queues import Entry, Kind
 
 _NS_PER_MS = 1_000_000
 _INDENT = "  "
+_WITH_LOCKS = "reorder-locks"
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}
 _WHERE = {
     Kind.SENDER: "in its sender's queue, at {}",
@@ -34,7 +35,7 @@ def describe(explanation: Explanation, names_max: int = 8) -> Iterator[str]:
         yield from _describe_wait(explanation, waited, names_max)
     if any(waited.kind is Kind.MEMBER for waited in explanation.waits):
         yield ""
-        yield _say_cut(explanation)
+        yield _say_reason(explanation)
     yield ""
     yield _say_overtaken(explanation, names_max)
 
@@ -68,6 +69,9 @@ def _describe_wait(explanation: Explanation, waited: Waited, names_max: int) -> 
     if waited.kind is Kind.MEMBER:
         yield f"{_INDENT}consumed by then:   {_count_gone(waited)}"
     yield f"{_INDENT}queue when it came: {_list(waited.before, None, names_max)}"
+    if waited.kind is Kind.MEMBER and _has_locks(explanation):
+        locked = _list(waited.locked, None, names_max) if waited.locked else "nothing"
+        yield f"{_INDENT}locked by it:       {locked}"
     yield f"{_INDENT}queue with it:      {_list(waited.after, waited.entry, names_max)}"
     if waited.overtaken:
         yield f"{_INDENT}it overtook {_names(waited.overtaken, names_max)}"
@@ -84,14 +88,27 @@ def _count_gone(waited: Waited) -> str:
     return f"{many}{waited.gone[-1].message}"
 
 
-def _say_cut(explanation: Explanation) -> str:
+def _has_locks(explanation: Explanation) -> bool:
+    return explanation.view.order.order == _WITH_LOCKS
+
+
+def _say_reason(explanation: Explanation) -> str:
+    """The cut, or where it was inserted, and how far anybody had consumed."""
     cut = explanation.cut
     if cut is None:
-        return "The cut: nobody had consumed anything when it came; it overtakes all that is less urgent."
-    return (
-        f"The cut: {cut.process} had consumed up to position {cut.position} when it came, the most of all; "
-        "it overtakes what is less urgent behind that."
-    )
+        reach, overtakes = "nobody had consumed anything when it came", "all that is less urgent"
+    else:
+        reach = f"{cut.process} had consumed up to position {cut.position} when it came, the most of all"
+        overtakes = "what is less urgent behind that"
+    if _has_locks(explanation):
+        return f"The insertion point: {_insertion_point(explanation)}; {reach}."
+    return f"The cut: {reach}; it overtakes {overtakes}."
+
+
+def _insertion_point(explanation: Explanation) -> str:
+    if explanation.position is None:
+        return "not told, because nobody has consumed it"
+    return f"before {explanation.point}" if explanation.point else "behind all that it met"
 
 
 def _say_overtaken(explanation: Explanation, names_max: int) -> str:
