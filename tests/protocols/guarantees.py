@@ -1,7 +1,7 @@
 """The guarantees, each as a function that looks at what happened in a group and finds what broke it.
 
 They know protocols only by their packets' `batches`, `position` and `window`, as traces do, so they hold
-for whatever is in the registry.
+for whatever is in the registry. What is delivered together is judged apart, in `together`.
 """
 
 from collections import defaultdict
@@ -12,17 +12,17 @@ from priocast.core.guarantees import (
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     LIVENESS,
-    PRIORITY,
     TOTAL_ORDER,
 )
 from priocast.core.identity import MessageId
-from priocast.core.message import Batch, Reference
 from priocast.core.protocol import Packet
 from priocast.core.starvation import Starvation
 from priocast.ordering.placing import PacedProtocol
 from priocast.ordering.window import WINDOW_FIRST
 from priocast.protocols import find_protocol
 from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent, Violation
+from protocols.queues import RankedQueue
+from protocols.together import check_together
 
 
 def check_all(group: Group) -> None:
@@ -81,7 +81,10 @@ def check_fifo(journal: Journal, among_equals: bool) -> None:
 
 
 def check_priority(group: Group) -> None:
-    """What leaves a queue has the best rank of all that waits in it (techniques, 6.1 and 6.2)."""
+    """What leaves a queue has the best rank of all that waits in it (techniques, 6.1 and 6.2).
+
+    So has what is delivered together, each kind by its own rule (techniques, 6.3, 6.4 and 8).
+    """
     protocol = find_protocol(group.order)
     policy = group.options.policy
     for name in group.members:
@@ -89,11 +92,12 @@ def check_priority(group: Group) -> None:
             _check_sending(group, name, policy)
         if protocol.PRIORITIES_ACT == "sequencing":
             _check_sequencing(group, name, policy)
+    check_together(group)
 
 
 def _check_sending(group: Group, name: str, policy: Starvation) -> None:
     """A member sends its own messages by rank."""
-    queue = _Queue(policy)
+    queue = RankedQueue(policy)
     for happened in group.journal:
         if isinstance(happened, Queued) and happened.member == name:
             queue.enter(happened.batch, happened.now)
@@ -105,7 +109,7 @@ def _check_sending(group: Group, name: str, policy: Starvation) -> None:
 
 def _check_sequencing(group: Group, name: str, policy: Starvation) -> None:
     """A member gives places by rank to what it has received."""
-    queue = _Queue(policy)
+    queue = RankedQueue(policy)
     for happened in group.journal:
         if not isinstance(happened, Sent | Received) or happened.member != name:
             continue
@@ -119,32 +123,6 @@ def _check_sequencing(group: Group, name: str, policy: Starvation) -> None:
         else:
             for messages in packet.messages:
                 queue.forget(messages, for_good=_gives_places(packet))
-
-
-class _Queue:
-    """What waits at one place, by rank."""
-
-    def __init__(self, policy: Starvation) -> None:
-        self._policy = policy
-        self._waiting: dict[MessageId, int] = {}
-        self._gone: set[MessageId] = set()
-
-    def enter(self, batch: Batch, now: int) -> None:
-        """Messages come, unless they have their places already."""
-        coming = [message for message in _ids(batch) if message not in self._gone]
-        self._waiting.update(dict.fromkeys(coming, self._policy.rank(batch.urgency, now)))
-
-    def leave(self, messages: Batch | Reference) -> None:
-        for message in _ids(messages):
-            rank, best = self._waiting.pop(message, None), min(self._waiting.values(), default=None)
-            if rank is not None and best is not None and best < rank:
-                raise Violation(PRIORITY, f"{message} goes before what should overtake it")
-
-    def forget(self, messages: Batch | Reference, for_good: bool) -> None:
-        for message in _ids(messages):
-            self._waiting.pop(message, None)
-        if for_good:
-            self._gone.update(_ids(messages))
 
 
 def check_window(group: Group) -> None:
@@ -261,7 +239,3 @@ def _numbers_given(packet: Packet) -> int:
     """How many places a packet gives to messages that it neither carries nor names."""
     given: int = getattr(packet, "count", 0) if _gives_places(packet) and not packet.messages else 0
     return given
-
-
-def _ids(batch: Batch | Reference) -> list[MessageId]:
-    return [MessageId(batch.sender, batch.level, batch.first + index) for index in range(batch.count)]

@@ -12,9 +12,10 @@ from priocast.core.assembler import Assembler
 from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Batch, Message, Scope
-from priocast.core.protocol import OrderingOptions, Packet
+from priocast.core.protocol import Consume, Input, OrderingOptions, Output, Packet, Protocol
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.protocols.parts import Parts
 from support.stacks import OneView
 
 #: More than this happens only in a group that never comes to rest.
@@ -71,6 +72,13 @@ class Delivered(NamedTuple):
     message: Message
 
 
+class Below(NamedTuple):
+    """A layer took messages from the order below it, where the first of them has this position."""
+
+    position: int
+    batch: Batch
+
+
 Happening = Broadcast | Queued | Sent | Received | Delivered
 Journal = list[Happening]
 
@@ -99,7 +107,8 @@ class PerfectLink(FifoLink):
 class Group:
     """The members of one view, the packets between them, and the time.
 
-    `assemblers` are those of an earlier view, by name: a message's number goes on from there.
+    `assemblers` are those of an earlier view, by name: a message's number goes on from there. `below` is what
+    each member's layer took from the order below it, if there is a layer.
     """
 
     def __init__(
@@ -117,6 +126,7 @@ class Group:
         self.position = position
         self.journal: Journal = []
         self.view = View(number, tuple(ProcessId(name) for name in names))
+        self.below: dict[str, list[Below]] = {}
         self.members: dict[str, OneView] = {}
         self.links: dict[tuple[str, str], PerfectLink] = {}
         for me in self.view.members:
@@ -138,7 +148,7 @@ class Group:
         def queued(batch: Batch, now: int) -> None:
             self.journal.append(Queued(me.name, batch, now))
 
-        return OneView(
+        member = OneView(
             me,
             self.view,
             self.order,
@@ -149,6 +159,9 @@ class Group:
             received=received,
             queued=queued,
         )
+        if isinstance(member.protocol, Parts):
+            self.below[me.name] = _watched(member.protocol.inner)
+        return member
 
     def broadcast(self, name: str, priority: int, payloads: list[bytes], scope: Scope = TO_ALL) -> int:
         """Let an application broadcast as many of these as there is room for."""
@@ -225,3 +238,18 @@ class Group:
             self.now += 1
             self.tick()
         return False
+
+
+def _watched(protocol: Protocol) -> list[Below]:
+    """A list that grows with everything that is consumed of this protocol's order."""
+
+    def step(event: Input, now: int) -> list[Output]:
+        head = protocol.head()
+        if isinstance(event, Consume) and head is not None:
+            taken.append(Below(head.position + head.taken, head.cut(head.taken, event.count)))
+        return original(event, now)
+
+    taken: list[Below] = []
+    original = protocol.step
+    protocol.step = step  # type: ignore[method-assign]
+    return taken

@@ -13,10 +13,10 @@ from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
 from priocast.core.errors import PeerFault
-from priocast.core.starvation import Starvation, Strict
+from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
 from protocols.harness import Violation
 from protocols.lives import live, lives
-from protocols.schedules import cases, check, check_waiting_in
+from protocols.schedules import MILLISECOND, cases, check, check_waiting_in
 from protocols.test_scripts import SCRIPTS, replay
 
 Patch = Callable[[pytest.MonkeyPatch], None]
@@ -24,6 +24,8 @@ Mutant = tuple[Patch, Collection[str]]
 Twin = tuple[bool, Starvation]
 STRICT: Twin = (True, Strict())
 PLAIN: Twin = (False, Strict())
+AGEING: Twin = (True, Ageing(MILLISECOND))
+FLUSH: Twin = (True, PeriodicFlush(MILLISECOND))
 PEER_FAULT = PeerFault.__name__
 OWN_FAULT = "our own fault"
 

@@ -10,20 +10,24 @@ _PATIENCE = int(os.environ.get("PRIOCAST_PATIENCE", "1"))
 
 Twin = tuple[bool, Starvation]
 
+AGEING = Ageing(_MILLISECOND)
+FLUSH = PeriodicFlush(10 * _MILLISECOND)
+
 TWINS: dict[str, Twin] = {
     "plain": (False, Strict()),
     "strict": (True, Strict()),
-    "ageing": (True, Ageing(_MILLISECOND)),
-    "flush": (True, PeriodicFlush(10 * _MILLISECOND)),
+    "ageing": (True, AGEING),
+    "flush": (True, FLUSH),
 }
 
 #: Layers are over one class of each kind.
 _LAYERED = ["sequencer-ub", "token-ring", "causal-history", "agreement-skeen", "agreement-sets", "reorder"]
 ORDERS = all_orders(_LAYERED)
 
-#: Every order with every policy; a layer runs what it is laid over plain, so policies do nothing there.
+#: Every order with every policy, and layers over all of them. A layer runs what it is laid over plain, so
+#: policies do nothing there; and without priorities it is that order itself.
 ORDERED_TWINS = [
-    (order, twin) for order in ORDERS for twin in TWINS if order in PROTOCOLS or twin in ("plain", "strict")
+    (order, twin) for order in all_orders() for twin in TWINS if order in PROTOCOLS or twin == "strict"
 ]
 
 

@@ -7,10 +7,11 @@ from functools import partial
 
 import pytest
 
-from core.builders import A, B, C, batch_of
+from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.message import reference_to
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
+from priocast.core.starvation import Starvation
 from priocast.ordering.flow import Consumed
 from priocast.protocols.agreement_proposal import (
     AgreementProposal,
@@ -22,6 +23,7 @@ from priocast.protocols.agreement_proposal import (
     Vote,
 )
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
+from protocols.orders import AGEING, FLUSH
 
 PROPOSAL = Propose(1, 0, (reference_to(batch_of(1, sender=C)),))
 
@@ -189,6 +191,20 @@ class TestTheStarter:
         references = (reference_to(high), reference_to(batch_of(1, 5, sender=C)))
         assert _turn(starter) == [Propose(1, 0, references, "a")]
         assert starter.backlog == 2
+
+    @pytest.mark.parametrize("policy", [AGEING, FLUSH], ids=str)
+    def test_what_has_waited_long_enough_since_it_came_goes_before_what_is_urgent(
+        self, policy: Starvation
+    ) -> None:
+        low, high = batch_of(1, 1, sender=C), batch_of(1, 9, sender=B)
+        for waited_ms, expected in ((7, (high, low)), (10, (low, high))):
+            starter = _member(A, starvation=policy)
+            hear(starter, C, Data((low,)))
+            hear(starter, B, Data((high,)), now=waited_ms * MILLISECOND)
+            _turn(starter)
+            for member in (A, B):
+                hear(starter, member, Holding(1, (0, 1, 1)), now=waited_ms * MILLISECOND)
+            assert _turn(starter) == [Propose(1, 0, tuple(map(reference_to, expected)))]
 
     def test_a_round_for_which_there_is_no_room_ends_and_lets_what_is_urgent_have_the_next_one(self) -> None:
         starter = _answered_again(window=1)

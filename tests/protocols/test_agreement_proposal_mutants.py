@@ -2,16 +2,39 @@
 
 from collections import deque
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
-from priocast.core.guarantees import BOUNDED_WINDOW, FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER
+from priocast.core.guarantees import (
+    BOUNDED_WINDOW,
+    FIFO_AMONG_EQUALS,
+    INTEGRITY,
+    LIVENESS,
+    PRIORITY,
+    TOTAL_ORDER,
+)
 from priocast.core.message import Batch
+from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.ordering.flow import Grants
 from priocast.ordering.references import Named, NamedMessages
 from priocast.protocols.agreement_proposal import AgreementProposal, _Round
-from protocols.mutants import OWN_FAULT, PEER_FAULT, Mutant, Patch, name_of, schedules_find, script_finds
+from protocols import orders, test_agreement_proposal
+from protocols.mutants import (
+    AGEING,
+    FLUSH,
+    OWN_FAULT,
+    PEER_FAULT,
+    Mutant,
+    Patch,
+    Twin,
+    found_in_schedules,
+    name_of,
+    schedules_find,
+    script_finds,
+    single_test_finds,
+)
 
 
 def a_round_begins_with_the_answers_and_votes_of_the_last(patch: pytest.MonkeyPatch) -> None:
@@ -104,6 +127,36 @@ def a_late_question_is_never_answered(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AgreementProposal, "_on_data", on_data)
 
 
+def what_came_first_is_proposed_first(patch: pytest.MonkeyPatch) -> None:
+    _ranked_by(FirstInFirstOut(), patch)
+
+
+def what_is_most_urgent_is_proposed_first(patch: pytest.MonkeyPatch) -> None:
+    """Whatever the policy against starvation."""
+    _ranked_by(Strict(), patch)
+
+
+def _ranked_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
+    def init(self: AgreementProposal, *given: Any) -> None:
+        original(self, *given)
+        self._common._rank = policy.rank
+
+    original = AgreementProposal.__init__
+    patch.setattr(AgreementProposal, "__init__", init)
+
+
+def what_comes_later_makes_the_others_wait_anew(patch: pytest.MonkeyPatch) -> None:
+    """Waiting counts from when a message came, and not from when it is common."""
+
+    def find_common(self: AgreementProposal, current: _Round) -> None:
+        latest = max((each.at for each in self._received), default=0)
+        self._received = deque(each._replace(at=latest) for each in self._received)
+        original(self, current)
+
+    original = AgreementProposal._find_common
+    patch.setattr(AgreementProposal, "_find_common", find_common)
+
+
 def there_is_no_window(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Grants, "of_level", lambda *_: 1_000)
 
@@ -114,10 +167,13 @@ IN_SCHEDULES: list[Mutant] = [
     (every_further_answer_lets_the_starter_propose_again, (PEER_FAULT,)),
     (what_is_ordered_is_ordered_again, DOUBLED),
     (a_proposal_is_turned_round, (FIFO_AMONG_EQUALS, TOTAL_ORDER, PEER_FAULT)),
+    (what_came_first_is_proposed_first, (PRIORITY,)),
     (a_starter_that_found_nothing_to_propose_waits_for_ever, (LIVENESS,)),
     (a_late_question_is_never_answered, (LIVENESS,)),
     (there_is_no_window, (BOUNDED_WINDOW,)),
 ]
+
+AGAINST_STARVATION = [what_is_most_urgent_is_proposed_first, what_comes_later_makes_the_others_wait_anew]
 
 IN_SCRIPTS: list[tuple[Patch, str]] = [
     (a_round_begins_with_the_answers_and_votes_of_the_last, "proposal-second-round"),
@@ -132,6 +188,25 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     schedules_find(mutant, "agreement-proposal", monkeypatch)
+
+
+@pytest.mark.parametrize("twin", [AGEING, FLUSH], ids=["ageing", "flush"])
+@pytest.mark.parametrize("mutate", AGAINST_STARVATION, ids=name_of)
+def test_the_schedules_find_a_starter_without_the_policy(
+    mutate: Patch, twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutate(monkeypatch)
+    found_in_schedules("agreement-proposal", (PRIORITY,), twin)
+
+
+@pytest.mark.parametrize("policy", [orders.AGEING, orders.FLUSH], ids=str)
+@pytest.mark.parametrize("mutate", AGAINST_STARVATION, ids=name_of)
+def test_the_policy_against_starvation_is_needed(
+    mutate: Patch, policy: Starvation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    starter = test_agreement_proposal.TestTheStarter()
+    case = starter.test_what_has_waited_long_enough_since_it_came_goes_before_what_is_urgent
+    single_test_finds(mutate, partial(case, policy), monkeypatch)
 
 
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))

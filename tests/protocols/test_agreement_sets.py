@@ -6,6 +6,7 @@ What it does when everybody behaves is in `scripts/` and in the property suite; 
 from functools import partial
 
 import pytest
+from hypothesis import given, settings
 
 from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.errors import PeerFault
@@ -21,11 +22,14 @@ from priocast.core.protocol import (
     SetTimer,
     TimerFired,
 )
+from priocast.core.starvation import Starvation
 from priocast.ordering.consensus import PATIENCE_NS, Accept, Accepted, Prepare
 from priocast.ordering.flow import Consumed
 from priocast.protocols import agreement_sets
 from priocast.protocols.agreement_sets import AgreementSets, Data, Decide
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
+from protocols.orders import AGEING, FLUSH, TWINS, patiently
+from protocols.schedules import Case, cases, check
 
 ONE = (reference_to(batch_of(1, sender=C)),)
 
@@ -108,6 +112,17 @@ class TestASet:
         leader = _member(A)
         _hear_data(leader, batch_of(1, 1, sender=B), batch_of(1, 2, sender=B), batch_of(1, 3, sender=C))
         assert _proposed(leader) == ["c#1/3/0+1", "b#1/2/0+1"]
+
+    @pytest.mark.parametrize("policy", [AGEING, FLUSH], ids=str)
+    def test_what_has_waited_long_enough_fits_before_what_is_urgent(
+        self, policy: Starvation, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(agreement_sets, "REFERENCES_MAX", 1)
+        for waited_ms, first in ((7, "b#1/9/0+1"), (10, "c#1/1/0+1")):
+            leader = _member(A, starvation=policy)
+            hear(leader, C, Data((batch_of(1, 1, sender=C),)))
+            hear(leader, B, Data((batch_of(1, 9, sender=B),)), now=waited_ms * MILLISECOND)
+            assert _proposed(leader) == [first]
 
     def test_what_was_resent_from_a_plain_view_stays_in_line(self) -> None:
         leader = _member(A)
@@ -231,3 +246,18 @@ def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not() -> None:
     assert [packet for packet in AgreementSets.PACKETS if packet.TO_ALL] == [Data, Decide]
     assert not AgreementSets.PARTITIONABLE, "members know one place from different packets"
     assert AgreementSets.orderer(VIEW) is None
+
+
+@pytest.mark.parametrize("twin", TWINS)
+def test_every_guarantee_holds_if_only_one_reference_fits_into_a_set(
+    twin: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A schedule does not fill a set: without this, nothing would ever wait for the next one."""
+    monkeypatch.setattr(agreement_sets, "REFERENCES_MAX", 1)
+
+    @settings(max_examples=patiently(50))
+    @given(cases("agreement-sets", *TWINS[twin]))
+    def holds(case: Case) -> None:
+        check(case)
+
+    holds()

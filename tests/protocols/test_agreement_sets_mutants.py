@@ -1,5 +1,6 @@
 """Deliberate faults in the agreement on sets; those in its consensus are with the tests of that."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,20 +11,27 @@ from priocast.core.guarantees import (
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     LIVENESS,
+    PRIORITY,
     TOTAL_ORDER,
     VIEW_SYNCHRONY,
 )
 from priocast.core.protocol import Packet
+from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.ordering.consensus import Consensus
 from priocast.ordering.placing import PacedProtocol
+from priocast.protocols import agreement_sets
 from priocast.protocols.agreement_sets import AgreementSets, Decide, _Candidates
-from protocols import test_agreement_sets
+from protocols import orders, test_agreement_sets
 from protocols.mutants import (
+    AGEING,
+    FLUSH,
     OWN_FAULT,
     PEER_FAULT,
     PLAIN,
+    STRICT,
     Mutant,
     Patch,
+    Twin,
     found_in_lives,
     found_in_schedules,
     name_of,
@@ -46,6 +54,24 @@ def the_plain_twin_turns_a_sender_round(patch: pytest.MonkeyPatch) -> None:
         return 0, self._sender_ranks[candidate.reference.sender], -candidate.arrival
 
     patch.setattr(_Candidates, "_precedence", precedence)
+
+
+def a_full_set_has_what_came_first(patch: pytest.MonkeyPatch) -> None:
+    _ranked_by(FirstInFirstOut(), patch)
+
+
+def a_full_set_has_what_is_most_urgent(patch: pytest.MonkeyPatch) -> None:
+    """Whatever the policy against starvation."""
+    _ranked_by(Strict(), patch)
+
+
+def _ranked_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
+    def init(self: _Candidates, *given: Any) -> None:
+        original(self, *given)
+        self._rank = policy.rank
+
+    original = _Candidates.__init__
+    patch.setattr(_Candidates, "__init__", init)
 
 
 def what_is_decided_is_proposed_again(patch: pytest.MonkeyPatch) -> None:
@@ -97,10 +123,17 @@ def there_are_no_shares(patch: pytest.MonkeyPatch) -> None:
 
 
 IN_SCHEDULES: list[Mutant] = [
+    (a_set_is_not_put_in_order, (PRIORITY,)),
     (a_set_is_in_the_reverse_order, (FIFO_AMONG_EQUALS, PEER_FAULT)),
     (what_is_decided_is_proposed_again, (INTEGRITY, PEER_FAULT, OWN_FAULT, LIVENESS)),
     (nobody_decides, (LIVENESS,)),
     (there_are_no_shares, (BOUNDED_WINDOW,)),
+]
+
+IN_FULL_SETS: list[tuple[Patch, Twin]] = [
+    (a_full_set_has_what_came_first, STRICT),
+    (a_full_set_has_what_is_most_urgent, AGEING),
+    (a_full_set_has_what_is_most_urgent, FLUSH),
 ]
 
 IN_SCRIPTS: list[tuple[Patch, str]] = [
@@ -112,6 +145,22 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     schedules_find(mutant, "agreement-sets", monkeypatch)
+
+
+@pytest.mark.parametrize(("mutate", "twin"), IN_FULL_SETS, ids=["strict", "ageing", "flush"])
+def test_the_schedules_find_what_is_wrong_in_a_full_set(
+    mutate: Patch, twin: Twin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(agreement_sets, "REFERENCES_MAX", 1)
+    mutate(monkeypatch)
+    found_in_schedules("agreement-sets", (PRIORITY,), twin)
+
+
+@pytest.mark.parametrize("policy", [orders.AGEING, orders.FLUSH], ids=str)
+def test_the_policy_against_starvation_is_needed(policy: Starvation, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = test_agreement_sets.TestASet().test_what_has_waited_long_enough_fits_before_what_is_urgent
+    test = partial(case, policy, monkeypatch)
+    single_test_finds(a_full_set_has_what_is_most_urgent, test, monkeypatch)
 
 
 def test_the_schedules_find_a_plain_set_that_is_not_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

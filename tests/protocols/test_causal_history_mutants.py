@@ -9,6 +9,7 @@ from priocast.core.guarantees import (
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     LIVENESS,
+    PRIORITY,
     TOTAL_ORDER,
     VIEW_SYNCHRONY,
 )
@@ -19,9 +20,11 @@ from protocols import test_causal_history
 from protocols.mutants import (
     OWN_FAULT,
     PEER_FAULT,
+    PLAIN,
     Mutant,
     Patch,
     found_in_lives,
+    found_in_schedules,
     name_of,
     schedules_find,
     script_finds,
@@ -154,6 +157,9 @@ IN_SCHEDULES: list[Mutant] = [
     (one_member_s_word_is_enough, DIVERGED),
     (a_bucket_is_delivered_as_it_fills, DIVERGED),
     (a_frame_is_turned_round, (FIFO_AMONG_EQUALS, PEER_FAULT)),
+    (less_urgent_goes_first, (PRIORITY,)),
+    (priorities_do_nothing, (PRIORITY,)),
+    (there_are_no_buckets, (PRIORITY,)),
 ]
 
 IN_SCRIPTS: list[tuple[Patch, str]] = [
@@ -168,6 +174,11 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 @pytest.mark.parametrize("mutant", IN_SCHEDULES, ids=name_of)
 def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     schedules_find(mutant, "causal-history", monkeypatch)
+
+
+def test_the_schedules_find_a_plain_twin_with_priorities(monkeypatch: pytest.MonkeyPatch) -> None:
+    the_plain_twin_honours_priorities(monkeypatch)
+    found_in_schedules("causal-history", (PRIORITY,), PLAIN)
 
 
 def test_history_own_message_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

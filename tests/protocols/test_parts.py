@@ -27,6 +27,7 @@ from priocast.protocols.parts import PART_COUNT_MAX
 from priocast.protocols.sequencer_ub import Ordered, SequencerUb, Submit
 from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Delivered, Group, Sent
+from protocols.queues import ids
 from protocols.schedules import MILLISECOND, Case, cases, play
 
 TIME, COUNT = "time-parts/sequencer-ub", "count-parts/sequencer-ub"
@@ -276,17 +277,13 @@ def _places(group: Group) -> dict[MessageId, int]:
     return {each.message.id: each.position for each in group.journal if isinstance(each, Delivered)}
 
 
-def _ids(batch: Batch) -> list[MessageId]:
-    return [MessageId(batch.sender, batch.level, batch.first + index) for index in range(batch.count)]
-
-
 @settings(max_examples=100)
 @given(cases(COUNT, True, Ageing(MILLISECOND)))
 def test_less_than_a_part_overtakes_a_message(case: Case) -> None:
     """The bound on overtaking of `count-parts`, whatever the policy against starvation."""
     group = play(case)
     places = _places(group)
-    below = [message for batch in _inner_order(group) if batch.level != CONTROL for message in _ids(batch)]
+    below = [message for batch in _inner_order(group) if batch.level != CONTROL for message in ids(batch)]
     for rank, message in enumerate(below):
         overtakers = [other for other in below[rank + 1 :] if places[other] < places[message]]
         assert len(overtakers) < case.options.part_count
@@ -305,6 +302,6 @@ def test_nothing_overtakes_a_message_of_an_earlier_part(case: Case) -> None:
             ended = max(ended, int(batch.payloads()[0]))
             below.append(None)
             continue
-        for message in _ids(batch):
+        for message in ids(batch):
             assert all(places[earlier] < places[message] for earlier in below[:ended] if earlier)
             below.append(message)

@@ -2,10 +2,17 @@
 
 import pytest
 
-from priocast.core.guarantees import AGREEMENT, FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER
+from priocast.core.guarantees import (
+    AGREEMENT,
+    FIFO_AMONG_EQUALS,
+    INTEGRITY,
+    LIVENESS,
+    PRIORITY,
+    TOTAL_ORDER,
+)
 from priocast.core.message import CONTROL, Batch, Stretch
 from priocast.core.protocol import Consume, OrderingOptions, Received
-from priocast.protocols.parts import Parts, _OpenPart
+from priocast.protocols.parts import CountParts, Parts, _OpenPart
 from protocols.guarantees import check_all
 from protocols.harness import Group, Violation
 from protocols.mutants import Patch, found_in_lives, found_in_schedules
@@ -42,6 +49,20 @@ def a_part_ends_with_what_a_packet_brings(patch: pytest.MonkeyPatch) -> None:
 
     original = Parts.on_received
     patch.setattr(Parts, "on_received", on_received)
+
+
+def a_part_is_not_put_in_order(patch: pytest.MonkeyPatch) -> None:
+    def end(self: _OpenPart) -> list[Batch]:
+        batches = self.batches
+        original(self)
+        return batches
+
+    original = _OpenPart.end
+    patch.setattr(_OpenPart, "end", end)
+
+
+def one_more_is_in_a_full_part(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(CountParts, "_count_max", lambda self: self.options.part_count + 1)
 
 
 def equals_are_turned_round(patch: pytest.MonkeyPatch) -> None:
@@ -122,6 +143,9 @@ def _end(self: Parts) -> None:
 
 IN_A_VIEW: list[Mutant] = [
     (a_part_ends_with_what_a_packet_brings, TIME, {TOTAL_ORDER}),
+    (a_part_is_not_put_in_order, TIME, {PRIORITY}),
+    (a_part_is_not_put_in_order, COUNT, {PRIORITY}),
+    (one_more_is_in_a_full_part, COUNT, {PRIORITY}),
     (equals_are_turned_round, TIME, {FIFO_AMONG_EQUALS}),
     (a_control_message_has_a_place, TIME, {TOTAL_ORDER}),
     (nobody_ends_an_incomplete_part, COUNT, {LIVENESS}),
