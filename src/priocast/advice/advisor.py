@@ -93,7 +93,7 @@ _RULES = (
     ),
     _Rule(
         lambda situation, protocol: situation.causal and protocol.NAME != "causal-history",
-        "it does not keep causal order",
+        "it keeps causal order of what applications have delivered only",
     ),
     _Rule(
         lambda situation, protocol: (
