@@ -33,7 +33,7 @@ def test_the_worst_message_need_not_be_named(trace: str) -> None:
 
 @pytest.mark.parametrize(("suffix", "magic"), [(".svg", b"<svg "), (".png", b"\x89PNG")])
 def test_draws_the_queues(trace: str, suffix: str, magic: bytes, tmp_path: Path) -> None:
-    figure = tmp_path / f"why{suffix}"
+    figure = tmp_path / "new" / f"why{suffix}"
     result = priocast("explain", trace, "--worst", "--figure", str(figure))
     assert result.returncode == 0, result.stderr
     assert result.stdout.splitlines()[-1] == f"The figure is in {figure}"
@@ -46,14 +46,23 @@ def test_a_wrong_name_lists_some_that_there_are(trace: str) -> None:
     assert said.endswith("some that there are: p2#1/32/0, p2#1/32/1, p3#1/224/0")
 
 
-@pytest.mark.parametrize("options", [(), ("--worst", "--message", "p3#1/224/0")])
-def test_one_message_has_to_be_chosen(trace: str, options: tuple[str, ...]) -> None:
-    assert "name a message with --message, or ask for the --worst one" in refusal("explain", trace, *options)
+def test_one_message_has_to_be_chosen(trace: str) -> None:
+    assert "name a message with --message, or ask for the --worst one" in refusal("explain", trace)
+    both = refusal("explain", trace, "--worst", "--message", "p3#1/224/0")
+    assert both == "error: --message and --worst each choose a message: give one of them only"
 
 
 def test_other_kinds_of_figures_are_refused(trace: str) -> None:
     said = refusal("explain", trace, "--worst", "--figure", "why.pdf")
     assert "--figure is 'why.pdf': its name must end in .svg or .png" in said
+
+
+def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_said(
+    trace: str, tmp_path: Path
+) -> None:
+    (tmp_path / "why.svg").mkdir()
+    said = refusal("explain", trace, "--worst", "--figure", str(tmp_path / "why.svg"))
+    assert said.endswith("why.svg is a directory: name a file")
 
 
 def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ app.command(epilog=EXAMPLES)(explore)
 
 
 def run(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments, env={"COLUMNS": "200"})
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
 
 
 def test_it_says_how_much_there_was_to_see() -> None:
@@ -21,6 +21,8 @@ def test_it_says_how_much_there_was_to_see() -> None:
     assert result.exit_code == 0
     for text in ("states", "transitions", "ends of the view", "holds", "distributed, view ends"):
         assert text in result.output
+    assert "holds: reorder, 2 processes, a:low b:high, distributed, view ends" in result.output
+    assert all(len(line) <= 80 for line in result.output.splitlines())
 
 
 def test_a_violation_exits_with_1_and_tells_its_story(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,7 +45,17 @@ def test_options_that_do_not_fit_are_refused() -> None:
     assert isinstance(run("--order", "nonsense").exception, UnknownProtocol)
     assert isinstance(run("--messages", "nonsense").exception, InvalidOption)
     assert isinstance(run("--processes", "77").exception, InvalidOption)
-    assert isinstance(run("--all", "--view-ends").exception, InvalidOption)
+    assert isinstance(run("--order", "token-ring", "--distributed").exception, InvalidOption)
+    assert "or have 2 processes" in str(run("--processes", "1").exception)
+
+
+@pytest.mark.parametrize(
+    "option", [("--view-ends",), ("--messages", "a:low"), ("--processes", "2"), ("--overtakes-max", "1")]
+)
+def test_all_goes_with_an_order_alone(option: tuple[str, ...]) -> None:
+    refused = run("--all", "--order", "sequencer-ub", *option).exception
+    assert isinstance(refused, InvalidOption)
+    assert str(refused) == f"--all has scenarios of its own: leave {option[0]} out, or --all"
 
 
 def test_help_has_examples() -> None:

@@ -57,5 +57,25 @@ def test_what_cannot_be_made_is_refused(tmp_path: Path) -> None:
     assert not (tmp_path / "a.key").exists()
 
 
+def test_nothing_is_made_where_not_all_of_it_can_be(tmp_path: Path) -> None:
+    file, out = tmp_path / "file", tmp_path / "keys"
+    file.touch()
+    assert "is a file: choose a directory" in refused("authority", "--out", str(file))
+    assert "is a file: choose a directory" in refused("member", "a", "--group", "g", "--out", str(file))
+    assert "is a file: choose a directory" in refused("group", str(file / "tickets.key"))
+    (out / "authority.crt").mkdir(parents=True)
+    assert "authority.crt is a directory: name a file" in refused("authority", "--out", str(out))
+    assert [path.name for path in out.iterdir()] == ["authority.crt"]
+
+
+def test_a_certificate_is_valid_for_a_hundred_years_at_most(tmp_path: Path) -> None:
+    out = tmp_path / "keys"
+    for command in (("authority",), ("member", "a", "--group", "g")):
+        result = CliRunner().invoke(app, ["keys", *command, "--days", "999999999", "--out", str(out)])
+        assert result.exit_code == 2
+        assert "36500" in result.stderr
+    assert not out.exists()
+
+
 def test_help_has_examples() -> None:
     assert "priocast keys member a --group tickets --group audit" in made("--help")

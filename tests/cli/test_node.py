@@ -91,6 +91,18 @@ def test_what_cannot_be_is_refused() -> None:
     assert "can be reached from other machines" in refused(*good, "--admin", "0.0.0.0:9401")
     assert "--group is 'audit'" in refused(*good, "--group", "audit")
     assert "log level 'loud' is not known" in refused(*good, "--log-level", "loud")
+    assert "founders is 0: a group has 1 to 64" in refused(*good, "--founders", "0")
+    for seconds in ("nan", "inf", "-1"):
+        assert f"start_seconds is {seconds}" in refused(*good, "--start-seconds", seconds)
+
+
+def test_directories_that_cannot_be_written_to_are_refused(tmp_path: Path) -> None:
+    good = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
+    file = tmp_path / "file"
+    file.touch()
+    for option in ("--trace", "--state-directory"):
+        assert refused(*good, option, str(file)) == f"{option}: {file} is a file: choose a directory"
+        assert f"because {file} is a file" in refused(*good, option, str(file / "deep"))
 
 
 def test_whom_nobody_joins_says_so_in_one_line() -> None:

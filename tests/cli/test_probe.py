@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from operations.processes import running
 from priocast.cli.main import app
-from priocast.core.errors import DeadlineExceeded, InvalidAddress
+from priocast.core.errors import DeadlineExceeded, InvalidAddress, InvalidOption
 from priocast.study.processes import free_addresses
 from support.command import priocast, refusal
 
@@ -22,6 +22,8 @@ def test_a_node_by_itself_in_words_in_json_and_again_and_again(tmp_path: Path) -
     with running(tmp_path, "node", *arguments) as node:
         node.type("hello")
         node.wait_lines(2)
+        members = refusal("probe", listen)
+        assert f"{listen}: this is no node's admin address: its answer is not HTTP" in members
         shown = priocast("probe", admin)
         assert (shown.returncode, shown.stderr) == (0, "")
         lines = [line.split() for line in shown.stdout.splitlines()]
@@ -45,6 +47,9 @@ def test_nobody_answers() -> None:
         silent_port = silent.getsockname()[1]
         with pytest.raises(DeadlineExceeded, match=r"no answer within 0\.3 s"):
             app(["probe", f"127.0.0.1:{silent_port}", "--timeout", "0.3"], standalone_mode=False)
+    for option in ("--timeout", "--watch"):
+        with pytest.raises(InvalidOption, match=f"{option} is nan: it must be above 0"):
+            app(["probe", str(nobody), option, "nan"], standalone_mode=False)
     with pytest.raises(InvalidAddress, match="write host:port"):
         app(["probe", "9401"], standalone_mode=False)
 

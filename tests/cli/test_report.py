@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 from pipeline.mutants import delivery_dropped
 from pipeline.sample_runs import play
 from priocast.cli import report
-from priocast.core.errors import UnreadableTrace
+from priocast.core.errors import InvalidOption, UnreadableTrace
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command(epilog=report.EXAMPLES)(report.report)
@@ -50,6 +50,15 @@ def test_bad_input_leaves_no_page(tmp_path: Path) -> None:
     result = invoke(str(tmp_path), "--out", str(tmp_path / "page.html"))
     assert isinstance(result.exception, UnreadableTrace)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for option, path in (("--out", ""), ("--out", "file/page.html"), ("--figures", "file")):
+        result = invoke("runs", option, str(tmp_path / path))
+        assert isinstance(result.exception, InvalidOption)
+        assert str(result.exception).startswith(f"{option}: ")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_help_has_examples() -> None:

@@ -20,7 +20,11 @@ def test_a_message_is_sent_and_its_place_is_told(tmp_path: Path) -> None:
         sending = priocast(
             "send", "tickets", "--peer", nobody, "--peer", listen, "--priority", "urgent", "two seats"
         )
-        assert (sending.returncode, sending.stdout, sending.stderr) == (0, "has place 0\n", "")
+        assert (sending.returncode, sending.stdout, sending.stderr) == (
+            0,
+            "the message has position 0 in the order\n",
+            "",
+        )
         told = node.wait_printed(payload="two seats", priority=224, sender="a", position=0)
         assert told["client"].startswith("client-")
 
@@ -32,6 +36,9 @@ def test_what_cannot_be_sent_is_refused() -> None:
     assert "no member of tickets answered within 0.2 s (none could be reached)" in waited
     with pytest.raises(PriocastError, match="nor one of lowest"):
         app([*good, "--priority", "soon"], standalone_mode=False)
+    for seconds in ("nan", "inf", "0"):
+        with pytest.raises(PriocastError, match=f"--timeout is {seconds}: it must be above 0"):
+            app([*good, "--timeout", seconds], standalone_mode=False)
     with pytest.raises(PriocastError, match="TLS needs all of"):
         app([*good, "--tls-key", "a.key"], standalone_mode=False)
     with pytest.raises(PriocastError, match=r"cannot read none\.key"):

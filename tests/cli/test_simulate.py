@@ -25,7 +25,7 @@ def run(*arguments: str) -> Result:
 def test_summary_says_what_was_run() -> None:
     result = run("--seeds", "0:4", "--jobs", "1")
     assert result.exit_code == 0
-    for text in ("4 seeds", "seeds/s", "retransmission", "founding", "slowest seeds", "violations"):
+    for text in ("4 seeds", "seeds/s", "retransmission", "founding", "slowest seeds", "share of the seeds"):
         assert text in result.output
 
 
@@ -67,7 +67,7 @@ def test_violation_exits_with_1_and_says_how_to_replay(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("text", ["", "x", "5:5", "9:3", "1:2:3", "-4", "1,2"])
 def test_bad_seeds_are_refused(text: str) -> None:
-    with pytest.raises(InvalidOption, match="are no seeds"):
+    with pytest.raises(InvalidOption, match="is not a seed or a range of seeds"):
         parse_seeds(text)
 
 
@@ -77,6 +77,16 @@ def test_options_that_do_not_fit_are_refused() -> None:
     assert isinstance(run("--seeds", "1", "--order", "nonsense").exception, UnknownProtocol)
     assert isinstance(run("--seeds", "1", "--policy", "nonsense").exception, InvalidOption)
     assert isinstance(run("--seeds", "1", "--delivery", "nonsense").exception, InvalidOption)
+
+
+def test_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for option, path in (("--out", "file"), ("--out", "file/run"), ("--hashes", ""), ("--hashes", "file/x")):
+        result = run("--seeds", "1", option, str(tmp_path / path))
+        assert isinstance(result.exception, InvalidOption)
+        assert str(result.exception).startswith(f"{option}: ")
+        assert result.output == ""
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_policy_and_delivery_can_be_chosen() -> None:

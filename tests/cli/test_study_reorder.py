@@ -53,4 +53,15 @@ def test_preemption_is_shown_against_a_window_and_a_plain_group(tmp_path: Path) 
 def test_a_drill_that_cannot_be_is_refused_before_anything_is_started(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert "from 1 to 16" in refusal("study", "preemption", "--members", "0", "--out", str(out))
+    said = refusal("study", "preemption", "--handling-ms", "nan", "--out", str(out))
+    assert "handling_ms is nan: it must be above 0" in said
     assert not out.exists()
+
+
+@pytest.mark.parametrize("command", ["reorder", "preemption", "classes"])
+def test_output_that_cannot_be_written_is_refused_before_anything_is_measured(
+    command: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    assert f"{file} is a file: choose" in refusal("study", command, "--out", str(file))

@@ -32,7 +32,9 @@ def test_what_is_no_level_is_refused(text: str) -> None:
 
 
 def test_a_scenario_that_cannot_be_is_refused() -> None:
-    with pytest.raises(InvalidOption, match="low-1 is of c, and the members are a, b"):
+    with pytest.raises(
+        InvalidOption, match="low-1 is of c, and the members are a, b: let one of them say it, or have 3"
+    ):
         scenario("sequencer-ub", "c:low")
     with pytest.raises(InvalidOption, match="there are 0 messages"):
         scenario("sequencer-ub", "")
@@ -40,6 +42,15 @@ def test_a_scenario_that_cannot_be_is_refused() -> None:
         scenario("sequencer-ub", "a:low", processes=9)
     with pytest.raises(UnknownProtocol):
         scenario("nonsense", "a:low")
+
+
+@pytest.mark.parametrize("order", ["token-ring", "count-parts/sequencer-ub"])
+def test_what_only_reordering_has_is_refused_for_other_orders(order: str) -> None:
+    with pytest.raises(InvalidOption, match=f"{order} has no distributed form"):
+        scenario(order, "a:low", distributed=True)
+    with pytest.raises(InvalidOption, match=f"{order} knows no overtakes_max"):
+        scenario(order, "a:low", overtakes_max=1)
+    assert scenario("count-parts/reorder", "a:low", distributed=True).options.distributed
 
 
 def test_a_scenario_says_what_it_is() -> None:

@@ -208,6 +208,14 @@ def test_all_problems_are_told_together_each_with_its_key(tmp_path: Path) -> Non
     assert told["group.tickets"] == "is there twice: give each group a name of its own"
 
 
+def test_times_without_an_end_and_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
+    text = SMALL.replace("[[group]]", "start_seconds = nan\nshutdown_seconds = inf\n[[group]]")
+    wrong = {"heartbeat_ms": "nan", "slow_ms": "inf", "part_ms": "nan", "window_ms": "-inf", "founders": "0"}
+    found = problems(tmp_path, text + "".join(f"{key} = {value}\n" for key, value in wrong.items()))
+    keys = ["node.start_seconds", "node.shutdown_seconds", *(f"group.tickets.{key}" for key in wrong)]
+    assert sorted(line.partition(": ")[0] for line in found) == sorted(keys)
+
+
 def test_peers_that_cannot_be(tmp_path: Path) -> None:
     node = '[node]\nname = "a"\nlisten = "127.0.0.1:7401"\n[[group]]\nname = "g"\n[peers]\n'
     assert problems(tmp_path, node + 'a = "127.0.0.1:9999"') == [

@@ -2,11 +2,13 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from math import inf, nan
 from pathlib import Path
 
 import pytest
 
 import priocast
+from priocast.core.errors import InvalidOption
 from priocast.network.keys import make_authority, make_group_key, make_member_certificate
 from priocast.operations.config import read_config
 from priocast.operations.plan import Plan
@@ -39,6 +41,13 @@ def plans(directory: Path, way: str) -> list[Plan]:
         )
         made.append(read_config(path))
     return made
+
+
+@pytest.mark.parametrize("seconds", [nan, inf, 0.0, -1.0, 3601.0])
+def test_a_plan_has_waits_that_end(seconds: float) -> None:
+    for name in ("start_seconds", "shutdown_seconds"):
+        with pytest.raises(InvalidOption, match=f"{name} is .*: it must be above 0, and at most 3600"):
+            Plan(name="a", listen="127.0.0.1:7401", peers=(), groups=(), **{name: seconds})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("way", SECURITY)

@@ -74,7 +74,7 @@ def test_members_that_disagree_about_the_view_are_named() -> None:
     [
         (b"", "this is no node: it answers 'nothing'"),
         (b"HTTP/1.1 404 Not Found\r\n\r\n", "this is no node: it answers 'HTTP/1.1 404 Not Found'"),
-        (b"\xff\xfe", "this is no node"),
+        (b"\xff\xfe\x00P", "this is no node's admin address: its answer is not HTTP"),
         (b"HTTP/1.1 200 OK\r\n\r\n{}", "this is no node, or one of another version"),
         (None, r"no answer within 0\.2 s"),
     ],

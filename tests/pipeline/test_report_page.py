@@ -5,6 +5,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
+
 from pipeline.outcomes import WICKED, outcome
 from priocast.pipeline.report import render_page, write_report
 
@@ -80,3 +82,11 @@ def test_report_is_written_whole_and_replaces_the_old_one(tmp_path: Path) -> Non
     write_report(outcome("one", violations=1), Path("runs"), path)
     assert path.read_text() != first
     assert [child.name for child in path.parent.iterdir()] == ["report.html"]
+
+
+def test_a_report_that_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_report(outcome("one"), Path("runs"), path)
+    assert list(tmp_path.iterdir()) == [path]

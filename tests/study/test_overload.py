@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+from math import inf, nan
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from priocast.core.errors import GroupClosed, InvalidOption
 from priocast.core.priority import URGENT
 from priocast.core.protocol import OrderingOptions
-from priocast.study.overload import PlannedRun, carry_out, plan, prepare
+from priocast.study.overload import PlannedRun, carry_out, plan
 from priocast.study.workload import Workload
 from priocast.trace.run_directory import read_manifest, segments
 
@@ -87,22 +88,24 @@ def test_the_plan_compares_twins_and_a_calm_run() -> None:
     assert plain.workload == prioritised.workload
 
 
-def test_traces_of_an_earlier_demo_are_replaced_and_nothing_else_is(tmp_path: Path) -> None:
-    old = tmp_path / "traces" / "plain"
-    old.mkdir(parents=True)
-    (old / "manifest.json").write_text("{}")
-    prepare(tmp_path / "traces")
-    assert list((tmp_path / "traces").iterdir()) == []
-    letter = tmp_path / "traces" / "letter.txt"
-    letter.write_text("dear diary")
-    with pytest.raises(InvalidOption, match=r"letter.txt, which is no run"):
-        prepare(tmp_path / "traces")
-    assert letter.read_text() == "dear diary"
-
-
 @pytest.mark.parametrize(
     "bad",
-    [{"members": 0}, {"members": 65}, {"load": 0}, {"seconds": -1}, {"handling_us": 0}, {"seconds": 0.001}],
+    [
+        {"members": 0},
+        {"members": 65},
+        {"load": 0},
+        {"load": nan},
+        {"load": inf},
+        {"seconds": -1},
+        {"seconds": nan},
+        {"seconds": inf},
+        {"seconds": 0.001},
+        {"handling_us": 0},
+        {"handling_us": 10**9},
+        {"payload_bytes": -1},
+        {"payload_bytes": 1 << 40},
+        {"load": 1000, "seconds": 3600},
+    ],
 )
 def test_work_that_cannot_be_is_refused(bad: dict[str, float]) -> None:
     with pytest.raises(InvalidOption):

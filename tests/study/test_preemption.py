@@ -1,7 +1,9 @@
 """The drill: what is made of the replicas' times, and one small run on real processes."""
 
 import asyncio
+from math import inf, nan
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,9 +43,18 @@ def test_all_commands_are_shared_out() -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [{"members": 0}, {"members": 17}, {"commands": 10}, {"commands": 10_001}, {"handling_ms": 0}]
+    "bad",
+    [
+        {"members": 0},
+        {"members": 17},
+        {"commands": 10},
+        {"commands": 10_001},
+        {"handling_ms": 0},
+        {"handling_ms": nan},
+        {"handling_ms": inf},
+    ],
 )
-def test_a_drill_that_cannot_be_is_refused(bad: dict[str, int]) -> None:
+def test_a_drill_that_cannot_be_is_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidOption):
         Drill(**bad)
 

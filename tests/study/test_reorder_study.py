@@ -66,6 +66,8 @@ def test_ratios_are_taken_within_a_round_and_medians_over_the_rounds() -> None:
         {"members": (65,)},
         {"rounds": 0},
         {"messages": 0},
+        {"messages": 10**9},
+        {"rounds": 10**9},
         {"payload_bytes": 0},
         {"payload_bytes": 1 << 40},
         {"queued": -1},

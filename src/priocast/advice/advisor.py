@@ -246,5 +246,5 @@ def _of_choice(situation: Situation, choice: Prediction) -> str:
         )
     return (
         f"{choice.order} ({choice.family}) delivers in {choice.delivery_ms:.2f} ms, uses {choice.used:.0%} "
-        f"of its busiest member's processor, and stands up to {choice.capacity:,.0f} messages a second"
+        f"of its busiest member's processor, and sustains up to {choice.capacity:,.0f} messages a second"
     )

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
+from priocast.cli.checks import check_seconds
 from priocast.core.errors import InvalidOption
 from priocast.core.priority import parse_priority
 from priocast.network.security import TlsSecurity
@@ -48,9 +49,11 @@ def send(
     tls_key: TlsFile = None,
     tls_authority: TlsFile = None,
     key_file: Annotated[Path | None, typer.Option(help="For UDP: the key of the group.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="How long to wait for the answer.")] = 30.0,
+    timeout: Annotated[
+        float, typer.Option(callback=check_seconds, help="How long to wait for the answer.")
+    ] = 30.0,
 ) -> None:
-    """Have a message broadcast by a member, exactly once, and print its place in the order.
+    """Have a message broadcast by a member, exactly once, and print its position in the order.
 
     If the member that was asked does not answer, the next one is. Exits with 2 if none answers in time.
     """
@@ -69,7 +72,8 @@ def send(
     async def run() -> int | None:
         client_name = name or f"client-{secrets.token_hex(4)}"
         async with open_client(group, client=client_name, peers=peer, **way) as client:
-            return await client.send(text.encode(), level, safe=safe, to=to or (), timeout_seconds=timeout)
+            return await client.send(text.encode(), level, safe=safe, to=to or None, timeout_seconds=timeout)
 
-    place = uvloop.run(run())
-    typer.echo(f"has place {place}" if place is not None else "has its place, which was not told")
+    position = uvloop.run(run())
+    said = f"position {position} in the order" if position is not None else "a position that was not told"
+    typer.echo(f"the message has {said}")

@@ -22,12 +22,12 @@ from priocast.cli.ordering import (
     PartMs,
     Starvation,
 )
-from priocast.cli.running import duration, ratio_of, run_planned, study_traces
+from priocast.cli.running import duration, prepare_output, ratio_of, run_planned, study_traces
 from priocast.core.priority import NAMED_LEVELS, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import find_protocol
-from priocast.study.overload import FinishedRun, plan, prepare
+from priocast.study.overload import FinishedRun, plan
 from priocast.study.workload import Workload
 
 if TYPE_CHECKING:
@@ -83,15 +83,14 @@ def demo(
     )
     workload = Workload(members=members, load=load, seconds=seconds, handling_us=handling_us)
     planned = plan(workload, order, options)
-    traces = out / "traces"
-    prepare(traces)
+    output = prepare_output(out)
     console = Console(stderr=as_json)
     console.print(
         f"[bold]{members} processes[/], each handling a message in {handling_us} us: "
         f"{workload.saturating_rate:,.0f} messages a second saturate the group"
     )
-    finished = [run_planned(each, traces, console) for each in planned]
-    outcome = study_traces(traces, out / "report.html", master, console)
+    finished = [run_planned(each, output.traces, console) for each in planned]
+    outcome = study_traces(output, master, console)
     if as_json:
         typer.echo(json.dumps(_document(finished, outcome), indent=2))
     else:

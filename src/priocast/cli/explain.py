@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from priocast.cli.checks import check_file, check_pipeline
 from priocast.core.errors import InvalidOption
 from priocast.trace.explanation import Explanation, explain, find_message, find_worst
 from priocast.trace.explanation_text import describe
@@ -43,13 +44,16 @@ def explain_message(
 
     Shows every queue that the message came to: what it met there, where it went, and how long it was held
     up. Where queues are re-ordered ([bold]reorder[/], [bold]reorder-locks[/]), these are also the members'
-    queues of what waits to be consumed, with the cut: how far anybody had consumed when the message came.
+    queues of what waits to be consumed, with the cut: how far anybody had consumed when the message came;
+    with reorder-locks, what it locked and where it was inserted.
     In other classes they are the queues of its sender and of the member that gives out the places.
     """
-    if (message is None) != worst:
+    if message is None and not worst:
         raise InvalidOption("name a message with --message, or ask for the --worst one")
-    if figure is not None and figure.suffix not in FIGURE_KINDS:
-        raise InvalidOption(f"--figure is {str(figure)!r}: its name must end in {' or '.join(FIGURE_KINDS)}")
+    if message is not None and worst:
+        raise InvalidOption("--message and --worst each choose a message: give one of them only")
+    if figure is not None:
+        _check_figure(figure)
     run = open_run(path)
     explanation = explain(run, find_worst(run) if message is None else find_message(run, message))
     console = Console()
@@ -58,8 +62,16 @@ def explain_message(
     if figure is not None:
         from priocast.pipeline.figures.explanation import write_explanation  # slow to import
 
+        figure.parent.mkdir(parents=True, exist_ok=True)
         write_explanation(explanation, figure)
         console.print(f"\nThe figure is in [bold]{escape(str(figure))}[/]", highlight=False, soft_wrap=True)
+
+
+def _check_figure(path: Path) -> None:
+    if path.suffix not in FIGURE_KINDS:
+        raise InvalidOption(f"--figure is {str(path)!r}: its name must end in {' or '.join(FIGURE_KINDS)}")
+    check_file("--figure", path)
+    check_pipeline()
 
 
 def _coloured(line: str, explanation: Explanation) -> Text:

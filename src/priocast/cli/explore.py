@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from priocast.cli.checks import first_typed
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
 from priocast.exploration.explorer import Exploration, Found
@@ -28,9 +28,20 @@ priocast explore --order sequencer-ub --processes 2 --messages "a:7 b:200" --fre
 
 priocast explore --order reorder --all
 """
+#: What is told of a scenario, and how wide the columns are: less than 80 characters in all.
+_COLUMNS = {
+    "states": 12,
+    "transitions": 13,
+    "at rest": 9,
+    "moves": 7,
+    "ends of the view": 18,
+    "seconds": 9,
+    "states/s": 10,
+}
 
 
 def explore(
+    context: typer.Context,
     order: Annotated[str, typer.Option(help="The protocol.")] = "reorder",
     processes: Annotated[int, typer.Option(help="How many members there are: a, b, c, …")] = 2,
     messages: Annotated[
@@ -61,8 +72,11 @@ def explore(
     """
     options = OrderingOptions(distributed=distributed, overtakes_max=overtakes_max, prioritised=not plain)
     if everything:
-        if options != OrderingOptions() or free_turns or view_ends:
-            raise InvalidOption("--all has scenarios of its own: it goes with --order alone")
+        typed = first_typed(context, besides=("order", "everything"))
+        if typed is not None:
+            raise InvalidOption(
+                f"--all has scenarios of its own: leave --{typed.replace('_', '-')} out, or --all"
+            )
         scenarios = list(standard(order))
     else:
         chosen = parse_messages(messages)
@@ -114,26 +128,23 @@ def _explore_all(scenarios: Sequence[Scenario], console: Console) -> bool:
 
 
 def _print_table(seen: Sequence[tuple[Exploration, float]], console: Console) -> None:
-    table = Table("scenario", box=None, header_style="dim", pad_edge=False)
-    for title in ("states", "transitions", "at rest", "moves", "ends of the view", "seconds", "states/s"):
-        table.add_column(title, justify="right")
-    table.add_column("verdict")
+    """A line with the scenario and its verdict, and below it the numbers: both fit a narrow terminal."""
+    console.print(_in_columns([*_COLUMNS]), style="dim", highlight=False, soft_wrap=True)
     for each, seconds in seen:
-        table.add_row(
-            str(each.scenario),
-            *(
-                f"{count:,}"
-                for count in (each.states, each.transitions, each.rests, each.depth, each.endings)
-            ),
-            f"{seconds:.1f}",
-            f"{each.states / seconds:,.0f}",
-            "[green]holds[/]" if each.found is None else f"[red]{each.found.violation.guarantee}[/]",
-        )
+        verdict = "holds" if each.found is None else each.found.violation.guarantee
+        style = "green" if each.found is None else "red"
+        console.print(f"[{style}]{verdict}[/]: {each.scenario}", highlight=False, soft_wrap=True)
+        counts = (each.states, each.transitions, each.rests, each.depth, each.endings)
+        cells = (*(f"{count:,}" for count in counts), f"{seconds:.1f}", f"{each.states / seconds:,.0f}")
+        console.print(_in_columns(cells), highlight=False, soft_wrap=True)
     states, seconds = sum(each.states for each, _ in seen), sum(seconds for _, seconds in seen)
     transitions = sum(each.transitions for each, _ in seen)
-    console.print(table)
     if len(seen) > 1:
         console.print(f"in all: {states:,} states, {transitions:,} transitions, {seconds:.1f} s")
+
+
+def _in_columns(cells: Sequence[str]) -> str:
+    return "".join(cell.rjust(width) for cell, width in zip(cells, _COLUMNS.values(), strict=True))
 
 
 def _print_story(found: Found, console: Console) -> None:

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from priocast.cli.checks import check_directory, check_file
+
 EXAMPLES = """
 [bold]Examples[/]
 
@@ -28,17 +30,21 @@ keys = typer.Typer(
     rich_markup_mode="rich",
 )
 
+DAYS_MAX = 36_500
+
 Out = Annotated[Path, typer.Option(help="The directory for the files; it is made if it is not there.")]
 
 
 @keys.command(epilog="  priocast keys authority --out keys")
 def authority(
     out: Out = Path("keys"),
-    days: Annotated[int, typer.Option(min=1, help="How long it is valid.")] = 3650,
+    days: Annotated[int, typer.Option(min=1, max=DAYS_MAX, help="How long it is valid.")] = 3650,
 ) -> None:
     """Make an authority: authority.crt, which every member gets, and authority.key, which none gets."""
     from priocast.network.keys import make_authority  # here, because cryptography is slow to import
 
+    check_directory("--out", out)
+    check_file("--out", out / "authority.crt")
     out.mkdir(parents=True, exist_ok=True)
     made = make_authority(out, days=days)
     typer.echo(f"made {made.certificate}: give it to every member")
@@ -53,11 +59,13 @@ def member(
     authority_directory: Annotated[
         Path | None, typer.Option("--authority", help="The authority's directory.", show_default="as --out")
     ] = None,
-    days: Annotated[int, typer.Option(min=1, help="How long it is valid.")] = 365,
+    days: Annotated[int, typer.Option(min=1, max=DAYS_MAX, help="How long it is valid.")] = 365,
 ) -> None:
     """Make a certificate, which says who a member is and which groups it may be in, and its private key."""
     from priocast.network.keys import Authority, make_member_certificate
 
+    check_directory("--out", out)
+    check_file("--out", out / f"{name}.crt")
     out.mkdir(parents=True, exist_ok=True)
     where = authority_directory or out
     signer = Authority(where / "authority.crt", where / "authority.key")
@@ -72,6 +80,7 @@ def group(
     """Make the key that all members of a group over UDP share."""
     from priocast.network.keys import make_group_key
 
+    check_file("the key", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     make_group_key(path)
     typer.echo(f"made {path}: give it to every member, by a way that nobody else reads")

@@ -12,6 +12,7 @@ import typer
 import uvloop
 
 from priocast.advice.choice import resolve_order
+from priocast.cli.checks import check_directory, first_typed
 from priocast.cli.ordering import (
     BUCKET,
     PART_COUNT,
@@ -164,12 +165,9 @@ def node(
 
 def _refuse_beside_config(context: typer.Context) -> None:
     """What is in the file cannot be given as an argument, too: nobody could tell which holds."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if name not in _BESIDE_CONFIG and source is not None and source.name == "COMMANDLINE":
-            raise InvalidOption(
-                f"{name} is given beside --config: say it in the file, under [node] or [[group]]"
-            )
+    name = first_typed(context, besides=_BESIDE_CONFIG)
+    if name is not None:
+        raise InvalidOption(f"{name} is given beside --config: say it in the file, under [node] or [[group]]")
 
 
 def _plan_of(given: dict[str, Any]) -> Plan:
@@ -186,9 +184,8 @@ def _plan_of(given: dict[str, Any]) -> Plan:
     peers = tuple(given["peer"] or ())
     for address in (given["listen"], *peers):
         parse_address(address)
-    membership = MembershipOptions(
-        founders=given["founders"] or len(peers) + 1, policy=given["policy"], delivery=given["delivery"]
-    )
+    founders = len(peers) + 1 if given["founders"] is None else given["founders"]
+    membership = MembershipOptions(founders=founders, policy=given["policy"], delivery=given["delivery"])
     options = OrderingOptions(
         prioritised=not given["plain"],
         starvation=parse_starvation(given["starvation"]),
@@ -197,6 +194,8 @@ def _plan_of(given: dict[str, Any]) -> Plan:
     resolve_order(given["order"], options, membership)
     if given["admin"] is not None:
         check_admin_address(given["admin"], allow_remote=False)
+    check_directory("--trace", given["trace"])
+    check_directory("--state-directory", given["state_directory"])
     group = GroupPlan(
         name=check_name(given["group"], "group"),
         order=given["order"],

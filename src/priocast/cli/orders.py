@@ -11,6 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from priocast.cli.checks import check_seconds
 from priocast.core.protocol import Protocol
 from priocast.operations.order_change import OrderChange, ask_for_order
 from priocast.protocols import LAYERS, PROTOCOLS
@@ -61,7 +62,7 @@ def change_order(
     starvation: Annotated[
         str | None, typer.Option(help="none, ageing:20ms or flush:500ms.", show_default="as it is")
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="How long to wait for it.")] = 10.0,
+    timeout: Annotated[float, typer.Option(callback=check_seconds, help="How long to wait for it.")] = 10.0,
 ) -> None:
     """Let another protocol order a group that runs; nothing is lost, delivered twice or reordered."""
     change = OrderChange(group=group, order=order, prioritised=prioritised, starvation=starvation)

@@ -13,6 +13,7 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from priocast.cli.checks import check_seconds
 from priocast.core.priority import NAMED_LEVELS
 from priocast.operations.probe import PROBE_SECONDS, Probed, ask_all, by_group, probe_all, problems_of
 from priocast.runtime.status import Status
@@ -40,9 +41,12 @@ def probe(
         bool, typer.Option("--json", help="Print one JSON document and nothing else.")
     ] = False,
     watch: Annotated[
-        float | None, typer.Option(min=0.1, help="Ask again every so many seconds, until Ctrl-C.")
+        float | None,
+        typer.Option(callback=check_seconds, help="Ask again every so many seconds, until Ctrl-C."),
     ] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="How long to wait for an answer.")] = PROBE_SECONDS,
+    timeout: Annotated[
+        float, typer.Option(callback=check_seconds, help="How long to wait for an answer.")
+    ] = PROBE_SECONDS,
 ) -> None:
     """Show how nodes are doing: members, view, what waits and for whom, who is suspected, what was refused.
 

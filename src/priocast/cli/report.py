@@ -7,6 +7,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from priocast.cli.checks import check_directory, check_pipeline, check_report
 from priocast.cli.output import print_verdicts, show_progress
 from priocast.cli.verify import EXIT_BROKEN
 
@@ -33,6 +34,9 @@ def report(
     It holds what was run, the verdict on every promise, delivery times by priority and figures over time.
     Exits like [bold]verify[/]: with 1 if a promise was broken (the page is written, and says where).
     """
+    check_pipeline()
+    check_report("--out", out)
+    check_directory("--figures", figures)
     from priocast.pipeline import study_runs  # here, because Spark is slow to import and --help is not
     from priocast.pipeline.figures.gallery import write_figures
 

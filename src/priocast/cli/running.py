@@ -2,15 +2,34 @@
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from priocast.cli.checks import check_directory, check_pipeline, check_report
+from priocast.study.earlier_runs import prepare
 from priocast.study.overload import FinishedRun, PlannedRun, carry_out
 
 if TYPE_CHECKING:
     from priocast.pipeline.outcome import Outcome
+
+
+class Output(NamedTuple):
+    """Where the traces and the report of a study go."""
+
+    traces: Path
+    report: Path
+
+
+def prepare_output(directory: Path) -> Output:
+    """Make sure that traces and report can be made and written, before anything is measured."""
+    output = Output(directory / "traces", directory / "report.html")
+    check_pipeline()
+    check_directory("--out", output.traces)
+    check_report("--out", output.report)
+    prepare(output.traces)
+    return output
 
 
 def progress_bar(console: Console) -> Progress:
@@ -33,12 +52,12 @@ def run_planned(planned: PlannedRun, traces: Path, console: Console) -> Finished
         )
 
 
-def study_traces(traces: Path, report: Path, master: str, console: Console) -> "Outcome":
+def study_traces(output: Output, master: str, console: Console) -> "Outcome":
     """Check and measure all runs, and write the report."""
     from priocast.pipeline.study import study_runs
 
     with console.status("Spark: starting") as status:
-        return study_runs(traces, master, report, lambda line: status.update(f"Spark: {line}"))
+        return study_runs(output.traces, master, output.report, lambda line: status.update(f"Spark: {line}"))
 
 
 def print_verdict(outcome: "Outcome", console: Console) -> None:

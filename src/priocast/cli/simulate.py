@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from priocast.cli.checks import check_directory, check_file
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
 from priocast.simulation.draw import Choice, Delivery, Policy, draw
@@ -65,6 +66,8 @@ def simulate(
     if len(chosen) != 1 and (show or out is not None):
         raise InvalidOption(f"--show and --out are for one seed, and {seeds!r} are {len(chosen)}")
     choice = parse_choice(order, policy, delivery)
+    check_directory("--out", out)
+    check_file("--hashes", hashes)
     console = Console(stderr=as_json)
     if show:
         console.print(draw(chosen[0], choice).describe(), markup=False, highlight=False)
@@ -73,6 +76,7 @@ def simulate(
     summary = summarise(outcomes, time.perf_counter() - started)
     if hashes is not None:
         lines = sorted((outcome.seed, outcome.digest) for outcome in outcomes)
+        hashes.parent.mkdir(parents=True, exist_ok=True)
         hashes.write_text("".join(f"{seed} {digest}\n" for seed, digest in lines))
     if out is not None:
         write_run(run_scenario(draw(chosen[0], choice)), out)
@@ -91,7 +95,8 @@ def parse_seeds(text: str) -> range:
     chosen = range(first, int(match[2]) if match[2] else first + 1) if match else range(0)
     if not chosen:
         raise InvalidOption(
-            f"{text!r} are no seeds: use one number, such as 17, or from:to, such as 0:100 (0 to 99)"
+            f"{text!r} is not a seed or a range of seeds: use one number, such as 17, or from:to, such as "
+            "0:100 (0 to 99)"
         )
     return chosen
 
@@ -131,7 +136,7 @@ def _print_summary(summary: Summary, choice: Choice, console: Console) -> None:
         ("from view to view", summary.transition_percent),
     ):
         table.add_section()
-        table.add_row(title, "in so many of the seeds", style="bold")
+        table.add_row(title, "in this share of the seeds", style="bold")
         for kind, percent in percents.items():
             table.add_row(
                 f"  {kind}", f"{percent:5.1f} %", style="" if percent >= OCCURS_PERCENT else "yellow"

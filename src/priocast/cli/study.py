@@ -10,12 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from priocast.cli import study_preemption, study_reorder
-from priocast.cli.running import duration, print_verdict, ratio_of, run_planned, study_traces
+from priocast.cli.running import duration, prepare_output, print_verdict, ratio_of, run_planned, study_traces
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import PROTOCOLS, find_protocol
 from priocast.study.classes import ClassRow, Times, Twin, class_row, plan_classes
-from priocast.study.overload import prepare
 from priocast.study.workload import Workload
 
 if TYPE_CHECKING:
@@ -68,11 +67,10 @@ def classes(
         find_protocol(name)
     workload = Workload(members=members, load=load, seconds=seconds, handling_us=handling_us)
     planned = plan_classes(orders, workload, OrderingOptions(starvation=parse_starvation(starvation)))
-    traces = out / "traces"
-    prepare(traces)
+    output = prepare_output(out)
     console = Console(stderr=as_json)
-    finished = [run_planned(run, traces, console) for runs in planned.values() for run in runs]
-    outcome = study_traces(traces, out / "report.html", master, console)
+    finished = [run_planned(run, output.traces, console) for runs in planned.values() for run in runs]
+    outcome = study_traces(output, master, console)
     times, inversions = _measured(outcome)
     rows = [class_row(name, runs, times, inversions) for name, runs in planned.items()]
     if as_json:

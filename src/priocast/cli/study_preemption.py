@@ -10,8 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.running import duration, print_verdict, progress_bar, study_traces
-from priocast.study.overload import prepare
+from priocast.cli.running import duration, prepare_output, print_verdict, progress_bar, study_traces
 from priocast.study.preemption import RUNS, Drill, FinishedDrill, PlannedDrill, carry_out
 
 if TYPE_CHECKING:
@@ -51,11 +50,10 @@ def preemption(
     waits for all. Spark then checks every promise on the traces.
     """
     drill = Drill(members=members, commands=commands, handling_ms=handling_ms)
-    traces = out / "traces"
-    prepare(traces)
+    output = prepare_output(out)
     console = Console(stderr=as_json)
-    finished = [_run(planned, drill, traces, console) for planned in RUNS]
-    outcome = study_traces(traces, out / "report.html", master, console)
+    finished = [_run(planned, drill, output.traces, console) for planned in RUNS]
+    outcome = study_traces(output, master, console)
     if as_json:
         document = {
             "drill": drill,

@@ -10,6 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from priocast.cli.checks import check_directory, check_pipeline
 from priocast.cli.running import progress_bar
 from priocast.core.errors import InvalidOption
 from priocast.study.reorder import BASE, Placing, PlacingPlan, Round, measure_round, rows_of
@@ -60,6 +61,9 @@ def reorder(
         payload_bytes=payload_bytes,
         queued=queued,
     )
+    check_pipeline()
+    check_directory("--out", out)
+    out.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=as_json)
     rows = rows_of(_measure(plan, console))
     figures = _draw(rows, out)

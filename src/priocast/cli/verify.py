@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from priocast.cli.checks import check_pipeline
 from priocast.cli.output import print_verdicts, show_progress
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def verify(
     synchrony, FIFO among equals, priority and priority accounting of each run. Exits with 0 if everything
     that was promised holds, with 1 if not, and with 2 if the traces cannot be read or Spark cannot run.
     """
+    check_pipeline()
     from priocast.pipeline import verify_runs  # here, because Spark is slow to import and --help is not
 
     with show_progress(quiet=as_json) as progress:

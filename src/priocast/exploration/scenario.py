@@ -50,8 +50,18 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         for said in self.messages:
             if not 0 <= said.sender < self.processes:
                 raise InvalidOption(
-                    f"{said.name} is of {name_of(said.sender)}, and the members are {', '.join(self.members)}"
+                    f"{said.name} is of {name_of(said.sender)}, and the members are "
+                    f"{', '.join(self.members)}: let one of them say it, or have {said.sender + 1} processes"
                 )
+        self._check_options()
+
+    def _check_options(self) -> None:
+        """Refuse what only the orders that re-order queues know of; a layer leaves it to what is below."""
+        reorders = find_protocol(self.order.rpartition("/")[2]).PRIORITIES_ACT == "consuming"
+        if self.options.distributed and not reorders:
+            raise InvalidOption(f"{self.order} has no distributed form: leave it out, or choose reorder")
+        if self.options.overtakes_max is not None and not reorders:
+            raise InvalidOption(f"{self.order} knows no overtakes_max: leave it out, or choose reorder")
 
     @property
     def protocol(self) -> type[Protocol]:

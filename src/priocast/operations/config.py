@@ -23,7 +23,7 @@ from priocast.membership.options import MembershipOptions
 from priocast.network.address import parse_address
 from priocast.operations.admin import check_admin_address
 from priocast.operations.config_files import check_directory, find_key, find_tls
-from priocast.operations.plan import ORDER, SHUTDOWN_SECONDS, AdminPlan, GroupPlan, Plan
+from priocast.operations.plan import ORDER, SHUTDOWN_SECONDS, WAIT_SECONDS_MAX, AdminPlan, GroupPlan, Plan
 from priocast.operations.tables import Table, TableReader
 from priocast.protocols import find_protocol
 from priocast.runtime.node import START_SECONDS
@@ -32,7 +32,7 @@ _ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
 # The application's, which `priocast node` has not; and what the order says.
 _NOT_FOR_FILES = frozenset({"state", "adapts"})
 
-Seconds = Annotated[float, msgspec.Meta(gt=0, le=3600)]
+Seconds = Annotated[float, msgspec.Meta(gt=0, le=WAIT_SECONDS_MAX)]
 
 
 class MemberName(str):

@@ -11,7 +11,7 @@ listen = "127.0.0.1:7401"             # where it listens; 0.0.0.0 for all of the
 # transport = "tcp"                   # or "udp", where each group has a key_file
 # multicast = "239.1.2.3:7400"        # UDP only: what goes to all is sent once
 state_directory = "state"             # keeps the number of the last life, so that a restart is not mistaken
-# start_seconds = 30                  # how long to wait for the group to come about, or to take us in
+# start_seconds = 30                  # how long to wait for the group to be formed, or to admit us
 # shutdown_seconds = 10               # how long to wait, at the end, for our messages to get their place
 
 # [node.tls]                          # TCP only; without it everything is in the clear, and anybody may join

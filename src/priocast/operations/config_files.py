@@ -6,6 +6,7 @@ from typing import Protocol
 
 from priocast.core.errors import UnusableKey
 from priocast.network.security import TlsSecurity
+from priocast.operations.output_paths import directory_obstacle
 from priocast.operations.tables import TableReader
 
 
@@ -66,13 +67,9 @@ def find_key(reader: TableReader, key: str, path: Path | None, transport: str) -
 
 def check_directory(reader: TableReader, key: str, path: Path) -> None:
     """A directory that is there, or can be made, and can be written to."""
-    there = path
-    while not there.exists() and there != there.parent:
-        there = there.parent
-    if not there.is_dir():
-        reader.problem(key, f"{path} cannot be a directory, because {there} is a file: choose another one")
-    elif not os.access(there, os.W_OK | os.X_OK):
-        reader.problem(key, f"{path} cannot be written to: give this user the right to write to {there}")
+    obstacle = directory_obstacle(path)
+    if obstacle:
+        reader.problem(key, obstacle)
 
 
 def _is_readable(reader: TableReader, key: str, path: Path) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import msgspec
 
+from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.network.security import TlsSecurity
@@ -11,6 +12,13 @@ from priocast.runtime.node import START_SECONDS, Joining, Node, open_node
 
 ORDER = "sequencer-ub"
 SHUTDOWN_SECONDS = 10.0
+WAIT_SECONDS_MAX = 3600.0
+
+
+def check_wait(name: str, seconds: float) -> None:
+    """Refuse a wait that is none, or that nobody sits out."""
+    if not 0 < seconds <= WAIT_SECONDS_MAX:
+        raise InvalidOption(f"{name} is {seconds:g}: it must be above 0, and at most {WAIT_SECONDS_MAX:g}")
 
 
 class AdminPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -47,6 +55,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     admin: AdminPlan | None = None
     start_seconds: float = START_SECONDS
     shutdown_seconds: float = SHUTDOWN_SECONDS
+
+    def __post_init__(self) -> None:
+        check_wait("start_seconds", self.start_seconds)
+        check_wait("shutdown_seconds", self.shutdown_seconds)
 
     def node(self) -> Node:
         """The node, to be entered."""

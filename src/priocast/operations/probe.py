@@ -118,6 +118,8 @@ async def request(address: Address, method: str, path: str, body: bytes = b"") -
 
 def read_answer(answer: bytes, expected: str) -> bytes:
     """The body of an answer, if it is the expected one."""
+    if answer and not answer.startswith(b"HTTP/"):
+        raise ForeignFrame("this is no node's admin address: its answer is not HTTP; name that of --admin")
     head, _, body = answer.partition(b"\r\n\r\n")
     words = head.partition(b"\r\n")[0].decode(errors="replace").split(" ", 2)
     if words[1:2] == ["422"]:

@@ -21,12 +21,11 @@ from priocast.trace.schema import Manifest
 def write_report(outcome: Outcome, source: Path, path: Path) -> Path:
     """Write the report to `path`: aside first, then renamed, so that it is never seen half written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-    ) as part:
-        part.write(render_page(outcome, source))
-    Path(part.name).chmod(0o644)
-    return Path(part.name).replace(path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
+        part = Path(aside) / path.name
+        part.write_text(render_page(outcome, source), encoding="utf-8")
+        part.chmod(0o644)
+        return part.replace(path)
 
 
 def render_page(outcome: Outcome, source: Path) -> str:

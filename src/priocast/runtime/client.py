@@ -89,7 +89,7 @@ class Client:
         check_payload(payload)
         check_priority(priority)
         check_seconds("timeout_seconds", timeout_seconds)
-        scope = scope_of(safe, None if to == () else to)  # as `priocast send` says that it is for all
+        scope = scope_of(safe, to)
         if self._closed is not None or self._port is None:
             raise self._closed or GroupClosed("a client sends within its 'async with'")
         lane = self._lanes.get(priority)

@@ -1,12 +1,10 @@
 """The demo's three runs: the same work plain and prioritised under overload, and prioritised at half load."""
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
-from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
 from priocast.study.processes import Program, run_tasks, seats
 from priocast.study.worker import Handled, Task
@@ -58,17 +56,6 @@ def plan(workload: Workload, order: str, options: OrderingOptions) -> list[Plann
             options=options,
         ),
     ]
-
-
-def prepare(directory: Path) -> None:
-    """An empty directory for the traces; replaces what an earlier demo left there, and nothing else."""
-    if directory.exists():
-        foreign = [child for child in directory.iterdir() if not (child / "manifest.json").is_file()]
-        if foreign:
-            name = foreign[0].name
-            raise InvalidOption(f"{directory} holds {name}, which is no run: name another directory")
-        shutil.rmtree(directory)
-    directory.mkdir(parents=True)
 
 
 async def carry_out(planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]) -> FinishedRun:

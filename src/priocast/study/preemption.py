@@ -17,6 +17,7 @@ from priocast.study.processes import Program, run_tasks, seats
 
 REPLICAS_MAX = 16
 COMMANDS_MAX = 10_000
+HANDLING_MS_MAX = 60_000
 _WORKER = Program("priocast.study.preemption_worker", Executed)
 
 
@@ -36,8 +37,10 @@ class Drill(msgspec.Struct, frozen=True, kw_only=True):
                 f"commands is {self.commands}: it must be at most {COMMANDS_MAX:,}, and above "
                 f"{self.urgent_during}, during which the urgent one is broadcast"
             )
-        if self.handling_ms <= 0:
-            raise InvalidOption(f"handling_ms is {self.handling_ms:g}: it must be above 0")
+        if not 0 < self.handling_ms <= HANDLING_MS_MAX:
+            raise InvalidOption(
+                f"handling_ms is {self.handling_ms:g}: it must be above 0, and at most {HANDLING_MS_MAX:,}"
+            )
 
     def share(self, index: int) -> int:
         """How many commands a replica broadcasts."""

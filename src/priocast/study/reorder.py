@@ -23,6 +23,8 @@ WAYS = (
     Way(name="reorder-distributed", order="reorder", distributed=True),
     Way(name="reorder-locks", order="reorder-locks"),
 )
+ROUNDS_MAX = 1_000
+MESSAGES_MAX = 100_000
 QUEUED_MAX = 256
 _WORKER = Program("priocast.study.reorder_worker", Placed)
 _NS = 1e6
@@ -40,8 +42,10 @@ class PlacingPlan(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not self.members or not all(2 <= count <= MEMBERS_MAX for count in self.members):
             raise InvalidOption(f"members is {self.members}: name sizes from 2 to {MEMBERS_MAX}")
-        if self.rounds < 1 or self.messages < 1:
-            raise InvalidOption("rounds and messages must be at least 1")
+        if not 1 <= self.rounds <= ROUNDS_MAX:
+            raise InvalidOption(f"rounds is {self.rounds}: from 1 to {ROUNDS_MAX:,}")
+        if not 1 <= self.messages <= MESSAGES_MAX:
+            raise InvalidOption(f"messages is {self.messages}: from 1 to {MESSAGES_MAX:,}")
         if not 1 <= self.payload_bytes <= PAYLOAD_BYTES_MAX:
             raise InvalidOption(f"payload_bytes is {self.payload_bytes}: from 1 to {PAYLOAD_BYTES_MAX}")
         if not 0 <= self.queued <= QUEUED_MAX:

@@ -8,9 +8,13 @@ what saturates the group, and `load` is a multiple of it.
 import msgspec
 
 from priocast.core.errors import InvalidOption
+from priocast.core.message import PAYLOAD_BYTES_MAX
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
 
 MIX = {URGENT: 0.02, ELEVATED: 0.18, ROUTINE: 0.5, BACKGROUND: 0.3}
+
+MESSAGES_MAX = 100_000_000
+_LIMITS = {"load": 1_000, "seconds": 3_600, "handling_us": 10_000_000}
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,8 +29,16 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if not 1 <= self.members <= 64:
             raise InvalidOption(f"members is {self.members}: a demo has 1 to 64")
-        if self.load <= 0 or self.seconds <= 0 or self.handling_us < 1 or self.payload_bytes < 0:
-            raise InvalidOption("load, seconds and handling must be above 0")
+        for name, most in _LIMITS.items():
+            value = getattr(self, name)
+            if not 0 < value <= most:
+                raise InvalidOption(f"{name} is {value}: it must be above 0, and at most {most:,}")
+        if not 0 <= self.payload_bytes <= PAYLOAD_BYTES_MAX:
+            raise InvalidOption(f"payload_bytes is {self.payload_bytes}: from 0 to {PAYLOAD_BYTES_MAX:,}")
+        if self.total > MESSAGES_MAX:
+            raise InvalidOption(
+                f"these are {self.total:,} messages: choose a load and a time with at most {MESSAGES_MAX:,}"
+            )
         if self.counts[URGENT] < 1:
             raise InvalidOption("so little load in so short a time has no urgent message at all")
 

@@ -1,0 +1,51 @@
+"""Makes room for the traces of a study: what an earlier one left there goes, and nothing else does."""
+
+import re
+from pathlib import Path
+
+from priocast.core.errors import InvalidOption, TraceFault
+from priocast.trace.run_directory import EVENTS, MANIFEST, read_manifest
+
+#: Segments, whole and begun, and journals, as members name them: a-1-000000.parquet.
+_ROWS = re.compile(r".+-\d+-\d{6}\.parquet|\..+-\d+-\d{6}\.part|.+-\d+\.journal")
+#: Every run of a study says in its manifest what it shows; a run that was recorded otherwise does not.
+_LABEL = "title"
+
+
+def prepare(directory: Path) -> None:
+    """Make an empty directory for the traces; runs of an earlier study are removed if nothing else is there.
+
+    Everything is looked at before anything is removed.
+    """
+    directory.mkdir(parents=True, exist_ok=True)
+    runs = sorted(directory.iterdir())
+    files = [file for run in runs for file in _files_of(run)]
+    for file in files:
+        file.unlink()
+    for run in runs:
+        if (run / EVENTS).exists():
+            (run / EVENTS).rmdir()
+        run.rmdir()
+
+
+def _files_of(run: Path) -> list[Path]:
+    """The files of a run of a study; refuses what is none, or holds anything else."""
+    if run.is_symlink() or not (run / MANIFEST).is_file():
+        raise _refusal(run, "is no run")
+    try:
+        manifest = read_manifest(run)
+    except TraceFault as error:
+        raise _refusal(run / MANIFEST, f"is not of a run ({error})") from error
+    if _LABEL not in manifest.labels:
+        raise _refusal(run, "is a run, but not of a study")
+    events = run / EVENTS
+    rows = sorted(events.iterdir()) if events.is_dir() and not events.is_symlink() else []
+    for path in (*sorted(run.iterdir()), *rows):
+        known = path in (run / MANIFEST, events) or (path.parent == events and _ROWS.fullmatch(path.name))
+        if not known or path.is_symlink() or path.is_dir() != (path == events):
+            raise _refusal(path, "is not of a run")
+    return [run / MANIFEST, *rows]
+
+
+def _refusal(path: Path, what: str) -> InvalidOption:
+    return InvalidOption(f"{path} {what}: it is left alone; move it away, or name another directory")
