@@ -98,6 +98,8 @@ class _Member:
         if high.message not in self._came:
             return self.process in self._story.lost
         came = self._came[high.message].step
+        if self._ended_without_a_state():
+            return True
         state = self._story.states.get(self.process, [])[-1:]
         for row in state:
             kept = [event for event in self._came.values() if event.step < row.step]
@@ -108,3 +110,10 @@ class _Member:
             upcoming = [event.position for event in self._delivered if event.step > came]
             return not upcoming or low.position < min(upcoming)
         return False
+
+    def _ended_without_a_state(self) -> bool:
+        """It joined, and its application never came to anything; what it kept for it nobody can see."""
+        delivered = any(
+            event.process == self.process for event in self._story.events if event.kind == DELIVERED
+        )
+        return not delivered and self._view[0] > 1 and self._story.fell_out(self.process, self._view)

@@ -6,9 +6,12 @@ from pipeline.sample_runs import SampleRun
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.simulation.draw import Choice, draw
+from priocast.simulation.faults import Crash, FaultOptions
 from priocast.simulation.record import manifest_of
+from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.study.stage import Stage
+from simulation.scenarios import group
 
 LEVELS = (BACKGROUND, ROUTINE, ELEVATED, URGENT)
 ORDERS = ("reorder", "reorder-locks")
@@ -39,5 +42,29 @@ def played(
 
 def simulated(seed: int, order: str = "reorder") -> SampleRun:
     """A run with faults, crashes and new members."""
-    run = run_scenario(draw(seed, Choice(order)))
-    return SampleRun(manifest_of(run), list(run.rows)).changed(lambda rows: rows).named(f"{order}-{seed}")
+    return _recorded(draw(seed, Choice(order))).named(f"{order}-{seed}")
+
+
+def with_a_joiner_that_never_had_the_state(order: str) -> SampleRun:
+    """One that comes back crashes while the state is on its way; it had kept what was ordered meanwhile."""
+    crashes = (
+        Crash(member="c", at_us=200_000, back_after_us=100_000),
+        Crash(member="c", at_us=500_000, back_after_us=100_000),
+    )
+    scenario = group(
+        (60, 60, 60, 60),
+        rate_per_second=120,
+        consume_us=3_000,
+        order=order,
+        network=NetworkOptions(latency_us=200, bandwidth_bytes_per_second=2_000_000),
+        faults=FaultOptions(crashes=crashes, healed_at_us=800_000),
+        life={"state": True},
+        load={"state_bytes": 1_000_000},
+    )
+    return _recorded(scenario).named(f"{order}-joiner")
+
+
+def _recorded(scenario: Scenario) -> SampleRun:
+    run = run_scenario(scenario)
+    assert not run.violations
+    return SampleRun(manifest_of(run), list(run.rows)).changed(lambda rows: rows)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.damages import OF_REORDERED, OF_VIEWS, damaged, exchange_places, shuffle_departures
 from pipeline.oracle import expected_places
-from pipeline.reordered_runs import ORDERS, played, simulated
+from pipeline.reordered_runs import ORDERS, played, simulated, with_a_joiner_that_never_had_the_state
 from pipeline.sample_runs import SampleRun
 from pipeline.story import Place, id_of, process_of
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
@@ -95,6 +95,7 @@ def _stood_there(run: SampleRun, urgent: Row, other: Row) -> bool:
 GOOD = {
     **{f"played-{order}-{seed}": played(seed, order, 1 + seed % 3) for order in ORDERS for seed in SEEDS},
     **{f"simulated-{order}-{seed}": simulated(seed, order) for order in ORDERS for seed in SEEDS},
+    **{f"joiner-{order}": with_a_joiner_that_never_had_the_state(order) for order in ORDERS},
 }
 MOVED = {
     f"{move.__name__}-{order}-{seed}": move(played(seed, order))

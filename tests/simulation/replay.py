@@ -10,6 +10,7 @@ from priocast.simulation.checkers.chronicle import Chronicle
 from priocast.simulation.checkers.fifo import Fifo
 from priocast.simulation.checkers.integrity import Integrity
 from priocast.simulation.checkers.priority import Priority
+from priocast.simulation.checkers.priority_accounting import PriorityAccounting
 from priocast.simulation.checkers.total_order import TotalOrder
 from priocast.simulation.checkers.uniformity import Uniformity
 from priocast.simulation.checkers.view_synchrony import ViewSynchrony
@@ -34,7 +35,8 @@ def findings(
     membership = scenario.membership
     watch = Watch(scenario.seed)
     chronicle = Chronicle()
-    strict = membership.delivery == "safe" or not membership.primary
+    all_safe = membership.delivery == "safe"
+    strict = all_safe or not membership.primary
     checkers: list[Checker] = [
         chronicle,
         Integrity(watch.report),
@@ -43,7 +45,8 @@ def findings(
         Fifo(watch.report, membership.primary),
         Priority(watch.report, Counters()),
         Agreement(watch.report, chronicle),
-        Uniformity(watch.report, chronicle, membership.delivery == "safe"),
+        PriorityAccounting(watch.report, chronicle, all_safe=all_safe, joiners_wait=membership.state),
+        Uniformity(watch.report, chronicle, all_safe),
     ]
     if options.window is not None:
         checkers.append(Window(watch.report, options.window))

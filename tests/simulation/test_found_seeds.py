@@ -6,6 +6,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.simulation.faults import Crash, Cut, FaultOptions, Pause, Stall
 from priocast.simulation.scenario import NetworkOptions
+from priocast.simulation.swarm import run_seed
 from simulation.scenarios import MILLISECOND, group, run_without_violation
 
 #: Nobody is suspected because its signs of life wait behind a load of messages.
@@ -211,3 +212,8 @@ def test_the_end_of_a_part_goes_through_a_plain_queue(layer: str, below: str) ->
         group((20, 20, 20), ordering=OrderingOptions(part_ms=0.5, part_count=17), order=f"{layer}/{below}")
     )
     assert run.counters.deliveries == 180
+
+
+def test_a_group_that_could_be_founded_again_is_founded_by_all() -> None:
+    """Two of three founded it; one crashed, and with the third, who came late, founded it a second time."""
+    assert not run_seed(4016).violations

@@ -84,6 +84,13 @@ def test_every_order_is_drawn_and_changed_to() -> None:
         assert len({getattr(scenario.ordering, name) for scenario in scenarios}) > 3
 
 
+def test_what_re_ordering_looks_at_is_drawn_in_some_runs() -> None:
+    drawn = [draw(seed).ordering for seed in range(300)]
+    assert 0.05 < sum(ordering.distributed for ordering in drawn) / len(drawn) < 0.25
+    bounds = {ordering.overtakes_max for ordering in drawn}
+    assert {None, 1} < bounds and len(bounds) > 10
+
+
 def test_what_is_not_for_partitionable_groups_is_not_drawn_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
     class Undivided(SequencerUb):
         NAME = "undivided"

@@ -161,10 +161,14 @@ class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
         for outage in self.outages:
             if outage.until_us > self.healed_at_us:
                 raise InvalidOption(f"{outage} lasts longer than healed_at_us, which is {self.healed_at_us}")
-        ends: tuple[Crash | Leave, ...] = (*self.crashes, *self.leaves)
-        for end in ends:
+        for end in self.ends:
             if end.at_us + (end.back_after_us or 0) > self.healed_at_us:
                 raise InvalidOption(f"{end} is not over at healed_at_us, which is {self.healed_at_us}")
+
+    @property
+    def ends(self) -> list[Crash | Leave]:
+        """All after which a process is gone, for a while or for good."""
+        return [*self.crashes, *self.leaves]
 
     @property
     def outages(self) -> list[Pause | Stall | Cut]:

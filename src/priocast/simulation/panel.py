@@ -16,7 +16,9 @@ from priocast.simulation.checkers.fifo import Fifo
 from priocast.simulation.checkers.integrity import Integrity
 from priocast.simulation.checkers.liveness import Liveness
 from priocast.simulation.checkers.memory import Memory
+from priocast.simulation.checkers.overtaking import Overtaking
 from priocast.simulation.checkers.priority import Priority
+from priocast.simulation.checkers.priority_accounting import PriorityAccounting
 from priocast.simulation.checkers.total_order import TotalOrder
 from priocast.simulation.checkers.uniformity import Uniformity
 from priocast.simulation.checkers.view_synchrony import ViewSynchrony
@@ -65,12 +67,23 @@ class Panel:
             Fifo(report, membership.primary),
             Priority(report, counters),
             Agreement(report, self.chronicle),
+            PriorityAccounting(report, self.chronicle, all_safe=all_safe, joiners_wait=membership.state),
         ]
         if membership.primary:
             self.checkers.append(Uniformity(report, self.chronicle, all_safe))
         passed_over = workload.addressed_percent or workload.client_requests or membership.state
         if scenario.ordering.window is not None and not passed_over:
             self.checkers.append(Window(report, scenario.ordering.window))
+        if scenario.ordering.overtakes_max is not None:
+            self.checkers.append(
+                Overtaking(
+                    report,
+                    scenario.ordering.overtakes_max,
+                    all_safe=all_safe,
+                    joiners_wait=membership.state,
+                    senders_decide=not scenario.ordering.distributed,
+                )
+            )
         self.checkers += [self._liveness, self._memory]
         if membership.state:
             self.checkers.append(EqualStates(report, states, self._has_one_history))

@@ -15,8 +15,8 @@ running value a level, must not be behind it.
 Members may have passed messages that they did not deliver: those that are not for them, and those that they
 kept, or found in the state, when they joined. A member *may* have reached all that comes before its next
 delivery; a joiner anything before it has the state, and then as many messages as it had received, or as the
-state holds. Less urgent messages up to there may be before h. So may any if h may have come to a member
-whose record is cut short.
+state holds. (One that ended before it had the state is known by having delivered nothing.) Less urgent
+messages up to there may be before h. So may any if h may have come to a member whose record is cut short.
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,16 +75,18 @@ def _members(evidence: Evidence) -> Iterator[tuple[object, ...]]:
                 life = chronicle.lives.get(stay.process)
                 state = life.restored[-1] if life and life.restored else None
                 span = life.delivered.get(view.name) if life else None
+                fell_out = stay.onward == FELL_OUT and view.survived
+                kept_all = fell_out and view.name[0] > 1 and not (life and life.delivered)
                 yield (
                     run.name,
                     *view.name,
                     stay.process,
-                    stay.onward == FELL_OUT and view.survived,
+                    fell_out,
                     stay.process in lost,
                     span.position_last if span else _NOTHING,
                     bool(chronicle.addressed),
                     view.first_position,
-                    state.step if state else None,
+                    state.step if state else _EVERYTHING if kept_all else None,
                     state.position if state else None,
                 )
 

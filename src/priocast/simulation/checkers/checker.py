@@ -12,6 +12,7 @@ import msgspec
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
+from priocast.trace.recorder import view_order
 from priocast.trace.schema import NO_POSITION, Row
 
 Key = tuple[str, int, int, int]
@@ -109,3 +110,15 @@ def view_of(row: Row) -> ViewKey:
 def text_of(view: ViewKey) -> str:
     """How a view is called in texts."""
     return f"{view[0]}@{view[1]}"
+
+
+def re_orders(ordering: Ordering) -> bool:
+    """Whether what waits for the applications is re-ordered by priority."""
+    order = view_order(ordering)
+    return order.priorities_act == "consuming" and not order.is_plain
+
+
+def is_joiner(me: ProcessId, view: View) -> bool:
+    """Whether a member is new in a view in which others are not."""
+    here_before = [member for part in view.parts if part.view for member in part.members]
+    return bool(here_before) and me not in here_before

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 from priocast.core.guarantees import PRIORITY
 from priocast.core.identity import ProcessId
-from priocast.core.priority import HIGHEST
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
@@ -36,6 +35,7 @@ from priocast.simulation.checkers.checker import (
     view_of,
 )
 from priocast.simulation.counters import Counters
+from priocast.trace.recorded_run import urgency_of
 from priocast.trace.recorder import view_order
 from priocast.trace.schema import NO_POSITION, Row
 
@@ -57,8 +57,7 @@ class _Queue:
         self._entered = 0
 
     def enter(self, row: Row) -> None:
-        # What was broadcast in a plain view and is sent again in a prioritised one goes before all others.
-        rank = self._rank(HIGHEST if row.priorities else row.level, row.time_ns)
+        rank = self._rank(urgency_of(row), row.time_ns)
         for key in keys_of(row):
             if key in self.early:
                 self.early.remove(key)
