@@ -1,5 +1,6 @@
 """The command line as a whole: what every command does when something is missing, refused or not read."""
 
+import os
 import subprocess
 import sys
 from importlib.metadata import version
@@ -12,7 +13,6 @@ from priocast.cli import main as command_line
 from priocast.core.errors import GroupClosed
 from priocast.study.reorder_page import figure_2
 from support.command import priocast, refusal
-from support.waiting import PATIENCE_SECONDS
 
 WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from priocast.cli.main import main; main()"
 
@@ -87,12 +87,11 @@ def test_a_path_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize("arguments", [("orders",), ("node", "--example-config"), ("--help",)])
 def test_output_that_nobody_reads_ends_the_command_quietly(arguments: tuple[str, ...]) -> None:
     program = [sys.executable, "-c", "from priocast.cli.main import main; main()", *arguments]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        process.stdout.close()
-        said = process.stderr.read()
-        assert (process.wait(PATIENCE_SECONDS), said) == (141, b"")
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as unread:
+        result = subprocess.run(program, stdout=unread, stderr=subprocess.PIPE, check=False)
+    assert (result.returncode, result.stderr) == (141, b"")
 
 
 @pytest.mark.parametrize("package", ["pyspark", "matplotlib"])

@@ -26,6 +26,9 @@ _SHUFFLE_PARTITIONS = 4
 # For a short life on one machine: compile quickly rather than well (a quarter less processor time for three
 # runs of 200,000 deliveries), and also the large methods that Spark generates (half of the time for those).
 _JAVA_OPTIONS = "-Xss16m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
+#: All checks run at once. In the tests 1.2 GB were in use at times (jstat), and once a Java that may have two
+#: ended without a word.
+_LOCAL_MEMORY = "4g"
 _REASON = re.compile(r"(?:Exception|Error): (.+)")
 
 
@@ -81,7 +84,7 @@ def _settings(master: str, scratch: Path) -> SparkConf:
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
-            "spark.driver.memory": "2g",
+            "spark.driver.memory": _LOCAL_MEMORY,
             "spark.local.dir": str(scratch),
         }
     conf = SparkConf(loadDefaults=False)
