@@ -9,7 +9,7 @@ import pytest
 
 from priocast.core.errors import UnknownProtocol
 from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT, Batch, Stretch
+from priocast.core.message import BATCH_BYTES_CUT, Batch, OrderedBatch
 from priocast.core.protocol import (
     Broadcast,
     CancelTimer,
@@ -63,8 +63,10 @@ class Notebook:
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
         self.lines.append(f"received {packet.name()} from {peer} backlog {backlog}")
 
-    def delivered(self, stretch: Stretch, count: int, now: int, backlog: int) -> None:
-        self.lines.append(f"delivered {count} of {stretch.batch} at {stretch.position} backlog {backlog}")
+    def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None:
+        self.lines.append(
+            f"delivered {count} of {ordered_batch.batch} at {ordered_batch.position} backlog {backlog}"
+        )
 
     def cut(self) -> list[str]:
         """What was written since the last cut."""

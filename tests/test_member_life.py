@@ -10,7 +10,7 @@ import pytest
 
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.events import ViewChange
-from priocast.core.message import Stretch
+from priocast.core.message import OrderedBatch
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.packets import Ordering
 from support.stacks import Neighbourhood, founded
@@ -289,7 +289,7 @@ def test_the_head_is_the_next_thing_whatever_it_is() -> None:
     group.say("a", "x", "y")
     group.run(5)
     head = member.head(group.now)
-    assert isinstance(head, Stretch)
+    assert isinstance(head, OrderedBatch)
     member.consume(1, group.now)
     again = member.head(group.now)
     assert again is head

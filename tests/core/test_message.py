@@ -14,8 +14,8 @@ from priocast.core.message import (
     PAYLOAD_BYTES_MAX,
     TO_ALL,
     Batch,
+    OrderedBatch,
     Scope,
-    Stretch,
     pack,
 )
 from priocast.core.priority import HIGHEST, class_of
@@ -161,12 +161,17 @@ class TestScope:
 def test_a_stretch_hands_out_whole_messages_and_opens_its_block_once() -> None:
     scope = Scope(safe=True)
     view = ViewId(3, A)
-    stretch = Stretch(view, 40, pack(B, 0, 5, [b"x", b"y"], bytes([1, 2]), scope), evidence=(1, 9))
-    assert stretch.payloads is stretch.payloads
-    message = stretch.message(1)
+    ordered_batch = OrderedBatch(view, 40, pack(B, 0, 5, [b"x", b"y"], bytes([1, 2]), scope), evidence=(1, 9))
+    assert ordered_batch.payloads is ordered_batch.payloads
+    message = ordered_batch.message(1)
     assert (message.payload, message.priority, message.scope) == (b"y", 2, scope)
     assert message.id == MessageId(B, 0, 6)
-    assert (stretch.view, stretch.position, stretch.taken, stretch.evidence) == (view, 40, 0, (1, 9))
+    assert (ordered_batch.view, ordered_batch.position, ordered_batch.taken, ordered_batch.evidence) == (
+        view,
+        40,
+        0,
+        (1, 9),
+    )
 
 
 @given(payload_lists, st.booleans(), st.data())
@@ -175,11 +180,11 @@ def test_a_cut_of_a_stretch_is_a_batch_of_those_messages(
 ) -> None:
     priorities = bytes(index % 256 for index in range(len(payloads))) if plain else b""
     batch = pack(B, 4, 5, payloads, priorities, Scope(safe=True))
-    stretch = Stretch(ViewId(1, A), 0, batch)
+    ordered_batch = OrderedBatch(ViewId(1, A), 0, batch)
     start = data.draw(st.integers(0, len(payloads) - 1))
     count = data.draw(st.integers(1, len(payloads) - start))
     end = start + count
-    assert stretch.cut(start, count) == pack(
+    assert ordered_batch.cut(start, count) == pack(
         B, 4, 5 + start, payloads[start:end], priorities[start:end], Scope(safe=True)
     )
-    assert stretch.cut(0, len(payloads)) is batch
+    assert ordered_batch.cut(0, len(payloads)) is batch

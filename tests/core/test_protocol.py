@@ -107,7 +107,7 @@ def test_places_are_counted_from_where_the_view_begins() -> None:
     assert protocol.position_next == 43
     protocol.queue_ordered(batch_of(2, first=3))
     assert protocol.position_next == 45
-    assert [stretch.position for stretch in protocol.unconsumed()] == [40, 43]
+    assert [ordered_batch.position for ordered_batch in protocol.unconsumed()] == [40, 43]
 
 
 def test_what_is_placed_keeps_the_evidence_for_its_place_and_all_before_it() -> None:
@@ -115,8 +115,13 @@ def test_what_is_placed_keeps_the_evidence_for_its_place_and_all_before_it() -> 
     for mark in ((0, 1), (1, 3), (0, 2), (1, 2)):
         protocol.rests_on(mark)
         protocol.queue_ordered(batch_of(1))
-    assert {stretch.view for stretch in protocol.unconsumed()} == {ViewId(1, A)}
-    assert [stretch.evidence for stretch in protocol.unconsumed()] == [(1, 0), (1, 3), (2, 3), (2, 3)]
+    assert {ordered_batch.view for ordered_batch in protocol.unconsumed()} == {ViewId(1, A)}
+    assert [ordered_batch.evidence for ordered_batch in protocol.unconsumed()] == [
+        (1, 0),
+        (1, 3),
+        (2, 3),
+        (2, 3),
+    ]
 
 
 def test_a_protocol_knows_that_safe_messages_were_among_those_placed() -> None:
@@ -134,7 +139,10 @@ def test_at_the_end_there_is_what_has_a_place_and_what_has_none() -> None:
     protocol.queue_ordered(batch_of(3))
     protocol.queue_ordered(batch_of(2, first=3))
     protocol.step(Consume(1), now=0)
-    assert [(stretch.position, stretch.taken) for stretch in protocol.unconsumed()] == [(0, 1), (3, 0)]
+    assert [(ordered_batch.position, ordered_batch.taken) for ordered_batch in protocol.unconsumed()] == [
+        (0, 1),
+        (3, 0),
+    ]
     assert protocol.unconsumed_count == 4
     protocol.step(Broadcast(batch_of(1, level=5)), now=7)
     protocol.step(Broadcast(batch_of(2, level=9)), now=8)

@@ -90,4 +90,4 @@ def test_what_only_departed_members_consumed_leaves_its_place_to_nobody() -> Non
         group.deliver(source, target)
         group.turn(target)
     ends = end_view(group, Chapter(ORDER, OrderingOptions(), [], 0b010, 0, 10**6, True))
-    assert [stretch.batch.payloads() for stretch in ends["b"].tail] == [[b"h"], [b"y"]]
+    assert [ordered_batch.batch.payloads() for ordered_batch in ends["b"].tail] == [[b"h"], [b"y"]]

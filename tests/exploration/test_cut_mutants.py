@@ -18,7 +18,7 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
     VIEW_SYNCHRONY,
 )
-from priocast.core.message import Stretch
+from priocast.core.message import OrderedBatch
 from priocast.core.protocol import Consume, Input, Output, Protocol, Turn
 from priocast.exploration import local
 from priocast.exploration.violation import OWN_FAULT
@@ -212,7 +212,7 @@ def what_was_offered_stays_offered(patch: pytest.MonkeyPatch) -> None:
     def step(self: Any, event: Input, now: int) -> list[Output]:
         if isinstance(event, Consume):
             return Protocol.step(self, event, now)
-        offered: Stretch | None = self._tentative
+        offered: OrderedBatch | None = self._tentative
         outputs = Protocol.step(self, event, now)
         self._tentative = offered
         return outputs

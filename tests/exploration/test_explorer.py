@@ -114,10 +114,10 @@ def test_whoever_lets_the_last_go_first_is_found(monkeypatch: pytest.MonkeyPatch
 
     def on_ordered(self: Any, sender: ProcessId, ordered: Ordered) -> None:
         original(self, sender, ordered)
-        places = [each.position for each in self._stretches]
-        self._stretches = deque(reversed(self._stretches))
-        for place, stretch in zip(places, self._stretches, strict=True):
-            stretch.position = place
+        places = [each.position for each in self._ordered_batches]
+        self._ordered_batches = deque(reversed(self._ordered_batches))
+        for place, ordered_batch in zip(places, self._ordered_batches, strict=True):
+            ordered_batch.position = place
 
     mutant(monkeypatch, _on_ordered=on_ordered)
     assert broken(ORDER, "a:low a:low", processes=1)[0] == FIFO_AMONG_EQUALS

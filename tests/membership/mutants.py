@@ -12,7 +12,7 @@ import pytest
 from priocast import member as member_module
 from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, OrderedBatch
 from priocast.core.view import View, ViewId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
@@ -119,7 +119,11 @@ def sends_everything_again(patch: pytest.MonkeyPatch) -> None:
     honest = Epoch.unplaced
 
     def unplaced(self: Epoch) -> list[Batch]:
-        placed = [stretch.batch for stretch in self.protocol.unconsumed() if stretch.batch.sender == self.me]
+        placed = [
+            ordered_batch.batch
+            for ordered_batch in self.protocol.unconsumed()
+            if ordered_batch.batch.sender == self.me
+        ]
         return placed + honest(self)
 
     patch.setattr(Epoch, "unplaced", unplaced)
@@ -246,11 +250,11 @@ def sender_need_not_know(patch: pytest.MonkeyPatch) -> None:
 def each_judges_by_what_it_knows(patch: pytest.MonkeyPatch) -> None:
     """Whether a lost sender knew the place of its message is decided by each member for itself."""
 
-    def keeps(self: Epoch, stretch: Stretch, closure: Closure) -> bool:
-        sender = stretch.batch.sender
-        if not closure.known or sender in closure.members or stretch.taken:
+    def keeps(self: Epoch, ordered_batch: OrderedBatch, closure: Closure) -> bool:
+        sender = ordered_batch.batch.sender
+        if not closure.known or sender in closure.members or ordered_batch.taken:
             return True
-        return self.retention.is_held_by(self.ranks[sender], stretch.evidence)
+        return self.retention.is_held_by(self.ranks[sender], ordered_batch.evidence)
 
     patch.setattr(Epoch, "_keeps", keeps)
     patch.setattr(Retention, "merge", lambda *_: None)

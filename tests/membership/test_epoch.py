@@ -42,7 +42,7 @@ def three() -> dict[ProcessId, Epoch]:
 
 def names(of: Epoch, closure: Closure) -> list[str]:
     """What is left to be consumed when the view ends like this."""
-    return [f"{stretch.batch}@{stretch.position}" for stretch in of.ending(closure)]
+    return [f"{ordered_batch.batch}@{ordered_batch.position}" for ordered_batch in of.ending(closure)]
 
 
 def test_each_view_has_a_channel_of_its_own() -> None:

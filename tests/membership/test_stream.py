@@ -5,7 +5,7 @@ from typing import Any
 from membership.builders import ORDERING, A, B, C, batch, epoch, options, view
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Scope, Stretch
+from priocast.core.message import Batch, OrderedBatch, Scope
 from priocast.core.protocol import Received
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
@@ -48,7 +48,7 @@ class Listener:
     def take(self, count: int = 1) -> str:
         """Consume messages of the head; return the first one's name."""
         head = self.head()
-        assert isinstance(head, Stretch)
+        assert isinstance(head, OrderedBatch)
         name = str(head.message(head.taken).id)
         self.stream.consume(head, count, self.epoch, 0)
         return name

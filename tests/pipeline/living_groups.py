@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 from pipeline.sample_runs import LEVELS, TICK_NS, Ordered, SampleRun, Submit, manifest_of, naming
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Scope, Stretch
+from priocast.core.message import Batch, OrderedBatch, Scope
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict, parse_starvation
 from priocast.core.view import View
@@ -73,11 +73,11 @@ class State:
 class Placed:
     component: Component
     place: int
-    stretch: Stretch
+    ordered_batch: OrderedBatch
 
     def may_be_read(self, reader: "Process") -> bool:
         """A safe message is for reading when all have it, or when its view is over for the reader."""
-        if not self.stretch.batch.scope.safe or reader.component is not self.component:
+        if not self.ordered_batch.batch.scope.safe or reader.component is not self.component:
             return True
         return all(process.got > self.place for process in self.component.everybody)
 
@@ -363,7 +363,7 @@ class LivingGroup:
                 is_passed_over = not batch.scope.includes(member.me) or key_of(batch) in self.repetitions
                 if member.state_after is None and not is_passed_over:
                     member.stream.append(
-                        Placed(component, place, Stretch(component.view.id, position, batch))
+                        Placed(component, place, OrderedBatch(component.view.id, position, batch))
                     )
                 position += batch.count
             member.got = place + 1
@@ -375,12 +375,12 @@ class LivingGroup:
             if isinstance(item, Placed):
                 if not item.may_be_read(member):
                     return
-                count = self.dice.randint(1, item.stretch.batch.count - item.stretch.taken)
-                member.recorder.delivered(item.stretch, count, self.now, 0)
-                item.stretch.taken += count
+                count = self.dice.randint(1, item.ordered_batch.batch.count - item.ordered_batch.taken)
+                member.recorder.delivered(item.ordered_batch, count, self.now, 0)
+                item.ordered_batch.taken += count
                 if item.component is member.component:
                     member.read = item.place + 1
-                if item.stretch.taken < item.stretch.batch.count:
+                if item.ordered_batch.taken < item.ordered_batch.batch.count:
                     continue
             elif isinstance(item, Told):
                 component = item.component

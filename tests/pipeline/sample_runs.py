@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Reference, Stretch, reference_to
+from priocast.core.message import Batch, OrderedBatch, Reference, reference_to
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, Starvation, parse_starvation
@@ -124,7 +124,7 @@ class _Member:
     me: ProcessId
     recorder: Recorder
     outgoing: _Queue
-    waiting: deque[Stretch] = field(default_factory=deque)
+    waiting: deque[OrderedBatch] = field(default_factory=deque)
     next_number: dict[int, int] = field(default_factory=dict)
 
 
@@ -181,7 +181,7 @@ class _Play:
             member.recorder.received(packet, orderer.me, self.now, 0)
             position = self.position
             for batch in batches:
-                member.waiting.append(Stretch(self.view.id, position, batch))
+                member.waiting.append(OrderedBatch(self.view.id, position, batch))
                 position += batch.count
         self.position += sum(batch.count for batch in batches)
 
@@ -206,11 +206,11 @@ class _Play:
         """The application takes a bite, and mostly another one."""
         assert count_max > 0
         while member.waiting and self.dice.random() < 0.9:
-            stretch = member.waiting[0]
-            count = min(count_max, stretch.batch.count - stretch.taken)
-            member.recorder.delivered(stretch, count, self.now, self.queue.count)
-            stretch.taken += count
-            if stretch.taken == stretch.batch.count:
+            ordered_batch = member.waiting[0]
+            count = min(count_max, ordered_batch.batch.count - ordered_batch.taken)
+            member.recorder.delivered(ordered_batch, count, self.now, self.queue.count)
+            ordered_batch.taken += count
+            if ordered_batch.taken == ordered_batch.batch.count:
                 member.waiting.popleft()
 
 

@@ -72,9 +72,9 @@ def packets(outputs: list[Output], kind: type[Kind]) -> list[Kind]:
 
 def placed(member: Protocol) -> list[str]:
     """What has a place at a member and waits there for the application, in order."""
-    return [str(stretch.batch) for stretch in member.unconsumed()]
+    return [str(ordered_batch.batch) for ordered_batch in member.unconsumed()]
 
 
 def placed_at(member: Protocol) -> list[str]:
     """The same, each with its position."""
-    return [f"{stretch.position}: {stretch.batch}" for stretch in member.unconsumed()]
+    return [f"{ordered_batch.position}: {ordered_batch.batch}" for ordered_batch in member.unconsumed()]

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hypothesis import strategies as st
 
 from priocast.core.guarantees import AGREEMENT, INTEGRITY, LIVENESS, VIEW_SYNCHRONY
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
 from priocast.membership.packets import Closure
@@ -68,7 +68,7 @@ def lives(orders: list[str], twins: list[Twin]) -> st.SearchStrategy[Life]:
 class End(NamedTuple):
     """How a view ended for one member: what it still gets of it, and what it has to send again."""
 
-    tail: list[Stretch]
+    tail: list[OrderedBatch]
     unplaced: list[Batch]
     position: int
 
@@ -145,10 +145,10 @@ def _flush(member: OneView, staying: dict[str, OneView], closure: Closure, bytes
 def _rest_of(ends: dict[str, End]) -> list[Delivered]:
     """What each member delivers after the end of the view."""
     return [
-        Delivered(name, stretch.position + index, stretch.message(index))
+        Delivered(name, ordered_batch.position + index, ordered_batch.message(index))
         for name, end in ends.items()
-        for stretch in end.tail
-        for index in range(stretch.taken, stretch.batch.count)
+        for ordered_batch in end.tail
+        for index in range(ordered_batch.taken, ordered_batch.batch.count)
     ]
 
 
@@ -201,11 +201,15 @@ def _check_evidence(group: Group, ends: dict[str, End]) -> None:
     evidence: dict[int, tuple[int, ...]] = {}
     for name, end in ends.items():
         held = group.members[name].epoch.retention.held
-        for stretch in end.tail:
-            if evidence.setdefault(stretch.position, stretch.evidence) != stretch.evidence:
-                raise Violation(VIEW_SYNCHRONY, f"{stretch.batch} was placed by other packets at {name}")
-            if not any(stretch.evidence) or not all(map(int.__le__, stretch.evidence, held)):
-                raise Violation(VIEW_SYNCHRONY, f"{stretch.batch} was placed by a packet that {name} lacks")
+        for ordered_batch in end.tail:
+            if evidence.setdefault(ordered_batch.position, ordered_batch.evidence) != ordered_batch.evidence:
+                raise Violation(
+                    VIEW_SYNCHRONY, f"{ordered_batch.batch} was placed by other packets at {name}"
+                )
+            if not any(ordered_batch.evidence) or not all(map(int.__le__, ordered_batch.evidence, held)):
+                raise Violation(
+                    VIEW_SYNCHRONY, f"{ordered_batch.batch} was placed by a packet that {name} lacks"
+                )
 
 
 def check_life(group: Group, journal: Journal, among_equals: bool) -> None:

@@ -290,8 +290,8 @@ class TestADestination:
         ):
             member.mark = mark
             hear(member, sender, packet)
-        (stretch,) = member.unconsumed()
-        assert stretch.evidence == (6, 0, 1)
+        (ordered_batch,) = member.unconsumed()
+        assert ordered_batch.evidence == (6, 0, 1)
 
     def test_what_has_no_place_goes_back_to_its_sender(self) -> None:
         member = _member(C, submit_max=2)

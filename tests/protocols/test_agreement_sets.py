@@ -168,8 +168,8 @@ class TestDecisions:
         ):
             member.mark = mark
             hear(member, sender, packet)
-        (stretch,) = member.unconsumed()
-        assert stretch.evidence == (3, 0, 4)
+        (ordered_batch,) = member.unconsumed()
+        assert ordered_batch.evidence == (3, 0, 4)
 
     def test_what_has_no_place_goes_back_to_its_sender(self) -> None:
         member = _member(C)

@@ -134,7 +134,7 @@ class TestTheDestination:
         }.items():
             member.mark = mark
             _hear(member, sender, packet)
-        assert [stretch.evidence for stretch in member.unconsumed()] == [(2, 0, 0), (2, 0, 2)]
+        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 0, 2)]
 
     def test_a_sender_is_told_what_was_consumed_of_its_messages(self) -> None:
         member = _member(B, window=12)

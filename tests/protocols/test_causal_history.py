@@ -177,8 +177,8 @@ class TestBuckets:
             for number, packet in enumerate(said[sender], 1):
                 member.mark = (VIEW.members.index(sender), number)
                 hear(member, sender, packet)
-        (stretch,) = member.unconsumed()
-        assert stretch.evidence == (2, 1, 1)
+        (ordered_batch,) = member.unconsumed()
+        assert ordered_batch.evidence == (2, 1, 1)
 
 
 def test_a_sender_is_told_what_was_consumed_of_its_messages() -> None:

@@ -62,7 +62,7 @@ class TestTheMerge:
             hear(member, sender, packet)
         member.mark = (2, 7)
         hear(member, C, Skip(0, 2))
-        assert [stretch.evidence for stretch in member.unconsumed()] == [(1, 0, 0), (4, 2, 7)]
+        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(1, 0, 0), (4, 2, 7)]
 
 
 class TestSlotsWithNothing:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Stretch
+from priocast.core.message import OrderedBatch
 from priocast.core.protocol import Packet, Protocol
 from priocast.core.protocol import Received as Hear
 from priocast.core.starvation import Strict
@@ -27,14 +27,14 @@ def _to_all(group: Group, name: str) -> list[Packet]:
     return [happened.packet for happened in said if happened.packet.TO_ALL]
 
 
-def _told(group: Group, me: ProcessId, stretch: Stretch, backwards: bool) -> Protocol:
+def _told(group: Group, me: ProcessId, ordered_batch: OrderedBatch, backwards: bool) -> Protocol:
     """A member that has sent nothing and was handed the evidence, one sender after the other."""
     protocol = find_protocol(group.order)(me, group.view, group.options, group.position)
     protocol.under_way.placed = lambda _: None  # type: ignore[attr-defined]
     ranks = range(len(group.view.members))
     for rank in reversed(ranks) if backwards else ranks:
         sender = group.view.members[rank]
-        for number, packet in enumerate(_to_all(group, sender.name)[: stretch.evidence[rank]], 1):
+        for number, packet in enumerate(_to_all(group, sender.name)[: ordered_batch.evidence[rank]], 1):
             protocol.mark = (rank, number)
             protocol.step(Hear(sender, packet), group.now)
     protocol.close()
@@ -50,12 +50,12 @@ def test_whoever_holds_the_evidence_knows_the_place(order: str, prioritised: boo
         group = Group(NAMES[: case.size], case.order, case.options)
         act_out(group, case.actions, count())
         for member in group.members.values():
-            stretches = member.protocol.unconsumed()
-            for stretch in stretches[:1] + stretches[-1:]:
+            ordered_batches = member.protocol.unconsumed()
+            for ordered_batch in ordered_batches[:1] + ordered_batches[-1:]:
                 for backwards in (False, True):
-                    told = _told(group, member.me, stretch, backwards)
-                    assert told.position_next >= stretch.position + stretch.batch.count
+                    told = _told(group, member.me, ordered_batch, backwards)
+                    assert told.position_next >= ordered_batch.position + ordered_batch.batch.count
                     places = {each.position: str(each.batch) for each in told.unconsumed()}
-                    assert places.get(stretch.position) == str(stretch.batch)
+                    assert places.get(ordered_batch.position) == str(ordered_batch.batch)
 
     holds()

@@ -87,7 +87,9 @@ class TestTheEndOfAPart:
         _hear(member, 0, batch_of(2, 1, sender=A), batch_of(1, 200, sender=C), batch_of(1, 1, sender=C))
         assert member.head() is None
         _hear(member, 4, batch_of(1, 200, sender=A), _cut(below=5))
-        senders = [(stretch.batch.sender, stretch.batch.level) for stretch in member.unconsumed()]
+        senders = [
+            (ordered_batch.batch.sender, ordered_batch.batch.level) for ordered_batch in member.unconsumed()
+        ]
         assert senders == [(C, 200), (A, 200), (A, 1), (C, 1)]
         assert [place for place, _, _ in _queue(member)] == [0, 1, 2, 4]
 
@@ -126,7 +128,7 @@ class TestTheEndOfAPart:
         _hear(member, 0, batch_of(1), batch_of(1, 5, sender=C), mark=1)
         _hear(member, 2, batch_of(1, 9, sender=A), mark=2)
         _hear(member, 3, _cut(below=3), batch_of(1, 9, sender=A, first=1), mark=3)
-        assert [stretch.evidence for stretch in member.unconsumed()] == [(3, 0, 0)] * 3
+        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(3, 0, 0)] * 3
 
     def test_scopes_travel_along(self) -> None:
         member = _member(B)

@@ -10,7 +10,7 @@ from priocast.core.guarantees import (
     PRIORITY,
     TOTAL_ORDER,
 )
-from priocast.core.message import CONTROL, Batch, Stretch
+from priocast.core.message import CONTROL, Batch, OrderedBatch
 from priocast.core.protocol import Consume, OrderingOptions, Received
 from priocast.protocols.parts import CountParts, Parts, _OpenPart
 from protocols.guarantees import check_all
@@ -75,9 +75,9 @@ def equals_are_turned_round(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_control_message_has_a_place(patch: pytest.MonkeyPatch) -> None:
-    def take_next(self: Parts, stretch: Stretch, now: int) -> None:
-        self.position_next += stretch.batch.level == CONTROL
-        original(self, stretch, now)
+    def take_next(self: Parts, ordered_batch: OrderedBatch, now: int) -> None:
+        self.position_next += ordered_batch.batch.level == CONTROL
+        original(self, ordered_batch, now)
 
     original = Parts._take_next
     patch.setattr(Parts, "_take_next", take_next)
@@ -91,7 +91,9 @@ def what_is_in_a_part_is_not_consumed_below(patch: pytest.MonkeyPatch) -> None:
     """With a full window the control message waits for the consumption of what waits for it."""
 
     def take(self: Parts, now: int) -> None:
-        below = [stretch for stretch in self.inner.unconsumed() if stretch.batch.level == CONTROL]
+        below = [
+            ordered_batch for ordered_batch in self.inner.unconsumed() if ordered_batch.batch.level == CONTROL
+        ]
         if below or self._part.after(self.inner.unconsumed()) == []:
             original(self, now)
         elif self.me == self.view.coordinator:
@@ -102,9 +104,9 @@ def what_is_in_a_part_is_not_consumed_below(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_cut_off_a_batch_is_consumed_with_it(patch: pytest.MonkeyPatch) -> None:
-    def take_next(self: Parts, stretch: Stretch, now: int) -> None:
-        before, left = self.inner.unconsumed_count, stretch.batch.count - stretch.taken
-        original(self, stretch, now)
+    def take_next(self: Parts, ordered_batch: OrderedBatch, now: int) -> None:
+        before, left = self.inner.unconsumed_count, ordered_batch.batch.count - ordered_batch.taken
+        original(self, ordered_batch, now)
         taken = before - self.inner.unconsumed_count
         if taken < left:
             self.inner.step(Consume(left - taken), now)

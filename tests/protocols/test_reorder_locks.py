@@ -232,7 +232,9 @@ class TestTheEndOfAView:
             if isinstance(happened, Delivered) and happened.member in said:
                 said[happened.member] += happened.message.payload.decode()
         for name, end in ends.items():
-            said[name] += "".join(b"".join(stretch.batch.payloads()).decode() for stretch in end.tail)
+            said[name] += "".join(
+                b"".join(ordered_batch.batch.payloads()).decode() for ordered_batch in end.tail
+            )
         return {
             name: (said[name], b"".join(each for batch in end.unplaced for each in batch.payloads()).decode())
             for name, end in ends.items()

@@ -101,7 +101,7 @@ class TestPlaces:
         assert member.position_next == 1
         _hear(member, C, Data((late,)))
         assert placed(member) == ["a#1/5/0+1", "c#1/9/0+1", "a#1/5/1+1"]
-        assert [stretch.position for stretch in member.unconsumed()] == [0, 1, 2]
+        assert [ordered_batch.position for ordered_batch in member.unconsumed()] == [0, 1, 2]
 
     def test_a_reference_may_need_several_packets(self) -> None:
         member = _member(B)
@@ -109,7 +109,7 @@ class TestPlaces:
         _hear(member, C, Data((batch_of(2, 5, sender=C),)))
         assert placed(member) == []
         _hear(member, C, Data((batch_of(2, 5, sender=C, first=2),)))
-        assert sum(stretch.batch.count for stretch in member.unconsumed()) == 3
+        assert sum(ordered_batch.batch.count for ordered_batch in member.unconsumed()) == 3
 
     @pytest.mark.parametrize("order_first", [True, False])
     def test_a_place_rests_on_the_order_and_on_all_data_up_to_it(self, order_first: bool) -> None:
@@ -123,7 +123,7 @@ class TestPlaces:
         _hear(member, C, Data((of_b,)), mark=(2, 4))
         if not order_first:
             _hear(member, A, order, mark=(0, 7))
-        assert [stretch.evidence for stretch in member.unconsumed()] == [(7, 0, 3), (7, 0, 4)]
+        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(7, 0, 3), (7, 0, 4)]
 
     def test_the_first_message_has_the_position_of_the_view(self) -> None:
         sequencer = _member(A, position=40)

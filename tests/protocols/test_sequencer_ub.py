@@ -172,7 +172,7 @@ class TestViews:
         say(member, batch_of(2, sender=B))
         turn(member)
         hear(member, A, output.packet)
-        assert [stretch.position for stretch in member.unconsumed()] == [40, 42]
+        assert [ordered_batch.position for ordered_batch in member.unconsumed()] == [40, 42]
         assert member.position_next == 43
 
     def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
@@ -186,7 +186,7 @@ class TestViews:
         turn(member)
         hear(member, A, Ordered(0, (batch_of(1, 9, sender=B),)))
         assert [str(batch) for batch in member.unplaced()] == ["b#1/5/0+1", "b#1/5/1+2"]
-        assert [str(stretch.batch) for stretch in member.unconsumed()] == ["b#1/9/0+1"]
+        assert [str(ordered_batch.batch) for ordered_batch in member.unconsumed()] == ["b#1/9/0+1"]
 
     def test_the_sequencer_does_not_keep_what_others_submitted(self) -> None:
         sequencer = _member(A)

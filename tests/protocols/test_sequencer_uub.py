@@ -207,7 +207,7 @@ class TestPlaces:
         assert placed(member) == []
         _hear(member, A, Numbered(0, (batch_of(2),)), mark=(0, 4))
         assert placed(member) == ["a#1/0/0+2", "c#1/0/0+1"]
-        assert [stretch.evidence for stretch in member.unconsumed()] == [(4, 0, 0), (4, 0, 1)]
+        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(4, 0, 0), (4, 0, 1)]
 
     def test_a_number_that_nobody_used_ends_the_order_of_a_view(self) -> None:
         member = _member(B)

@@ -288,7 +288,7 @@ class TestTheEndOfAView:
         member.close()
         assert member.unconsumed() == []
         hear(member, A, Ordered(0, (batch_of(2),)))
-        assert [stretch.position for stretch in member.unconsumed()] == [0, 2]
+        assert [ordered_batch.position for ordered_batch in member.unconsumed()] == [0, 2]
 
     def test_what_was_sent_and_not_heard_is_kept(self) -> None:
         holder = _member(A)

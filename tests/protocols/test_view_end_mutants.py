@@ -11,7 +11,7 @@ import pytest
 
 from priocast.core.guarantees import INTEGRITY, LIVENESS, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Protocol
 from priocast.membership.epoch import Epoch
 from priocast.membership.retention import Retention
@@ -47,15 +47,19 @@ def what_has_a_place_is_sent_again(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb.unplaced
 
     def unplaced(self: SequencerUb) -> list[Batch]:
-        own = [stretch.batch for stretch in self.unconsumed() if stretch.batch.sender == self.me]
+        own = [
+            ordered_batch.batch
+            for ordered_batch in self.unconsumed()
+            if ordered_batch.batch.sender == self.me
+        ]
         return own + original(self)
 
     patch.setattr(SequencerUb, "unplaced", unplaced)
 
 
 def what_is_consumed_in_part_counts_as_consumed(patch: pytest.MonkeyPatch) -> None:
-    def unconsumed(self: Protocol) -> list[Stretch]:
-        return [stretch for stretch in self._stretches if not stretch.taken]
+    def unconsumed(self: Protocol) -> list[OrderedBatch]:
+        return [ordered_batch for ordered_batch in self._ordered_batches if not ordered_batch.taken]
 
     patch.setattr(Protocol, "unconsumed", unconsumed)
 

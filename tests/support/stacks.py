@@ -13,7 +13,7 @@ import msgspec
 from priocast.core.assembler import Assembler
 from priocast.core.events import Delivery, Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import TO_ALL, Batch, Scope, Stretch
+from priocast.core.message import TO_ALL, Batch, OrderedBatch, Scope
 from priocast.core.protocol import Broadcast, Consume, OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
@@ -95,7 +95,7 @@ class OneView:
         """What this view leaves without a place, and what was not even in a batch."""
         return self.epoch.unplaced() + self.assembler.close()
 
-    def head(self) -> Stretch | None:
+    def head(self) -> OrderedBatch | None:
         return self.protocol.head()
 
     def consume(self, count: int, now: int) -> None:
@@ -148,7 +148,7 @@ class Application:
         if member.snapshot_wanted:
             member.offer_snapshot(b"\n".join(self.pages))
         while (head := member.head(now)) is not None:
-            if not isinstance(head, Stretch):
+            if not isinstance(head, OrderedBatch):
                 if isinstance(head, Restoring):
                     self.pages = head.snapshot.data.split(b"\n") if head.snapshot.data else []
                 self.events.append(member.consume_event(now))

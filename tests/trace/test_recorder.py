@@ -4,7 +4,7 @@ import pytest
 
 from priocast.core.errors import UnreadableTrace
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Reference, Scope, Stretch, pack, reference_to
+from priocast.core.message import Batch, OrderedBatch, Reference, Scope, pack, reference_to
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
@@ -71,8 +71,8 @@ def test_the_rows_of_a_tiny_run() -> None:
     recorder.received(Submit((urgent, routine)), A, now=2, backlog=0)
     recorder.sent(Ordered(0, (urgent, routine)), None, now=2, backlog=0)
     recorder.received(Ordered(0, (urgent, routine)), A, now=2, backlog=0)
-    recorder.delivered(Stretch(ALONE.id, 0, urgent), 1, now=3, backlog=0)
-    recorder.delivered(Stretch(ALONE.id, 1, routine), 1, now=3, backlog=0)
+    recorder.delivered(OrderedBatch(ALONE.id, 0, urgent), 1, now=3, backlog=0)
+    recorder.delivered(OrderedBatch(ALONE.id, 1, routine), 1, now=3, backlog=0)
     assert _cells(rows) == [
         (0, 1, "view", "founded", "a#3", "a", 0, 0, 0, 0, 0),
         (1, 2, "broadcast", "", "", "a", 200, 0, 1, -1, 0),
@@ -164,9 +164,9 @@ def test_rows_carry_the_view_of_the_protocol_and_deliveries_their_own() -> None:
     recorder.broadcast(batch, now=1, backlog=0)
     recorder.installed(BOTH)
     recorder.broadcast(batch, now=2, backlog=0)
-    recorder.delivered(Stretch(ALONE.id, 5, batch), 1, now=3, backlog=0)
+    recorder.delivered(OrderedBatch(ALONE.id, 5, batch), 1, now=3, backlog=0)
     recorder.view(BOTH, SEQUENCED, 6, "joined", now=4)
-    recorder.delivered(Stretch(BOTH.id, 6, batch), 1, now=5, backlog=0)
+    recorder.delivered(OrderedBatch(BOTH.id, 6, batch), 1, now=5, backlog=0)
     assert [(row.event, row.view, row.coordinator) for row in rows] == [
         ("broadcast", 9, "a#3"),
         ("broadcast", 10, "b#4"),
@@ -198,9 +198,9 @@ def test_consuming_a_part_records_that_part(taken: int, count: int) -> None:
     recorder, rows = _recorder()
     scope = Scope(safe=True, to=("a", "c"))
     batch = pack(B, 0, 50, [b"1", b"2", b"3", b"4"], bytes([1, 2, 3, 4]), scope)
-    stretch = Stretch(ALONE.id, 100, batch)
-    stretch.taken = taken
-    recorder.delivered(stretch, count, now=5, backlog=6)
+    ordered_batch = OrderedBatch(ALONE.id, 100, batch)
+    ordered_batch.taken = taken
+    recorder.delivered(ordered_batch, count, now=5, backlog=6)
     (row,) = rows
     assert (row.first, row.count, row.position) == (50 + taken, count, 100 + taken)
     assert row.priorities == bytes([1, 2, 3, 4])[taken : taken + count]
@@ -212,6 +212,6 @@ def test_consuming_a_part_records_that_part(taken: int, count: int) -> None:
 def test_consuming_all_at_once_records_the_batch_as_it_came() -> None:
     recorder, rows = _recorder()
     batch = pack(B, 8, 0, [b"1", b"2"])
-    recorder.delivered(Stretch(ALONE.id, 0, batch), 2, now=5, backlog=0)
+    recorder.delivered(OrderedBatch(ALONE.id, 0, batch), 2, now=5, backlog=0)
     assert (rows[0].count, rows[0].bytes, rows[0].level) == (2, len(batch.block), 8)
     assert (rows[0].safe, rows[0].to) == (False, "")

@@ -152,7 +152,7 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         return MessageId(self.sender, self.level, self.number)
 
 
-class Stretch:
+class OrderedBatch:
     """A batch that has its place in the order and waits for the application to consume it.
 
     `taken` counts the messages that the application took so far. `evidence` are the packets that placed it

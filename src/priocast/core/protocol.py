@@ -28,7 +28,7 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Reference, Stretch
+from priocast.core.message import Batch, OrderedBatch, Reference
 from priocast.core.options import check_durations, check_types
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.stall import StallMeter
@@ -218,7 +218,7 @@ class Protocol(ABC):
         self.stalls = StallMeter()
         self.outgoing = PriorityQueue(options.policy, options.queue_max, options.queue_bytes_max)
         self.blocked: dict[ProcessId, bool] = {}
-        self._stretches: deque[Stretch] = deque()
+        self._ordered_batches: deque[OrderedBatch] = deque()
         self._outputs: list[Output] = []
         self._handlers: dict[type, Callable[[Any, int], None]] = {
             Broadcast: self.on_broadcast,
@@ -256,9 +256,9 @@ class Protocol(ABC):
         """Whether every message that this member has broadcast has its place."""
         return not self.outgoing
 
-    def head(self) -> Stretch | None:
+    def head(self) -> OrderedBatch | None:
         """What the application may consume next; valid until the next step."""
-        return self._stretches[0] if self._stretches else None
+        return self._ordered_batches[0] if self._ordered_batches else None
 
     def obstacle(self) -> str:
         """Why the application has to wait although messages are queued here, if it has to."""
@@ -275,14 +275,14 @@ class Protocol(ABC):
     @property
     def unconsumed_count(self) -> int:
         """How many messages have a place and wait for the application."""
-        return sum(stretch.batch.count - stretch.taken for stretch in self._stretches)
+        return sum(ordered_batch.batch.count - ordered_batch.taken for ordered_batch in self._ordered_batches)
 
     def close(self) -> None:  # noqa: B027  # most classes have nothing left to do
         """The view is over, and every packet to all is here that anybody who goes on holds."""
 
-    def unconsumed(self) -> list[Stretch]:
+    def unconsumed(self) -> list[OrderedBatch]:
         """What has its place and was not consumed yet."""
-        return list(self._stretches)
+        return list(self._ordered_batches)
 
     def unplaced(self) -> list[Batch]:
         """This member's own messages that have no place yet, in the order in which to send them again."""
@@ -320,7 +320,7 @@ class Protocol(ABC):
 
     def queue_ordered(self, batch: Batch) -> None:
         """The batch is next in the order; it waits here until the application consumes it."""
-        self._stretches.append(Stretch(self.view.id, self.position_next, batch, self._evidence))
+        self._ordered_batches.append(OrderedBatch(self.view.id, self.position_next, batch, self._evidence))
         self.position_next += batch.count
         self.has_safe |= batch.scope.safe
 
@@ -343,12 +343,12 @@ class Protocol(ABC):
         raise AssertionError(f"{self.NAME} set no timer {event.name!r}")
 
     def _on_consume(self, event: Consume, now: int) -> None:
-        stretch = self._stretches[0]
-        stretch.taken += event.count
-        assert event.count > 0 and stretch.taken <= stretch.batch.count
-        if stretch.taken == stretch.batch.count:
-            self._stretches.popleft()
-        self.on_consumed(stretch.batch, event.count, now)
+        ordered_batch = self._ordered_batches[0]
+        ordered_batch.taken += event.count
+        assert event.count > 0 and ordered_batch.taken <= ordered_batch.batch.count
+        if ordered_batch.taken == ordered_batch.batch.count:
+            self._ordered_batches.popleft()
+        self.on_consumed(ordered_batch.batch, event.count, now)
 
     def _on_link_blocked(self, event: LinkBlocked, now: int) -> None:
         self.blocked[event.peer] = True

@@ -81,11 +81,11 @@ class Station:
 
     def head(self) -> int | None:
         """The message that the application may consume next; asking changes nothing."""
-        stretch = self.protocol.head()
-        if stretch is None:
+        ordered_batch = self.protocol.head()
+        if ordered_batch is None:
             return None
-        message = self._index(stretch.batch, stretch.taken)
-        place = stretch.position + stretch.taken
+        message = self._index(ordered_batch.batch, ordered_batch.taken)
+        place = ordered_batch.position + ordered_batch.taken
         if place != len(self.consumed):
             raise Violation(
                 TOTAL_ORDER, f"{self.name} is offered place {place} after {len(self.consumed) - 1}"
@@ -143,8 +143,8 @@ class Station:
         for sender, packet in missing:
             self._hear(sender, packet)
         self.protocol.close()
-        for stretch in self.protocol.unconsumed():
-            self.consumed += self._indices(stretch.batch)[stretch.taken :]
+        for ordered_batch in self.protocol.unconsumed():
+            self.consumed += self._indices(ordered_batch.batch)[ordered_batch.taken :]
         unsaid = [message for batch in self._assembler.close() for message in self._indices(batch)]
         unplaced = [message for batch in self.protocol.unplaced() for message in self._indices(batch)]
         return End(tuple(self.consumed), (*unplaced, *unsaid))
@@ -211,8 +211,8 @@ class Station:
     def _note_coming(self, batch: Batch) -> None:
         """Note what had its place when messages came; a place that they brought about came before them."""
         placed = {*self.consumed}
-        for stretch in self.protocol.unconsumed():
-            placed.update(self._indices(stretch.batch))
+        for ordered_batch in self.protocol.unconsumed():
+            placed.update(self._indices(ordered_batch.batch))
         for message in self._indices(batch):
             if message not in self.placed_before:
                 priority = self._said(message).priority

@@ -18,7 +18,7 @@ import msgspec
 
 from priocast.core.errors import ForeignFrame, LinkOverflow, PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import (
     CancelTimer,
     Input,
@@ -237,7 +237,7 @@ class Epoch:
             if number == self.retention.held[rank] + 1:
                 self._on_body(sender, body, now)
 
-    def ending(self, closure: Closure) -> list[Stretch]:
+    def ending(self, closure: Closure) -> list[OrderedBatch]:
         """What is still to be consumed of this view by those who go on together.
 
         All that has its place keeps it. In a group in which each side of a cut goes on there is one
@@ -246,14 +246,18 @@ class Epoch:
         """
         assert self.frozen and self.missing(closure) is None
         self.protocol.close()
-        return [stretch for stretch in self.protocol.unconsumed() if self._keeps(stretch, closure)]
+        return [
+            ordered_batch
+            for ordered_batch in self.protocol.unconsumed()
+            if self._keeps(ordered_batch, closure)
+        ]
 
     def own_unconsumed(self) -> list[Batch]:
         """Our messages that have a place which was not consumed here."""
         return [
-            stretch.batch.after(stretch.taken)
-            for stretch in self.protocol.unconsumed()
-            if stretch.batch.sender == self.me
+            ordered_batch.batch.after(ordered_batch.taken)
+            for ordered_batch in self.protocol.unconsumed()
+            if ordered_batch.batch.sender == self.me
         ]
 
     def unplaced(self) -> list[Batch]:
@@ -264,11 +268,11 @@ class Epoch:
         batches = self.protocol.unplaced()
         return batches if self.protocol.options.prioritised else [batch.in_line() for batch in batches]
 
-    def _keeps(self, stretch: Stretch, closure: Closure) -> bool:
-        sender = stretch.batch.sender
-        if not closure.known or sender in closure.members or stretch.taken:
+    def _keeps(self, ordered_batch: OrderedBatch, closure: Closure) -> bool:
+        sender = ordered_batch.batch.sender
+        if not closure.known or sender in closure.members or ordered_batch.taken:
             return True
-        return all(map(int.__ge__, closure.known[self.ranks[sender]], stretch.evidence))
+        return all(map(int.__ge__, closure.known[self.ranks[sender]], ordered_batch.evidence))
 
 
 def _union(packets: tuple[type[Packet], ...]) -> object:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from priocast.core.message import Stretch
+from priocast.core.message import OrderedBatch
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
 from priocast.membership.packets import Proposal, Standing
@@ -24,4 +24,4 @@ class Life(msgspec.Struct, frozen=True):
 
     begin: Callable[[Proposal, Standing, Epoch | None, int], Epoch]
     out: Callable[[str, bool, int], None]
-    standing: Callable[[int, list[Stretch]], Standing]
+    standing: Callable[[int, list[OrderedBatch]], Standing]

@@ -15,7 +15,7 @@ import msgspec
 
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Consume
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
@@ -40,7 +40,7 @@ class Restoring(msgspec.Struct, frozen=True):
     snapshot: Snapshot
 
 
-Head = Stretch | Beginning | Restoring
+Head = OrderedBatch | Beginning | Restoring
 
 
 class Stream:
@@ -69,7 +69,7 @@ class Stream:
     def head(self, epoch: Epoch | None, now: int) -> Head | None:
         """What may be consumed next; messages that are not for this application are passed over."""
         while (head := self._next(epoch)) is not None:
-            if not isinstance(head, Stretch):
+            if not isinstance(head, OrderedBatch):
                 return head
             scope = head.batch.scope
             if not (scope.to or scope.client or head.position < self._restored_from):
@@ -80,20 +80,20 @@ class Stream:
             self._pass(head, passed, epoch, now)
         return None
 
-    def taken_from(self, epoch: Epoch | None) -> Stretch:
+    def taken_from(self, epoch: Epoch | None) -> OrderedBatch:
         """The head, which the application was given and takes messages of."""
         head = self._items[0] if self._items else epoch and epoch.protocol.head()
-        assert isinstance(head, Stretch)
+        assert isinstance(head, OrderedBatch)
         return head
 
-    def consume(self, head: Stretch, count: int, epoch: Epoch | None, now: int) -> None:
+    def consume(self, head: OrderedBatch, count: int, epoch: Epoch | None, now: int) -> None:
         """The application took messages of the head."""
         self._pass(head, count, epoch, now)
 
     def consume_event(self) -> ViewChange | Restored:
         """The application took the head, which is not a message."""
         head = self._items.popleft()
-        assert not isinstance(head, Stretch)
+        assert not isinstance(head, OrderedBatch)
         if isinstance(head, Restoring):
             self.position = max(self.position, head.snapshot.position)
             return Restored(head.snapshot.position, len(head.snapshot.data))
@@ -104,7 +104,7 @@ class Stream:
         self.ordering = proposal.ordering
         return ViewChange(proposal.view, standing.position, proposal.reason, proposal.ordering.order)
 
-    def begin(self, proposal: Proposal, standing: Standing, tail: list[Stretch]) -> None:
+    def begin(self, proposal: Proposal, standing: Standing, tail: list[OrderedBatch]) -> None:
         """A view has ended with this tail, and the next one has begun."""
         self._items.extend(tail)
         self._items.append(Beginning(proposal, standing))
@@ -112,7 +112,7 @@ class Stream:
     def catch_up(self, epoch: Epoch, now: int) -> None:
         """While the state is awaited, keep what is ordered here, so that the group need not wait for us."""
         while self._kept_bytes < _CATCH_UP_BYTES_MAX and (head := self._ripe(epoch)) is not None:
-            self._items.append(Stretch(head.view, head.position, head.batch, head.evidence))
+            self._items.append(OrderedBatch(head.view, head.position, head.batch, head.evidence))
             self._kept_bytes += len(head.batch.block)
             epoch.step(Consume(head.batch.count), now)
 
@@ -122,16 +122,16 @@ class Stream:
         self._kept_bytes = 0
         self._restored_from = snapshot.position
         for index, item in enumerate(self._items):
-            if isinstance(item, Stretch) and item.position + item.batch.count > snapshot.position:
+            if isinstance(item, OrderedBatch) and item.position + item.batch.count > snapshot.position:
                 self._items.insert(index, Restoring(snapshot))
                 return
         self._items.append(Restoring(snapshot))
 
-    def standing(self, position: int, tail: list[Stretch]) -> Standing:
+    def standing(self, position: int, tail: list[OrderedBatch]) -> Standing:
         """Where the order will stand, before this position, when all this and then the tail is consumed."""
         ledger = self._ledger.copy()
         for item in (*self._items, *tail):
-            if isinstance(item, Stretch):
+            if isinstance(item, OrderedBatch):
                 ledger.place(item.batch, item.batch.count)
             elif isinstance(item, Beginning):
                 ledger.adopt(item.standing)
@@ -140,10 +140,10 @@ class Stream:
     def _next(self, epoch: Epoch | None) -> Head | None:
         if self._items:
             item = self._items[0]
-            return None if self.awaits_state and isinstance(item, Stretch) else item
+            return None if self.awaits_state and isinstance(item, OrderedBatch) else item
         return None if epoch is None or self.awaits_state else self._ripe(epoch)
 
-    def _ripe(self, epoch: Epoch) -> Stretch | None:
+    def _ripe(self, epoch: Epoch) -> OrderedBatch | None:
         head = epoch.protocol.head()
         if head is None:
             return None
@@ -154,7 +154,7 @@ class Stream:
             return None
         return head
 
-    def _passed_over(self, head: Stretch) -> int:
+    def _passed_over(self, head: OrderedBatch) -> int:
         """How many of the head's messages are not for this application."""
         if head.position + head.taken < self._restored_from:
             return min(head.batch.count - head.taken, self._restored_from - head.position - head.taken)
@@ -163,7 +163,7 @@ class Stream:
             return head.batch.count - head.taken
         return 0
 
-    def _pass(self, head: Stretch, count: int, epoch: Epoch | None, now: int) -> None:
+    def _pass(self, head: OrderedBatch, count: int, epoch: Epoch | None, now: int) -> None:
         batch, position = head.batch, head.position + head.taken + count
         self._placed(batch, head.position)
         self._ledger.place(batch, head.taken + count)

@@ -16,7 +16,7 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Stretch
+from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.collecting import TOGETHER_MAX, AnswerT, Collector, Count, Key, PerBatch, together
@@ -117,7 +117,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, _with_long_queues(options, len(view.members), self.QUEUED_MAX), position)
-        self._tentative: Stretch | None = None
+        self._tentative: OrderedBatch | None = None
         self._next: tuple[JoinT, int] | None = None
         self._next_is_known = False
         self._data_sent = 0
@@ -167,14 +167,14 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         self._next_is_known = False
         self.stalls.note(bool(self._joining) and self._queues.blocked() is not None, now)
 
-    def head(self) -> Stretch | None:
+    def head(self) -> OrderedBatch | None:
         """What has its place already, or else what has the next one if it is consumed now."""
-        if self._stretches:
-            return self._stretches[0]
+        if self._ordered_batches:
+            return self._ordered_batches[0]
         if self._tentative is None and (found := self._consumable()):
             join, count = found
             batch = join.next(min(count, _OFFERED_MAX))
-            self._tentative = Stretch(self.view.id, self.position_next, batch, self._evidence_with(join))
+            self._tentative = OrderedBatch(self.view.id, self.position_next, batch, self._evidence_with(join))
         return self._tentative
 
     def _consumable(self) -> tuple[JoinT, int] | None:
@@ -345,7 +345,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     # Application
 
     def _on_consume(self, event: Consume, now: int) -> None:
-        if not self._stretches:
+        if not self._ordered_batches:
             found = self._consumable()
             assert found is not None and event.count <= found[1]
             self._commit(found[0], event.count)

@@ -28,7 +28,7 @@ from typing import ClassVar
 import msgspec
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import CONTROL, Batch, Stretch, pack
+from priocast.core.message import CONTROL, Batch, OrderedBatch, pack
 from priocast.core.protocol import (
     Broadcast,
     Consume,
@@ -60,13 +60,13 @@ class _OpenPart:
         self.count = 0
         self.bytes = 0
 
-    def enter(self, stretch: Stretch, taken: int) -> tuple[int, bool]:
+    def enter(self, ordered_batch: OrderedBatch, taken: int) -> tuple[int, bool]:
         """Let in what follows in a stretch; return how many messages that are, and whether the part ends."""
-        if stretch.batch.level == CONTROL:
-            return 1, bool(self.batches) and self.position < _named_in(stretch.payloads[taken])
+        if ordered_batch.batch.level == CONTROL:
+            return 1, bool(self.batches) and self.position < _named_in(ordered_batch.payloads[taken])
         if not self.batches:
-            self.position = stretch.position + taken
-        batch = stretch.cut(taken, min(stretch.batch.count - taken, self._count_max - self.count))
+            self.position = ordered_batch.position + taken
+        batch = ordered_batch.cut(taken, min(ordered_batch.batch.count - taken, self._count_max - self.count))
         self.batches.append(batch)
         self.count += batch.count
         self.bytes += len(batch.block)
@@ -78,14 +78,14 @@ class _OpenPart:
         self.count = self.bytes = 0
         return sorted(batches, key=lambda batch: batch.urgency, reverse=True)
 
-    def after(self, stretches: list[Stretch]) -> list[Batch]:
+    def after(self, ordered_batches: list[OrderedBatch]) -> list[Batch]:
         """What would wait here if all that follows had come, too."""
         part = _OpenPart(self._count_max)
         part.batches, part.position, part.count = self.batches.copy(), self.position, self.count
-        for stretch in stretches:
-            taken = stretch.taken
-            while taken < stretch.batch.count:
-                count, ends = part.enter(stretch, taken)
+        for ordered_batch in ordered_batches:
+            taken = ordered_batch.taken
+            while taken < ordered_batch.batch.count:
+                count, ends = part.enter(ordered_batch, taken)
                 taken += count
                 if ends:
                     part.end()
@@ -156,7 +156,7 @@ class Parts(Protocol):
         self.inner.close()
         self._take_all()
 
-    def unconsumed(self) -> list[Stretch]:
+    def unconsumed(self) -> list[OrderedBatch]:
         self._take_all()
         return super().unconsumed()
 
@@ -204,21 +204,21 @@ class Parts(Protocol):
 
     def _take(self, now: int) -> None:
         """Take what is next in the order below, unless enough waits for the application."""
-        while len(self._part_ends) < PARTS_WAITING_MAX and (stretch := self.inner.head()) is not None:
-            self._take_next(stretch, now)
+        while len(self._part_ends) < PARTS_WAITING_MAX and (ordered_batch := self.inner.head()) is not None:
+            self._take_next(ordered_batch, now)
         if self.me == self.view.coordinator:
             self._see_to_the_cut(now)
 
     def _take_all(self) -> None:
         """The view is over: what is in the order below belongs to a part, however much waits."""
-        while (stretch := self.inner.head()) is not None:
-            self._take_next(stretch, self._opened_at)
+        while (ordered_batch := self.inner.head()) is not None:
+            self._take_next(ordered_batch, self._opened_at)
 
-    def _take_next(self, stretch: Stretch, now: int) -> None:
+    def _take_next(self, ordered_batch: OrderedBatch, now: int) -> None:
         if not self._part.batches:
             self._opened_at = now
-        count, ends = self._part.enter(stretch, stretch.taken)
-        self._evidence = stretch.evidence
+        count, ends = self._part.enter(ordered_batch, ordered_batch.taken)
+        self._evidence = ordered_batch.evidence
         self._outputs += self.inner.step(Consume(count), now)
         if ends:
             for batch in self._part.end():

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRefused, PriocastError
 from priocast.core.events import Restored, Stopped, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import TO_ALL, Scope, Stretch
+from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.inheritance import Remains
@@ -252,7 +252,7 @@ class Driver:
             return f"{backlog}, because no majority of the group can be reached"
         return f"{backlog}, because the slowest member has not consumed what came before"
 
-    def head(self) -> Stretch | Beginning | Restoring | Stopped | None:
+    def head(self) -> OrderedBatch | Beginning | Restoring | Stopped | None:
         """What the application may take next."""
         if self._notices:
             return self._notices[0]
@@ -264,7 +264,7 @@ class Driver:
             self._give_snapshot()
         return member.stream.head(member.membership.epoch, now)
 
-    async def wait_head(self) -> Stretch | Beginning | Restoring | Stopped:
+    async def wait_head(self) -> OrderedBatch | Beginning | Restoring | Stopped:
         """Wait until there is something to take; raises when there will be nothing any more."""
         assert self._consumable is None, "one iteration at a time"
         while (head := self.head()) is None:

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable
 from priocast.core.errors import GroupClosed, Overloaded
 from priocast.core.events import DeliveredBatch, Delivery, Event
 from priocast.core.identity import ProcessId
-from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, Stretch
+from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, OrderedBatch
 from priocast.core.priority import ROUTINE, check_priority
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
@@ -140,7 +140,7 @@ class Group:
         driver = self._driver
         while True:
             head = driver.head() or await driver.wait_head()
-            if not isinstance(head, Stretch):
+            if not isinstance(head, OrderedBatch):
                 yield driver.take_event(head)
                 continue
             batch, payloads, position = head.batch, head.payloads, head.position
@@ -163,7 +163,7 @@ class Group:
         driver = self._driver
         while True:
             head = driver.head() or await driver.wait_head()
-            if not isinstance(head, Stretch):
+            if not isinstance(head, OrderedBatch):
                 driver.take_event(head)
                 continue
             batch, taken = head.batch, head.taken

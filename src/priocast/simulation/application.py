@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 import msgspec
 
-from priocast.core.message import Message, Stretch
+from priocast.core.message import Message, OrderedBatch
 from priocast.core.priority import CLASS_COUNT, class_of
 from priocast.member import Member
 from priocast.membership.stream import Restoring
@@ -128,7 +128,7 @@ class Application:
         member, count = self._member, 0
         self._give_state()
         while (head := member.head(now)) is not None and now >= self._free_at and not self.stalled:
-            if isinstance(head, Stretch):
+            if isinstance(head, OrderedBatch):
                 self._take(head, now)
             else:
                 if isinstance(head, Restoring):
@@ -139,7 +139,7 @@ class Application:
         self._head_waits = head is not None and not self.stalled
         return count
 
-    def _take(self, head: Stretch, now: int) -> None:
+    def _take(self, head: OrderedBatch, now: int) -> None:
         message, position = head.message(head.taken), head.position + head.taken
         self._inspect(message, position, self.state, now)
         self._member.consume(1, now)

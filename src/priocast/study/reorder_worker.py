@@ -19,7 +19,7 @@ import msgspec
 
 from priocast.core.errors import DeadlineExceeded, PriocastError
 from priocast.core.identity import ProcessId
-from priocast.core.message import Stretch
+from priocast.core.message import OrderedBatch
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import Frame
@@ -99,7 +99,7 @@ class Queue:
         """See whether one more message has its place, and consume what is at the head then."""
         while self.driver is not None and self.length > self._queued:
             head = self.driver.head()
-            if not isinstance(head, Stretch):
+            if not isinstance(head, OrderedBatch):
                 return
             self.placed.append(time.monotonic_ns())
             self.overtaken += self.way.prioritised and head.batch.level != URGENT

@@ -6,7 +6,7 @@ It belongs to the driver. The protocol does not know it, so a trace cannot flatt
 from collections.abc import Callable
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch, Reference, Stretch
+from priocast.core.message import Batch, OrderedBatch, Reference
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View, ViewId
@@ -70,16 +70,16 @@ class Recorder:
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
         self._packet(RECEIVED, packet, peer.name, now, backlog)
 
-    def delivered(self, stretch: Stretch, count: int, now: int, backlog: int) -> None:
+    def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None:
         """The application took the next `count` messages of the stretch."""
-        batch, taken = stretch.batch, stretch.taken
+        batch, taken = ordered_batch.batch, ordered_batch.taken
         if count < batch.count:
             priorities = batch.priorities[taken : taken + count]
             size = len(batch.block) * count // batch.count
             batch = Batch(
                 batch.sender, batch.level, batch.first + taken, count, bytes(size), priorities, batch.scope
             )
-        self._row(now, stretch.view, DELIVERED, "", "", batch, stretch.position + taken, backlog)
+        self._row(now, ordered_batch.view, DELIVERED, "", "", batch, ordered_batch.position + taken, backlog)
 
     def _packet(self, event: str, packet: Packet, peer: str, now: int, backlog: int) -> None:
         messages = packet.messages
