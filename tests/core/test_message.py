@@ -161,12 +161,14 @@ class TestScope:
 def test_a_stretch_hands_out_whole_messages_and_opens_its_block_once() -> None:
     scope = Scope(safe=True)
     view = ViewId(3, A)
-    ordered_batch = OrderedBatch(view, 40, pack(B, 0, 5, [b"x", b"y"], bytes([1, 2]), scope), evidence=(1, 9))
+    ordered_batch = OrderedBatch(
+        view, 40, pack(B, 0, 5, [b"x", b"y"], bytes([1, 2]), scope), dependencies=(1, 9)
+    )
     assert ordered_batch.payloads is ordered_batch.payloads
     message = ordered_batch.message(1)
     assert (message.payload, message.priority, message.scope) == (b"y", 2, scope)
     assert message.id == MessageId(B, 0, 6)
-    assert (ordered_batch.view, ordered_batch.position, ordered_batch.taken, ordered_batch.evidence) == (
+    assert (ordered_batch.view, ordered_batch.position, ordered_batch.taken, ordered_batch.dependencies) == (
         view,
         40,
         0,

@@ -112,11 +112,11 @@ def test_places_are_counted_from_where_the_view_begins() -> None:
 
 def test_what_is_placed_keeps_the_evidence_for_its_place_and_all_before_it() -> None:
     protocol = Immediate()
-    for mark in ((0, 1), (1, 3), (0, 2), (1, 2)):
-        protocol.rests_on(mark)
+    for packet_id in ((0, 1), (1, 3), (0, 2), (1, 2)):
+        protocol.depends_on(packet_id)
         protocol.queue_ordered(batch_of(1))
     assert {ordered_batch.view for ordered_batch in protocol.unconsumed()} == {ViewId(1, A)}
-    assert [ordered_batch.evidence for ordered_batch in protocol.unconsumed()] == [
+    assert [ordered_batch.dependencies for ordered_batch in protocol.unconsumed()] == [
         (1, 0),
         (1, 3),
         (2, 3),

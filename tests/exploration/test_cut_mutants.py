@@ -103,7 +103,7 @@ def the_least_proposal_is_the_number(patch: pytest.MonkeyPatch) -> None:
 
 
 def _trusting(self: Any, sender: object, rank: int, decision: CutDecision) -> None:
-    self._agree((rank, decision.number), decision, [self.mark])
+    self._agree((rank, decision.number), decision, [self.packet_id])
 
 
 def the_clock_is_not_raised(patch: pytest.MonkeyPatch) -> None:
@@ -154,12 +154,12 @@ def the_lock_comes_after_the_snapshot(patch: pytest.MonkeyPatch) -> None:
 
     def join(self: Any, rank: int, data: Data) -> None:
         consumed = self._levels.consumed_below(256)
-        vars(self).setdefault("_late", []).append((rank, data, self.mark, consumed))
+        vars(self).setdefault("_late", []).append((rank, data, self.packet_id, consumed))
 
     def on_turn(self: Any, event: Turn, now: int) -> None:
         late, self._late = vars(self).get("_late", []), []
-        for rank, data, mark, consumed in late:
-            self.mark = mark
+        for rank, data, packet_id, consumed in late:
+            self.packet_id = packet_id
             now_consumed: Callable[[int], Cut] = self._levels.consumed_below
             self._levels.consumed_below = lambda level, then=consumed: {
                 number: place for number, place in then.items() if number < level
@@ -178,12 +178,12 @@ def snapshot_and_lock_come_with_the_turn(patch: pytest.MonkeyPatch) -> None:
     original_join, original_turn = Reorder._join, Reorder.on_turn
 
     def join(self: Any, rank: int, data: Data) -> None:
-        vars(self).setdefault("_late", []).append((rank, data, self.mark))
+        vars(self).setdefault("_late", []).append((rank, data, self.packet_id))
 
     def on_turn(self: Any, event: Turn, now: int) -> None:
         late, self._late = vars(self).get("_late", []), []
-        for rank, data, mark in late:
-            self.mark = mark
+        for rank, data, packet_id in late:
+            self.packet_id = packet_id
             original_join(self, rank, data)
         self._changed(now)
         original_turn(self, event, now)

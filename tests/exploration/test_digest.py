@@ -97,8 +97,8 @@ def test_what_refers_to_itself_has_an_end() -> None:
 def test_caches_and_orders_that_do_not_matter_are_left_out() -> None:
     batch = pack(A, 7, 0, [b"x", b"y"])
     one, other = Join(batch, (0, 0, 0), 1), Join(batch, (0, 0, 0), 1)
-    one.marks += [(0, 1), (1, 1)]
-    other.marks += [(1, 1), (0, 1)]
+    one.packet_ids += [(0, 1), (1, 1)]
+    other.packet_ids += [(1, 1), (0, 1)]
     one.next(1)
     assert same(one, other)
     other.taken = 1
@@ -118,13 +118,13 @@ def test_a_protocol_is_in_another_state_after_a_step() -> None:
     one.step(Received(B, Submit((pack(B, 7, 0, [b"x"]),))), 0)
     assert not same(one, other)
     one.step(Turn(), 0)
-    assert one.mark == other.mark
-    one.mark = (1, 1)
+    assert one.packet_id == other.packet_id
+    one.packet_id = (1, 1)
     assert same(one, one)
 
 
 def test_the_names_of_what_is_left_out_are_still_in_use() -> None:
     """A name that is no attribute any more would hide another one some day."""
     protocol = SequencerUb(A, View(1, (A, B)), OrderingOptions())
-    assert {"_handlers", "_outputs", "mark"} <= NOT_STATE & set(vars(protocol))
+    assert {"_handlers", "_outputs", "packet_id"} <= NOT_STATE & set(vars(protocol))
     assert {name.partition(".")[0] for name in UNORDERED} >= {"Join", "Reordering"}

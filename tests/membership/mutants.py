@@ -235,8 +235,8 @@ def safe_is_delivered_at_once(patch: pytest.MonkeyPatch) -> None:
 def one_other_is_enough_for_safe(patch: pytest.MonkeyPatch) -> None:
     """Stable is what oneself and one more member hold."""
 
-    def is_stable(self: Retention, evidence: Sequence[int]) -> bool:
-        holding = sum(all(map(int.__ge__, row, evidence)) for row in self.known)
+    def is_stable(self: Retention, dependencies: Sequence[int]) -> bool:
+        holding = sum(all(map(int.__ge__, row, dependencies)) for row in self.known)
         return holding >= min(2, len(self.known))
 
     patch.setattr(Retention, "is_stable", is_stable)
@@ -254,7 +254,7 @@ def each_judges_by_what_it_knows(patch: pytest.MonkeyPatch) -> None:
         sender = ordered_batch.batch.sender
         if not closure.known or sender in closure.members or ordered_batch.taken:
             return True
-        return self.retention.is_held_by(self.ranks[sender], ordered_batch.evidence)
+        return self.retention.is_held_by(self.ranks[sender], ordered_batch.dependencies)
 
     patch.setattr(Epoch, "_keeps", keeps)
     patch.setattr(Retention, "merge", lambda *_: None)

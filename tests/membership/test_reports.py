@@ -37,7 +37,7 @@ def test_elsewhere_signs_of_life_say_enough_but_for_every_mebibyte() -> None:
 
 def test_a_safe_message_is_waited_for() -> None:
     reports, one = Reports(options()), epoch(B, OLD)
-    one.protocol.mark = (0, one.retention.add(0, b"packet"))
+    one.protocol.packet_id = (0, one.retention.add(0, b"packet"))
     one.step(Received(A, Ordered(0, (batch(A, 0, scope=Scope(safe=True)),))), 0)
     assert reports.are_awaited(one) and not reports.are_complete(one)
     assert reports.due(one) is not None

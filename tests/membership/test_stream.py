@@ -35,7 +35,7 @@ class Listener:
         """A packet of the sequencer comes."""
         self._number += 1
         packet = Ordered(position, batches)
-        self.epoch.protocol.mark = (0, self.epoch.retention.add(0, b"packet"))
+        self.epoch.protocol.packet_id = (0, self.epoch.retention.add(0, b"packet"))
         self.epoch.step(Received(A, packet), 0)
 
     def heard_that(self, rank: int, held: int) -> None:

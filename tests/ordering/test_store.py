@@ -19,12 +19,12 @@ def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> N
     store.put(batch_of(3, level=7, first=2), (0, 4))
     assert store.has(Reference(A, 7, 0, 5)) and not store.has(Reference(A, 7, 0, 6))
     assert not store.has(Reference(A, 8, 0, 1)) and not store.has(Reference(B, 7, 0, 1))
-    _, mark = store.take(Reference(A, 7, 0, 1))
-    assert mark == (0, 1)
-    _, mark = store.take(Reference(A, 7, 1, 2))
-    assert mark == (0, 4), "the second message of this reference came with the later packet"
-    _, mark = store.take(Reference(A, 7, 3, 2))
-    assert mark == (0, 4)
+    _, packet_id = store.take(Reference(A, 7, 0, 1))
+    assert packet_id == (0, 1)
+    _, packet_id = store.take(Reference(A, 7, 1, 2))
+    assert packet_id == (0, 4), "the second message of this reference came with the later packet"
+    _, packet_id = store.take(Reference(A, 7, 3, 2))
+    assert packet_id == (0, 4)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1), st.data())

@@ -42,11 +42,15 @@ def say_frames(member: Protocol, count: int) -> None:
 
 
 def hear(
-    member: Protocol, sender: ProcessId, packet: Packet, mark: tuple[int, int] | None = None, now: int = 0
+    member: Protocol,
+    sender: ProcessId,
+    packet: Packet,
+    packet_id: tuple[int, int] | None = None,
+    now: int = 0,
 ) -> list[Output]:
     """What a member does when a packet comes; one to all may have a mark."""
-    if mark is not None:
-        member.mark = mark
+    if packet_id is not None:
+        member.packet_id = packet_id
     return member.step(Received(sender, packet), now)
 
 

@@ -8,11 +8,11 @@ from priocast.ordering.flow import Grants
 
 
 def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
-    def rests_on(self: Protocol, mark: tuple[int, int]) -> None:
-        original(self, self.mark)
+    def depends_on(self: Protocol, packet_id: tuple[int, int]) -> None:
+        original(self, self.packet_id)
 
-    original = Protocol.rests_on
-    patch.setattr(Protocol, "rests_on", rests_on)
+    original = Protocol.depends_on
+    patch.setattr(Protocol, "depends_on", depends_on)
 
 
 def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:

@@ -198,15 +198,20 @@ def check_end(group: Group, ends: dict[str, End], journal: Journal) -> None:
 
 def _check_evidence(group: Group, ends: dict[str, End]) -> None:
     """What places a message are the same packets at all members, and they hold them."""
-    evidence: dict[int, tuple[int, ...]] = {}
+    dependencies: dict[int, tuple[int, ...]] = {}
     for name, end in ends.items():
         held = group.members[name].epoch.retention.held
         for ordered_batch in end.tail:
-            if evidence.setdefault(ordered_batch.position, ordered_batch.evidence) != ordered_batch.evidence:
+            if (
+                dependencies.setdefault(ordered_batch.position, ordered_batch.dependencies)
+                != ordered_batch.dependencies
+            ):
                 raise Violation(
                     VIEW_SYNCHRONY, f"{ordered_batch.batch} was placed by other packets at {name}"
                 )
-            if not any(ordered_batch.evidence) or not all(map(int.__le__, ordered_batch.evidence, held)):
+            if not any(ordered_batch.dependencies) or not all(
+                map(int.__le__, ordered_batch.dependencies, held)
+            ):
                 raise Violation(
                     VIEW_SYNCHRONY, f"{ordered_batch.batch} was placed by a packet that {name} lacks"
                 )

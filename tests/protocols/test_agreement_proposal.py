@@ -282,16 +282,16 @@ class TestADestination:
 
     def test_a_place_rests_on_the_message_and_on_the_application(self) -> None:
         member = _member(B)
-        for sender, mark, packet in (
+        for sender, packet_id, packet in (
             (C, (2, 1), Data((batch_of(2, sender=C), batch_of(1, 7, sender=C)))),
             (C, (2, 2), Data((batch_of(1, first=2, sender=C),))),
             (A, (0, 5), Propose(1, 0, (reference_to(batch_of(1, 7, sender=C)),))),
             (A, (0, 6), Apply(1)),
         ):
-            member.mark = mark
+            member.packet_id = packet_id
             hear(member, sender, packet)
         (ordered_batch,) = member.unconsumed()
-        assert ordered_batch.evidence == (6, 0, 1)
+        assert ordered_batch.dependencies == (6, 0, 1)
 
     def test_what_has_no_place_goes_back_to_its_sender(self) -> None:
         member = _member(C, submit_max=2)

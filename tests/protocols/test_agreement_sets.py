@@ -161,15 +161,15 @@ class TestDecisions:
 
     def test_a_place_rests_on_the_message_and_on_the_decision_that_came_first(self) -> None:
         member = _member(B)
-        for sender, mark, packet in (
+        for sender, packet_id, packet in (
             (C, (2, 4), Data((batch_of(1, sender=C),))),
             (A, (0, 3), Decide(0, 0, ONE)),
             (C, (2, 5), Decide(0, 0, ONE)),
         ):
-            member.mark = mark
+            member.packet_id = packet_id
             hear(member, sender, packet)
         (ordered_batch,) = member.unconsumed()
-        assert ordered_batch.evidence == (3, 0, 4)
+        assert ordered_batch.dependencies == (3, 0, 4)
 
     def test_what_has_no_place_goes_back_to_its_sender(self) -> None:
         member = _member(C)

@@ -80,7 +80,7 @@ def what_is_decided_is_proposed_again(patch: pytest.MonkeyPatch) -> None:
 
 def decisions_are_carried_out_as_they_come(patch: pytest.MonkeyPatch) -> None:
     def on_decide(self: AgreementSets, sender: Any, decide: Decide, now: int) -> None:
-        self._on_next_decision(sender, decide, self.mark)
+        self._on_next_decision(sender, decide, self.packet_id)
         self._place_decided()
 
     patch.setattr(AgreementSets, "_on_decide", on_decide)

@@ -126,15 +126,15 @@ class TestTheDestination:
 
     def test_the_evidence_of_a_place_are_the_packets_with_the_final_stamps(self) -> None:
         member = _member(B)
-        for mark, (sender, packet) in {
+        for packet_id, (sender, packet) in {
             (0, 1): (A, _data(A, 0)),
             (2, 1): (C, _data(C, 0)),
             (2, 2): (C, Final(0, (3,))),
             (0, 2): (A, Final(0, (1,))),
         }.items():
-            member.mark = mark
+            member.packet_id = packet_id
             _hear(member, sender, packet)
-        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 0, 2)]
+        assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 0, 2)]
 
     def test_a_sender_is_told_what_was_consumed_of_its_messages(self) -> None:
         member = _member(B, window=12)

@@ -30,7 +30,7 @@ def the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
 def nobody_minds_if_the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
     def on_final(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
         for frame, stamp in zip(
-            [frame for frame in self._frames[sender] if not frame.mark], stamps, strict=False
+            [frame for frame in self._frames[sender] if not frame.packet_id], stamps, strict=False
         ):
             frame.stamp = min(frame.stamp, stamp)
         original(self, sender, first, stamps)
@@ -66,7 +66,7 @@ def the_clock_stands_still(patch: pytest.MonkeyPatch) -> None:
 def what_is_final_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
     def place_final(self: AgreementSkeen) -> None:
         for frames in self._frames.values():
-            while frames and frames[0].mark is not None:
+            while frames and frames[0].packet_id is not None:
                 for batch in frames.popleft().batches:
                     self.place_next(batch)
 
@@ -94,7 +94,7 @@ def a_view_ends_with_everything_by_the_stamps_that_are_known(patch: pytest.Monke
     def close(self: AgreementSkeen) -> None:
         for frames in self._frames.values():
             for frame in frames:
-                frame.mark = frame.mark or (0, 0)
+                frame.packet_id = frame.packet_id or (0, 0)
         self._place_final()
 
     patch.setattr(AgreementSkeen, "close", close)

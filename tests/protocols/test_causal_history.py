@@ -175,10 +175,10 @@ class TestBuckets:
         }
         for sender in (A, B, C):
             for number, packet in enumerate(said[sender], 1):
-                member.mark = (VIEW.members.index(sender), number)
+                member.packet_id = (VIEW.members.index(sender), number)
                 hear(member, sender, packet)
         (ordered_batch,) = member.unconsumed()
-        assert ordered_batch.evidence == (2, 1, 1)
+        assert ordered_batch.dependencies == (2, 1, 1)
 
 
 def test_a_sender_is_told_what_was_consumed_of_its_messages() -> None:

@@ -58,11 +58,11 @@ class TestTheMerge:
                 (A, Slot(2, (batch_of(1, first=1),))),
             ]
         ):
-            member.mark = (VIEW.members.index(sender), number + 1)
+            member.packet_id = (VIEW.members.index(sender), number + 1)
             hear(member, sender, packet)
-        member.mark = (2, 7)
+        member.packet_id = (2, 7)
         hear(member, C, Skip(0, 2))
-        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(1, 0, 0), (4, 2, 7)]
+        assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(1, 0, 0), (4, 2, 7)]
 
 
 class TestSlotsWithNothing:

@@ -34,8 +34,8 @@ def _told(group: Group, me: ProcessId, ordered_batch: OrderedBatch, backwards: b
     ranks = range(len(group.view.members))
     for rank in reversed(ranks) if backwards else ranks:
         sender = group.view.members[rank]
-        for number, packet in enumerate(_to_all(group, sender.name)[: ordered_batch.evidence[rank]], 1):
-            protocol.mark = (rank, number)
+        for number, packet in enumerate(_to_all(group, sender.name)[: ordered_batch.dependencies[rank]], 1):
+            protocol.packet_id = (rank, number)
             protocol.step(Hear(sender, packet), group.now)
     protocol.close()
     return protocol

@@ -250,22 +250,22 @@ class TestPlaces:
 
     def test_a_place_rests_on_the_order_and_on_the_data(self) -> None:
         member = _bb(B)
-        hear(member, A, Order(0, (Reference(C, 0, 0, 1),)), mark=(0, 4))
-        hear(member, C, Data((batch_of(1, sender=C),)), mark=(2, 3))
+        hear(member, A, Order(0, (Reference(C, 0, 0, 1),)), packet_id=(0, 4))
+        hear(member, C, Data((batch_of(1, sender=C),)), packet_id=(2, 3))
         (ordered_batch,) = member.unconsumed()
-        assert ordered_batch.evidence == (4, 0, 3)
+        assert ordered_batch.dependencies == (4, 0, 3)
 
     def test_a_place_rests_on_all_orders_before_it_whenever_they_come(self) -> None:
         member = _ub(C)
-        hear(member, B, Ordered(1, (batch_of(1, sender=B),)), mark=(1, 7))
-        hear(member, A, Ordered(0, (batch_of(1),)), mark=(0, 2))
-        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
+        hear(member, B, Ordered(1, (batch_of(1, sender=B),)), packet_id=(1, 7))
+        hear(member, A, Ordered(0, (batch_of(1),)), packet_id=(0, 2))
+        assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
 
     def test_a_number_s_place_rests_on_all_messages_before_it_whenever_they_come(self) -> None:
         member = _uub(C)
-        hear(member, B, Numbered(1, (batch_of(1, sender=B),), "", 0), mark=(1, 7))
-        hear(member, A, Numbered(0, (batch_of(1),), "", 0), mark=(0, 2))
-        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
+        hear(member, B, Numbered(1, (batch_of(1, sender=B),), "", 0), packet_id=(1, 7))
+        hear(member, A, Numbered(0, (batch_of(1),), "", 0), packet_id=(0, 2))
+        assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
 
 
 class TestSubmissions:

@@ -183,7 +183,7 @@ def places_take_effect_as_they_come(patch: pytest.MonkeyPatch) -> None:
             stream = (messages.sender, messages.level)
             self._candidates._number_next[stream] = messages.first + messages.count
         self._candidates._forget()
-        self._on_next(sender, places, self.mark)
+        self._on_next(sender, places, self.packet_id)
         self._accept_token()
 
     patch.setattr(MovingSequencer, "_on_places", on_places)

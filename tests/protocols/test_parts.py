@@ -37,8 +37,8 @@ def _member(me: ProcessId, order: str = TIME, **options: float) -> Protocol:
     return member_of(find_protocol(order), me, position=0, **options)
 
 
-def _hear(member: Protocol, position: int, *batches: Batch, mark: int = 1, now: int = 0) -> list[Output]:
-    return hear(member, A, Ordered(position, batches), (0, mark), now)
+def _hear(member: Protocol, position: int, *batches: Batch, packet_id: int = 1, now: int = 0) -> list[Output]:
+    return hear(member, A, Ordered(position, batches), (0, packet_id), now)
 
 
 def _cut(below: int, number: int = 0) -> Batch:
@@ -125,10 +125,10 @@ class TestTheEndOfAPart:
 
     def test_all_places_of_a_part_rest_on_what_ended_it(self) -> None:
         member = _member(B)
-        _hear(member, 0, batch_of(1), batch_of(1, 5, sender=C), mark=1)
-        _hear(member, 2, batch_of(1, 9, sender=A), mark=2)
-        _hear(member, 3, _cut(below=3), batch_of(1, 9, sender=A, first=1), mark=3)
-        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(3, 0, 0)] * 3
+        _hear(member, 0, batch_of(1), batch_of(1, 5, sender=C), packet_id=1)
+        _hear(member, 2, batch_of(1, 9, sender=A), packet_id=2)
+        _hear(member, 3, _cut(below=3), batch_of(1, 9, sender=A, first=1), packet_id=3)
+        assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(3, 0, 0)] * 3
 
     def test_scopes_travel_along(self) -> None:
         member = _member(B)

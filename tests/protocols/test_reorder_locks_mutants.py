@@ -22,7 +22,7 @@ from priocast.ordering.collecting import Collector, Complete
 from priocast.ordering.joins import JoinId, LevelOrder
 from priocast.ordering.lock_queue import Element, Lock, LockJoin, LockQueue
 from priocast.ordering.message_sets import MessageSet, Name
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 from priocast.protocols.reorder_locks import LockAnswer, ReorderLocks, ReorderLocksInTurn
 from protocols import test_reorder_locks as of_the_protocol
 from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules, single_test_finds
@@ -206,14 +206,14 @@ def one_answer_may_be_missing(patch: pytest.MonkeyPatch) -> None:
     """As many answers as members would be left."""
 
     def add(
-        self: Collector[LockAnswer], rank: int, answer: LockAnswer, mark: Mark
+        self: Collector[LockAnswer], rank: int, answer: LockAnswer, packet_id: PacketId
     ) -> Complete[LockAnswer] | None:
-        original(self, rank, answer, mark)
+        original(self, rank, answer, packet_id)
         collected = self._collected.get((answer.sender, answer.number), [])
         answers = [each for each in collected if each is not None]
         if len(answers) != len(self._members) - 1:
             return None
-        return Complete([answer for answer, _ in answers], [mark for _, mark in answers])
+        return Complete([answer for answer, _ in answers], [packet_id for _, packet_id in answers])
 
     original = Collector.add
     patch.setattr(Collector, "add", add)

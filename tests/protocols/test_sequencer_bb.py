@@ -17,7 +17,7 @@ from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
 from protocols.alone import VIEW, hear, member_of, packets, placed, say, say_frames, turn
 
 _member = partial(member_of, SequencerBb)
-_hear = partial(hear, mark=(0, 1))
+_hear = partial(hear, packet_id=(0, 1))
 
 
 class TestWhatIsRefused:
@@ -118,12 +118,12 @@ class TestPlaces:
         of_c, of_b = batch_of(1, 9, sender=C), batch_of(1, 1, sender=C)
         order = Order(0, (reference_to(of_c), reference_to(of_b)))
         if order_first:
-            _hear(member, A, order, mark=(0, 7))
-        _hear(member, C, Data((of_c,)), mark=(2, 3))
-        _hear(member, C, Data((of_b,)), mark=(2, 4))
+            _hear(member, A, order, packet_id=(0, 7))
+        _hear(member, C, Data((of_c,)), packet_id=(2, 3))
+        _hear(member, C, Data((of_b,)), packet_id=(2, 4))
         if not order_first:
-            _hear(member, A, order, mark=(0, 7))
-        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(7, 0, 3), (7, 0, 4)]
+            _hear(member, A, order, packet_id=(0, 7))
+        assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(7, 0, 3), (7, 0, 4)]
 
     def test_the_first_message_has_the_position_of_the_view(self) -> None:
         sequencer = _member(A, position=40)

@@ -53,7 +53,7 @@ def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.Monke
     def on_data(self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._messages.came(batch, self.mark)
+            self._messages.came(batch, self.packet_id)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
 
@@ -144,12 +144,12 @@ def test_evidence_that_leaves_out_a_packet_is_found(
 ) -> None:
     """All members leave it out alike, so lives do not show it: only what is safe too early does."""
 
-    def rests_on(self: SequencerBb, mark: tuple[int, int]) -> None:
-        if mark[0] != rank_left_out:
-            original(self, mark)
+    def depends_on(self: SequencerBb, packet_id: tuple[int, int]) -> None:
+        if packet_id[0] != rank_left_out:
+            original(self, packet_id)
 
-    original = SequencerBb.rests_on
-    monkeypatch.setattr(SequencerBb, "rests_on", rests_on)
+    original = SequencerBb.depends_on
+    monkeypatch.setattr(SequencerBb, "depends_on", depends_on)
     with pytest.raises(AssertionError):
         Places().test_a_place_rests_on_the_order_and_on_all_data_up_to_it(order_first=False)
 

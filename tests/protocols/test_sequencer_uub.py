@@ -33,7 +33,7 @@ from protocols.orders import TWINS
 from protocols.schedules import Case, cases, play
 
 _member = partial(member_of, SequencerUub)
-_hear = partial(hear, mark=(0, 1))
+_hear = partial(hear, packet_id=(0, 1))
 
 
 def _asking(member: SequencerUub, *batches: tuple[int, int]) -> list[Output]:
@@ -203,11 +203,11 @@ class TestBinding:
 class TestPlaces:
     def test_what_has_a_later_number_waits(self) -> None:
         member = _member(B)
-        _hear(member, C, Numbered(2, (batch_of(1, sender=C),)), mark=(2, 1))
+        _hear(member, C, Numbered(2, (batch_of(1, sender=C),)), packet_id=(2, 1))
         assert placed(member) == []
-        _hear(member, A, Numbered(0, (batch_of(2),)), mark=(0, 4))
+        _hear(member, A, Numbered(0, (batch_of(2),)), packet_id=(0, 4))
         assert placed(member) == ["a#1/0/0+2", "c#1/0/0+1"]
-        assert [ordered_batch.evidence for ordered_batch in member.unconsumed()] == [(4, 0, 0), (4, 0, 1)]
+        assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(4, 0, 0), (4, 0, 1)]
 
     def test_a_number_that_nobody_used_ends_the_order_of_a_view(self) -> None:
         member = _member(B)

@@ -93,9 +93,9 @@ def the_token_forgets_who_has_something_left(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_others_send_takes_no_room(patch: pytest.MonkeyPatch) -> None:
-    def place(self: TokenRing, sender: ProcessId, ordered: Ordered, mark: tuple[int, int]) -> None:
+    def place(self: TokenRing, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
         placed = self._grants._placed
-        original(self, sender, ordered, mark)
+        original(self, sender, ordered, packet_id)
         self._grants._placed = placed
 
     original = TokenRing._place

@@ -159,10 +159,10 @@ class OrderedBatch:
     and all before it: how many of each member's packets to all one must hold to know the place, by rank.
     """
 
-    __slots__ = ("_payloads", "batch", "evidence", "position", "taken", "view")
+    __slots__ = ("_payloads", "batch", "dependencies", "position", "taken", "view")
 
-    def __init__(self, view: ViewId, position: int, batch: Batch, evidence: tuple[int, ...] = ()) -> None:
-        self.evidence = evidence
+    def __init__(self, view: ViewId, position: int, batch: Batch, dependencies: tuple[int, ...] = ()) -> None:
+        self.dependencies = dependencies
         self.view = view
         self.position = position
         self.batch = batch

@@ -191,7 +191,7 @@ class Protocol(ABC):
 
     The places must follow from packets to all, and from nothing else: those are the same at all who go on
     together. Before such a packet is handed over, `mark` says which one it is: its sender's rank in the view
-    and its number. What places a message is told by `rests_on`. A protocol in which a member may also know
+    and its number. What places a message is told by `depends_on`. A protocol in which a member may also know
     places by other means is not `PARTITIONABLE`.
 
     `position_next` is where the next message will be, `has_safe` says that safe ones were among them.
@@ -211,8 +211,8 @@ class Protocol(ABC):
         self.view = view
         self.options = options
         self.ranks = {member: rank for rank, member in enumerate(view.members)}
-        self.mark = (0, 0)
-        self._evidence = (0,) * len(view.members)
+        self.packet_id = (0, 0)
+        self._dependencies = (0,) * len(view.members)
         self.position_next = position
         self.has_safe = False
         self.stalls = StallMeter()
@@ -311,16 +311,18 @@ class Protocol(ABC):
     def more_to_do(self) -> None:
         self._outputs.append(MoreToDo())
 
-    def rests_on(self, mark: tuple[int, int]) -> None:
+    def depends_on(self, packet_id: tuple[int, int]) -> None:
         """What is placed from here on has its place by this packet, too."""
-        rank, number = mark
-        evidence = self._evidence
-        if number > evidence[rank]:
-            self._evidence = (*evidence[:rank], number, *evidence[rank + 1 :])
+        rank, number = packet_id
+        dependencies = self._dependencies
+        if number > dependencies[rank]:
+            self._dependencies = (*dependencies[:rank], number, *dependencies[rank + 1 :])
 
     def queue_ordered(self, batch: Batch) -> None:
         """The batch is next in the order; it waits here until the application consumes it."""
-        self._ordered_batches.append(OrderedBatch(self.view.id, self.position_next, batch, self._evidence))
+        self._ordered_batches.append(
+            OrderedBatch(self.view.id, self.position_next, batch, self._dependencies)
+        )
         self.position_next += batch.count
         self.has_safe |= batch.scope.safe
 

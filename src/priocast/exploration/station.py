@@ -174,7 +174,7 @@ class Station:
     def _hear(self, sender: int, packet: Packet) -> None:
         if packet.TO_ALL:
             self.held[sender] += 1
-            self.protocol.mark = (sender, self.held[sender])
+            self.protocol.packet_id = (sender, self.held[sender])
         self._step(Received(self.protocol.view.members[sender], packet))
         if self.scenario.judges_priority:
             for batch in getattr(packet, "batches", ()):

@@ -164,7 +164,7 @@ class Epoch:
             raise ForeignFrame(f"{peer} sent a packet that cannot be read: {error}") from error
         if packet.TO_ALL:
             rank = self.ranks[peer]
-            self.protocol.mark = (rank, self.retention.add(rank, body))
+            self.protocol.packet_id = (rank, self.retention.add(rank, body))
         self._received(packet, peer, now)
         self.step(Received(peer, packet), now)
 
@@ -174,7 +174,7 @@ class Epoch:
             packet = self.to_myself.popleft()
             if packet.TO_ALL:
                 self._own_heard += 1
-                self.protocol.mark = (rank, self._own_heard)
+                self.protocol.packet_id = (rank, self._own_heard)
             self._received(packet, self.me, now)
             self.step(Received(self.me, packet), now)
 
@@ -272,7 +272,7 @@ class Epoch:
         sender = ordered_batch.batch.sender
         if not closure.known or sender in closure.members or ordered_batch.taken:
             return True
-        return all(map(int.__ge__, closure.known[self.ranks[sender]], ordered_batch.evidence))
+        return all(map(int.__ge__, closure.known[self.ranks[sender]], ordered_batch.dependencies))
 
 
 def _union(packets: tuple[type[Packet], ...]) -> object:

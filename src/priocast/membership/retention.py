@@ -58,13 +58,13 @@ class Retention:
             if rank != self._my_rank:
                 self.known[rank] = list(map(max, self.known[rank], row))
 
-    def is_held_by(self, rank: int, evidence: Sequence[int]) -> bool:
+    def is_held_by(self, rank: int, dependencies: Sequence[int]) -> bool:
         """Whether a member is known to hold this many packets of each sender."""
-        return all(map(int.__ge__, self.known[rank], evidence))
+        return all(map(int.__ge__, self.known[rank], dependencies))
 
-    def is_stable(self, evidence: Sequence[int]) -> bool:
+    def is_stable(self, dependencies: Sequence[int]) -> bool:
         """Whether every member is known to hold this many packets of each sender."""
-        return all(all(map(int.__ge__, row, evidence)) for row in self.known)
+        return all(all(map(int.__ge__, row, dependencies)) for row in self.known)
 
     def bodies(self, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
         """Packets of a sender by number, as many as are kept here and fit."""

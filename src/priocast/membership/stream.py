@@ -112,7 +112,7 @@ class Stream:
     def catch_up(self, epoch: Epoch, now: int) -> None:
         """While the state is awaited, keep what is ordered here, so that the group need not wait for us."""
         while self._kept_bytes < _CATCH_UP_BYTES_MAX and (head := self._ripe(epoch)) is not None:
-            self._items.append(OrderedBatch(head.view, head.position, head.batch, head.evidence))
+            self._items.append(OrderedBatch(head.view, head.position, head.batch, head.dependencies))
             self._kept_bytes += len(head.batch.block)
             epoch.step(Consume(head.batch.count), now)
 
@@ -148,9 +148,9 @@ class Stream:
         if head is None:
             return None
         batch = head.batch
-        if (self._safe or batch.scope.safe) and not epoch.retention.is_stable(head.evidence):
+        if (self._safe or batch.scope.safe) and not epoch.retention.is_stable(head.dependencies):
             return None
-        if not self._primary and not epoch.retention.is_held_by(epoch.ranks[batch.sender], head.evidence):
+        if not self._primary and not epoch.retention.is_held_by(epoch.ranks[batch.sender], head.dependencies):
             return None
         return head
 

@@ -8,7 +8,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.ordering.flow import FRAME_BATCHES_MAX
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 PerBatch = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
@@ -62,7 +62,7 @@ class Complete(NamedTuple, Generic[AnswerT]):
     """The answers of all members, by rank, and the marks of the packets that brought them."""
 
     answers: list[AnswerT]
-    marks: list[Mark]
+    packet_ids: list[PacketId]
 
 
 class Collector(Generic[AnswerT]):
@@ -72,9 +72,9 @@ class Collector(Generic[AnswerT]):
         self._members = members
         self._my_rank = members.index(me)
         self._number_next = [[0] * len(members) for _ in members]
-        self._collected: dict[Key, list[tuple[AnswerT, Mark] | None]] = {}
+        self._collected: dict[Key, list[tuple[AnswerT, PacketId] | None]] = {}
 
-    def add(self, rank: int, answer: AnswerT, mark: Mark) -> Complete[AnswerT] | None:
+    def add(self, rank: int, answer: AnswerT, packet_id: PacketId) -> Complete[AnswerT] | None:
         """Take a member's answer; return all of them if it was the last one."""
         member, key = self._members[rank], (answer.sender, answer.number)
         if answer.sender >= len(self._members):
@@ -86,12 +86,12 @@ class Collector(Generic[AnswerT]):
         collected = self._collected.get(key)
         if collected is None:
             collected = self._collected[key] = [None] * len(self._members)
-        collected[rank] = (answer, mark)
+        collected[rank] = (answer, packet_id)
         if None in collected:
             return None
         del self._collected[key]
         answers = [each for each in collected if each is not None]
-        complete = Complete([answer for answer, _ in answers], [mark for _, mark in answers])
+        complete = Complete([answer for answer, _ in answers], [packet_id for _, packet_id in answers])
         self._check_lengths(key, complete.answers)
         return complete
 

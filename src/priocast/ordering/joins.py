@@ -16,7 +16,7 @@ class Join:
     `marks` are those of the packets by which it is known.
     """
 
-    __slots__ = ("_payloads", "batch", "final", "id", "level", "marks", "proposal", "taken")
+    __slots__ = ("_payloads", "batch", "final", "id", "level", "packet_ids", "proposal", "taken")
 
     def __init__(self, batch: Batch, identity: JoinId, proposal: int) -> None:
         self.batch = batch
@@ -24,7 +24,7 @@ class Join:
         self.id = identity
         self.proposal = proposal
         self.final: int | None = None
-        self.marks: list[tuple[int, int]] = []
+        self.packet_ids: list[tuple[int, int]] = []
         self.taken = 0
         self._payloads: list[bytes] | None = None
 

@@ -20,7 +20,7 @@ from priocast.core.view import View
 from priocast.ordering.candidates import Candidates
 from priocast.ordering.flow import FRAMES_PER_TURN, Consumed, Queue, fill_frame
 from priocast.ordering.ring import RingProtocol, SharedGrants
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 
 
 class Places(Packet, frozen=True):
@@ -53,7 +53,7 @@ class MovingSequencer(RingProtocol):
         self._candidates = candidates
         self._grants = SharedGrants(view, options)
         self._known_next = position
-        self._early: dict[int, tuple[ProcessId, Places, Mark]] = {}
+        self._early: dict[int, tuple[ProcessId, Places, PacketId]] = {}
 
     @property
     def backlog(self) -> int:
@@ -108,15 +108,15 @@ class MovingSequencer(RingProtocol):
             raise PeerFault(f"{sender} orders position {position}, which no window allows")
         if sender != self.me and self._knows_better(places):
             raise PeerFault(f"{sender} orders position {position} although {self.me} has the token")
-        self._early[position] = sender, places, self.mark
+        self._early[position] = sender, places, self.packet_id
         while (found := self._early.pop(self._known_next, None)) is not None:
-            orderer, next_places, mark = found
+            orderer, next_places, packet_id = found
             self._known_next = next_places.position_next
             for messages in next_places.messages:
                 if messages.sender not in self.ranks:
                     raise PeerFault(f"{orderer} orders {messages}, which is no member's")
                 self._candidates.placed(orderer, messages)
-            self._on_next(orderer, next_places, mark)
+            self._on_next(orderer, next_places, packet_id)
         self._accept_token()
 
     def _knows_better(self, places: Places) -> bool:
@@ -126,7 +126,7 @@ class MovingSequencer(RingProtocol):
         )
 
     @abstractmethod
-    def _on_next(self, orderer: ProcessId, places: Places, mark: Mark) -> None:
+    def _on_next(self, orderer: ProcessId, places: Places, packet_id: PacketId) -> None:
         """All places before these are known."""
 
     def _place(self, orderer: ProcessId, batches: Sequence[Batch], held: bool) -> None:

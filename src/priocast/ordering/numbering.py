@@ -19,7 +19,7 @@ from priocast.core.view import View
 from priocast.ordering.asks import Asks, Promises, Want
 from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
 from priocast.ordering.placing import PlacingProtocol
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 from priocast.ordering.submissions import Submissions
 
 LEVELS = CONTROL + 1
@@ -96,7 +96,7 @@ class NumberingProtocol(PlacingProtocol):
         self._given_first = self._given_end = position
         # destination
         self._submissions = Submissions(view, WINDOW_MAX)
-        self._ahead: dict[int, tuple[NumberedBase, Mark]] = {}
+        self._ahead: dict[int, tuple[NumberedBase, PacketId]] = {}
 
     @property
     def backlog(self) -> int:
@@ -237,14 +237,14 @@ class NumberingProtocol(PlacingProtocol):
             self._check_given(sender, numbered)
         for batch in numbered.batches:
             self._submissions.check(sender, batch)
-        self._ahead[position] = numbered, self.mark
+        self._ahead[position] = numbered, self.packet_id
         self._place_next()
 
     def _place_next(self) -> None:
         """Place what has the next numbers; the rest waits for those before it."""
         while (found := self._ahead.pop(self.position_next, None)) is not None:
-            numbered, mark = found
-            self.rests_on(mark)
+            numbered, packet_id = found
+            self.depends_on(packet_id)
             self._on_next(numbered)
             for batch in numbered.batches:
                 self._submissions.placed(batch)

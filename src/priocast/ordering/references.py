@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference
-from priocast.ordering.store import Mark, Store
+from priocast.ordering.store import PacketId, Store
 
 
 class Named(NamedTuple):
@@ -14,7 +14,7 @@ class Named(NamedTuple):
 
     reference: Reference
     orderer: ProcessId
-    mark: Mark
+    packet_id: PacketId
     held: bool
 
 
@@ -25,17 +25,17 @@ class NamedMessages:
         self._store = Store()
         self._places: deque[Named] = deque()
 
-    def came(self, batch: Batch, mark: Mark) -> None:
+    def came(self, batch: Batch, packet_id: PacketId) -> None:
         """A packet brought messages."""
-        self._store.put(batch, mark)
+        self._store.put(batch, packet_id)
 
     def named(self, place: Named) -> None:
         """A packet says that these are next in the order."""
         self._places.append(place)
 
-    def next_ones(self) -> Iterator[tuple[Named, Mark, list[Batch]]]:
+    def next_ones(self) -> Iterator[tuple[Named, PacketId, list[Batch]]]:
         """Give out what is next in the order and has come, with the mark of the packet that brought it."""
         while self._places and self._store.has(self._places[0].reference):
             place = self._places.popleft()
-            batches, mark = self._store.take(place.reference)
-            yield place, mark, batches
+            batches, packet_id = self._store.take(place.reference)
+            yield place, packet_id, batches

@@ -24,7 +24,7 @@ from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
 from priocast.ordering.joins import Join, JoinT
 from priocast.ordering.overtaking import Overtaking
 from priocast.ordering.placing import PacedProtocol
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 
 #: What is offered at once: enough to share the cost of a step, and few to copy when it is overtaken.
 _OFFERED_MAX = 64
@@ -174,7 +174,9 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         if self._tentative is None and (found := self._consumable()):
             join, count = found
             batch = join.next(min(count, _OFFERED_MAX))
-            self._tentative = OrderedBatch(self.view.id, self.position_next, batch, self._evidence_with(join))
+            self._tentative = OrderedBatch(
+                self.view.id, self.position_next, batch, self._dependencies_with(join)
+            )
         return self._tentative
 
     def _consumable(self) -> tuple[JoinT, int] | None:
@@ -279,10 +281,10 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
             self.has_safe |= batch.scope.safe
         self._join(rank, data)
 
-    def _joined(self, key: Key, joins: list[JoinT], answer: AnswerT, marks: Sequence[Mark]) -> None:
+    def _joined(self, key: Key, joins: list[JoinT], answer: AnswerT, packet_ids: Sequence[PacketId]) -> None:
         """Messages have joined the queues here: answer that, and remember them until they are agreed on."""
         for join in joins:
-            join.marks += marks
+            join.packet_ids += packet_ids
         self._joining[key] = joins
         self._answers_due.setdefault(key[0], []).append(answer)
 
@@ -307,13 +309,15 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
 
     def _collect(self, rank: int, answer: AnswerT) -> None:
         self._check_answer(self.view.members[rank], answer)
-        mark = self.mark if self.options.distributed else (rank, 0)  # To one member alone: not kept.
-        complete = self._collector.add(rank, answer, mark)
+        packet_id = (
+            self.packet_id if self.options.distributed else (rank, 0)
+        )  # To one member alone: not kept.
+        complete = self._collector.add(rank, answer, packet_id)
         if complete is None:
             return
         decision = self._decision(answer.number, complete.answers)
         if self.options.distributed:
-            self._agree((answer.sender, answer.number), decision, complete.marks)
+            self._agree((answer.sender, answer.number), decision, complete.packet_ids)
         else:
             self._decisions_due.append(decision)
 
@@ -323,7 +327,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def _on_decision(self, sender: ProcessId, rank: int, decision: DecisionT) -> None:
         if sender != self.me:
             self._check_decision(sender, self._joining.get((rank, decision.number), []), decision)
-        self._agree((rank, decision.number), decision, [self.mark])
+        self._agree((rank, decision.number), decision, [self.packet_id])
 
     def _check_decision(self, sender: ProcessId, joins: list[JoinT], decision: DecisionT) -> None:
         """Accept what another member has decided, or say what is wrong with it."""
@@ -332,12 +336,12 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         if any(final < join.proposal for join, final in zip(joins, decision.finals, strict=True)):
             raise PeerFault(f"{sender} gives data {decision.number} a lower number than {self.me} proposed")
 
-    def _agree(self, key: Key, decision: DecisionT, marks: list[Mark]) -> None:
+    def _agree(self, key: Key, decision: DecisionT, packet_ids: list[PacketId]) -> None:
         if key[0] == self.ranks[self.me]:
             self._own_open -= 1
         joins = self._joining.pop(key)
         for join in joins:
-            join.marks += marks
+            join.packet_ids += packet_ids
             if self._overtaking is not None:
                 self._overtaking.waits(join)
         self._agreed(joins, decision)
@@ -358,15 +362,15 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         """The next messages of a join have their places: nothing overtakes them any more."""
         batch = join.next(count)
         self._queues.consume(join, count)
-        for mark in join.marks:
-            self.rests_on(mark)
+        for packet_id in join.packet_ids:
+            self.depends_on(packet_id)
         self.place_next(batch)
 
-    def _evidence_with(self, join: Join) -> tuple[int, ...]:
-        evidence = list(self._evidence)
-        for rank, number in join.marks:
-            evidence[rank] = max(evidence[rank], number)
-        return tuple(evidence)
+    def _dependencies_with(self, join: Join) -> tuple[int, ...]:
+        dependencies = list(self._dependencies)
+        for rank, number in join.packet_ids:
+            dependencies[rank] = max(dependencies[rank], number)
+        return tuple(dependencies)
 
 
 def highest(proposals: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

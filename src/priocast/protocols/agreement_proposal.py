@@ -241,7 +241,7 @@ class AgreementProposal(PlacingProtocol):
         rank = self.ranks[sender]
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._messages.came(batch, self.mark)
+            self._messages.came(batch, self.packet_id)
             self._held[rank] += batch.count
             if self.me == self._starter:
                 self._received.append(_Received(batch, self._held[rank], now))
@@ -279,15 +279,15 @@ class AgreementProposal(PlacingProtocol):
             raise PeerFault(f"{sender} applies round {number}, which is not proposed")
         held = self._proposal.held_by == self.me.name
         for reference in self._proposal.references:
-            self._messages.named(Named(reference, sender, self.mark, held))
+            self._messages.named(Named(reference, sender, self.packet_id, held))
         self._proposal = None
         self._place_applied()
 
     def _place_applied(self) -> None:
         """Place what is next and has come; the packet that applied it came after the one that proposed it."""
         for place, brought_by, batches in self._messages.next_ones():
-            self.rests_on(brought_by)
-            self.rests_on(place.mark)
+            self.depends_on(brought_by)
+            self.depends_on(place.packet_id)
             self._submissions.placed(place.reference)
             self.place_together(batches, place.held)
 

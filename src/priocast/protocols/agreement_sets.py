@@ -38,7 +38,7 @@ from priocast.ordering.consensus import (
 from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References
 from priocast.ordering.placing import PacedProtocol
 from priocast.ordering.references import Named, NamedMessages
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 
 _PATIENCE = "patience with the leader"
 
@@ -79,7 +79,7 @@ class AgreementSets(PacedProtocol):
         self._candidates = _Candidates(options, self.ranks)
         self._waits = False
         self._waits_since = 0
-        self._decisions: dict[int, tuple[Decide, Mark]] = {}
+        self._decisions: dict[int, tuple[Decide, PacketId]] = {}
         self._position_decided = position
         self._messages = NamedMessages()
 
@@ -144,7 +144,7 @@ class AgreementSets(PacedProtocol):
     # Destination
 
     def _on_batch(self, batch: Batch, now: int) -> None:
-        self._messages.came(batch, self.mark)
+        self._messages.came(batch, self.packet_id)
         if not self._candidates:
             self._waits_since = now
         self._candidates.put(batch, now)
@@ -153,7 +153,7 @@ class AgreementSets(PacedProtocol):
         if decide.instance < self._consensus.instance:
             known = self._consensus.value_of(decide.instance)
         else:
-            known = self._decisions.setdefault(decide.instance, (decide, self.mark))[0].references
+            known = self._decisions.setdefault(decide.instance, (decide, self.packet_id))[0].references
         if known not in (None, decide.references):
             raise PeerFault(f"{sender} decides in instance {decide.instance} otherwise than was decided")
         while (decision := self._decisions.pop(self._consensus.instance, None)) is not None:
@@ -161,21 +161,21 @@ class AgreementSets(PacedProtocol):
             self._on_next_decision(sender, *decision)
         self._place_decided()
 
-    def _on_next_decision(self, sender: ProcessId, decide: Decide, mark: Mark) -> None:
+    def _on_next_decision(self, sender: ProcessId, decide: Decide, packet_id: PacketId) -> None:
         if decide.position != self._position_decided:
             raise PeerFault(
                 f"{sender} decides about position {decide.position}; expected {self._position_decided}"
             )
         self._candidates.decided(sender, decide.references)
         for reference in decide.references:
-            self._messages.named(Named(reference, sender, mark, held=False))
+            self._messages.named(Named(reference, sender, packet_id, held=False))
         self._position_decided += sum(reference.count for reference in decide.references)
         self._consensus.decided(decide.references)
 
     def _place_decided(self) -> None:
         for place, brought_by, batches in self._messages.next_ones():
-            self.rests_on(brought_by)
-            self.rests_on(place.mark)
+            self.depends_on(brought_by)
+            self.depends_on(place.packet_id)
             for batch in batches:
                 self.place_next(batch)
 

@@ -70,12 +70,12 @@ class Final(Packet, frozen=True, tag="final"):
 class _Frame:
     """A frame without a place: the stamp that was proposed here, or the final one and its packet's mark."""
 
-    __slots__ = ("batches", "mark", "stamp")
+    __slots__ = ("batches", "packet_id", "stamp")
 
     def __init__(self, batches: tuple[Batch, ...], stamp: int) -> None:
         self.batches = batches
         self.stamp = stamp
-        self.mark: tuple[int, int] | None = None
+        self.packet_id: tuple[int, int] | None = None
 
 
 class _Stamped:
@@ -196,7 +196,7 @@ class AgreementSkeen(PacedProtocol):
             frame = frames[number - received]  # counted from the end, which is the last one received
             if stamp < frame.stamp:
                 raise PeerFault(f"{sender} decides on stamp {stamp}, where {self.me} proposed {frame.stamp}")
-            frame.stamp, frame.mark = stamp, self.mark
+            frame.stamp, frame.packet_id = stamp, self.packet_id
         self._clock = max(self._clock, stamps[-1])
         self._place_final()
 
@@ -210,10 +210,10 @@ class AgreementSkeen(PacedProtocol):
         while firsts := [frames for frames in self._frames.values() if frames]:
             lowest = min(firsts, key=lambda frames: frames[0].stamp)  # the first of equals: by rank
             frame = lowest[0]
-            if frame.mark is None:
+            if frame.packet_id is None:
                 return
             lowest.popleft()
-            self.rests_on(frame.mark)
+            self.depends_on(frame.packet_id)
             for batch in frame.batches:
                 self.place_next(batch)
 
@@ -225,6 +225,6 @@ class AgreementSkeen(PacedProtocol):
         without the proposals of all members, that one's among them.
         """
         for frames in self._frames.values():
-            while frames and frames[-1].mark is None:
+            while frames and frames[-1].packet_id is None:
                 frames.pop()
         self._place_final()

@@ -125,7 +125,7 @@ class CausalHistory(PacedProtocol):
         if timestamp <= history.heard:
             raise PeerFault(f"{sender} says {timestamp} after {history.heard}: its clock does not go forward")
         self._clock = max(self._clock, timestamp)
-        history.add(timestamp, self.mark[1], batches)
+        history.add(timestamp, self.packet_id[1], batches)
 
     def _bucket_end(self, timestamp: int) -> int:
         """The last timestamp that is delivered together with this one."""
@@ -139,7 +139,7 @@ class CausalHistory(PacedProtocol):
             if end > complete:
                 return
             for rank, history in enumerate(self._histories):
-                self.rests_on((rank, history.packet_at(end)))
+                self.depends_on((rank, history.packet_at(end)))
             self._place_bucket(end)
 
     def _place_bucket(self, end: int) -> None:

@@ -60,7 +60,7 @@ class _Filled(NamedTuple):
 
     round_next: int
     packet: Slot | Skip
-    mark: tuple[int, int]
+    packet_id: tuple[int, int]
 
 
 class DeterministicMerge(PacedProtocol):
@@ -129,14 +129,14 @@ class DeterministicMerge(PacedProtocol):
         if packet.round != expected:
             raise PeerFault(f"{sender} fills a slot of round {packet.round}; round {expected} is next")
         self._round_next[sender] += count
-        self._filled[self.ranks[sender]].append(_Filled(expected + count, packet, self.mark))
+        self._filled[self.ranks[sender]].append(_Filled(expected + count, packet, self.packet_id))
 
     def _merge(self) -> None:
         """Go through the rounds as far as slots are filled."""
         round_, rank = self._merging
         while self._filled[rank]:
             filled = self._filled[rank][0]
-            self.rests_on(filled.mark)
+            self.depends_on(filled.packet_id)
             if isinstance(filled.packet, Slot):
                 for batch in filled.packet.batches:
                     self.place_next(batch)

@@ -25,7 +25,7 @@ from priocast.ordering.flow import Batches, Consumed, HeldBy, References
 from priocast.ordering.moving_sequencer import MovingSequencer, Places
 from priocast.ordering.references import Named, NamedMessages
 from priocast.ordering.ring import Token
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 from priocast.ordering.submissions import Submissions
 
 
@@ -97,21 +97,21 @@ class MovingBb(MovingSequencer):
     def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._messages.came(batch, self.mark)
+            self._messages.came(batch, self.packet_id)
             self._candidates.put(batch, now)
         self._place_next()
         self._accept_token()
 
-    def _on_next(self, orderer: ProcessId, places: Places, mark: Mark) -> None:
+    def _on_next(self, orderer: ProcessId, places: Places, packet_id: PacketId) -> None:
         assert isinstance(places, Order)
         for reference in places.references:
-            self._messages.named(Named(reference, orderer, mark, places.held_by == self.me.name))
+            self._messages.named(Named(reference, orderer, packet_id, places.held_by == self.me.name))
         self._place_next()
 
     def _place_next(self) -> None:
         """Place what is next in the order and has come; the rest waits for its turn, or for its messages."""
-        for place, mark, batches in self._messages.next_ones():
-            self.rests_on(place.mark)
-            self.rests_on(mark)
+        for place, packet_id, batches in self._messages.next_ones():
+            self.depends_on(place.packet_id)
+            self.depends_on(packet_id)
             self._submissions.placed(place.reference)
             self._place(place.orderer, batches, place.held)

@@ -37,7 +37,7 @@ from priocast.ordering.candidates import Candidates
 from priocast.ordering.flow import FRAME_BATCHES_MAX, Batches, Consumed, HeldBy
 from priocast.ordering.moving_sequencer import MovingSequencer, Places
 from priocast.ordering.ring import NOTHING, Number, Token, Wanted, Wishes, WishesOfAll
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 from priocast.ordering.submissions import Submissions
 
 
@@ -214,9 +214,9 @@ class MovingUb(MovingSequencer):
 
     # Destination
 
-    def _on_next(self, orderer: ProcessId, places: Places, mark: Mark) -> None:
+    def _on_next(self, orderer: ProcessId, places: Places, packet_id: PacketId) -> None:
         assert isinstance(places, Ordered)
-        self.rests_on(mark)
+        self.depends_on(packet_id)
         self._holder = self._successor(orderer)
         for batch in places.batches:
             self._place(orderer, (batch,), places.held_by == self.me.name)

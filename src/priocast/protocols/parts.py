@@ -171,7 +171,7 @@ class Parts(Protocol):
         self._hand_down(event, now)
 
     def on_received(self, event: Received, now: int) -> None:
-        self.inner.mark = self.mark
+        self.inner.packet_id = self.packet_id
         self._hand_down(event, now)
 
     def on_turn(self, event: Turn, now: int) -> None:
@@ -218,7 +218,7 @@ class Parts(Protocol):
         if not self._part.batches:
             self._opened_at = now
         count, ends = self._part.enter(ordered_batch, ordered_batch.taken)
-        self._evidence = ordered_batch.evidence
+        self._dependencies = ordered_batch.dependencies
         self._outputs += self.inner.step(Consume(count), now)
         if ends:
             for batch in self._part.end():

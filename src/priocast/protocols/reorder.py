@@ -99,7 +99,7 @@ class Reorder(Reordering[CutJoin, CutAnswer, CutDecision]):
         joins = [self._new_join(batch, (rank, data.number, n), cut) for n, batch in enumerate(data.batches)]
         proposals = tuple(join.proposal for join in joins)
         answer = CutAnswer(rank, data.number, proposals, _told(cut))
-        self._joined((rank, data.number), joins, answer, [self.mark])
+        self._joined((rank, data.number), joins, answer, [self.packet_id])
 
     def _new_join(self, batch: Batch, identity: JoinId, cut: Cut) -> CutJoin:
         level = self._levels[batch.urgency]

@@ -50,7 +50,7 @@ from priocast.ordering.reordering import (
     Reordering,
     highest,
 )
-from priocast.ordering.store import Mark
+from priocast.ordering.store import PacketId
 
 _TURNS_MAX = 1024
 _FOR_EACH_BATCH = msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)
@@ -137,9 +137,9 @@ class ReorderLocks(Reordering[LockJoin, LockAnswer, LockDecision]):
         return self._queue
 
     def _join(self, rank: int, data: Data) -> None:
-        self._lock(rank, data, [self.mark])
+        self._lock(rank, data, [self.packet_id])
 
-    def _lock(self, rank: int, data: Data, marks: list[Mark]) -> None:
+    def _lock(self, rank: int, data: Data, packet_ids: list[PacketId]) -> None:
         """The lock phase: what is answered is the state of the queue at the moment of locking."""
         history = self._history.messages.runs
         locked = [
@@ -148,7 +148,7 @@ class ReorderLocks(Reordering[LockJoin, LockAnswer, LockDecision]):
         proposals = tuple(join.proposal for join, _ in locked)
         tails = tuple(tail.runs for _, tail in locked)
         answer = LockAnswer(rank, data.number, proposals, tails, history)
-        self._joined((rank, data.number), [join for join, _ in locked], answer, marks)
+        self._joined((rank, data.number), [join for join, _ in locked], answer, packet_ids)
 
     def _check_answer(self, sender: ProcessId, answer: LockAnswer) -> None:
         named = (run for runs in (*answer.tails, answer.history) for run in runs)
@@ -216,9 +216,9 @@ class ReorderLocksInTurn(ReorderLocks):
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
         self._turns_due: list[Key] = []
-        self._turns: list[tuple[Key, Mark]] = []
+        self._turns: list[tuple[Key, PacketId]] = []
         self._turns_given = [0] * len(view.members)
-        self._waiting: dict[Key, tuple[Data, Mark]] = {}
+        self._waiting: dict[Key, tuple[Data, PacketId]] = {}
         self._current: Key | None = None
 
     @property
@@ -261,11 +261,11 @@ class ReorderLocksInTurn(ReorderLocks):
                     f"{sender} gives a turn to data {number} of rank {rank}, whose turn it is not"
                 )
             self._turns_given[rank] += 1
-            self._turns.append(((rank, number), self.mark))
+            self._turns.append(((rank, number), self.packet_id))
         self._proceed()
 
     def _join(self, rank: int, data: Data) -> None:
-        self._waiting[rank, data.number] = (data, self.mark)
+        self._waiting[rank, data.number] = (data, self.packet_id)
         if self.me == self.view.coordinator:
             self._turns_due.append((rank, data.number))
         self._proceed()
@@ -273,12 +273,12 @@ class ReorderLocksInTurn(ReorderLocks):
     def _proceed(self) -> None:
         """Let the next batch lock if it is here, and the one before it is inserted."""
         if self._current is None and self._turns and self._turns[0][0] in self._waiting:
-            key, mark = self._turns.pop(0)
+            key, packet_id = self._turns.pop(0)
             data, mark_of_data = self._waiting.pop(key)
             self._current = key
-            self._lock(key[0], data, [mark_of_data, mark])
+            self._lock(key[0], data, [mark_of_data, packet_id])
 
-    def _agree(self, key: Key, decision: LockDecision, marks: list[Mark]) -> None:
-        super()._agree(key, decision, marks)
+    def _agree(self, key: Key, decision: LockDecision, packet_ids: list[PacketId]) -> None:
+        super()._agree(key, decision, packet_ids)
         self._current = None
         self._proceed()

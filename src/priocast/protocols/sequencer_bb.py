@@ -95,7 +95,7 @@ class SequencerBb(QueueingSequencer):
     def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._messages.came(batch, self.mark)
+            self._messages.came(batch, self.packet_id)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
         self._place_next()
@@ -108,7 +108,7 @@ class SequencerBb(QueueingSequencer):
             )
         for reference in order.references:
             self._check_named(sender, reference)
-            self._messages.named(Named(reference, sender, self.mark, order.held_by == self.me.name))
+            self._messages.named(Named(reference, sender, self.packet_id, order.held_by == self.me.name))
             self._places_end += reference.count
         self._place_next()
 
@@ -121,8 +121,8 @@ class SequencerBb(QueueingSequencer):
 
     def _place_next(self) -> None:
         """Place what is next in the order and has come; the rest waits for its turn, or for its messages."""
-        for place, mark, batches in self._messages.next_ones():
-            self.rests_on(place.mark)
-            self.rests_on(mark)
+        for place, packet_id, batches in self._messages.next_ones():
+            self.depends_on(place.packet_id)
+            self.depends_on(packet_id)
             self._submissions.placed(place.reference)
             self.place_together(batches, place.held)

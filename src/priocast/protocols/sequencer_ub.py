@@ -101,6 +101,6 @@ class SequencerUb(QueueingSequencer):
                 f"expected {self.position_next} from {self._sequencer}"
             )
         held = ordered.held_by == self.me.name
-        self.rests_on(self.mark)
+        self.depends_on(self.packet_id)
         for batch in ordered.batches:
             self.place(batch, held)

@@ -244,7 +244,7 @@ class TokenRing(PlacingProtocol):
             raise PeerFault(f"{sender} orders position {position}; {self.position_next} is next")
         if sender != self.me and self._lacked_token(ordered):
             raise PeerFault(f"{sender} orders position {position} although {self.me} has the token")
-        self._early[position] = sender, ordered, self.mark
+        self._early[position] = sender, ordered, self.packet_id
         while self.position_next in self._early:
             self._place(*self._early.pop(self.position_next))
 
@@ -254,9 +254,9 @@ class TokenRing(PlacingProtocol):
             self._token is not None and ordered.position_next > self._token.position
         )
 
-    def _place(self, sender: ProcessId, ordered: Ordered, mark: tuple[int, int]) -> None:
+    def _place(self, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
         held = ordered.held_by == self.me.name
-        self.rests_on(mark)
+        self.depends_on(packet_id)
         for batch in ordered.batches:
             self._submissions.check(sender, batch)
             self._submissions.placed(batch)

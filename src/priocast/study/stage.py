@@ -85,7 +85,7 @@ class Actor:
     def _hear(self, sender: ProcessId, packet: Packet, now: int) -> None:
         if packet.TO_ALL:
             self._held[sender] += 1
-            self.protocol.mark = (self.protocol.ranks[sender], self._held[sender])
+            self.protocol.packet_id = (self.protocol.ranks[sender], self._held[sender])
         self._recorder.received(packet, sender, now, self.protocol.backlog)
         self._step(Received(sender, packet), now)
 
