@@ -125,7 +125,7 @@ class TestPromises:
         promises = self._promises(window=5)
         promises.promised(5, 10)
         assert promises.of_level(0) == 0
-        assert promises.held_by(0) == A
+        assert promises.bottleneck(0) == A
         promises.placed(batch_of(5))
         assert promises.of_level(0) == 0
         for member in (A, B):
@@ -156,7 +156,7 @@ class TestPromises:
         promises.placed(batch_of(1, size=200))
         assert promises.of_level(0) == 0
         promises.granted(A, 1, 100)
-        assert promises.held_by(0) == B
+        assert promises.bottleneck(0) == B
         promises.granted(B, 1, 100)
         assert promises.of_level(0) == 100
         assert promises.bytes_left == 100

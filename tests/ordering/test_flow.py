@@ -23,9 +23,9 @@ class TestGrants:
         assert grants.of_level(0) == 4
         grants.placed(batch_of(3))
         grants.granted(A, 3, 4)
-        assert (grants.of_level(0), grants.held_by(0)) == (1, None)
+        assert (grants.of_level(0), grants.bottleneck(0)) == (1, None)
         grants.placed(batch_of(1))
-        assert (grants.of_level(0), grants.held_by(0)) == (0, B)
+        assert (grants.of_level(0), grants.bottleneck(0)) == (0, B)
         grants.granted(B, 2, 4)
         assert grants.of_level(0) == 2
         assert (grants.placed_count, grants.consumed_by(A), grants.consumed_by(B)) == (4, 3, 2)
@@ -34,7 +34,7 @@ class TestGrants:
         grants = Grants(VIEW, OrderingOptions(window=6, window_bytes=40), shares=2)
         assert grants.of_level(0) == 3
         grants.placed(batch_of(1, size=20))
-        assert (grants.of_level(0), grants.held_by(0)) == (0, A), "20 of 20 bytes are under way"
+        assert (grants.of_level(0), grants.bottleneck(0)) == (0, A), "20 of 20 bytes are under way"
         grants.granted(A, 1, 3)
         grants.granted(B, 1, 3)
         assert grants.of_level(0) == 3

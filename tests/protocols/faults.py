@@ -27,9 +27,9 @@ def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
 def the_sequencer_waits_for_the_fastest(patch: pytest.MonkeyPatch) -> None:
     """Whoever is waited for too long is put out: it must not be somebody who is ahead of the others."""
 
-    def held_by(self: Grants, level: int) -> ProcessId | None:
+    def bottleneck(self: Grants, level: int) -> ProcessId | None:
         slowest = original(self, level)
         return slowest and max(self._consumed, key=lambda member: self._consumed[member])
 
-    original = Grants.held_by
-    patch.setattr(Grants, "held_by", held_by)
+    original = Grants.bottleneck
+    patch.setattr(Grants, "bottleneck", bottleneck)

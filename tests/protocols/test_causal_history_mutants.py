@@ -75,7 +75,7 @@ def stamped_when_broadcast(patch: pytest.MonkeyPatch) -> None:
         if isinstance(packet, Stamped):
             first = packet.batches[0]
             stamp = self.__dict__["stamps"].get((first.level, first.first), packet.timestamp)
-            packet = Stamped(stamp, packet.batches, packet.held_by)
+            packet = Stamped(stamp, packet.batches, packet.bottleneck)
         send(self, packet)
 
     broadcast, send = CausalHistory.on_broadcast, CausalHistory.send_all

@@ -207,7 +207,7 @@ def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_sequencer_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Grants, "held_by", lambda *_: None)
+    patch.setattr(Grants, "bottleneck", lambda *_: None)
 
 
 MUTANTS: list[tuple[Patch, Twin, str]] = [

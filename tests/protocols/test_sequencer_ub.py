@@ -227,7 +227,7 @@ class TestWhoIsWaitedFor:
         hear(sequencer, B, Submit((batch_of(5, sender=B),)))
         (output,) = [output for output in turn(sequencer) if isinstance(output, SendAll)]
         assert isinstance(output.packet, Ordered)
-        assert output.packet.held_by == "a"
+        assert output.packet.bottleneck == "a"
 
     def test_what_waits_is_told_where_it_waits(self) -> None:
         sequencer, member = _member(A), _member(B, submit_max=1)

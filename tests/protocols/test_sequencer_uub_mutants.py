@@ -238,7 +238,7 @@ def test_who_is_waited_for_while_numbers_are_unused_is_found(monkeypatch: pytest
     """Whoever is waited for too long is put out: here somebody who has nothing to consume."""
 
     def waiting_for(self: SequencerUub) -> ProcessId | None:
-        return self._grants.held_by(self._asks.head()[1]) if self._asks else None
+        return self._grants.bottleneck(self._asks.head()[1]) if self._asks else None
 
     monkeypatch.setattr(SequencerUub, "waiting_for", waiting_for)
     with pytest.raises(AssertionError):

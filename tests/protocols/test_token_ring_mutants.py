@@ -122,7 +122,7 @@ def what_the_visit_leaves_over_goes_last(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_holder_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Grants, "held_by", lambda *_: None)
+    patch.setattr(Grants, "bottleneck", lambda *_: None)
 
 
 def every_view_begins_at_0(patch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ class QueueingSequencer(FixedSequencer):
         return not (self.outgoing or self._incoming or self.under_way.count)
 
     def waiting_for(self) -> ProcessId | None:
-        return self._grants.held_by(self._incoming.head_level()) if self._incoming else None
+        return self._grants.bottleneck(self._incoming.head_level()) if self._incoming else None
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
         return self._incoming.waiting(now) if self.me == self._sequencer else super().waiting(now)
@@ -75,8 +75,8 @@ class QueueingSequencer(FixedSequencer):
             batches = fill_frame(self._incoming, self._grants.of_level, self._number)
             if not batches:
                 return
-            held_by = self.waiting_for()
-            self.send_all(self._ordered(position, batches, held_by.name if held_by else ""))
+            bottleneck = self.waiting_for()
+            self.send_all(self._ordered(position, batches, bottleneck.name if bottleneck else ""))
         self.more_to_do()
 
     def _number(self, batch: Batch) -> None:
@@ -84,5 +84,5 @@ class QueueingSequencer(FixedSequencer):
         self._grants.placed(batch)
 
     @abstractmethod
-    def _ordered(self, position: int, batches: tuple[Batch, ...], held_by: str) -> Packet:
+    def _ordered(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Packet:
         """The packet that gives these messages their places, from this position on."""

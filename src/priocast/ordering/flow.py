@@ -30,7 +30,7 @@ _SIGN_OF_LIFE_NS = 500 * _MILLISECOND
 
 Batches = Annotated[tuple[Batch, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
 References = Annotated[tuple[Reference, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
-HeldBy = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
+BottleneckName = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
 
 
 class Consumed(Packet, frozen=True, tag="consumed"):
@@ -69,7 +69,7 @@ class Grants:
             return 0
         return self._limit[class_of(level)] - self._placed
 
-    def held_by(self, level: int) -> ProcessId | None:
+    def bottleneck(self, level: int) -> ProcessId | None:
         """The member for whose grant messages of this level wait, if they have to wait."""
         if self._under_way_bytes >= self._bytes_max:
             return min(self._consumed, key=lambda member: self._consumed[member])

@@ -65,7 +65,7 @@ class MovingSequencer(RingProtocol):
 
     def waiting_for(self) -> ProcessId | None:
         """Everybody hears all reports, so everybody knows for whom it is that something waits."""
-        return self._grants.held_by(self._candidates.head_level()) if self._candidates else None
+        return self._grants.bottleneck(self._candidates.head_level()) if self._candidates else None
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
         return self._candidates.waiting(now) or super().waiting(now)
@@ -81,8 +81,8 @@ class MovingSequencer(RingProtocol):
             if not batches:
                 break
             assert first is not None
-            held_by = self._grants.held_by(queue.head_level()) if queue else None
-            self.send_all(self._places(first, batches, held_by.name if held_by else ""))
+            bottleneck = self._grants.bottleneck(queue.head_level()) if queue else None
+            self.send_all(self._places(first, batches, bottleneck.name if bottleneck else ""))
         else:
             if not self._others:
                 self.more_to_do()
@@ -94,7 +94,7 @@ class MovingSequencer(RingProtocol):
         self._grants.placed(batch)
 
     @abstractmethod
-    def _places(self, position: int, batches: tuple[Batch, ...], held_by: str) -> Places:
+    def _places(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Places:
         """The packet that gives these messages their places, from this position on."""
 
     # Destination

@@ -17,7 +17,7 @@ from priocast.core.priority import class_of, limits_by_class
 from priocast.core.protocol import WINDOW_MAX, Broadcast, OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.ordering.asks import Asks, Promises, Want
-from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, fill_frame
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, BottleneckName, Consumed, fill_frame
 from priocast.ordering.placing import PlacingProtocol
 from priocast.ordering.store import PacketId
 from priocast.ordering.submissions import Submissions
@@ -34,24 +34,24 @@ class Ask(Packet, frozen=True, tag="ask"):
 class Grant(Packet, frozen=True, tag="grant"):
     """To a member: `count` numbers are yours, from `position` on.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     position: Annotated[int, msgspec.Meta(ge=0)]
     count: Annotated[int, msgspec.Meta(ge=1)]
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class Numbers:
     """Numbers that one member got from another and has not used yet."""
 
-    __slots__ = ("count", "giver", "held_by", "position")
+    __slots__ = ("count", "giver", "bottleneck", "position")
 
-    def __init__(self, giver: ProcessId, position: int, count: int, held_by: str = "") -> None:
+    def __init__(self, giver: ProcessId, position: int, count: int, bottleneck: str = "") -> None:
         self.giver = giver
         self.position = position
         self.count = count
-        self.held_by = held_by
+        self.bottleneck = bottleneck
 
     def use(self, count: int) -> None:
         self.position += count
@@ -66,7 +66,7 @@ class NumberedBase(Packet, frozen=True):
 
     position: Annotated[int, msgspec.Meta(ge=0)]
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
     @property
     def count(self) -> int:
@@ -110,7 +110,7 @@ class NumberingProtocol(PlacingProtocol):
         """Nobody has to consume while numbers that this member gave out have not come with their messages."""
         if not self._asks or self.position_next < self._given_end:
             return None
-        return self._grants.held_by(self._asks.head()[1])
+        return self._grants.bottleneck(self._asks.head()[1])
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
         return self._asks.waiting(now) or super().waiting(now)
@@ -150,7 +150,7 @@ class NumberingProtocol(PlacingProtocol):
                 f"for, not before {self._numbers_end}"
             )
         self._asked -= grant.count
-        self._numbers.append(Numbers(giver, grant.position, grant.count, grant.held_by))
+        self._numbers.append(Numbers(giver, grant.position, grant.count, grant.bottleneck))
         self._numbers_end = grant.position + grant.count
 
     def _send_numbered(self) -> None:
@@ -208,10 +208,10 @@ class NumberingProtocol(PlacingProtocol):
             self._grants.promised(count, size)
             gifts[-1][1].count += count
             number += count
-        held_by = self._grants.held_by(self._asks.head()[1]) if self._asks else None
+        bottleneck = self._grants.bottleneck(self._asks.head()[1]) if self._asks else None
         for sender, numbers in gifts:
             self._given[sender].append(numbers)
-            self.send(sender, Grant(numbers.position, numbers.count, held_by.name if held_by else ""))
+            self.send(sender, Grant(numbers.position, numbers.count, bottleneck.name if bottleneck else ""))
         self._given_end = number
         return number
 
@@ -249,7 +249,7 @@ class NumberingProtocol(PlacingProtocol):
             for batch in numbered.batches:
                 self._submissions.placed(batch)
                 self._on_placed(batch)
-                self.place(batch, numbered.held_by == self.me.name)
+                self.place(batch, numbered.bottleneck == self.me.name)
 
     def _on_next(self, numbered: NumberedBase) -> None:
         """All places before these are known."""

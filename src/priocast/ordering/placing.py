@@ -111,7 +111,7 @@ class PacedProtocol(PlacingProtocol):
 
     def waiting_for(self) -> ProcessId | None:
         """Who could consume own messages that have a place; as long as they have none, nobody is to blame."""
-        slowest = self._held_by()
+        slowest = self._bottleneck()
         placed = self.grants.placed_count - self.under_way.count
         return slowest if slowest and self.grants.consumed_by(slowest) < placed else None
 
@@ -120,11 +120,11 @@ class PacedProtocol(PlacingProtocol):
     def take_frame(self) -> tuple[tuple[Batch, ...], str]:
         """What is to be sent next, if anything, and the name of the member for which the rest waits."""
         batches = fill_frame(self.outgoing, self._room, self._leaves, self.FRAME_BATCHES_MAX)
-        held_by = self._held_by() if batches else None
-        return batches, held_by.name if held_by else ""
+        bottleneck = self._bottleneck() if batches else None
+        return batches, bottleneck.name if bottleneck else ""
 
-    def _held_by(self) -> ProcessId | None:
-        return self.grants.held_by(self.outgoing.head_level()) if self.outgoing else None
+    def _bottleneck(self) -> ProcessId | None:
+        return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing else None
 
     def _room(self, level: int) -> int:
         return min(self.under_way.room(level), self.grants.of_level(level))
@@ -135,12 +135,12 @@ class PacedProtocol(PlacingProtocol):
 
     # Destination
 
-    def accept(self, sender: ProcessId, batches: tuple[Batch, ...], held_by: str) -> None:
+    def accept(self, sender: ProcessId, batches: tuple[Batch, ...], bottleneck: str) -> None:
         """A member sent messages of its own: check that they are, and note whether it waits for us."""
         for batch in batches:
             self._submissions.check(sender, batch)
             self._consumption.announced(sender, batch.count, len(batch.block))
-        self._held[sender] = held_by == self.me.name
+        self._held[sender] = bottleneck == self.me.name
 
     def place_next(self, batch: Batch) -> None:
         """Messages that were accepted are next in the order."""

@@ -20,7 +20,7 @@ from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.collecting import TOGETHER_MAX, AnswerT, Collector, Count, Key, PerBatch, together
-from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
 from priocast.ordering.joins import Join, JoinT
 from priocast.ordering.overtaking import Overtaking
 from priocast.ordering.placing import PacedProtocol
@@ -37,7 +37,7 @@ class Data(Packet, frozen=True, tag="data"):
 
     number: Count
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class Decision(msgspec.Struct, frozen=True, array_like=True):
@@ -194,7 +194,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         """Who could consume own messages; as long as some are not agreed on, nobody is to blame."""
         if not self.outgoing or self._own_open:
             return None
-        slowest = self._held_by()
+        slowest = self._bottleneck()
         if slowest is not None:
             return slowest if self.grants.consumed_by(slowest) < self.grants.placed_count else None
         return None if self._room(self.outgoing.head_level()) > 0 else self.me
@@ -217,10 +217,10 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         for _ in range(FRAMES_PER_TURN):
             if self.blocked or not self.outgoing:
                 return
-            batches, held_by = self.take_frame()
+            batches, bottleneck = self.take_frame()
             if not batches:
                 return
-            self._send(batches, held_by)
+            self._send(batches, bottleneck)
         self.more_to_do()
 
     def on_broadcast(self, event: Broadcast, now: int) -> None:
@@ -236,9 +236,9 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         if self._overtaking is not None:
             self._overtaking.sent(batch.urgency, batch.count)
 
-    def _send(self, batches: tuple[Batch, ...], held_by: str) -> None:
+    def _send(self, batches: tuple[Batch, ...], bottleneck: str) -> None:
         self._own_open += 1
-        self.send_all(Data(self._data_sent, batches, held_by))
+        self.send_all(Data(self._data_sent, batches, bottleneck))
         self._data_sent += 1
 
     def _decide(self) -> None:
@@ -276,7 +276,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         if data.number != self._data_received[rank]:
             raise PeerFault(f"{sender} sends data {data.number}, where {self._data_received[rank]} is next")
         self._data_received[rank] += 1
-        self.accept(sender, data.batches, data.held_by)
+        self.accept(sender, data.batches, data.bottleneck)
         for batch in data.batches:
             self.has_safe |= batch.scope.safe
         self._join(rank, data)

@@ -31,7 +31,7 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.ordering.flow import Batches, Consumed, Grants, HeldBy, References, fill_frame
+from priocast.ordering.flow import Batches, BottleneckName, Consumed, Grants, References, fill_frame
 from priocast.ordering.placing import PlacingProtocol
 from priocast.ordering.references import Named, NamedMessages
 from priocast.ordering.submissions import Submissions
@@ -67,7 +67,7 @@ class Holding(Packet, frozen=True, tag="holding"):
 class Propose(Packet, frozen=True, tag="propose"):
     """From the starter to all: these should be next in the order.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     TO_ALL = True
@@ -75,7 +75,7 @@ class Propose(Packet, frozen=True, tag="propose"):
     round: RoundNumber
     position: Annotated[int, msgspec.Meta(ge=0)]
     references: References
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class Vote(Packet, frozen=True, tag="vote"):
@@ -139,7 +139,7 @@ class AgreementProposal(PlacingProtocol):
 
     def waiting_for(self) -> ProcessId | None:
         """Who could consume what is ordered; what is being voted on nobody can."""
-        return None if self._round.is_open else self._held_by()
+        return None if self._round.is_open else self._bottleneck()
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
         return self._common.waiting(now) if self.me == self._starter else super().waiting(now)
@@ -206,16 +206,16 @@ class AgreementProposal(PlacingProtocol):
             current.is_open = False
             return
         current.is_proposed = True
-        held_by = self._held_by()
+        bottleneck = self._bottleneck()
         references = tuple(map(reference_to, batches))
-        self.send_all(Propose(current.number, position, references, held_by.name if held_by else ""))
+        self.send_all(Propose(current.number, position, references, bottleneck.name if bottleneck else ""))
 
     def _number(self, batch: Batch) -> None:
         self._number_next += batch.count
         self._grants.placed(batch)
 
-    def _held_by(self) -> ProcessId | None:
-        return self._grants.held_by(self._common.head_level()) if self._common else None
+    def _bottleneck(self) -> ProcessId | None:
+        return self._grants.bottleneck(self._common.head_level()) if self._common else None
 
     def _on_holding(self, sender: ProcessId, answer: Holding) -> None:
         self._check_asked(sender)
@@ -277,7 +277,7 @@ class AgreementProposal(PlacingProtocol):
         self._check_starter(sender)
         if self._proposal is None or number != self._proposal.round:
             raise PeerFault(f"{sender} applies round {number}, which is not proposed")
-        held = self._proposal.held_by == self.me.name
+        held = self._proposal.bottleneck == self.me.name
         for reference in self._proposal.references:
             self._messages.named(Named(reference, sender, self.packet_id, held))
         self._proposal = None

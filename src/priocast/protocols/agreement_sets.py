@@ -35,7 +35,7 @@ from priocast.ordering.consensus import (
     Instance,
     Value,
 )
-from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy, References
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, BottleneckName, Consumed, References
 from priocast.ordering.placing import PacedProtocol
 from priocast.ordering.references import Named, NamedMessages
 from priocast.ordering.store import PacketId
@@ -46,13 +46,13 @@ _PATIENCE = "patience with the leader"
 class Data(Packet, frozen=True, tag="data"):
     """From a sender to all: messages of mine.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     TO_ALL = True
 
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class Decide(Packet, frozen=True, tag="decide"):
@@ -94,8 +94,8 @@ class AgreementSets(PacedProtocol):
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Data(batches=batches, held_by=held_by):
-                self.accept(event.sender, batches, held_by)
+            case Data(batches=batches, bottleneck=bottleneck):
+                self.accept(event.sender, batches, bottleneck)
                 for batch in batches:
                     self._on_batch(batch, now)
                 self._place_decided()
@@ -121,10 +121,10 @@ class AgreementSets(PacedProtocol):
         for _ in range(FRAMES_PER_TURN):
             if self.blocked:
                 return
-            batches, held_by = self.take_frame()
+            batches, bottleneck = self.take_frame()
             if not batches:
                 return
-            self.send_all(Data(batches, held_by))
+            self.send_all(Data(batches, bottleneck))
         self.more_to_do()
 
     # Leader

@@ -26,7 +26,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
 from priocast.ordering.placing import PacedProtocol
 
 _STAMPS_MAX = 1024
@@ -41,14 +41,14 @@ Stamps = Annotated[
 class Data(Packet, frozen=True, tag="data"):
     """From a sender to all: propose a place for these; it is my frame of this number.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     TO_ALL = True
 
     number: Number
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class Proposed(Packet, frozen=True, tag="proposed"):
@@ -149,10 +149,10 @@ class AgreementSkeen(PacedProtocol):
 
     def _send(self) -> None:
         for _ in range(FRAMES_PER_TURN):
-            batches, held_by = self.take_frame()
+            batches, bottleneck = self.take_frame()
             if not batches:
                 return
-            self.send_all(Data(self._sent_count, batches, held_by))
+            self.send_all(Data(self._sent_count, batches, bottleneck))
             self._sent_count += 1
             self._highest.append(0)
         self.more_to_do()
@@ -176,7 +176,7 @@ class AgreementSkeen(PacedProtocol):
     def _on_data(self, sender: ProcessId, data: Data) -> None:
         if data.number != self._received[sender]:
             raise PeerFault(f"{sender} sends frame {data.number}; {self._received[sender]} is next")
-        self.accept(sender, data.batches, data.held_by)
+        self.accept(sender, data.batches, data.bottleneck)
         self._received[sender] += 1
         self._clock += 1
         self._owed[sender].append(self._clock)

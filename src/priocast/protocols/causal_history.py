@@ -34,7 +34,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.ordering.flow import FRAMES_PER_TURN, Batches, Consumed, HeldBy
+from priocast.ordering.flow import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
 from priocast.ordering.placing import PacedProtocol
 
 _NEVER = 1 << 62
@@ -45,14 +45,14 @@ Timestamp = Annotated[int, msgspec.Meta(ge=1, lt=_NEVER)]
 class Stamped(Packet, frozen=True, tag="stamped"):
     """From a sender to all: messages of mine, of this time.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     TO_ALL = True
 
     timestamp: Timestamp
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class Null(Packet, frozen=True, tag="null"):
@@ -88,18 +88,18 @@ class CausalHistory(PacedProtocol):
         for _ in range(FRAMES_PER_TURN):
             if self.blocked:
                 return
-            batches, held_by = self.take_frame()
+            batches, bottleneck = self.take_frame()
             if not batches:
                 self._catch_up()
                 return
             self._said = self._clock = self._clock + 1
-            self.send_all(Stamped(self._clock, batches, held_by))
+            self.send_all(Stamped(self._clock, batches, bottleneck))
         self.more_to_do()
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Stamped(timestamp=timestamp, batches=batches, held_by=held_by):
-                self.accept(event.sender, batches, held_by)
+            case Stamped(timestamp=timestamp, batches=batches, bottleneck=bottleneck):
+                self.accept(event.sender, batches, bottleneck)
                 self._hear(event.sender, timestamp, batches)
                 self._awaited = max(self._awaited, self._bucket_end(timestamp))
                 self._place_buckets()

@@ -24,7 +24,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.ordering.flow import Batches, Consumed, HeldBy
+from priocast.ordering.flow import Batches, BottleneckName, Consumed
 from priocast.ordering.placing import PacedProtocol
 
 _UNMERGED_MAX = 2
@@ -36,14 +36,14 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 class Slot(Packet, frozen=True, tag="slot"):
     """From a member to all: this is in my slot of this round.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     TO_ALL = True
 
     round: Number
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class Skip(Packet, frozen=True, tag="skip"):
@@ -94,7 +94,7 @@ class DeterministicMerge(PacedProtocol):
         match event.packet:
             case Slot() as slot:
                 self._on_filled(event.sender, slot, 1)
-                self.accept(event.sender, slot.batches, slot.held_by)
+                self.accept(event.sender, slot.batches, slot.bottleneck)
                 self._rounds_wanted = max(self._rounds_wanted, slot.round + 1)
                 self._merge()
             case Skip() as skip:
@@ -107,10 +107,10 @@ class DeterministicMerge(PacedProtocol):
 
     def _send(self) -> None:
         while self._unmerged_count < _UNMERGED_MAX:
-            batches, held_by = self.take_frame()
+            batches, bottleneck = self.take_frame()
             if not batches:
                 return
-            self.send_all(Slot(self._own_next, batches, held_by))
+            self.send_all(Slot(self._own_next, batches, bottleneck))
             self._own_next += 1
             self._unmerged_count += 1
 

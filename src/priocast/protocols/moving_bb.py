@@ -21,7 +21,7 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.candidates import Candidates
-from priocast.ordering.flow import Batches, Consumed, HeldBy, References
+from priocast.ordering.flow import Batches, BottleneckName, Consumed, References
 from priocast.ordering.moving_sequencer import MovingSequencer, Places
 from priocast.ordering.references import Named, NamedMessages
 from priocast.ordering.ring import Token
@@ -40,11 +40,11 @@ class Data(Packet, frozen=True, tag="data"):
 class Order(Places, frozen=True, tag="order"):
     """From the holder to all: these are next in the order.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     references: References
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class BareToken(Token, frozen=True, tag="token"):
@@ -86,8 +86,8 @@ class MovingBb(MovingSequencer):
 
     # Holder
 
-    def _places(self, position: int, batches: tuple[Batch, ...], held_by: str) -> Order:
-        return Order(position, tuple(map(reference_to, batches)), held_by)
+    def _places(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Order:
+        return Order(position, tuple(map(reference_to, batches)), bottleneck)
 
     def _token_with(self, number: int, now: int) -> BareToken:
         return BareToken(number)
@@ -105,7 +105,7 @@ class MovingBb(MovingSequencer):
     def _on_next(self, orderer: ProcessId, places: Places, packet_id: PacketId) -> None:
         assert isinstance(places, Order)
         for reference in places.references:
-            self._messages.named(Named(reference, orderer, packet_id, places.held_by == self.me.name))
+            self._messages.named(Named(reference, orderer, packet_id, places.bottleneck == self.me.name))
         self._place_next()
 
     def _place_next(self) -> None:

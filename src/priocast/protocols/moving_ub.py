@@ -34,7 +34,7 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.candidates import Candidates
-from priocast.ordering.flow import FRAME_BATCHES_MAX, Batches, Consumed, HeldBy
+from priocast.ordering.flow import FRAME_BATCHES_MAX, Batches, BottleneckName, Consumed
 from priocast.ordering.moving_sequencer import MovingSequencer, Places
 from priocast.ordering.ring import NOTHING, Number, Token, Wanted, Wishes, WishesOfAll
 from priocast.ordering.store import PacketId
@@ -50,11 +50,11 @@ class Submit(Packet, frozen=True, tag="submit"):
 class Ordered(Places, frozen=True, tag="ordered"):
     """From the holder to all: these are next in the order.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class Pending(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -205,8 +205,8 @@ class MovingUb(MovingSequencer):
         if to is not None:
             self._pass_token(to, now)
 
-    def _places(self, position: int, batches: tuple[Batch, ...], held_by: str) -> Ordered:
-        return Ordered(position, batches, held_by)
+    def _places(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Ordered:
+        return Ordered(position, batches, bottleneck)
 
     def _token_with(self, number: int, now: int) -> LadenToken:
         self._wishes.state(self._wish())
@@ -219,4 +219,4 @@ class MovingUb(MovingSequencer):
         self.depends_on(packet_id)
         self._holder = self._successor(orderer)
         for batch in places.batches:
-            self._place(orderer, (batch,), places.held_by == self.me.name)
+            self._place(orderer, (batch,), places.bottleneck == self.me.name)

@@ -131,7 +131,7 @@ class MovingUub(RingProtocol, NumberingProtocol):
     # Sender
 
     def _numbered(self, position: int, batches: tuple[Batch, ...], numbers: Numbers) -> Numbered:
-        return Numbered(position, batches, numbers.held_by, self.ranks[numbers.giver])
+        return Numbered(position, batches, numbers.bottleneck, self.ranks[numbers.giver])
 
     # Holder
 

@@ -243,8 +243,8 @@ class ReorderLocksInTurn(ReorderLocks):
             return (), ""
         batch = self.outgoing.take(room)
         self._leaves(batch)
-        held_by = self._held_by()
-        return (batch,), held_by.name if held_by else ""
+        bottleneck = self._bottleneck()
+        return (batch,), bottleneck.name if bottleneck else ""
 
     def on_received(self, event: Received, now: int) -> None:
         if isinstance(event.packet, Turns):

@@ -26,7 +26,7 @@ from priocast.core.message import Batch, Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.fixed_sequencer import QueueingSequencer
-from priocast.ordering.flow import Batches, Consumed, HeldBy, References
+from priocast.ordering.flow import Batches, BottleneckName, Consumed, References
 from priocast.ordering.references import Named, NamedMessages
 from priocast.ordering.submissions import Submissions
 
@@ -42,14 +42,14 @@ class Data(Packet, frozen=True, tag="data"):
 class Order(Packet, frozen=True, tag="order"):
     """From the sequencer to all: these are next in the order.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     TO_ALL = True
 
     position: Annotated[int, msgspec.Meta(ge=0)]
     references: References
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class SequencerBb(QueueingSequencer):
@@ -87,8 +87,8 @@ class SequencerBb(QueueingSequencer):
 
     # Sequencer
 
-    def _ordered(self, position: int, batches: tuple[Batch, ...], held_by: str) -> Order:
-        return Order(position, tuple(map(reference_to, batches)), held_by)
+    def _ordered(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Order:
+        return Order(position, tuple(map(reference_to, batches)), bottleneck)
 
     # Destination
 
@@ -108,7 +108,7 @@ class SequencerBb(QueueingSequencer):
             )
         for reference in order.references:
             self._check_named(sender, reference)
-            self._messages.named(Named(reference, sender, self.packet_id, order.held_by == self.me.name))
+            self._messages.named(Named(reference, sender, self.packet_id, order.bottleneck == self.me.name))
             self._places_end += reference.count
         self._place_next()
 

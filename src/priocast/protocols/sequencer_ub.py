@@ -25,7 +25,7 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
 from priocast.ordering.fixed_sequencer import QueueingSequencer
-from priocast.ordering.flow import Batches, Consumed, HeldBy
+from priocast.ordering.flow import Batches, BottleneckName, Consumed
 from priocast.ordering.submissions import Submissions
 
 
@@ -38,14 +38,14 @@ class Submit(Packet, frozen=True, tag="submit"):
 class Ordered(Packet, frozen=True, tag="ordered"):
     """From the sequencer to all: these are next in the order.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     TO_ALL = True
 
     position: Annotated[int, msgspec.Meta(ge=0)]
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
 
 class SequencerUb(QueueingSequencer):
@@ -89,8 +89,8 @@ class SequencerUb(QueueingSequencer):
         super()._number(batch)
         self._submissions.placed(batch)
 
-    def _ordered(self, position: int, batches: tuple[Batch, ...], held_by: str) -> Ordered:
-        return Ordered(position, batches, held_by)
+    def _ordered(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Ordered:
+        return Ordered(position, batches, bottleneck)
 
     # Destination
 
@@ -100,7 +100,7 @@ class SequencerUb(QueueingSequencer):
                 f"{sender} orders position {ordered.position}; "
                 f"expected {self.position_next} from {self._sequencer}"
             )
-        held = ordered.held_by == self.me.name
+        held = ordered.bottleneck == self.me.name
         self.depends_on(self.packet_id)
         for batch in ordered.batches:
             self.place(batch, held)

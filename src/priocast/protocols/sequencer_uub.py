@@ -69,7 +69,7 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
         super()._on_grant(giver, grant)
 
     def _numbered(self, position: int, batches: tuple[Batch, ...], numbers: Numbers) -> Numbered:
-        return Numbered(position, batches, numbers.held_by)
+        return Numbered(position, batches, numbers.bottleneck)
 
     # Sequencer
 

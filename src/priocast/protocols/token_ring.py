@@ -30,7 +30,7 @@ from priocast.core.message import CONTROL, Batch
 from priocast.core.priority import class_of
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
 from priocast.core.view import View
-from priocast.ordering.flow import Batches, Consumed, Grants, HeldBy, fill_frame
+from priocast.ordering.flow import Batches, BottleneckName, Consumed, Grants, fill_frame
 from priocast.ordering.placing import PlacingProtocol
 from priocast.ordering.submissions import Submissions
 
@@ -66,14 +66,14 @@ class Token(Packet, frozen=True, tag="token"):
 class Ordered(Packet, frozen=True, tag="ordered"):
     """From the holder to all: these are at this place in the order.
 
-    `held_by` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member for whose grant the next ones wait, if they do.
     """
 
     TO_ALL = True
 
     position: Number
     batches: Batches
-    held_by: HeldBy = ""
+    bottleneck: BottleneckName = ""
 
     @property
     def position_next(self) -> int:
@@ -121,7 +121,7 @@ class TokenRing(PlacingProtocol):
         levels = [self._wishes[member].level for member in self._asking()]
         if self.outgoing:
             levels.append(self.outgoing.head_level())
-        return self._grants.held_by(max(levels)) if levels else None
+        return self._grants.bottleneck(max(levels)) if levels else None
 
     def on_turn(self, event: Turn, now: int) -> None:
         if self._number_next is not None:
@@ -212,8 +212,8 @@ class TokenRing(PlacingProtocol):
             batches = fill_frame(self.outgoing, self._room, self._leaves)
             if not batches:
                 return False
-            held_by = self.waiting_for()
-            self.send_all(Ordered(position, batches, held_by.name if held_by else ""))
+            bottleneck = self.waiting_for()
+            self.send_all(Ordered(position, batches, bottleneck.name if bottleneck else ""))
             position += sum(batch.count for batch in batches)
             self._number_next = position
             if alone:
@@ -255,7 +255,7 @@ class TokenRing(PlacingProtocol):
         )
 
     def _place(self, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
-        held = ordered.held_by == self.me.name
+        held = ordered.bottleneck == self.me.name
         self.depends_on(packet_id)
         for batch in ordered.batches:
             self._submissions.check(sender, batch)
