@@ -152,15 +152,15 @@ class TestWhatAnApplicationSees:
         member = _member(A)
         _hear(member, B, _data(B))
         _decide(member, B, _decision())
-        assert (member.head() is None, member.obstacle()) == (False, "")
+        assert (member.head() is None, member.stall_reason()) == (False, "")
         _hear(member, C, _data(C, level=9), now=10)
         assert member.head() is None
-        assert member.obstacle() == "b#1/0/0+1 waits until more urgent messages have their places"
+        assert member.stall_reason() == "b#1/0/0+1 waits until more urgent messages have their places"
         assert member.stalls.count == 1
         _decide(member, C, _decision(points=((0, 1, 0),)), now=35)
         head = member.head()
         assert head is not None
-        assert (str(head.batch), member.obstacle()) == ("c#1/9/0+1", "")
+        assert (str(head.batch), member.stall_reason()) == ("c#1/9/0+1", "")
         assert (member.stalls.total_ns, member.stalls.longest_ns) == (25, 25)
 
     def test_a_message_has_its_place_when_it_is_consumed(self) -> None:

@@ -36,9 +36,9 @@ def check_report(option: str, path: Path) -> None:
     check_directory(option, path.parent)
 
 
-def _refuse(option: str, obstacle: str) -> None:
-    if obstacle:
-        raise InvalidOption(f"{option}: {obstacle}")
+def _refuse(option: str, stall_reason: str) -> None:
+    if stall_reason:
+        raise InvalidOption(f"{option}: {stall_reason}")
 
 
 def check_seconds(parameter: typer.CallbackParam, seconds: float | None) -> float | None:

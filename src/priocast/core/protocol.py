@@ -195,7 +195,7 @@ class Protocol(ABC):
     places by other means is not `PARTITIONABLE`.
 
     `position_next` is where the next message will be, `has_safe` says that safe ones were among them.
-    `stalls` measures how long the application had to wait for the head of its queue (`obstacle` says why); in
+    `stalls` measures how long the application had to wait for the head of its queue (`stall_reason` says why); in
     most classes it never has to.
     """
 
@@ -260,7 +260,7 @@ class Protocol(ABC):
         """What the application may consume next; valid until the next step."""
         return self._ordered_batches[0] if self._ordered_batches else None
 
-    def obstacle(self) -> str:
+    def stall_reason(self) -> str:
         """Why the application has to wait although messages are queued here, if it has to."""
         return ""
 

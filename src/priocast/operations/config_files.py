@@ -67,9 +67,9 @@ def find_key(reader: TableReader, key: str, path: Path | None, transport: str) -
 
 def check_directory(reader: TableReader, key: str, path: Path) -> None:
     """A directory that is there, or can be made, and can be written to."""
-    obstacle = directory_obstacle(path)
-    if obstacle:
-        reader.problem(key, obstacle)
+    stall_reason = directory_obstacle(path)
+    if stall_reason:
+        reader.problem(key, stall_reason)
 
 
 def _is_readable(reader: TableReader, key: str, path: Path) -> bool:

@@ -142,7 +142,7 @@ class Followed:
             self._stall_warn_at_seconds = SLOW_SECONDS
         if epoch and seconds >= self._stall_warn_at_seconds:
             self._stall_warn_at_seconds = 2 * seconds
-            reason = epoch.protocol.obstacle()
+            reason = epoch.protocol.stall_reason()
             self._tell(
                 logging.WARNING,
                 f"the application has had to wait for {seconds:.1f} s: {reason}",

@@ -185,7 +185,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
             self._next, self._next_is_known = self._queues.consumable(), True
         return self._next
 
-    def obstacle(self) -> str:
+    def stall_reason(self) -> str:
         """Why the application has to wait although messages are queued, if it has to."""
         blocked = self._queues.blocked()
         return f"{blocked.batch} waits until more urgent messages have their places" if blocked else ""

@@ -143,7 +143,7 @@ def _stalls(epoch: Epoch | None, now: int) -> StallStatus:
         return StallStatus(reason="", lasting_ms=0, count=0, total_ms=0, longest_ms=0)
     stalls, protocol = epoch.stalls(now), epoch.protocol
     return StallStatus(
-        reason=protocol.obstacle(),
+        reason=protocol.stall_reason(),
         lasting_ms=protocol.stalls.lasting(now) / 1e6,
         count=stalls.count,
         total_ms=stalls.total_ns / 1e6,
