@@ -70,7 +70,7 @@ class Member:
         self.me = me
         self.out: str | None = None
         self.left = False
-        self.refusals: dict[str, int] = {}
+        self.rejections: dict[str, int] = {}
         self._options = options
         self._link_options = link_options
         self._observer = observer
@@ -216,12 +216,12 @@ class Member:
                 else:
                     self._on_link_frame(peer, frame, now)
             except PeerFault as fault:
-                self.refuse(type(fault).__name__)
+                self.reject(type(fault).__name__)
                 self.membership.expel(peer, f"was put out: {fault}", now)
 
-    def refuse(self, reason: str) -> None:
+    def reject(self, reason: str) -> None:
         """Count what was not accepted."""
-        self.refusals[reason] = self.refusals.get(reason, 0) + 1
+        self.rejections[reason] = self.rejections.get(reason, 0) + 1
 
     @property
     def restless(self) -> bool:
@@ -310,7 +310,7 @@ class Member:
     def _on_link_frame(self, peer: ProcessId, frame: Frame, now: int) -> None:
         epoch = self.membership.epoch
         if not self.membership.heard(peer, now):
-            self.refuse("earlier life")
+            self.reject("earlier life")
         elif epoch is not None and frame.channel == epoch.channel and not epoch.frozen:
             epoch.receive(peer, frame, now)
 
@@ -318,9 +318,9 @@ class Member:
         if isinstance(control, Request):
             self._on_request(peer, control)
         elif isinstance(control, Reply):
-            self.refuse("reply to a member")
+            self.reject("reply to a member")
         elif not self.membership.heard(peer, now):
-            self.refuse("earlier life")
+            self.reject("earlier life")
         elif isinstance(control, FetchState):
             self.state.on_fetch(peer, control, now)
         elif isinstance(control, StateChunk):

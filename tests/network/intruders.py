@@ -12,7 +12,7 @@ from priocast.links.fifo_link import Frame
 from priocast.network.address import Address
 from priocast.network.codec import FrameReader, FrameWriter, Kind
 from priocast.network.interface import Network, Port
-from priocast.network.refusals import Refusals
+from priocast.network.rejections import Rejections
 from priocast.network.tcp import TcpNetwork
 from priocast.network.tcp_connection import Introduction, encode_introduction
 from priocast.network.udp import UdpNetwork
@@ -54,23 +54,23 @@ class Scene(Generic[AnyNetwork]):
 
     async def refuses(self, *reasons: str) -> None:
         """Wait until something was turned away for each of these reasons."""
-        await wait_until(lambda: all(self.b.refusals[reason] for reason in reasons))
+        await wait_until(lambda: all(self.b.rejections[reason] for reason in reasons))
 
     async def stands(self, reason: str, count: int | None = None) -> None:
         """Intruders were turned away for this reason alone (so often, if it is known), and all is well."""
         await self.refuses(reason)
-        await self.stands_against({reason: self.b.refusals[reason] if count is None else count})
+        await self.stands_against({reason: self.b.rejections[reason] if count is None else count})
 
-    async def stands_against(self, refusals: dict[str, int]) -> None:
+    async def stands_against(self, rejections: dict[str, int]) -> None:
         """Intruders were turned away for exactly these reasons, so often each, and all is well."""
-        await wait_until(lambda: self.b.refusals.total() >= sum(refusals.values()))
+        await wait_until(lambda: self.b.rejections.total() >= sum(rejections.values()))
         await self.go_on()
-        assert dict(self.b.refusals) == refusals
+        assert dict(self.b.rejections) == rejections
         for recorder in self.recorders:
             assert all(body.startswith(b"honest ") for body in recorder.bodies())
             assert {peer.name for peer, _ in recorder.received} <= {"a", "b"}
             assert not recorder.errors
-        assert not self.a.refusals
+        assert not self.a.rejections
 
 
 @asynccontextmanager
@@ -131,7 +131,7 @@ class Insider:
     """Somebody who has the group's key and uses it badly: introduces itself, then says what it likes."""
 
     def __init__(self, site: Site, name: str, key: bytes | None = None, incarnation: int = 1) -> None:
-        self.known = Acquaintances("test", key or site.keys["test"], name, incarnation, Refusals(name))
+        self.known = Acquaintances("test", key or site.keys["test"], name, incarnation, Rejections(name))
         self.known.due(0.0)
         self._target = site.address("b")
         self._socket = socket.socket(type=socket.SOCK_DGRAM)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.network.codec import (
@@ -94,8 +94,8 @@ def hello(sender: ProcessId = A, body: bytes = b"") -> bytearray:
     return bytearray(FrameWriter("", sender).frame(Kind.HELLO, body))
 
 
-def refusal(reader: FrameReader, data: bytes) -> TurnedAway:
-    with pytest.raises(TurnedAway) as refused:
+def refusal(reader: FrameReader, data: bytes) -> Rejected:
+    with pytest.raises(Rejected) as refused:
         feed(reader, data)
     return refused.value
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from priocast.links.fifo_link import Frame
 from priocast.network.fragments import PARTIAL_BYTES_MAX, PARTIAL_BYTES_OF_ONE_MAX, Reassembly
-from priocast.network.refusals import Refusals
+from priocast.network.rejections import Rejections
 from priocast.network.udp_content import CELL_BYTES, Piece, Row
 
 
@@ -38,7 +38,7 @@ def bytes_of(length: int) -> bytes:
 def test_what_the_first_try_left_out_the_second_fills_in(
     length: int, cells: int, lost: set[int], dice: Random
 ) -> None:
-    body, reassembly = bytes_of(length), Reassembly(Refusals("a"))
+    body, reassembly = bytes_of(length), Reassembly(Rejections("a"))
     first = [piece for number, piece in enumerate(pieces_of(body, 1)) if number not in lost]
     second = pieces_of(body, cells)
     dice.shuffle(first)
@@ -50,7 +50,7 @@ def test_what_the_first_try_left_out_the_second_fills_in(
 
 
 def test_bodies_of_several_senders_lives_and_links_do_not_mix() -> None:
-    reassembly = Reassembly(Refusals("a"))
+    reassembly = Reassembly(Rejections("a"))
     keys = [(b"s", 1, 1), (b"s", 2, 1), (b"t", 1, 1), (b"s", 1, 2)]
     bodies = {key: bytes([number]) * 300 for number, key in enumerate(keys)}
     frames = {}
@@ -64,7 +64,7 @@ def test_bodies_of_several_senders_lives_and_links_do_not_mix() -> None:
 
 
 def test_bodies_without_a_sequence_are_told_apart_by_their_mark() -> None:
-    reassembly = Reassembly(Refusals("a"))
+    reassembly = Reassembly(Rejections("a"))
     one, other = pieces_of(b"1" * 200, 1, 0, mark=1), pieces_of(b"2" * 200, 1, 0, mark=2)
     assert reassembly.add(b"s", 1, one[0], 0.0) is None
     assert reassembly.add(b"s", 1, other[1], 0.0) is None
@@ -74,7 +74,7 @@ def test_bodies_without_a_sequence_are_told_apart_by_their_mark() -> None:
 
 
 def test_what_waits_too_long_is_given_up() -> None:
-    gate = Refusals("a")
+    gate = Rejections("a")
     reassembly = Reassembly(gate)
     first, second, third = pieces_of(bytes(300), 1)
     reassembly.add(b"s", 1, first, 0.0)
@@ -88,7 +88,7 @@ def test_what_waits_too_long_is_given_up() -> None:
 
 
 def test_one_sender_cannot_push_out_another() -> None:
-    gate = Refusals("a")
+    gate = Rejections("a")
     reassembly = Reassembly(gate)
     mine = pieces_of(bytes_of(300), 1)
     reassembly.add(b"honest", 1, mine[0], 0.0)
@@ -103,7 +103,7 @@ def test_one_sender_cannot_push_out_another() -> None:
 
 
 def test_many_senders_together_stay_within_the_limit() -> None:
-    gate = Refusals("a")
+    gate = Rejections("a")
     reassembly = Reassembly(gate)
     for sender in range(100):
         reassembly.add(b"%d" % sender, 1, beginning(1_000_000), float(sender))
@@ -111,7 +111,7 @@ def test_many_senders_together_stay_within_the_limit() -> None:
 
 
 def test_small_bodies_are_counted_too() -> None:
-    reassembly = Reassembly(Refusals("a"))
+    reassembly = Reassembly(Rejections("a"))
     for sequence in range(1, 20_000):
         reassembly.add(b"s", 1, beginning(129, sequence), 0.0)
     assert len(reassembly) <= PARTIAL_BYTES_OF_ONE_MAX // 1024

@@ -95,7 +95,7 @@ def test_a_slow_introduction(plain: Site, monkeypatch: pytest.MonkeyPatch) -> No
             reader, writer = await asyncio.open_connection(*plain.address("b"))
             for byte in hello("c")[:60]:
                 writer.write(bytes([byte]))
-                if played.b.refusals:
+                if played.b.rejections:
                     break
                 await asyncio.sleep(0.02)
             with suppress(OSError):
@@ -125,7 +125,7 @@ def test_many_idle_connections(plain: Site, monkeypatch: pytest.MonkeyPatch) -> 
             for _ in range(70):
                 _, writer = await asyncio.open_connection(*plain.address("b"))
                 stack.callback(writer.close)
-            await wait_until(lambda: played.b.refusals["too many strangers"] == 50)
+            await wait_until(lambda: played.b.rejections["too many strangers"] == 50)
             assert len(played.b._listener._strangers) == 20
             await played.stands("too many strangers", 50)
 
@@ -338,7 +338,7 @@ def test_many_idle_tls_handshakes(secure: Site, monkeypatch: pytest.MonkeyPatch)
             for _ in range(50):
                 _, writer = await asyncio.open_connection(*secure.address("b"))
                 stack.callback(writer.close)
-            await wait_until(lambda: played.b.refusals["too many strangers"] == 30)
+            await wait_until(lambda: played.b.rejections["too many strangers"] == 30)
             assert len(played.b._listener._strangers) <= 20
             await played.stands("too many strangers", 30)
 
@@ -361,7 +361,7 @@ def test_a_server_with_a_forged_certificate_is_not_sent_anything(secure: Site, t
         network = secure.network("a", "c")
         async with started(network):
             [recorder] = open_all([network], "a")
-            await wait_until(lambda: network.refusals["certificate of another authority"] >= 2)
+            await wait_until(lambda: network.rejections["certificate of another authority"] >= 2)
             assert not recorder.told
             assert not any(heard)
         server.close()

@@ -83,7 +83,7 @@ def test_a_replay_to_a_receiver_that_restarted(site: Site) -> None:
                 again.throw(*said)
                 await again.refuses(*reasons, "old incarnation")
                 await again.go_on()
-                assert set(again.b.refusals) == {*reasons, "old incarnation"}
+                assert set(again.b.rejections) == {*reasons, "old incarnation"}
                 assert list(again.known.peers) == ["a"]
                 assert all(body.startswith(b"honest ") for body in again.recorders[1].bodies())
 

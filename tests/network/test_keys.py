@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from priocast.core.errors import InvalidInput, InvalidOption, TurnedAway, UnusableKey
+from priocast.core.errors import InvalidInput, InvalidOption, Rejected, UnusableKey
 from priocast.network.keys import (
     Authority,
     make_authority,
@@ -131,9 +131,9 @@ def test_a_peer_is_in_the_groups_that_its_certificate_names() -> None:
     }
     assert peer_groups(certificate, "alice") == {"tickets", "telemetry"}
     for member in ("carol", "", "alice/x"):
-        with pytest.raises(TurnedAway, match="certificate of another member"):
+        with pytest.raises(Rejected, match="certificate of another member"):
             peer_groups(certificate, member)
-    with pytest.raises(TurnedAway, match="certificate of nobody"):
+    with pytest.raises(Rejected, match="certificate of nobody"):
         peer_groups({}, "alice")
 
 

@@ -53,7 +53,7 @@ def test_everybody_reaches_everybody(kind: str, loop: str, tmp_path: Path) -> No
                     for _, each in recorder.received
                 )
             assert [each.sequence for peer, each in recorders[2].received if peer.name == "a"] == [2]
-            assert not any(network.refusals for network in networks)
+            assert not any(network.rejections for network in networks)
 
     run(test, loop=loop)
 
@@ -142,7 +142,7 @@ def test_frames_for_a_group_that_is_not_open_are_counted_and_dropped(kind: str, 
             await recorder.wait_reaches("b")
             await one.wait_reaches("b")
             say(lonely, "b", b"nobody is there")
-            await wait_until(lambda: networks[1].refusals == {"unknown group": 1})
+            await wait_until(lambda: networks[1].rejections == {"unknown group": 1})
             assert not other.received
 
     run(test)

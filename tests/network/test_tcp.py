@@ -71,7 +71,7 @@ def test_ones_own_address_is_ignored() -> None:
         plain = free_address()
         async with started(network, TcpNetwork("b", plain, [plain])):
             await wait_until(lambda: not network._diallers._diallers)
-            assert not network.refusals
+            assert not network.rejections
             assert not network.dialled
 
     run(test)
@@ -86,7 +86,7 @@ def test_a_process_that_moves_is_found_where_it_is_now() -> None:
                 recorder.told.clear()
                 async with started(TcpNetwork("b", free_address(), [stays.address])):
                     await recorder.wait_reaches("b")
-            assert not stays.refusals
+            assert not stays.rejections
 
     run(test)
 
@@ -126,7 +126,7 @@ def test_running_out_of_descriptors_ends_nothing(monkeypatch: pytest.MonkeyPatch
         other = TcpNetwork("b", free_address(), [one.address])
         async with started(one, other):
             await wait_until(lambda: "b" in one.dialled)
-            assert one.refusals + other.refusals == {"no free file descriptors": 2}
+            assert one.rejections + other.rejections == {"no free file descriptors": 2}
 
     run(test)
 
@@ -138,7 +138,7 @@ def test_two_addresses_of_one_process_are_counted_and_one_is_used() -> None:
             one = TcpNetwork("a", free_address(), [other.address, way])
             async with started(one):
                 [recorder] = open_all([one], "a")
-                await wait_until(lambda: one.refusals["two addresses of one process"] >= 2)
+                await wait_until(lambda: one.rejections["two addresses of one process"] >= 2)
                 assert recorder.told == ["b"]
 
     run(test)
@@ -150,8 +150,8 @@ def test_a_namesake_is_refused_by_both() -> None:
         async with started(first):
             second = TcpNetwork("a", free_address(), [first.address])
             async with started(second):
-                await wait_until(lambda: first.refusals["a peer with our own name"])
-                await wait_until(lambda: second.refusals["a peer refused us"])
+                await wait_until(lambda: first.rejections["a peer with our own name"])
+                await wait_until(lambda: second.rejections["a peer refused us"])
                 assert not first.dialled
                 assert not second.dialled
 
@@ -280,7 +280,7 @@ def test_what_waits_for_a_peer_that_does_not_read_is_bounded(
                     await asyncio.sleep(0)
                 transport = network.dialled["b"].transport
                 assert 0 < transport.get_write_buffer_size() <= 10_000_000
-                assert network.refusals["a peer does not read"] >= 25
+                assert network.rejections["a peer does not read"] >= 25
             assert not network.connections, "closing does not wait for it for ever"
 
     run(test, loop=loop)
@@ -314,8 +314,8 @@ def test_a_server_that_answers_otherwise_is_counted_and_dialled_again(
         server = await asyncio.start_server(serve, *address)
         network = TcpNetwork("a", free_address(), [address])
         async with started(network):
-            await wait_until(lambda: network.refusals[reason] >= 2)
-            assert set(network.refusals) == {reason}
+            await wait_until(lambda: network.rejections[reason] >= 2)
+            assert set(network.rejections) == {reason}
         server.close()
         for writer in writers:
             writer.close()
@@ -343,7 +343,7 @@ def test_the_log_has_fields(caplog: pytest.LogCaptureFixture) -> None:
                 _, writer = await asyncio.open_connection(*network.address)
                 writer.write(bytes(64))
                 writer.close()
-            await wait_until(lambda: network.refusals["not Priocast"] == 5)
+            await wait_until(lambda: network.rejections["not Priocast"] == 5)
 
     with caplog.at_level(logging.INFO, logger="priocast.network"):
         run(test)

@@ -181,7 +181,7 @@ def test_ones_own_address_is_ignored_and_names_of_hosts_are_looked_up() -> None:
             recorder = Recorder()
             one.open("test", ProcessId("a"), recorder)
             await recorder.wait_reaches("b")
-            assert not one.refusals
+            assert not one.rejections
 
     run(test)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.links.fifo_link import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.replay_window import ReplayWindow
@@ -93,7 +93,7 @@ def block(length: int, total: int, offset: int) -> bytes:
     ],
 )
 def test_sizes_that_cannot_be_are_refused(length: int, total: int, offset: int, reason: str) -> None:
-    with pytest.raises(TurnedAway) as refused:
+    with pytest.raises(Rejected) as refused:
         unpack_pieces(block(length, total, offset), 1)
     assert refused.value.reason == reason
 
@@ -101,18 +101,18 @@ def test_sizes_that_cannot_be_are_refused(length: int, total: int, offset: int, 
 @given(content=st.binary(max_size=200))
 def test_nonsense_does_no_harm(content: bytes) -> None:
     for read in (unpack_frames, unpack_seen, lambda each: unpack_pieces(each, 1)):
-        with suppress(TurnedAway):
+        with suppress(Rejected):
             read(content)
 
 
 def test_contents_that_are_cut_off_are_refused() -> None:
     whole = next(pack_frames(1, [Frame(1, 2, 3, 4, b"body")], SIZES))
     for cut in (1, 8, len(whole) - 1):
-        with pytest.raises(TurnedAway, match="malformed"):
+        with pytest.raises(Rejected, match="malformed"):
             unpack_frames(whole[:cut] + bytes(1 if cut == 8 else 0))
     piece = block(128, 128, 0)
     for cut in (1, len(piece) - 1, 20):
-        with pytest.raises(TurnedAway, match="malformed"):
+        with pytest.raises(Rejected, match="malformed"):
             unpack_pieces(piece[:cut], 1)
 
 

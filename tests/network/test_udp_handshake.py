@@ -2,8 +2,8 @@
 
 import pytest
 
-from priocast.core.errors import TurnedAway
-from priocast.network.refusals import Refusals
+from priocast.core.errors import Rejected
+from priocast.network.rejections import Rejections
 from priocast.network.udp_handshake import PEERS_MAX, Acquaintances, Answer, Heard, SocketAddress
 from priocast.network.udp_security import DatagramKind, read_header
 
@@ -13,7 +13,7 @@ THERE: SocketAddress = ("127.0.0.1", 2)
 
 
 def process(name: str, incarnation: int = 1, key: bytes = KEY) -> Acquaintances:
-    known = Acquaintances("g", key, name, incarnation, Refusals(name))
+    known = Acquaintances("g", key, name, incarnation, Rejections(name))
     known.due(0.0)
     return known
 
@@ -44,7 +44,7 @@ def take(receiver: Acquaintances, datagram: bytes, now: float = 0.0) -> bytes:
 
 
 def refused(receiver: Acquaintances, datagram: bytes) -> str:
-    with pytest.raises(TurnedAway) as error:
+    with pytest.raises(Rejected) as error:
         if read_header(memoryview(datagram)).kind is DatagramKind.GREETING:
             hear(receiver, datagram)
         else:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from priocast.network.refusals import Refusals
+from priocast.network.rejections import Rejections
 from priocast.network.udp_pace import Flow, Pacer, Sent
 from support.waiting import run, wait_until
 
@@ -27,7 +27,7 @@ class Road:
 
 
 def pacer() -> Pacer:
-    return Pacer(Refusals("a"))
+    return Pacer(Rejections("a"))
 
 
 def all_up_to(highest: int) -> tuple[int, int]:
@@ -125,7 +125,7 @@ def test_a_body_that_still_waits_is_not_begun_again() -> None:
 
 def test_what_waits_is_bounded() -> None:
     async def test() -> None:
-        gate = Refusals("a")
+        gate = Rejections("a")
         pace, road = Pacer(gate), Road()
         for number in range(20):
             pace.add(number, [Flow()], road.steps(1000), 1000 * KIBIBYTE)

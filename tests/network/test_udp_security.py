@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.network.udp_security import (
     SEAL_BYTES,
     DatagramKind,
@@ -36,7 +36,7 @@ def test_what_was_sealed_is_opened(content: bytes, kind: DatagramKind) -> None:
 def test_one_bit_makes_it_worthless(bit: int) -> None:
     datagram = bytearray(Sealer(KEY, LIFE).seal(DatagramKind.FRAMES, bytes(20)))
     datagram[bit // 8] ^= 1 << bit % 8
-    with pytest.raises(TurnedAway) as refused:
+    with pytest.raises(Rejected) as refused:
         opened(bytes(datagram))
     expected = {0: "not Priocast", 1: "not Priocast", 2: "another version of the wire format"}
     reason = expected.get(bit // 8, "not authentic")
@@ -48,7 +48,7 @@ def test_one_bit_makes_it_worthless(bit: int) -> None:
 def test_another_key_does_not_open_it() -> None:
     datagram = Sealer(KEY, LIFE).seal(DatagramKind.FRAMES, b"secret")
     assert b"secret" not in datagram
-    with pytest.raises(TurnedAway, match="not authentic"):
+    with pytest.raises(Rejected, match="not authentic"):
         opened(datagram, bytes(32))
 
 
@@ -72,5 +72,5 @@ def test_no_counter_is_used_twice() -> None:
 def test_what_is_too_short_is_refused() -> None:
     datagram = Sealer(KEY, LIFE).seal(DatagramKind.FRAMES, b"")
     assert opened(datagram) == b""
-    with pytest.raises(TurnedAway, match="truncated"):
+    with pytest.raises(Rejected, match="truncated"):
         opened(datagram[:-1])

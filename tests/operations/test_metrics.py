@@ -72,7 +72,7 @@ def test_refusals_are_counted_by_reason_those_of_the_network_once() -> None:
     async def test() -> None:
         async with nodes(1, "tickets", "audit") as (a,):
             driver_of(a).member.refuse("earlier life")
-            a.network.refusals["malformed content"] += 3
+            a.network.rejections["malformed content"] += 3
             found = samples(a)
             assert value(found, "refusals_total", reason="earlier life") == 1
             network = {

@@ -326,7 +326,7 @@ def test_a_member_tells_how_it_is_doing(network: str) -> None:
             assert all(peer.suspicion < 1 for peer in status.peers)
             assert (status.views, status.lives) == (1, 1)
             assert status.last_change_reason == "the group was founded"
-            assert status.refusals == {}
+            assert status.rejections == {}
             await asyncio.gather(*(take(member, 8) for member in members))
             assert members[0].status().position == 8
 

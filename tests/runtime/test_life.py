@@ -6,7 +6,7 @@ import time
 import pytest
 
 import priocast
-from priocast.core.errors import JoinRefused
+from priocast.core.errors import JoinRejected
 from priocast.runtime.node import NodeWithGroup
 from support.groups import NETWORKS, Reader, Town, entered, ids, quick, reading
 from support.waiting import run, wait_until
@@ -320,7 +320,7 @@ class TestWhatDoesNotFit:
             town = Town(network, "abc")
             async with entered(*(town.join(name, founders=2) for name in "ab")):
                 with pytest.raises(
-                    JoinRefused, match=r"is in a group of another kind: .*\"prioritised\":true"
+                    JoinRejected, match=r"is in a group of another kind: .*\"prioritised\":true"
                 ):
                     async with town.join("c", founders=2, prioritised=False):
                         pass

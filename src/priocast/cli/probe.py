@@ -164,8 +164,8 @@ def _sent_again(status: Status) -> str:
     return "\n".join(f"{name}: {count:,}" for name, count in counted if count)
 
 
-def _refusals(status: Status) -> str:
-    counts = status.network_refusals | status.refusals
+def _rejections(status: Status) -> str:
+    counts = status.network_rejections | status.rejections
     return "\n".join(f"{escape(reason)}: {count:,}" for reason, count in sorted(counts.items()))
 
 
@@ -183,7 +183,7 @@ _ROWS: dict[str, Callable[[Status], str]] = {
     "suspected": _suspicion,
     "sent again to": _sent_again,
     "kept for others": lambda status: f"{status.unstable_bytes:,} bytes" if status.unstable_bytes else "",
-    "refused": _refusals,
+    "refused": _rejections,
     "lives": lambda status: f"{status.lives}" if status.lives > 1 else "",
     "incarnation": lambda status: status.member.rpartition("#")[2],
 }

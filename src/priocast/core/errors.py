@@ -13,8 +13,8 @@
     ├── GroupClosed                  the group was left, or had to stop; the message says why
     ├── PeerFault                    what another process sent cannot be accepted
     │   ├── ForeignFrame             not a frame of ours, or a damaged one
-    │   ├── TurnedAway               a network will not deal with what came; it counts the reason
-    │   ├── JoinRefused              a peer will not have us in the group; the message says why
+    │   ├── Rejected               a network will not deal with what came; it counts the reason
+    │   ├── JoinRejected              a peer will not have us in the group; the message says why
     │   ├── PeerRestarted            a member came back as another process
     │   └── LinkOverflow             a peer does not take what it was sent
     ├── TraceFault                   a run directory that cannot be used
@@ -78,7 +78,7 @@ class ForeignFrame(PeerFault):
     """Not a frame of ours, or a damaged one."""
 
 
-class TurnedAway(PeerFault):
+class Rejected(PeerFault):
     """A network will not deal with what came; `reason` is short and does not vary with what it was."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -87,7 +87,7 @@ class TurnedAway(PeerFault):
         self.detail = detail
 
 
-class JoinRefused(PeerFault):
+class JoinRejected(PeerFault):
     """A peer will not have us in the group."""
 
 

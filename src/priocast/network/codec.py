@@ -15,11 +15,11 @@ from enum import IntEnum
 from hashlib import blake2b
 from typing import NamedTuple
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.message import PAYLOAD_BYTES_MAX
 from priocast.links.fifo_link import Frame
-from priocast.network.refusals import Reason
+from priocast.network.rejections import Reason
 
 WIRE_VERSION = 2
 FRAME_BYTES_MAX = PAYLOAD_BYTES_MAX + 512 * 1024
@@ -123,7 +123,7 @@ class FrameReader:
                     arrivals[origin] = self._check_origin(origin)
                 origin_last, frames = origin, arrivals[origin].frames
             if length > self._bytes_max:
-                raise TurnedAway(Reason.TOO_LONG, f"{length:,} bytes where {self._bytes_max:,} may come")
+                raise Rejected(Reason.TOO_LONG, f"{length:,} bytes where {self._bytes_max:,} may come")
             body_start = start + HEADER_BYTES
             stop = body_start + length
             if stop > end:
@@ -136,17 +136,17 @@ class FrameReader:
     def _check_origin(self, origin: bytes) -> Arrival:
         magic, version, kind, group, sender, incarnation = _ORIGIN.unpack(origin)
         if magic != _MAGIC:
-            raise TurnedAway(Reason.NOT_PRIOCAST, "this is not Priocast speaking: check the port")
+            raise Rejected(Reason.NOT_PRIOCAST, "this is not Priocast speaking: check the port")
         if version != WIRE_VERSION:
-            raise TurnedAway(
+            raise Rejected(
                 Reason.OTHER_VERSION,
                 f"the peer speaks version {version} of the wire format, this process version {WIRE_VERSION}: "
                 "run the same release of Priocast everywhere",
             )
         if kind not in _KINDS:
-            raise TurnedAway(Reason.UNKNOWN_KIND, f"kind {kind}")
+            raise Rejected(Reason.UNKNOWN_KIND, f"kind {kind}")
         if self._sender is not None and sender != self._sender:
-            raise TurnedAway(Reason.OTHER_SENDER, "the connection was introduced by another process")
+            raise Rejected(Reason.OTHER_SENDER, "the connection was introduced by another process")
         return Arrival(_KINDS[kind], group, incarnation, [])
 
     def _keep_rest(self, start: int, needed: int) -> None:

@@ -8,9 +8,9 @@ waited longest for a piece is given up: first of the same sender, so that none c
 
 from typing import NamedTuple
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.links.fifo_link import Frame
-from priocast.network.refusals import Reason, Refusals
+from priocast.network.rejections import Reason, Rejections
 from priocast.network.udp_content import CELL_BYTES, Piece, Row
 
 PARTIAL_BYTES_MAX = 64 * 1024 * 1024
@@ -41,9 +41,7 @@ class _Partial:
     def add(self, piece: Piece, now: float) -> bool:
         """Fill in a piece; return whether the body is whole."""
         if piece.total != len(self.body):
-            raise TurnedAway(
-                Reason.CONTRADICTORY, f"a body of {len(self.body):,} and of {piece.total:,} bytes"
-            )
+            raise Rejected(Reason.CONTRADICTORY, f"a body of {len(self.body):,} and of {piece.total:,} bytes")
         self.body[piece.offset : piece.offset + len(piece.body)] = piece.body
         count = -(-len(piece.body) // CELL_BYTES)
         self.cells |= ((1 << count) - 1) << (piece.offset // CELL_BYTES)
@@ -54,7 +52,7 @@ class _Partial:
 class Reassembly:
     """The bodies that are not whole yet, of all senders of a process; the one touched last is the last."""
 
-    def __init__(self, gate: Refusals) -> None:
+    def __init__(self, gate: Rejections) -> None:
         self._gate = gate
         self._partials: dict[_Key, _Partial] = {}
         self._cost = 0

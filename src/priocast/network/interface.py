@@ -43,11 +43,11 @@ class Port(Protocol):
 class Network(Protocol):
     """A way for frames to reach other processes.
 
-    `refusals` counts what was turned away, by a short reason that does not vary with its content.
+    `rejections` counts what was turned away, by a short reason that does not vary with its content.
     """
 
     link_options: LinkOptions
-    refusals: Counter[str]
+    rejections: Counter[str]
 
     async def start(self) -> None:
         """Listen, and look for the peers until they are found, and again when they are lost."""

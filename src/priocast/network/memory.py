@@ -8,7 +8,7 @@ from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
-from priocast.network.refusals import Reason, Refusals
+from priocast.network.rejections import Reason, Rejections
 
 
 class MemoryHub:
@@ -60,8 +60,8 @@ class MemoryNetwork:
         self.ports: Ports[MemoryPort] = Ports(name)
         self._hub = hub
         self._name = name
-        self._refusals = Refusals(name)
-        self.refusals: Counter[str] = self._refusals.counts
+        self._rejections = Rejections(name)
+        self.rejections: Counter[str] = self._rejections.counts
 
     async def start(self) -> None:
         if self._name in self._hub.networks:
@@ -106,6 +106,6 @@ class MemoryNetwork:
         port = self.ports.find(group_hash)
         if port is None:
             if not self.ports.was_open(group_hash):
-                self._refusals.note(Reason.UNKNOWN_GROUP, peer=peer.name)
+                self._rejections.note(Reason.UNKNOWN_GROUP, peer=peer.name)
         else:
             port.receiver.frames_received(peer, frames)

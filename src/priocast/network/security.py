@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from priocast.core.errors import TurnedAway, UnusableKey
+from priocast.core.errors import Rejected, UnusableKey
 from priocast.core.identity import check_name
-from priocast.network.refusals import Reason
+from priocast.network.rejections import Reason
 
 AnyPath = str | os.PathLike[str]
 
@@ -124,9 +124,7 @@ def peer_groups(certificate: dict[str, Any], member: str) -> frozenset[str]:
     uris = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "URI"]
     groups = _groups_in(uris, member)
     if not groups:
-        raise TurnedAway(
-            Reason.OTHER_MEMBER, f"{member} shows a certificate of {', '.join(uris) or 'nobody'}"
-        )
+        raise Rejected(Reason.OTHER_MEMBER, f"{member} shows a certificate of {', '.join(uris) or 'nobody'}")
     return groups
 
 

@@ -13,14 +13,14 @@ import secrets
 import ssl
 from collections import Counter
 
-from priocast.core.errors import TurnedAway, UnusableKey
+from priocast.core.errors import Rejected, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
 from priocast.network.address import Address
 from priocast.network.codec import Arrival, FrameWriter
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
-from priocast.network.refusals import Reason, Refusals
+from priocast.network.rejections import Reason, Rejections
 from priocast.network.security import TlsSecurity
 from priocast.network.tcp_connection import Accepted, Connection, Dialled, Introduction
 from priocast.network.tcp_dialler import CLOSE_SECONDS, Diallers
@@ -79,8 +79,8 @@ class TcpNetwork:
         security: TlsSecurity | None = None,
     ) -> None:
         self.ports: Ports[TcpPort] = Ports(name)
-        self.gate = Refusals(name)
-        self.refusals: Counter[str] = self.gate.counts
+        self.gate = Rejections(name)
+        self.rejections: Counter[str] = self.gate.counts
         self.connections: dict[Connection, None] = {}
         self.dialled: dict[str, Dialled] = {}
         self.introduction = _introduce(name, advertise or listen)
@@ -139,7 +139,7 @@ class TcpNetwork:
             connection.welcome()  # we have dialled ourselves, and shall see so by the welcome
             connection.transport.close()
         elif peer.name == self.introduction.name:
-            raise TurnedAway(Reason.OWN_NAME, "give each process its own name")
+            raise Rejected(Reason.OWN_NAME, "give each process its own name")
         else:
             connection.welcome()
             if peer.name in self.dialled:
@@ -167,13 +167,13 @@ class TcpNetwork:
         if peer.token == self.introduction.token:
             return False
         if name == self.introduction.name:
-            raise TurnedAway(Reason.OWN_NAME, f"{connection.address}: give each process its own name")
+            raise Rejected(Reason.OWN_NAME, f"{connection.address}: give each process its own name")
         known = self.dialled.get(name)
         if known is not None:
             if connection.learnt:
                 return False
             if not known.learnt:
-                raise TurnedAway(Reason.TWO_ADDRESSES, f"{connection.address} and {known.address} are {name}")
+                raise Rejected(Reason.TWO_ADDRESSES, f"{connection.address} and {known.address} are {name}")
             known.transport.close()
         self.dialled[name] = connection
         self.gate.note_reached(name, str(connection.address))
@@ -207,13 +207,11 @@ class TcpNetwork:
     def _admit(self, connection: Accepted) -> None:
         admitted = [each for each in self._accepted() if each.admitted.done()]
         if len(admitted) >= ACCEPTED_MAX:
-            connection.turn_away(TurnedAway(Reason.TOO_MANY_CONNECTIONS))
+            connection.turn_away(Rejected(Reason.TOO_MANY_CONNECTIONS))
             return
         same = [each for each in admitted if each.name == connection.name]
         if len(same) >= _ACCEPTED_OF_ONE_MAX:
-            same[0].turn_away(
-                TurnedAway(Reason.TOO_MANY_CONNECTIONS, "the oldest of this process makes room")
-            )
+            same[0].turn_away(Rejected(Reason.TOO_MANY_CONNECTIONS, "the oldest of this process makes room"))
         connection.admit()
 
 

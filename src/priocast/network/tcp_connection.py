@@ -12,11 +12,11 @@ from typing import Annotated, Protocol, cast
 
 import msgspec
 
-from priocast.core.errors import InvalidInput, TurnedAway
+from priocast.core.errors import InvalidInput, Rejected
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId, check_name
 from priocast.network.address import Address
 from priocast.network.codec import Arrival, FrameReader, FrameWriter, Kind, hash_of
-from priocast.network.refusals import Reason, Refusals
+from priocast.network.rejections import Reason, Rejections
 from priocast.network.security import peer_groups
 
 # Bytes that the kernel holds can no longer be overtaken: a shallow buffer keeps urgent frames close.
@@ -47,7 +47,7 @@ class Host(Protocol):
     """What a connection asks of the process that it belongs to."""
 
     introduction: Introduction
-    gate: Refusals
+    gate: Rejections
     connections: "dict[Connection, None]"
 
     def on_hello(self, connection: "Accepted", peer: Introduction) -> None: ...
@@ -89,13 +89,13 @@ class Connection(asyncio.BufferedProtocol):
             return  # TLS may still hand over what it had decrypted
         try:
             self.take(self._reader.read(nbytes))
-        except TurnedAway as error:
+        except Rejected as error:
             self.turn_away(error)
 
     def take(self, arrivals: list[Arrival]) -> None:
         raise AssertionError("each end knows what to do with its frames")
 
-    def turn_away(self, error: TurnedAway) -> None:
+    def turn_away(self, error: Rejected) -> None:
         """Count it and hang up; whoever it was, the process goes on."""
         self.turned_away = True
         self.host.gate.note(error.reason, error.detail, peer=self.name, address=self.remote)
@@ -111,7 +111,7 @@ class Connection(asyncio.BufferedProtocol):
             peer = _decode_introduction(arrival.frames[0].body)
             self.name = check_name(peer.name, "member")
         except (msgspec.MsgspecError, InvalidInput) as error:
-            raise TurnedAway(Reason.MALFORMED, f"an introduction cannot be read: {error}") from error
+            raise Rejected(Reason.MALFORMED, f"an introduction cannot be read: {error}") from error
         if self.transport.get_extra_info("ssl_object") is not None:
             certificate = self.transport.get_extra_info("peercert") or {}
             self.groups = frozenset(map(hash_of, peer_groups(certificate, peer.name)))
@@ -141,14 +141,14 @@ class Accepted(Connection):
         for arrival in arrivals:
             if arrival.kind is Kind.HELLO:
                 if came_introduced or len(arrival.frames) > 1:
-                    raise TurnedAway(Reason.INTRODUCED_TWICE)
+                    raise Rejected(Reason.INTRODUCED_TWICE)
                 self._on_hello(self.introduced(arrival))
             elif arrival.kind is not Kind.DATA:
-                raise TurnedAway(Reason.OUT_OF_PLACE, arrival.kind.name)
+                raise Rejected(Reason.OUT_OF_PLACE, arrival.kind.name)
             elif not self.name:
-                raise TurnedAway(Reason.NOT_INTRODUCED)
+                raise Rejected(Reason.NOT_INTRODUCED)
             elif not (came_introduced and self.admitted.done()):
-                raise TurnedAway(Reason.TOO_EARLY)
+                raise Rejected(Reason.TOO_EARLY)
             else:
                 self.host.on_data(self, arrival)
 
@@ -174,7 +174,7 @@ class Accepted(Connection):
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
-    def turn_away(self, error: TurnedAway) -> None:
+    def turn_away(self, error: Rejected) -> None:
         if not self.transport.is_closing():
             self.say(Kind.REFUSED, str(error)[:_REFUSAL_CHARACTERS_MAX].encode())
         super().turn_away(error)
@@ -197,9 +197,9 @@ class Dialled(Connection):
         for arrival in arrivals:
             if arrival.kind is Kind.REFUSED:
                 words = arrival.frames[0].body[:_REFUSAL_CHARACTERS_MAX].decode(errors="replace")
-                raise TurnedAway(Reason.REFUSED_US, words)
+                raise Rejected(Reason.REFUSED_US, words)
             if arrival.kind is not Kind.WELCOME or len(arrival.frames) > 1 or self.welcomed.done():
-                raise TurnedAway(Reason.OUT_OF_PLACE, arrival.kind.name)
+                raise Rejected(Reason.OUT_OF_PLACE, arrival.kind.name)
             self.welcomed.set_result(self.introduced(arrival))
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.network.address import Address
-from priocast.network.refusals import Reason
+from priocast.network.rejections import Reason
 from priocast.network.security import reason_of
 from priocast.network.tcp_connection import Dialled, Host
 
@@ -121,7 +121,7 @@ class Dialler:
             if not self._host.on_reached(connection):
                 connection.transport.close()
                 return None
-        except TurnedAway as error:
+        except Rejected as error:
             connection.turn_away(error)
             return 0.0
         began = loop.time()

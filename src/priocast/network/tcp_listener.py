@@ -9,9 +9,9 @@ import asyncio
 import socket
 import ssl
 
-from priocast.core.errors import InvalidAddress, TurnedAway
+from priocast.core.errors import InvalidAddress, Rejected
 from priocast.network.address import Address
-from priocast.network.refusals import Reason
+from priocast.network.rejections import Reason
 from priocast.network.security import reason_of
 from priocast.network.tcp_connection import Accepted, Host
 from priocast.network.tcp_dialler import CLOSE_SECONDS, HANDSHAKE_SECONDS
@@ -92,7 +92,7 @@ class Listener:
         except TimeoutError:
             reason = Reason.NOT_DIALLED_BACK if connection.name else Reason.TOO_SLOW
             if connection.made:
-                connection.turn_away(TurnedAway(reason, str(connection.address or "")))
+                connection.turn_away(Rejected(reason, str(connection.address or "")))
             else:
                 self._host.gate.note(reason)
             return

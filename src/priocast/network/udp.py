@@ -13,7 +13,7 @@ from contextlib import suppress
 from ipaddress import IPv4Address
 from itertools import count
 
-from priocast.core.errors import InvalidAddress, InvalidOption, TurnedAway, UnusableKey
+from priocast.core.errors import InvalidAddress, InvalidOption, Rejected, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT
 from priocast.links.fifo_link import Frame, LinkOptions
@@ -21,7 +21,7 @@ from priocast.network.address import Address
 from priocast.network.fragments import Reassembly
 from priocast.network.interface import Receiver
 from priocast.network.ports import Ports
-from priocast.network.refusals import Reason, Refusals
+from priocast.network.rejections import Reason, Rejections
 from priocast.network.udp_content import Piece, Sizes, pack_seen, unpack_frames, unpack_pieces, unpack_seen
 from priocast.network.udp_handshake import (
     PAUSE_SECONDS_FIRST,
@@ -66,8 +66,8 @@ class UdpNetwork:
     ) -> None:
         _check(keys, multicast, datagram_bytes)
         self.ports: Ports[UdpPort] = Ports(name)
-        self.gate = Refusals(name)
-        self.refusals: Counter[str] = self.gate.counts
+        self.gate = Rejections(name)
+        self.rejections: Counter[str] = self.gate.counts
         self.sizes = Sizes(datagram_bytes)
         self.pacer = Pacer(self.gate)
         self.marks: Iterator[int] = count(1)
@@ -199,7 +199,7 @@ class UdpNetwork:
                 self._take(
                     self._buffer[:size], source, arrivals, now, own_comes=readable is not self._sockets[0]
                 )
-            except TurnedAway as error:
+            except Rejected as error:
                 self.gate.note(error.reason, error.detail, address=str(source[0]))
         for (group, process), frames in arrivals.items():
             port = self.ports.find(group)
@@ -215,10 +215,10 @@ class UdpNetwork:
         sealed = read_header(datagram)
         known = self.groups.get(int.from_bytes(sealed.life[:8]))
         if known is None:
-            raise TurnedAway(Reason.UNKNOWN_GROUP)
+            raise Rejected(Reason.UNKNOWN_GROUP)
         if sealed.life == known.own_life:
             if not own_comes:
-                raise TurnedAway(Reason.REFLECTED)
+                raise Rejected(Reason.REFLECTED)
         elif sealed.kind is DatagramKind.GREETING:
             heard = known.on_greeting(sealed, source, now)
             if heard.answer is not None:

@@ -13,10 +13,10 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.links.fifo_link import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
-from priocast.network.refusals import Reason
+from priocast.network.rejections import Reason
 from priocast.network.replay_window import WINDOW_NUMBERS, ReplayWindow
 from priocast.network.udp_security import SEAL_BYTES
 
@@ -91,9 +91,9 @@ def unpack_frames(content: bytes) -> tuple[int, list[Frame]]:
             start += _FRAME.size + length
             frames.append(Frame(channel, sequence, acknowledged, selective, content[start - length : start]))
     except struct.error as error:
-        raise TurnedAway(Reason.MALFORMED, str(error)) from error
+        raise Rejected(Reason.MALFORMED, str(error)) from error
     if start != len(content):
-        raise TurnedAway(Reason.MALFORMED, "a frame is longer than its datagram")
+        raise Rejected(Reason.MALFORMED, "a frame is longer than its datagram")
     return incarnation, frames
 
 
@@ -129,14 +129,14 @@ def unpack_pieces(content: bytes, me: int) -> tuple[int, list[Piece]]:
             body_start = start + rows * _ROW.size
             body_stop = body_start + length
             if body_stop > len(content):
-                raise TurnedAway(Reason.MALFORMED, "a piece is longer than its datagram")
+                raise Rejected(Reason.MALFORMED, "a piece is longer than its datagram")
             for row_start in range(start, body_start, _ROW.size):
                 row = Row(*_ROW.unpack_from(content, row_start))
                 if row.peer == me:
                     pieces.append(Piece(row, mark, total, offset, content[body_start:body_stop]))
             start = body_stop
     except struct.error as error:
-        raise TurnedAway(Reason.MALFORMED, str(error)) from error
+        raise Rejected(Reason.MALFORMED, str(error)) from error
     return incarnation, pieces
 
 
@@ -148,14 +148,14 @@ def pack_seen(window: ReplayWindow) -> bytes:
 def unpack_seen(content: bytes) -> tuple[int, int]:
     """The highest counter that was seen, and bits for those before it."""
     if len(content) != _SEEN.size:
-        raise TurnedAway(Reason.MALFORMED, f"{len(content)} bytes")
+        raise Rejected(Reason.MALFORMED, f"{len(content)} bytes")
     highest, bits = _SEEN.unpack(content)
     return highest, int.from_bytes(bits)
 
 
 def _check_piece(length: int, total: int, offset: int) -> None:
     if total > FRAME_BYTES_MAX:
-        raise TurnedAway(Reason.TOO_LONG, f"a body of {total:,} bytes in pieces")
+        raise Rejected(Reason.TOO_LONG, f"a body of {total:,} bytes in pieces")
     last = offset + length == total
     if offset + length > total or offset % CELL_BYTES or (length % CELL_BYTES and not last) or not length:
-        raise TurnedAway(Reason.CONTRADICTORY, f"{length:,} bytes at {offset:,} of {total:,}")
+        raise Rejected(Reason.CONTRADICTORY, f"{length:,} bytes at {offset:,} of {total:,}")

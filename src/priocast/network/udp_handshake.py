@@ -21,10 +21,10 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.core.identity import NAME_LENGTH_MAX
 from priocast.network.codec import hash_of
-from priocast.network.refusals import Reason, Refusals
+from priocast.network.rejections import Reason, Rejections
 from priocast.network.replay_window import ReplayWindow
 from priocast.network.udp_pace import Flow
 from priocast.network.udp_security import DatagramKind, Life, Opener, Sealed, Sealer
@@ -84,7 +84,7 @@ class Acquaintance:
     def open(self, sealed: Sealed, now: float) -> bytes:
         """What a datagram of this life says, unless it has said so before."""
         if not self.window.is_new(sealed.counter):
-            raise TurnedAway(Reason.REPLAYED, f"number {sealed.counter} of {self.name}")
+            raise Rejected(Reason.REPLAYED, f"number {sealed.counter} of {self.name}")
         content = self.opener.open(sealed)
         self.window.note(sealed.counter)
         self.heard_at = now
@@ -101,7 +101,7 @@ class Heard(NamedTuple):
 class Acquaintances:
     """The processes that this one knows in one group; nothing here knows of sockets or clocks."""
 
-    def __init__(self, group: str, group_key: bytes, name: str, incarnation: int, gate: Refusals) -> None:
+    def __init__(self, group: str, group_key: bytes, name: str, incarnation: int, gate: Rejections) -> None:
         self.group = group
         self._key = group_key
         self._name = name
@@ -153,7 +153,7 @@ class Acquaintances:
             life = Life.unpacked(sealed.life)
             known = [each.incarnation for each in self.peers.values() if each.name_hash == life.sender]
             old = known and life.incarnation < known[0]
-            raise TurnedAway(Reason.OLD_INCARNATION if old else Reason.NOT_INTRODUCED)
+            raise Rejected(Reason.OLD_INCARNATION if old else Reason.NOT_INTRODUCED)
         return peer
 
     def on_greeting(self, sealed: Sealed, source: SocketAddress, now: float) -> Heard:
@@ -184,15 +184,15 @@ class Acquaintances:
         try:
             greeting = _decode(content)
         except msgspec.MsgspecError as error:
-            raise TurnedAway(Reason.MALFORMED, f"a greeting cannot be read: {error}") from error
+            raise Rejected(Reason.MALFORMED, f"a greeting cannot be read: {error}") from error
         life = Life.unpacked(sealed.life)
         if hash_of(greeting.name) != life.sender:
-            raise TurnedAway(Reason.OTHER_SENDER, f"the header is not that of {greeting.name}")
+            raise Rejected(Reason.OTHER_SENDER, f"the header is not that of {greeting.name}")
         if greeting.name == self._name:
-            raise TurnedAway(Reason.OWN_NAME, "give each process its own name")
+            raise Rejected(Reason.OWN_NAME, "give each process its own name")
         known = self.peers.get(greeting.name)
         if known is not None and life.incarnation < known.incarnation:
-            raise TurnedAway(Reason.OLD_INCARNATION, f"{life.incarnation} after {known.incarnation}")
+            raise Rejected(Reason.OLD_INCARNATION, f"{life.incarnation} after {known.incarnation}")
         return greeting
 
     def _answer(self, greeting: Greeting, peer: Acquaintance | None) -> bytes | None:

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterator
 from typing import NamedTuple
 
-from priocast.network.refusals import Reason, Refusals
+from priocast.network.rejections import Reason, Rejections
 
 REPORT_BYTES = 16 * 1024
 _UNDER_WAY_BYTES_MAX = 96 * 1024
@@ -101,7 +101,7 @@ class _Transfer(NamedTuple):
 class Pacer:
     """Takes transfers: each of their steps sends a datagram, and says so to each of its flows in turn."""
 
-    def __init__(self, gate: Refusals) -> None:
+    def __init__(self, gate: Rejections) -> None:
         self._gate = gate
         self._waiting: dict[Hashable, _Transfer] = {}
         self._waiting_bytes = 0

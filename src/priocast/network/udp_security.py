@@ -21,9 +21,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from priocast.core.errors import TurnedAway
+from priocast.core.errors import Rejected
 from priocast.network.codec import WIRE_VERSION
-from priocast.network.refusals import Reason
+from priocast.network.rejections import Reason
 
 _MAGIC = b"\xb7U"
 _LIFE = struct.Struct("!QQQQ")
@@ -100,21 +100,21 @@ class Opener:
         try:
             return self._cipher.decrypt(sealed.counter.to_bytes(_NONCE_BYTES), sealed.content, sealed.header)
         except InvalidTag:
-            raise TurnedAway(Reason.NOT_AUTHENTIC, "another key, or damaged on the way") from None
+            raise Rejected(Reason.NOT_AUTHENTIC, "another key, or damaged on the way") from None
 
 
 def read_header(datagram: memoryview) -> Sealed:
     """Look at the header alone."""
     if len(datagram) < SEAL_BYTES:
-        raise TurnedAway(Reason.TRUNCATED, f"{len(datagram)} bytes")
+        raise Rejected(Reason.TRUNCATED, f"{len(datagram)} bytes")
     header = datagram[: _HEADER.size]
     magic, version, kind, life, counter = _HEADER.unpack(header)
     if magic != _MAGIC:
-        raise TurnedAway(Reason.NOT_PRIOCAST, "this is not Priocast speaking: check the port")
+        raise Rejected(Reason.NOT_PRIOCAST, "this is not Priocast speaking: check the port")
     if version != WIRE_VERSION:
-        raise TurnedAway(Reason.OTHER_VERSION, f"version {version}, here {WIRE_VERSION}")
+        raise Rejected(Reason.OTHER_VERSION, f"version {version}, here {WIRE_VERSION}")
     if kind not in _KINDS:
-        raise TurnedAway(Reason.UNKNOWN_KIND, f"kind {kind}")
+        raise Rejected(Reason.UNKNOWN_KIND, f"kind {kind}")
     return Sealed(_KINDS[kind], life, counter, header, datagram[_HEADER.size :])
 
 

@@ -177,13 +177,13 @@ def _of_peers(groups: list[Status]) -> Iterator[Metric]:
 
 def _of_refusals(status: NodeStatus) -> Iterator[Metric]:
     yield _counter(
-        "refusals",
+        "rejections",
         "What the member did not accept, by reason.",
         ["reason"],
         (
             ([*_key(group), reason], count)
             for group in status.groups
-            for reason, count in group.refusals.items()
+            for reason, count in group.rejections.items()
         ),
     )
     family = CounterMetricFamily(
@@ -191,7 +191,7 @@ def _of_refusals(status: NodeStatus) -> Iterator[Metric]:
         "What the node's network turned away, by reason.",
         labels=["node", "reason"],
     )
-    for reason, count in (status.groups[0].network_refusals if status.groups else {}).items():
+    for reason, count in (status.groups[0].network_rejections if status.groups else {}).items():
         family.add_metric([status.node, reason], count)
     yield family
 

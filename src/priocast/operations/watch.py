@@ -52,7 +52,7 @@ class Followed:
         self._warned_of = ""
         self._warn_at_seconds = SLOW_SECONDS
         self._stall_warn_at_seconds = SLOW_SECONDS
-        self._refusals: dict[str, int] = {}
+        self._rejections: dict[str, int] = {}
         self._refusals_told_at = 0
         self._membership: Membership | None = None
         self._advice = ""
@@ -162,9 +162,9 @@ class Followed:
         if now - self._refusals_told_at < REFUSAL_SECONDS * 1e9:
             return
         self._refusals_told_at = now
-        refusals = dict(self._driver.member.refusals)
-        for reason, count in refusals.items():
-            new = count - self._refusals.get(reason, 0)
+        rejections = dict(self._driver.member.rejections)
+        for reason, count in rejections.items():
+            new = count - self._rejections.get(reason, 0)
             if new > 0:
                 self._tell(logging.WARNING, f"refused: {reason} ({new} times)", reason=reason, count=count)
-        self._refusals = refusals
+        self._rejections = rejections

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 
-from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRefused, PriocastError
+from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRejected, PriocastError
 from priocast.core.events import Restored, Stopped, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
@@ -161,9 +161,9 @@ class Driver:
         self._wake()
 
     @property
-    def network_refusals(self) -> dict[str, int]:
+    def network_rejections(self) -> dict[str, int]:
         """What the network turned away, by reason."""
-        return dict(self._network.refusals)
+        return dict(self._network.rejections)
 
     # What the network tells
 
@@ -363,7 +363,7 @@ class Driver:
             self._joined.set_result(None)
             self._is_joined = True
         elif self.member.membership.mismatch is not None:
-            self._refuse(JoinRefused(self.member.membership.mismatch))
+            self._refuse(JoinRejected(self.member.membership.mismatch))
 
     def _wake(self) -> None:
         """Tell the application that waits that there is something to take."""

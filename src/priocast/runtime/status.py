@@ -56,7 +56,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     `state` is `joining`, `in the group`, `changing` (a new view is being agreed on), `suspended` (no majority
     can be reached), or `taking over the state`. `blocked_on` is the member for whose application the order
     waits, for `blocked_ms` so far; the member that orders knows. `last_change_took_ms` is how long nothing
-    could be ordered before the view. `refusals` counts what this member did not accept, `network_refusals`
+    could be ordered before the view. `rejections` counts what this member did not accept, `network_rejections`
     what the node's network turned away, for all its groups together. `advice` is what the coordinator of a
     group with the order `auto` makes of its load.
     """
@@ -85,8 +85,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     views: int
     lives: int
     state_transfer_percent: float | None
-    refusals: dict[str, int]
-    network_refusals: dict[str, int]
+    rejections: dict[str, int]
+    network_rejections: dict[str, int]
 
 
 def status_of(driver: Driver) -> Status:
@@ -123,8 +123,8 @@ def status_of(driver: Driver) -> Status:
         views=membership.views,
         lives=driver.lives,
         state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,
-        refusals=dict(member.refusals),
-        network_refusals=driver.network_refusals,
+        rejections=dict(member.rejections),
+        network_rejections=driver.network_rejections,
     )
 
 

@@ -120,7 +120,7 @@ class Panel:
         """Count what was not over yet."""
         for member, epoch in self._epochs.items():
             self._count_retransmissions(epoch)
-            if member.refusals.get("earlier life"):
+            if member.rejections.get("earlier life"):
                 self._counters.count("earlier life")
 
     def _count_retransmissions(self, epoch: Epoch | None) -> None:

@@ -16,7 +16,7 @@ STRANGER = ProcessId("stranger")
 def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
     group = founded("abc")
     group.hand_over(STRANGER, "a", Frame(0, 0, 0, 0, body))
-    assert group.members["a"].refusals == {"ForeignFrame": 1}
+    assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.run(300)
     assert set(group.views().values()) == {"abc"}, "a stranger cannot be put out"
     group.hand_over(B, "a", Frame(0, 0, 0, 0, body))
@@ -29,7 +29,7 @@ def test_a_packet_that_cannot_be_read(body: bytes) -> None:
     group = founded("abc")
     channel = epoch_of(group.members["a"]).channel
     group.hand_over(C, "a", Frame(channel, 1, 0, 0, body))
-    assert group.members["a"].refusals == {"ForeignFrame": 1}
+    assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.wait_view("ab")
     assert group.applications["b"].reasons[-1].startswith("c was put out: c#1 sent a packet that cannot")
 
@@ -38,20 +38,20 @@ def test_a_packet_of_another_protocol() -> None:
     group = founded("ab")
     tick = b"\x91\xa4tick"
     group.hand_over(B, "a", Frame(epoch_of(group.members["a"]).channel, 1, 0, 0, tick))
-    assert group.members["a"].refusals == {"ForeignFrame": 1}
+    assert group.members["a"].rejections == {"ForeignFrame": 1}
 
 
 def test_frames_of_a_process_that_is_not_in_the_view() -> None:
     group = founded("ab")
     channel = epoch_of(group.members["a"]).channel
     group.hand_over(STRANGER, "a", Frame(channel, 1, 0, 0, b"hello"))
-    assert group.members["a"].refusals == {"PeerFault": 1}
+    assert group.members["a"].rejections == {"PeerFault": 1}
 
 
 def test_frames_of_another_view_are_nobody_s_business() -> None:
     group = founded("ab")
     group.hand_over(B, "a", Frame(12345, 1, 0, 0, b"hello"))
-    assert group.members["a"].refusals == {}
+    assert group.members["a"].rejections == {}
     assert set(group.views().values()) == {"ab"}
 
 
@@ -63,7 +63,7 @@ def test_frames_of_an_earlier_life() -> None:
     earlier = ProcessId("c", 6)
     group.hand_over(earlier, "a", Frame(channel, 1, 0, 0, b"hello"))
     group.hand_over(earlier, "a", frame_of(group.members["c"].membership.alive(group.now)))
-    assert group.members["a"].refusals == {"earlier life": 2}
+    assert group.members["a"].rejections == {"earlier life": 2}
     group.run(300)
     assert set(group.views().values()) == {"abc"}
 
@@ -72,14 +72,14 @@ def test_an_acknowledgement_of_what_was_never_sent() -> None:
     group = founded("abc")
     channel = epoch_of(group.members["a"]).channel
     group.hand_over(B, "a", Frame(channel, 0, 10**6, 0))
-    assert group.members["a"].refusals == {"ForeignFrame": 1}
+    assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.wait_view("ac")
 
 
 def test_a_reply_that_is_for_a_client() -> None:
     group = founded("ab")
     group.hand_over(B, "a", frame_of(Reply(1, 0, 0, "")))
-    assert group.members["a"].refusals == {"reply to a member": 1}
+    assert group.members["a"].rejections == {"reply to a member": 1}
 
 
 def test_what_a_member_cannot_hold() -> None:

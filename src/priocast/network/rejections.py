@@ -68,7 +68,7 @@ class Reason(StrEnum):
     NOT_SENT = "could not be sent"
 
 
-class Refusals:
+class Rejections:
     """Counts and logs on behalf of one process."""
 
     def __init__(self, member: str) -> None:
