@@ -1,6 +1,6 @@
 """One process's stack: application and frames on the outside, protocol and links on the inside.
 
-What it refuses is in `test_member_refusals.py`, how members live together in `test_member_life.py`.
+What it refuses is in `test_member_rejections.py`, how members live together in `test_member_life.py`.
 """
 
 from typing import Any

@@ -15,7 +15,7 @@ class Waiting:
         self.bottleneck: ProcessId | None = B
         self.position_next = 10
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         return self.bottleneck
 
 

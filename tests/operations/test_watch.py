@@ -120,7 +120,7 @@ def test_what_a_member_refused_is_told_with_its_count(caplog: pytest.LogCaptureF
                 a.groups["tickets"].member.refuse("earlier life")
             watch.look()
             assert told(caplog) == []
-            watch._followed[a.groups["tickets"]]._refusals_told_at = 0
+            watch._followed[a.groups["tickets"]]._rejections_logged_at = 0
             watch.look()
             watch.look()
             assert told(caplog) == ["refused: earlier life (3 times)"]

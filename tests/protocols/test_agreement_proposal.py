@@ -210,18 +210,18 @@ class TestTheStarter:
         starter = _answered_again(window=1)
         assert _turn(starter) == []
         assert _turn(starter) == [], "there is nothing new, and no room for what there is"
-        assert starter.waiting_for() == A
+        assert starter.bottleneck() == A
         hear(starter, B, Data((batch_of(1, 255, sender=B),)))
         assert _turn(starter) == [StartRound(3, (0, 1, 2))]
 
     def test_nobody_can_consume_what_is_being_voted_on(self) -> None:
         starter = _answered(2, window=1)
         assert _turn(starter) == [Propose(1, 0, (reference_to(batch_of(1, sender=C)),), "a")]
-        assert starter.waiting_for() is None
+        assert starter.bottleneck() is None
         for member in (A, B):
             hear(starter, member, Vote(1))
         assert _turn(starter) == [Apply(1)]
-        assert starter.waiting_for() == A
+        assert starter.bottleneck() == A
 
     def test_while_a_link_is_full_nothing_is_proposed(self) -> None:
         starter = _answered(1)

@@ -66,11 +66,11 @@ class TestTheSender:
         assert member.backlog == 4
         assert member.waiting(now=5) == [(9, 1, 5), (3, 3, 5)]
         turn_heard(member)
-        assert member.waiting_for() is None, "the frame has no place: it is not the consumers who are slow"
+        assert member.bottleneck() is None, "the frame has no place: it is not the consumers who are slow"
         for peer in (B, C):
             _hear(member, peer, Proposed(0, (1,)))
         turn_heard(member)
-        assert member.waiting_for() == A
+        assert member.bottleneck() == A
         for peer in (A, B, C):
             _hear(member, peer, Consumed(2, 2))
         assert turn_heard(member) == [

@@ -167,12 +167,12 @@ class TestTheWindow:
         member = _member(B, window=3)
         _say(member, 2)
         _turn(member)
-        assert member.waiting_for() is None, "the message has no place"
+        assert member.bottleneck() is None, "the message has no place"
         hear(member, A, Skip(0, 1))
-        assert member.waiting_for() == A
+        assert member.bottleneck() == A
         for each in (A, B, C):
             hear(member, each, Consumed(1, 1))
-        assert member.waiting_for() is None
+        assert member.bottleneck() is None
 
     def test_more_consumed_than_was_sent(self) -> None:
         with pytest.raises(PeerFault, match="a#1 reports 1 messages consumed, which cannot be"):

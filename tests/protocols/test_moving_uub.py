@@ -99,13 +99,13 @@ class TestNumbers:
         alone = MovingUub(A, View(1, (A,)), OrderingOptions(window=1))
         hear(alone, A, Ask((Want(7, 2, 10),)))
         turn(alone)
-        assert alone.waiting_for() is None
+        assert alone.bottleneck() is None
         say(alone, batch_of(2))
         alone._asked = 1
         hear(alone, A, Grant(0, 1))
         for packet in packets(turn(alone), Numbered):
             hear(alone, A, packet)
-        assert alone.waiting_for() == A
+        assert alone.bottleneck() == A
 
     def test_what_others_gave_out_counts_in_the_window(self) -> None:
         member = _uub(B, window=2)

@@ -213,7 +213,7 @@ class TestFlow:
         member = _member(A, window=1)
         hear(member, B, Submit((batch_of(3, sender=B),)))
         assert [batch.count for each in packets(turn(member), Ordered) for batch in each.batches] == [1]
-        assert member.waiting_for() == A
+        assert member.bottleneck() == A
 
     def test_what_waits_below_and_in_the_open_part_is_counted_by_level(self) -> None:
         member = _member(B)

@@ -177,11 +177,11 @@ class TestWhatAnApplicationSees:
             say(member, batch_of(1, first=number, sender=A))
         (data,) = packets(turn(member), Data)
         _hear(member, A, data)
-        assert (member.waiting_for(), member.idle, member.settled) == (None, False, False)
+        assert (member.bottleneck(), member.idle, member.settled) == (None, False, False)
         _decide(member, A, _decision())
-        assert member.waiting_for() == A
+        assert member.bottleneck() == A
         member.step(Consume(1), now=0)
-        assert member.waiting_for() in (A, B, C)
+        assert member.bottleneck() in (A, B, C)
 
     def test_no_more_is_queued_than_locking_can_bear(self) -> None:
         member = _member(A)

@@ -208,13 +208,13 @@ class TestTheSequencer:
 
     def test_it_waits_for_the_member_that_has_granted_least(self) -> None:
         sequencer = _member(A, window=1)
-        assert sequencer.waiting_for() is None
+        assert sequencer.bottleneck() is None
         _hear(sequencer, B, Data((batch_of(2, 5, sender=B),)))
         (order,) = packets(turn(sequencer), Order)
         _hear(sequencer, A, order)
         for member in (A, C):
             _hear(sequencer, member, Consumed(1, 1))
-        assert sequencer.waiting_for() == B
+        assert sequencer.bottleneck() == B
 
     def test_the_window_is_in_bytes_as_well(self) -> None:
         sequencer = _member(A, window=100, window_bytes=10)
@@ -225,7 +225,7 @@ class TestTheSequencer:
         member = _member(B)
         _hear(member, C, Data((batch_of(1, sender=C),)))
         assert packets(turn(member), Order) == []
-        assert (member.backlog, member.idle, member.waiting_for()) == (0, True, None)
+        assert (member.backlog, member.idle, member.bottleneck()) == (0, True, None)
 
 
 def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:

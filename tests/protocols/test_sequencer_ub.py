@@ -197,9 +197,9 @@ class TestViews:
 class TestWhoIsWaitedFor:
     def test_nobody_while_there_is_room_or_nothing_to_order(self) -> None:
         sequencer = _member(A, window=2)
-        assert sequencer.waiting_for() is None
+        assert sequencer.bottleneck() is None
         hear(sequencer, B, Submit((batch_of(1, sender=B),)))
-        assert sequencer.waiting_for() is None
+        assert sequencer.bottleneck() is None
 
     def test_the_member_that_has_granted_least(self) -> None:
         sequencer = _member(A, window=2)
@@ -207,12 +207,12 @@ class TestWhoIsWaitedFor:
         _ordered_by(sequencer)
         for member in (A, B):
             hear(sequencer, member, Consumed(2, 2))
-        assert sequencer.waiting_for() == C
+        assert sequencer.bottleneck() == C
         hear(sequencer, C, Consumed(1, 2))
-        assert sequencer.waiting_for() is None
+        assert sequencer.bottleneck() is None
         (batch,) = _ordered_by(sequencer)
         assert (batch.first, batch.count) == (2, 1)
-        assert sequencer.waiting_for() == C
+        assert sequencer.bottleneck() == C
 
     def test_the_member_that_has_consumed_least_if_bytes_are_short(self) -> None:
         sequencer = _member(A, window=100, window_bytes=10)
@@ -220,7 +220,7 @@ class TestWhoIsWaitedFor:
         _ordered_by(sequencer)
         for member in (A, C):
             hear(sequencer, member, Consumed(1, 100))
-        assert sequencer.waiting_for() == B
+        assert sequencer.bottleneck() == B
 
     def test_members_are_told_for_whom_the_order_waits(self) -> None:
         sequencer = _member(A, window=2)

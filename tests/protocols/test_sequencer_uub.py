@@ -244,12 +244,12 @@ class TestTheSequencer:
         sequencer = _member(A, window=2)
         _hear(sequencer, B, _wants((3, 5)))
         turn(sequencer)
-        assert sequencer.waiting_for() is None
+        assert sequencer.bottleneck() is None
         _hear(sequencer, B, Numbered(0, (batch_of(1, 5, sender=B),)))
-        assert sequencer.waiting_for() is None
+        assert sequencer.bottleneck() is None
         _hear(sequencer, B, Numbered(1, (batch_of(1, 5, sender=B, first=1),)))
         _hear(sequencer, A, Consumed(2, 2))
-        assert sequencer.waiting_for() == B
+        assert sequencer.bottleneck() == B
 
     def test_own_asks_are_not_counted_twice(self) -> None:
         sequencer = _member(A, window=1)
@@ -278,7 +278,7 @@ class TestTheSequencer:
         _hear(sequencer, B, Numbered(0, (batch_of(1, 9, sender=B, size=1_000),)))
         _hear(sequencer, C, _wants((1, 5)))
         assert turn(sequencer) == []
-        assert sequencer.waiting_for() == A
+        assert sequencer.bottleneck() == A
         for member in (A, B, C):
             _hear(sequencer, member, Consumed(1, 100))
         assert turn(sequencer) == [Send(C, Grant(1, 1))]
@@ -306,7 +306,7 @@ class TestTheSequencer:
         member = _member(B)
         _asking(member, (3, 5))
         assert member.waiting(now=4) == [(5, 3, 4)]
-        assert (member.backlog, member.waiting_for()) == (3, None)
+        assert (member.backlog, member.bottleneck()) == (3, None)
 
 
 def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:

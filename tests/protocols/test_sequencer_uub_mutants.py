@@ -237,9 +237,9 @@ def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPat
 def test_who_is_waited_for_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is waited for too long is put out: here somebody who has nothing to consume."""
 
-    def waiting_for(self: SequencerUub) -> ProcessId | None:
+    def bottleneck(self: SequencerUub) -> ProcessId | None:
         return self._grants.bottleneck(self._asks.head()[1]) if self._asks else None
 
-    monkeypatch.setattr(SequencerUub, "waiting_for", waiting_for)
+    monkeypatch.setattr(SequencerUub, "bottleneck", bottleneck)
     with pytest.raises(AssertionError):
         TheSequencer().test_nobody_has_to_consume_what_has_not_come()

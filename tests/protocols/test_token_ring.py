@@ -196,7 +196,7 @@ class TestTheWindow:
         hear(member, A, Ordered(0, (batch_of(2),)))
         hear(member, A, _token(2))
         assert _ordered(turn_heard(member)) == ["2: b#1/0/0+1"]
-        assert member.waiting_for() == A
+        assert member.bottleneck() == A
 
     def test_everybody_is_told_what_was_consumed(self) -> None:
         member = _member(C, window=4)
@@ -212,22 +212,22 @@ class TestTheWindow:
 
     def test_the_holder_says_for_whom_the_others_wait(self) -> None:
         holder = _member(A, window=1)
-        assert holder.waiting_for() is None
+        assert holder.bottleneck() is None
         say(holder, batch_of(1))
         turn_heard(holder)
-        assert holder.waiting_for() is None
+        assert holder.bottleneck() is None
         assert holder.idle
         hear(holder, B, Wanted(1, 0))
         assert not holder.idle, "the token is to be passed on"
-        assert holder.waiting_for() == A
+        assert holder.bottleneck() == A
         hear(holder, A, Consumed(1, 1))
-        assert holder.waiting_for() == B
+        assert holder.bottleneck() == B
 
     def test_who_has_no_token_waits_for_nobody(self) -> None:
         member = _member(B, window=1)
         say(member, batch_of(1, sender=B))
         hear(member, A, Ordered(0, (batch_of(1),)))
-        assert member.waiting_for() is None
+        assert member.bottleneck() is None
 
 
 class TestWhatIsRefused:

@@ -264,7 +264,7 @@ class Protocol(ABC):
         """Why the application has to wait although messages are queued here, if it has to."""
         return ""
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         """The member that this one has to wait for before it can order more, if it has to."""
         return None
 

@@ -35,7 +35,7 @@ class NodeCollector(Collector):
         yield from _of_changes(status.groups)
         yield from _of_queues(status.groups)
         yield from _of_peers(status.groups)
-        yield from _of_refusals(status)
+        yield from _of_rejections(status)
 
 
 def exposition(node: Node) -> bytes:
@@ -175,7 +175,7 @@ def _of_peers(groups: list[Status]) -> Iterator[Metric]:
     )
 
 
-def _of_refusals(status: NodeStatus) -> Iterator[Metric]:
+def _of_rejections(status: NodeStatus) -> Iterator[Metric]:
     yield _counter(
         "rejections",
         "What the member did not accept, by reason.",
@@ -187,7 +187,7 @@ def _of_refusals(status: NodeStatus) -> Iterator[Metric]:
         ),
     )
     family = CounterMetricFamily(
-        "priocast_network_refusals",
+        "priocast_network_rejections",
         "What the node's network turned away, by reason.",
         labels=["node", "reason"],
     )

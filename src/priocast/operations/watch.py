@@ -15,7 +15,7 @@ from priocast.runtime.node import Node
 
 LOOK_SECONDS = 0.2
 SLOW_SECONDS = 1.0
-REFUSAL_SECONDS = 1.0
+REJECTION_SECONDS = 1.0
 
 log = logging.getLogger("priocast.group")
 
@@ -53,7 +53,7 @@ class Followed:
         self._warn_at_seconds = SLOW_SECONDS
         self._stall_warn_at_seconds = SLOW_SECONDS
         self._rejections: dict[str, int] = {}
-        self._refusals_told_at = 0
+        self._rejections_logged_at = 0
         self._membership: Membership | None = None
         self._advice = ""
 
@@ -64,7 +64,7 @@ class Followed:
         self._tell_suspension(now)
         self._tell_slowness(now)
         self._tell_stall(now)
-        self._tell_refusals(now)
+        self._log_rejections(now)
         self._tell_advice()
 
     def _tell(self, level: int, sentence: str, **fields: object) -> None:
@@ -158,10 +158,10 @@ class Followed:
             self._tell(logging.INFO if news else logging.DEBUG, advice, advice=advice)
         self._advice = advice
 
-    def _tell_refusals(self, now: int) -> None:
-        if now - self._refusals_told_at < REFUSAL_SECONDS * 1e9:
+    def _log_rejections(self, now: int) -> None:
+        if now - self._rejections_logged_at < REJECTION_SECONDS * 1e9:
             return
-        self._refusals_told_at = now
+        self._rejections_logged_at = now
         rejections = dict(self._driver.member.rejections)
         for reason, count in rejections.items():
             new = count - self._rejections.get(reason, 0)

@@ -61,7 +61,7 @@ class QueueingSequencer(FixedSequencer):
     def idle(self) -> bool:
         return not (self.outgoing or self._incoming or self.under_way.count)
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         return self._grants.bottleneck(self._incoming.head_level()) if self._incoming else None
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
@@ -75,7 +75,7 @@ class QueueingSequencer(FixedSequencer):
             batches = fill_frame(self._incoming, self._grants.of_level, self._number)
             if not batches:
                 return
-            bottleneck = self.waiting_for()
+            bottleneck = self.bottleneck()
             self.send_all(self._ordered(position, batches, bottleneck.name if bottleneck else ""))
         self.more_to_do()
 

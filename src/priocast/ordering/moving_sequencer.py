@@ -63,7 +63,7 @@ class MovingSequencer(RingProtocol):
     def idle(self) -> bool:
         return self.settled and not self._candidates
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         """Everybody hears all reports, so everybody knows for whom it is that something waits."""
         return self._grants.bottleneck(self._candidates.head_level()) if self._candidates else None
 

@@ -106,7 +106,7 @@ class NumberingProtocol(PlacingProtocol):
     def idle(self) -> bool:
         return self.settled and not self._asks
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         """Nobody has to consume while numbers that this member gave out have not come with their messages."""
         if not self._asks or self.position_next < self._given_end:
             return None

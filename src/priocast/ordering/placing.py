@@ -109,7 +109,7 @@ class PacedProtocol(PlacingProtocol):
         self._submissions = Submissions(view, WINDOW_MAX)
         self._held = dict.fromkeys(view.members, False)
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         """Who could consume own messages that have a place; as long as they have none, nobody is to blame."""
         slowest = self._bottleneck()
         placed = self.grants.placed_count - self.under_way.count

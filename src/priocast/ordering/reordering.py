@@ -190,7 +190,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         blocked = self._queues.blocked()
         return f"{blocked.batch} waits until more urgent messages have their places" if blocked else ""
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         """Who could consume own messages; as long as some are not agreed on, nobody is to blame."""
         if not self.outgoing or self._own_open:
             return None

@@ -137,7 +137,7 @@ class AgreementProposal(PlacingProtocol):
             and self.position_next == self._proposed_end
         )
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         """Who could consume what is ordered; what is being voted on nobody can."""
         return None if self._round.is_open else self._bottleneck()
 

@@ -142,8 +142,8 @@ class Parts(Protocol):
         waiting = self._part.after(self.inner.unconsumed())
         return self.inner.settled and all(batch.sender != self.me for batch in waiting)
 
-    def waiting_for(self) -> ProcessId | None:
-        return self.inner.waiting_for()
+    def bottleneck(self) -> ProcessId | None:
+        return self.inner.bottleneck()
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
         found = {level: (count, age) for level, count, age in self.inner.waiting(now) if level != CONTROL}

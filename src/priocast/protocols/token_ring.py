@@ -114,7 +114,7 @@ class TokenRing(PlacingProtocol):
         asked = self._number_next is not None and self._asking()
         return not (self.outgoing or self.under_way.count or asked)
 
-    def waiting_for(self) -> ProcessId | None:
+    def bottleneck(self) -> ProcessId | None:
         """The holder says it for all: for whose grant the most urgent of what anybody wants to send waits."""
         if self._number_next is None:
             return None
@@ -212,7 +212,7 @@ class TokenRing(PlacingProtocol):
             batches = fill_frame(self.outgoing, self._room, self._leaves)
             if not batches:
                 return False
-            bottleneck = self.waiting_for()
+            bottleneck = self.bottleneck()
             self.send_all(Ordered(position, batches, bottleneck.name if bottleneck else ""))
             position += sum(batch.count for batch in batches)
             self._number_next = position

@@ -31,21 +31,21 @@ def prepare(directory: Path) -> None:
 def _files_of(run: Path) -> list[Path]:
     """The files of a run of a study; refuses what is none, or holds anything else."""
     if run.is_symlink() or not (run / MANIFEST).is_file():
-        raise _refusal(run, "is no run")
+        raise _rejection(run, "is no run")
     try:
         manifest = read_manifest(run)
     except TraceFault as error:
-        raise _refusal(run / MANIFEST, f"is not of a run ({error})") from error
+        raise _rejection(run / MANIFEST, f"is not of a run ({error})") from error
     if _LABEL not in manifest.labels:
-        raise _refusal(run, "is a run, but not of a study")
+        raise _rejection(run, "is a run, but not of a study")
     events = run / EVENTS
     rows = sorted(events.iterdir()) if events.is_dir() and not events.is_symlink() else []
     for path in (*sorted(run.iterdir()), *rows):
         known = path in (run / MANIFEST, events) or (path.parent == events and _ROWS.fullmatch(path.name))
         if not known or path.is_symlink() or path.is_dir() != (path == events):
-            raise _refusal(path, "is not of a run")
+            raise _rejection(path, "is not of a run")
     return [run / MANIFEST, *rows]
 
 
-def _refusal(path: Path, what: str) -> InvalidOption:
+def _rejection(path: Path, what: str) -> InvalidOption:
     return InvalidOption(f"{path} {what}: it is left alone; move it away, or name another directory")
