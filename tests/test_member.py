@@ -362,7 +362,7 @@ class TestObserver:
         group.members["b"].broadcast(b"y", 7)
         group.run_until(lambda: len(group.applications["c"].pages) == 2)
         member.leave(group.now)
-        group.run_until(lambda: member.out)
+        group.run_until(lambda: member.departed)
         seen = [line for line in notebook.cut() if "consumed" not in line]
         assert seen == [
             "installed view 2",
@@ -380,9 +380,9 @@ def test_a_member_is_out_once_and_for_one_reason() -> None:
     member = group.start("c", observer=notebook)
     group.wait_view("abc")
     member.leave(group.now)
-    group.run_until(lambda: member.out)
+    group.run_until(lambda: member.departed)
     member.end("the group was left", group.now)
-    assert (member.left, member.out) == (True, "c left")
+    assert (member.left, member.departed) == (True, "c left")
     assert [line for line in notebook.lines if line.startswith("stopped")] == ["stopped: c left"]
 
 
@@ -392,4 +392,4 @@ def test_a_member_that_nobody_lets_go_ends_by_itself() -> None:
     group.cut("a", "b")
     member.leave(group.now)
     member.end("the group was left", group.now)
-    assert (member.left, member.out) == (True, "the group was left")
+    assert (member.left, member.departed) == (True, "the group was left")

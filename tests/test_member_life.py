@@ -94,8 +94,8 @@ class TestComingAndGoing:
         staying = "abc".replace(leaver, "")
         group.wait_view(staying)
         member = group.members[leaver]
-        group.run_until(lambda: member.out)
-        assert (member.out, member.left) == (f"{leaver} left", True)
+        group.run_until(lambda: member.departed)
+        assert (member.departed, member.left) == (f"{leaver} left", True)
         group.wait_payloads(staying, "goodbye")
         assert group.applications[staying[0]].reasons == ["the group was founded", f"{leaver} left"]
 
@@ -107,8 +107,8 @@ class TestComingAndGoing:
         group.members["c"].leave(group.now)
         group.run(5)
         assert all(member.left for member in group.members.values())
-        assert "b left" in str(group.members["b"].out)
-        assert group.members["c"].out == "the group was left"
+        assert "b left" in str(group.members["b"].departed)
+        assert group.members["c"].departed == "the group was left"
 
     @pytest.mark.parametrize("failing", "abc")
     def test_who_fails_is_left_behind_and_nothing_of_the_others_is_lost(self, failing: str) -> None:
@@ -177,7 +177,7 @@ class TestComingAndGoing:
         group.wait_view("ab")
         assert group.applications["a"].reasons[-1] == "c was too slow"
         group.wait_payloads("ab", *map(str, range(20)))
-        group.run_until(lambda: group.members["c"].out)
+        group.run_until(lambda: group.members["c"].departed)
         assert not group.members["c"].left
 
     def test_a_member_that_does_not_take_what_it_is_sent_is_put_out(self) -> None:
@@ -226,10 +226,10 @@ class TestComingBack:
         group.say("c", "4")
         group.run(200)
         group.lost.clear()
-        group.run_until(lambda: group.members["c"].out)
+        group.run_until(lambda: group.members["c"].departed)
         life = group.members["c"]
         assert not life.left
-        assert life.out == "the group went on without c: c failed"
+        assert life.departed == "the group went on without c: c failed"
         again = group.start("c", 2, life.remains())
         again.broadcast(b"5", 7)
         group.wait_view("abc")
@@ -248,7 +248,7 @@ class TestComingBack:
         group.cut("c", "ab")
         group.wait_view("ab")
         group.lost.clear()
-        group.run_until(lambda: group.members["c"].out)
+        group.run_until(lambda: group.members["c"].departed)
         remains = group.members["c"].remains()
         assert [str(batch) for batch in remains.batches] == ["c#1/7/0+2"]
         group.start("c", 2, remains)

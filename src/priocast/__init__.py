@@ -16,7 +16,7 @@ from priocast.core.errors import (
     PriorityOutOfRange,
     UnknownProtocol,
 )
-from priocast.core.events import DeliveredBatch, Delivery, Event, Restored, Stopped, ViewChange
+from priocast.core.events import DeliveredBatch, Delivery, Event, Evicted, Restored, ViewChange
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import Message
 from priocast.core.priority import BACKGROUND, ELEVATED, HIGHEST, LOWEST, ROUTINE, URGENT
@@ -67,7 +67,7 @@ __all__ = [
     "Restored",
     "State",
     "Status",
-    "Stopped",
+    "Evicted",
     "Strict",
     "TlsSecurity",
     "UnknownProtocol",

@@ -68,7 +68,7 @@ class Member:
     ) -> None:
         check_order(order, membership.primary)
         self.me = me
-        self.out: str | None = None
+        self.departed: str | None = None
         self.left = False
         self.rejections: dict[str, int] = {}
         self._options = options
@@ -86,7 +86,7 @@ class Member:
             membership,
             membership.agreed_on(order, options),
             Ordering(order, options.prioritised, str(options.starvation)),
-            Life(self._begin, self._be_out, self.stream.standing),
+            Life(self._begin, self._depart, self.stream.standing),
             now,
         )
         if remains is not None and membership.primary:
@@ -171,7 +171,7 @@ class Member:
 
     def end(self, reason: str, now: int) -> None:
         """The process will not take part any more, whether the group has let it go or not."""
-        self._be_out(reason, True, now)
+        self._depart(reason, True, now)
 
     def change_order(self, ordering: Ordering, now: int) -> None:
         """Let another protocol order, from the next view on."""
@@ -217,7 +217,7 @@ class Member:
                     self._on_link_frame(peer, frame, now)
             except PeerFault as fault:
                 self.reject(type(fault).__name__)
-                self.membership.expel(peer, f"was put out: {fault}", now)
+                self.membership.evict(peer, f"was put out: {fault}", now)
 
     def reject(self, reason: str) -> None:
         """Count what was not accepted."""
@@ -250,7 +250,7 @@ class Member:
             return
         epoch.act(now, may_order=not self.membership.suspended)
         for peer in epoch.overflowing:
-            self.membership.expel(peer, "did not take what it was sent", now)
+            self.membership.evict(peer, "did not take what it was sent", now)
         if self.stream.awaits_state:
             self.stream.catch_up(epoch, now)
 
@@ -261,7 +261,7 @@ class Member:
             epoch.tick(now)
             slow = self.slowness.found(epoch.protocol, self._could_consume(epoch, now), now)
             if slow is not None and len(epoch.view.members) > 1:
-                self.membership.expel(slow, "was too slow", now)
+                self.membership.evict(slow, "was too slow", now)
         if now >= self.membership.deadline:
             self.state.tick(now)
             self.membership.tick(now)
@@ -385,9 +385,9 @@ class Member:
         self.stream.begin(proposal, standing, tail)
         return before.unplaced()
 
-    def _be_out(self, reason: str, wanted: bool, now: int) -> None:
-        if self.out is None:
-            self.out, self.left = reason, wanted
+    def _depart(self, reason: str, wanted: bool, now: int) -> None:
+        if self.departed is None:
+            self.departed, self.left = reason, wanted
             if self._observer is not None:
                 self._observer.stopped(reason, now)
 

@@ -294,7 +294,7 @@ def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
 
 
 def excluded_members_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Membership, "_on_excluded", lambda *_: None)
+    patch.setattr(Membership, "_on_eviction_notice", lambda *_: None)
 
 
 def nobody_is_ever_suspected(patch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ def test_a_decision_that_is_lost_is_said_again_by_the_one_that_goes() -> None:
     assert len(stayer.view.members) == 2, "b alone cannot decide: it is half of the view without the first"
     group.lost = set()
     group.wait_view("b", of="b")
-    group.run_until(lambda: leaver.out)
+    group.run_until(lambda: leaver.departed)
 
 
 def test_who_goes_does_not_wait_for_ever_for_others_who_are_gone() -> None:
@@ -25,7 +25,7 @@ def test_who_goes_does_not_wait_for_ever_for_others_who_are_gone() -> None:
     leaver.leave(group.now)
     group.run_until(lambda: group.members["b"].membership.voter.accepted is not None)
     group.cut("a", "bc")
-    group.run_until(lambda: leaver.out, 10_000)
+    group.run_until(lambda: leaver.departed, 10_000)
 
 
 @pytest.mark.parametrize("names", ["ab", "abc", "abcd"])
@@ -35,4 +35,4 @@ def test_who_leaves_last_does_not_wait_for_a_failure_of_those_who_were_quicker(n
     for name in names:
         group.members[name].leave(group.now)
         group.run(1)
-    group.run_until(lambda: all(member.out for member in group.members.values()))
+    group.run_until(lambda: all(member.departed for member in group.members.values()))

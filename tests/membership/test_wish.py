@@ -105,7 +105,7 @@ def test_who_leaves_or_is_put_out_votes_but_is_not_in_the_view() -> None:
     there[B] = alive(A, C, of=old.id, leaving=True)
     assert wishes(A, there).form(old, 0, 0) == Wish((A, B, C), (A, C))
     wanting = wishes(A, everybody(B, C, of=old))
-    wanting.expelled[C] = "was too slow"
+    wanting.evicted[C] = "was too slow"
     assert wanting.form(old, 0, 0) == Wish((A, B, C), (A, B))
     assert wanting.goes(C) and not wanting.goes(B)
 
@@ -113,7 +113,7 @@ def test_who_leaves_or_is_put_out_votes_but_is_not_in_the_view() -> None:
 def test_somebody_who_has_the_state_stays() -> None:
     old = view(A)
     wanting = wishes(A, {B: alive(A)})
-    wanting.expelled[A] = "was too slow"
+    wanting.evicted[A] = "was too slow"
     wish = wanting.form(old, 0, 0)
     assert wish is not None and A in wish.members
 

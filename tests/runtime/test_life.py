@@ -218,7 +218,7 @@ class TestComingBack:
                 for reader in readers:
                     await reader.wait_payloads(b"2", b"3", b"4")
                 assert readers[0].payloads == [b"1", b"without c", b"2", b"3", b"4"]
-                stopped = next(event for event in readers[2].events if isinstance(event, priocast.Stopped))
+                stopped = next(event for event in readers[2].events if isinstance(event, priocast.Evicted))
                 assert stopped.reason == "the group went on without c: c failed"
                 assert readers[2].members == "abc"
                 assert members[2].status().lives == 2
@@ -252,7 +252,7 @@ class TestComingBack:
                 town.hub.heal()
                 await wait_until(lambda: readers[2].ended)
                 assert str(readers[2].ended) == "c is out of the group: the group went on without c: c failed"
-                assert isinstance(readers[2].events[-1], priocast.Stopped)
+                assert isinstance(readers[2].events[-1], priocast.Evicted)
                 with pytest.raises(priocast.GroupClosed, match="c is out of the group"):
                     await members[2].broadcast(b"x")
 
@@ -273,9 +273,9 @@ class TestComingBack:
                 assert readers[0].payloads == readers[1].payloads
                 async with reading(members[2]) as (reader,):
                     # It may read the view that it was put out of first, but not only that one.
-                    await wait_until(lambda: _kinds(reader)[-2:] == [priocast.Stopped, priocast.ViewChange])
+                    await wait_until(lambda: _kinds(reader)[-2:] == [priocast.Evicted, priocast.ViewChange])
                     assert reader.members == "abc"
-                    stopped = [event for event in reader.events if isinstance(event, priocast.Stopped)]
+                    stopped = [event for event in reader.events if isinstance(event, priocast.Evicted)]
                     assert len(stopped) == 1
                     assert stopped[0].reason.endswith("c was too slow"), "told by the view or by the others"
 

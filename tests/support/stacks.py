@@ -269,11 +269,11 @@ class Neighbourhood:
             _, sender, to, frames = self._under_way.popleft()
             if to not in self.members:
                 self.letters += [(to, sender, frame) for frame in frames]
-            elif (sender.name, to) not in self.lost and self.members[to].out is None:
+            elif (sender.name, to) not in self.lost and self.members[to].departed is None:
                 self.members[to].receive(sender, frames, self.now)
 
     def _drive(self, name: str, member: Member) -> None:
-        if member.out is None and member.deadline <= self.now:
+        if member.departed is None and member.deadline <= self.now:
             member.tick(self.now)
         member.turn(self.now)
         self.applications[name].take(member, self.now)

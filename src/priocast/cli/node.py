@@ -25,7 +25,7 @@ from priocast.cli.ordering import (
     Starvation,
 )
 from priocast.core.errors import InvalidInput, InvalidOption, PriorityOutOfRange
-from priocast.core.events import Delivery, Event, Restored, Stopped, ViewChange
+from priocast.core.events import Delivery, Event, Evicted, Restored, ViewChange
 from priocast.core.identity import check_name
 from priocast.core.message import Message
 from priocast.core.priority import ROUTINE, parse_priority
@@ -287,7 +287,7 @@ def _as_text(group: str, event: Event) -> str:
         case ViewChange(view=view, reason=reason):
             names = ", ".join(member.name for member in view.members)
             return f"{at}view {view.number}: {names} ({reason})"
-        case Stopped(reason=reason):
+        case Evicted(reason=reason):
             return f"{at}out of the group, and trying to come back: {reason}"
         case Restored(position=position, bytes=size):
             return f"{at}took over the state of position {position} ({size:,} bytes)"
@@ -312,7 +312,7 @@ def _as_json(group: str, event: Event) -> str:
         case ViewChange(view=view, reason=reason, position=position):
             members = [str(member) for member in view.members]
             fields = {"view": view.number, "members": members, "reason": reason, "position": position}
-        case Stopped(reason=reason):
+        case Evicted(reason=reason):
             fields = {"stopped": reason}
         case Restored(position=position, bytes=size):
             fields = {"restored": position, "bytes": size}

@@ -41,7 +41,7 @@ class ViewChange(msgspec.Struct, frozen=True):
     order: str = ""
 
 
-class Stopped(msgspec.Struct, frozen=True):
+class Evicted(msgspec.Struct, frozen=True):
     """This member is no longer in the group, and says why; it tries to come back as a new member."""
 
     reason: str
@@ -54,4 +54,4 @@ class Restored(msgspec.Struct, frozen=True):
     bytes: int
 
 
-Event = Delivery | ViewChange | Stopped | Restored
+Event = Delivery | ViewChange | Evicted | Restored

@@ -115,7 +115,7 @@ class Deliberation:
     def _patience_ns(self, wish: Wish, now: int) -> int:
         host = self._host
         rank = wish.voters.index(host.me)
-        asked_for = host.wishes.leaving or host.wishes.expelled or self.ordering_next
+        asked_for = host.wishes.leaving or host.wishes.evicted or self.ordering_next
         settling_ns = 0 if asked_for else host.options.heartbeat_ns // 2
         patience = settling_ns + rank * host.options.failure_ns // 2
         if host.voter.changing and now - host.voter.active_at < host.options.failure_ns:
@@ -132,8 +132,8 @@ class Deliberation:
         for process in before:
             if process not in wish.voters:
                 said.append(f"{process.name} failed")
-            elif process in host.wishes.expelled:
-                said.append(f"{process.name} {host.wishes.expelled[process]}")
+            elif process in host.wishes.evicted:
+                said.append(f"{process.name} {host.wishes.evicted[process]}")
             elif process not in wish.members:
                 said.append(f"{process.name} left")
         if self.ordering_next is not None:

@@ -23,5 +23,5 @@ class Life(msgspec.Struct, frozen=True):
     """What the member does when membership decides: begin a view, or be out of the group."""
 
     begin: Callable[[Proposal, Standing, Epoch | None, int], Epoch]
-    out: Callable[[str, bool, int], None]
+    departed: Callable[[str, bool, int], None]
     standing: Callable[[int, list[OrderedBatch]], Standing]

@@ -30,7 +30,7 @@ from priocast.membership.packets import (
     ChangeOrder,
     Control,
     Declined,
-    Excluded,
+    EvictionNotice,
     Fetch,
     Held,
     Install,
@@ -97,7 +97,7 @@ class Membership:
             Install: self._on_install,
             Fetch: self._on_fetch,
             Supply: self._on_supply,
-            Excluded: self._on_excluded,
+            EvictionNotice: self._on_eviction_notice,
             Mismatch: self._on_mismatch,
             ChangeOrder: self._on_change_order,
         }
@@ -125,7 +125,7 @@ class Membership:
         """A datagram came from a process that was heard."""
         if self.over:
             return
-        if self._farewell is not None and not isinstance(control, Alive | Excluded):
+        if self._farewell is not None and not isinstance(control, Alive | EvictionNotice):
             return
         self._handlers[type(control)](process, control, now)
         self._hear_myself(now)
@@ -157,10 +157,10 @@ class Membership:
         self._heartbeat.due_at = now
         self.evaluate(now)
 
-    def expel(self, process: ProcessId, reason: str, now: int) -> None:
+    def evict(self, process: ProcessId, reason: str, now: int) -> None:
         """A member does not do its part: the next view shall be without it."""
-        if self.view is not None and process in self.view.members and process not in self.wishes.expelled:
-            self.wishes.expelled[process] = reason
+        if self.view is not None and process in self.view.members and process not in self.wishes.evicted:
+            self.wishes.evicted[process] = reason
             self.evaluate(now)
 
     def change_order(self, ordering: Ordering, now: int) -> None:
@@ -209,7 +209,7 @@ class Membership:
         if self.wishes.leaving and alone:
             # Those who leave, too, and have not heard of it yet need not wait for us.
             self._say_alive(now)
-            self._be_out("the group was left", True, now)
+            self._depart("the group was left", True, now)
             return
         self._deliberation.act_on(wish, now)
         self._hear_myself(now)
@@ -260,8 +260,8 @@ class Membership:
         self.changes.append(Change(proposal.view, proposal.reason, now, took_ns))
         self._note_suspended(False, now)
         self.installed_at = now
-        self.wishes.expelled = {
-            process: why for process, why in self.wishes.expelled.items() if process in proposal.view.members
+        self.wishes.evicted = {
+            process: why for process, why in self.wishes.evicted.items() if process in proposal.view.members
         }
         self._deliberation.installed()
         self._heartbeat.due_at = now
@@ -270,7 +270,7 @@ class Membership:
         """Be out once the others know of the view that this member is not in; tell them until then."""
         assert self._farewell is not None
         if self._farewell.is_over(self.neighbours, now):
-            self._be_out(self._farewell.install.proposal.reason, self.wishes.leaving, now)
+            self._depart(self._farewell.install.proposal.reason, self.wishes.leaving, now)
             return
         for member in self._farewell.missing(self.neighbours, now):
             self.tell(member, self._farewell.install)
@@ -290,17 +290,17 @@ class Membership:
         if process in self.view.members:
             self.tell(process, self.decided)
         elif self.options.primary or self.neighbours.has_departed(process):
-            self.tell(process, Excluded(process, self.view.id, self.decided.proposal.reason))
+            self.tell(process, EvictionNotice(process, self.view.id, self.decided.proposal.reason))
 
-    def _on_excluded(self, process: ProcessId, excluded: Excluded, now: int) -> None:
+    def _on_eviction_notice(self, process: ProcessId, notice: EvictionNotice, now: int) -> None:
         """Whoever says so has seen a decision, and a life that is over cannot go on."""
-        if excluded.process == self.me and (self.view is None or excluded.view != self.view.id):
-            self._be_out(f"the group went on without {self.me.name}: {excluded.reason}", False, now)
+        if notice.process == self.me and (self.view is None or notice.view != self.view.id):
+            self._depart(f"the group went on without {self.me.name}: {notice.reason}", False, now)
 
-    def _be_out(self, reason: str, wanted: bool, now: int) -> None:
+    def _depart(self, reason: str, wanted: bool, now: int) -> None:
         self.over = True
         self.campaign.round = None
-        self._life.out(reason, wanted, now)
+        self._life.departed(reason, wanted, now)
 
     # Signs of life
 

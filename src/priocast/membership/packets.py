@@ -12,7 +12,7 @@ matters. What is out of date is recognised by its ballot or view, and ignored.
     Accepted    (voter)    I hold all of it; this is where the old view ends for me
     Install     (anybody who knows) the proposal was decided; begin
     Fetch, Supply   packets of the old view that one holds and another lacks
-    Excluded    the group went on without you
+    EvictionNotice    the group went on without you
     Mismatch    you want another kind of group
     ChangeOrder (member to coordinator) let this protocol order from the next view on
     FetchState, StateChunk   the application's state, piece by piece
@@ -188,7 +188,7 @@ class Supply(Control, frozen=True, tag="supply"):
     ]
 
 
-class Excluded(Control, frozen=True, tag="excluded"):
+class EvictionNotice(Control, frozen=True, tag="excluded"):
     """The group went on, to this view, without this process: it may be meant for an earlier life."""
 
     process: ProcessId
@@ -253,7 +253,7 @@ AnyControl = (
     | Install
     | Fetch
     | Supply
-    | Excluded
+    | EvictionNotice
     | Mismatch
     | ChangeOrder
     | FetchState

@@ -35,7 +35,7 @@ class Wishes:
         self._neighbours = neighbours
         self.leaving = False
         self.may_found = True
-        self.expelled: dict[ProcessId, str] = {}
+        self.evicted: dict[ProcessId, str] = {}
 
     def form(self, view: View | None, waited_ns: int, now: int) -> Wish | None:
         """What this process wants now; None if there is nothing that it could want."""
@@ -50,7 +50,7 @@ class Wishes:
 
     def goes(self, process: ProcessId) -> bool:
         """Whether a process is to leave the group, by its own will or not."""
-        if process in self.expelled:
+        if process in self.evicted:
             return True
         return self.leaving if process == self._me else self._neighbours.is_leaving(process)
 
@@ -112,5 +112,5 @@ def _wish(voters: list[ProcessId], wishes: Wishes, view: View | None = None) -> 
     members = tuple(process for process in voters if not wishes.goes(process))
     if members and view is not None and not any(member in view.members for member in members):
         members = tuple(voters)
-        wishes.expelled.clear()
+        wishes.evicted.clear()
     return Wish(tuple(voters), members) if members else None

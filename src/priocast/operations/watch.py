@@ -91,7 +91,7 @@ class Followed:
             )
 
     def _tell_stops(self) -> None:
-        for reason, at in self._driver.stops:
+        for reason, at in self._driver.evictions:
             if at > self._stops_told_until:
                 self._stops_told_until = at
                 self._suspended = False

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 
 from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRejected, PriocastError
-from priocast.core.events import Restored, Stopped, ViewChange
+from priocast.core.events import Evicted, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.links.fifo_link import Frame
@@ -27,7 +27,7 @@ from priocast.runtime.setting import Setting
 from priocast.runtime.waiting_line import WaitingLine
 
 _SECOND = 1_000_000_000
-_STOPS_KEPT = 32
+_EVICTIONS_KEPT = 32
 
 
 class Driver:
@@ -64,8 +64,8 @@ class Driver:
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0
         self._consumable: asyncio.Future[None] | None = None
-        self._notices: deque[Stopped] = deque()
-        self.stops: deque[tuple[str, int]] = deque(maxlen=_STOPS_KEPT)
+        self._notices: deque[Evicted] = deque()
+        self.evictions: deque[tuple[str, int]] = deque(maxlen=_EVICTIONS_KEPT)
         self._line = WaitingLine(setting.options.queue_max)
         self._port: Port | None = None
         self.member = self._member(incarnation or incarnations.next(), None)
@@ -140,19 +140,19 @@ class Driver:
             self._gone.set_result(None)
         self._refuse(reason)
 
-    def _on_out(self) -> None:
+    def _on_departed(self) -> None:
         """This life is over: begin the next one, or stop."""
         member = self.member
-        assert member.out is not None and self._port is not None
+        assert member.departed is not None and self._port is not None
         if member.left or self._leaving:
             self.stop(GroupClosed("the group was left"))
             return
-        self.stops.append((member.out, time.monotonic_ns()))
+        self.evictions.append((member.departed, time.monotonic_ns()))
         self.taken = 0
         self.settlements += 1
-        self._notices.append(Stopped(member.out))
+        self._notices.append(Evicted(member.departed))
         if not self.setting.membership.rejoin:
-            self.stop(GroupClosed(f"{self.setting.name} is out of the group: {member.out}"))
+            self.stop(GroupClosed(f"{self.setting.name} is out of the group: {member.departed}"))
             return
         self._port.close()
         self.member = self._member(self._incarnations.next(), member.remains())
@@ -252,7 +252,7 @@ class Driver:
             return f"{backlog}, because no majority of the group can be reached"
         return f"{backlog}, because the slowest member has not consumed what came before"
 
-    def head(self) -> OrderedBatch | Beginning | Restoring | Stopped | None:
+    def head(self) -> OrderedBatch | Beginning | Restoring | Evicted | None:
         """What the application may take next."""
         if self._notices:
             return self._notices[0]
@@ -264,7 +264,7 @@ class Driver:
             self._give_snapshot()
         return member.stream.head(member.membership.epoch, now)
 
-    async def wait_head(self) -> OrderedBatch | Beginning | Restoring | Stopped:
+    async def wait_head(self) -> OrderedBatch | Beginning | Restoring | Evicted:
         """Wait until there is something to take; raises when there will be nothing any more."""
         assert self._consumable is None, "one iteration at a time"
         while (head := self.head()) is None:
@@ -277,9 +277,9 @@ class Driver:
                 self._consumable = None
         return head
 
-    def take_event(self, head: Beginning | Restoring | Stopped) -> ViewChange | Restored | Stopped:
+    def take_event(self, head: Beginning | Restoring | Evicted) -> ViewChange | Restored | Evicted:
         """The application takes the head, which is not a message."""
-        if isinstance(head, Stopped):
+        if isinstance(head, Evicted):
             return self._notices.popleft()
         if isinstance(head, Restoring):
             assert self.setting.state is not None
@@ -341,8 +341,8 @@ class Driver:
             if not restless or not member.restless:
                 break
         port.flush()
-        if member.out is not None:
-            self._on_out()
+        if member.departed is not None:
+            self._on_departed()
         else:
             self._look_after(member, now)
 

@@ -188,7 +188,7 @@ class _Simulator:
 
     def _turned(self, process: Process, written: Written) -> Written:
         self._panel.look_at(process, self._agenda.now)
-        if process.member.out is not None:
+        if process.member.departed is not None:
             rejoins = self._scenario.membership.rejoin
             self._hosts[process.member.me.name].be_out(_REJOIN_AFTER_NS if rejoins else None)
             return written

@@ -15,7 +15,7 @@ import msgspec
 import uvloop
 
 from priocast.core.errors import GroupClosed, PriocastError
-from priocast.core.events import Delivery, Restored, Stopped, ViewChange
+from priocast.core.events import Delivery, Evicted, Restored, ViewChange
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
@@ -135,7 +135,7 @@ async def _consume(group: Group, replica: Replica) -> None:
             case ViewChange(view=view, reason=reason):
                 members = [str(member) for member in view.members]
                 _say(replica, "view", view=view.number, members=members, reason=reason)
-            case Stopped(reason=reason):
+            case Evicted(reason=reason):
                 _say(replica, "stopped", reason=reason)
             case Restored():
                 _say(replica, "restored")

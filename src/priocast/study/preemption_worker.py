@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from priocast.core.errors import GroupClosed
-from priocast.core.events import Delivery, Stopped, ViewChange
+from priocast.core.events import Delivery, Evicted, ViewChange
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
@@ -74,7 +74,7 @@ class Replica:
                 await self._execute(event, tasks)
                 if len(self._begun) == self._task.total:
                     return
-            elif isinstance(event, Stopped) or (isinstance(event, ViewChange) and event.view.number > 1):
+            elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
                 raise GroupClosed(f"the run is over, because the group changed: {event.reason}")
 
     async def _execute(self, delivery: Delivery, tasks: asyncio.TaskGroup) -> None:

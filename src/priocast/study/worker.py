@@ -10,7 +10,7 @@ from collections import deque
 from pathlib import Path
 
 from priocast.core.errors import GroupClosed
-from priocast.core.events import Delivery, Stopped, ViewChange
+from priocast.core.events import Delivery, Evicted, ViewChange
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
@@ -94,7 +94,7 @@ async def _consume(group: Group, handler: Handler, total: int) -> None:
             await handler.handle(event)
             if handler.delivered == total:
                 return
-        elif isinstance(event, Stopped) or (isinstance(event, ViewChange) and event.view.number > 1):
+        elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
             raise GroupClosed(f"the run is over, because the group changed: {event.reason}")
 
 
