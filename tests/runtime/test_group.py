@@ -324,7 +324,7 @@ def test_a_member_tells_how_it_is_doing(network: str) -> None:
             assert [(queue.priority, queue.messages) for queue in status.queues] == [(7, 6)]
             assert [peer.member for peer in status.peers] == ["b#1", "c#1"]
             assert all(peer.suspicion < 1 for peer in status.peers)
-            assert (status.views, status.lives) == (1, 1)
+            assert (status.views, status.incarnations) == (1, 1)
             assert status.last_change_reason == "the group was founded"
             assert status.rejections == {}
             await asyncio.gather(*(take(member, 8) for member in members))

@@ -78,11 +78,11 @@ def test_a_member_keeps_its_lives_in_the_state_directory(
 ) -> None:
     async def test() -> None:
         monkeypatch.setattr(time, "time_ns", lambda: 1_000_000)
-        lives = []
+        incarnations = []
         for _ in range(3):
             async with Town("memory", "a").join("a", group="tickets", state_directory=tmp_path) as group:
-                lives.append(group.me)
-        assert lives == [priocast.ProcessId("a", number) for number in (1, 2, 3)]
+                incarnations.append(group.me)
+        assert incarnations == [priocast.ProcessId("a", number) for number in (1, 2, 3)]
         assert _file(tmp_path).read_text() == "3\n"
 
     run(test)

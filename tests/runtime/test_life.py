@@ -221,7 +221,7 @@ class TestComingBack:
                 stopped = next(event for event in readers[2].events if isinstance(event, priocast.Evicted))
                 assert stopped.reason == "the group went on without c: c failed"
                 assert readers[2].members == "abc"
-                assert members[2].status().lives == 2
+                assert members[2].status().incarnations == 2
 
         run(test)
 

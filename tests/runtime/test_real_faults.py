@@ -81,8 +81,10 @@ def test_a_restart_within_the_timeout_is_another_life(traces: Path) -> None:
         after = group.members["a"].view
         assert before is not None
         assert after is not None
-        lives = [member for view in (before, after) for member in view.members if member.startswith("c#")]
-        assert len(set(lives)) == 2
+        incarnations = [
+            member for view in (before, after) for member in view.members if member.startswith("c#")
+        ]
+        assert len(set(incarnations)) == 2
 
     on_loopback(traces, "restarted", befall)
 

@@ -184,7 +184,7 @@ _ROWS: dict[str, Callable[[Status], str]] = {
     "sent again to": _sent_again,
     "kept for others": lambda status: f"{status.unstable_bytes:,} bytes" if status.unstable_bytes else "",
     "refused": _rejections,
-    "lives": lambda status: f"{status.lives}" if status.lives > 1 else "",
+    "incarnations": lambda status: f"{status.incarnations}" if status.incarnations > 1 else "",
     "incarnation": lambda status: status.member.rpartition("#")[2],
 }
 

@@ -20,7 +20,7 @@ class Neighbours:
     def __init__(self, me: ProcessId, options: MembershipOptions) -> None:
         self.me = me
         self._detector = FailureDetector(options)
-        self._lives: dict[str, ProcessId] = {}
+        self._incarnations: dict[str, ProcessId] = {}
         self._alive: dict[ProcessId, Alive] = {}
         self._avoided: dict[ProcessId, int] = {}
         self._departed: dict[str, ProcessId] = {}
@@ -31,29 +31,29 @@ class Neighbours:
 
     def heard_again(self, process: ProcessId, now: int) -> bool:
         """Something came from a process; False if this life of it was not heard of before."""
-        if self._lives.get(process.name) != process:
+        if self._incarnations.get(process.name) != process:
             return False
         self._detector.heard(process.name, now)
         return True
 
     def heard(self, process: ProcessId, now: int) -> bool:
         """Something came from a process; False if that is an earlier life of it, or one too many."""
-        known = self._lives.get(process.name)
+        known = self._incarnations.get(process.name)
         if known is None or process.incarnation > known.incarnation:
             if process.name == self.me.name:
                 return False
             if known is not None:
                 self._forget(known)
-            elif len(self._lives) >= _NAMES_MAX:
-                self._forget(max(self._lives.values(), key=lambda life: self.suspicion(life, now)))
-            self._lives[process.name] = process
+            elif len(self._incarnations) >= _NAMES_MAX:
+                self._forget(max(self._incarnations.values(), key=lambda life: self.suspicion(life, now)))
+            self._incarnations[process.name] = process
         elif process != known:
             return False
         self._detector.heard(process.name, now)
         return True
 
     def _forget(self, life: ProcessId) -> None:
-        del self._lives[life.name]
+        del self._incarnations[life.name]
         self._detector.forget(life.name)
         self._alive.pop(life, None)
         self._avoided.pop(life, None)
@@ -87,31 +87,31 @@ class Neighbours:
 
     def trusts(self, process: ProcessId, now: int) -> bool:
         """Whether this life of the process counts as alive."""
-        if self._lives.get(process.name) != process or self.has_departed(process):
+        if self._incarnations.get(process.name) != process or self.has_departed(process):
             return False
         return self._detector.trusts(process.name, now)
 
     def suspicion(self, process: ProcessId, now: int) -> float:
         """How suspicious the silence of this life of the process is; from 1 on it counts as failed."""
-        if self._lives.get(process.name) != process:
+        if self._incarnations.get(process.name) != process:
             return float("inf")
         return self._detector.suspicion(process.name, now)
 
     def knows(self, process: ProcessId) -> bool:
         """Whether this life of the process was heard of before."""
-        return self._lives.get(process.name) == process
+        return self._incarnations.get(process.name) == process
 
     def trusted(self, now: int) -> list[ProcessId]:
         """Every other process that counts as alive and has said where it stands."""
         return sorted(
             process
-            for process in self._lives.values()
+            for process in self._incarnations.values()
             if process in self._alive and self.trusts(process, now)
         )
 
     def hears(self, now: int) -> tuple[ProcessId, ...]:
         """Whom this process hears."""
-        return tuple(sorted(process for process in self._lives.values() if self.trusts(process, now)))
+        return tuple(sorted(process for process in self._incarnations.values() if self.trusts(process, now)))
 
     def alive(self, process: ProcessId) -> Alive | None:
         """What the process last said of itself."""
@@ -124,7 +124,7 @@ class Neighbours:
 
     def has_heard(self, name: str) -> bool:
         """Whether a process of this name was heard of."""
-        return name in self._lives
+        return name in self._incarnations
 
     def is_bound_elsewhere(self, process: ProcessId, now: int) -> bool:
         """Whether the process is with others, in another view, to whom this process is not linked."""
@@ -145,6 +145,6 @@ class Neighbours:
 
     def _hears(self, one: ProcessId, other: ProcessId) -> bool:
         if one == self.me:
-            return self._lives.get(other.name) == other
+            return self._incarnations.get(other.name) == other
         alive = self._alive.get(one)
         return alive is not None and other in alive.hears

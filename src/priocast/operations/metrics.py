@@ -70,7 +70,10 @@ _GAUGES: dict[str, tuple[str, Callable[[Status], float | None]]] = {
 }
 _COUNTERS: dict[str, tuple[str, Callable[[Status], float]]] = {
     "views": ("Views that were installed in this life.", lambda s: s.views),
-    "lives": ("Lives of the member: one more each time it was put out and came back.", lambda s: s.lives),
+    "incarnations": (
+        "Lives of the member: one more each time it was put out and came back.",
+        lambda s: s.incarnations,
+    ),
     "stalls": (
         "Times that the application waited for a queued message until more urgent ones had places.",
         lambda s: s.stalls.count,

@@ -79,7 +79,7 @@ class Followed:
                 continue
             self._changes_told_until = change.at
             names = ", ".join(member.name for member in change.view.members)
-            is_back = self._driver.lives > 1 and membership is not self._membership
+            is_back = self._driver.incarnations > 1 and membership is not self._membership
             self._membership = membership
             self._tell(
                 logging.INFO,

@@ -49,7 +49,7 @@ class Driver:
         self.setting = setting
         self.taken = 0
         self.settlements = 0
-        self.lives = 0
+        self.incarnations = 0
         self.advice = ""
         self._network = network
         self._incarnations = incarnations
@@ -75,7 +75,7 @@ class Driver:
     def _member(self, incarnation: int, remains: Remains | None) -> Member:
         setting = self.setting
         me = ProcessId(setting.name, incarnation)
-        self.lives += 1
+        self.incarnations += 1
         return Member(
             me,
             setting.order,

@@ -83,7 +83,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     last_change_seconds_ago: float
     last_change_took_ms: float
     views: int
-    lives: int
+    incarnations: int
     state_transfer_percent: float | None
     rejections: dict[str, int]
     network_rejections: dict[str, int]
@@ -121,7 +121,7 @@ def status_of(driver: Driver) -> Status:
         last_change_seconds_ago=(now - membership.installed_at) / 1e9,
         last_change_took_ms=membership.changes[-1].took_ns / 1e6 if membership.changes else 0.0,
         views=membership.views,
-        lives=driver.lives,
+        incarnations=driver.incarnations,
         state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,
         rejections=dict(member.rejections),
         network_rejections=driver.network_rejections,
