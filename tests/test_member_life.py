@@ -230,7 +230,7 @@ class TestComingBack:
         life = group.members["c"]
         assert not life.left
         assert life.departed == "the group went on without c: c failed"
-        again = group.start("c", 2, life.remains())
+        again = group.start("c", 2, life.unordered_messages())
         again.broadcast(b"5", 7)
         group.wait_view("abc")
         group.run_until(lambda: len(group.payloads("a")) == 5)
@@ -249,9 +249,9 @@ class TestComingBack:
         group.wait_view("ab")
         group.lost.clear()
         group.run_until(lambda: group.members["c"].departed)
-        remains = group.members["c"].remains()
-        assert [str(batch) for batch in remains.batches] == ["c#1/7/0+2"]
-        group.start("c", 2, remains)
+        unordered_messages = group.members["c"].unordered_messages()
+        assert [str(batch) for batch in unordered_messages.batches] == ["c#1/7/0+2"]
+        group.start("c", 2, unordered_messages)
         group.wait_view("abc")
         group.run(100)
         assert group.payloads("a") == ["1", "2"]
@@ -261,22 +261,22 @@ class TestComingBack:
         group.cut("c", "ab")
         group.say("c", "1")
         group.wait_view("ab")
-        remains = group.members["c"].remains()
+        unordered_messages = group.members["c"].unordered_messages()
         for incarnation in (2, 3, 4):
-            life = group.start("c", incarnation, remains)
+            life = group.start("c", incarnation, unordered_messages)
             life.broadcast(b"%d" % incarnation, 7)
             group.run(50)
-            remains = life.remains()
+            unordered_messages = life.unordered_messages()
         group.lost.clear()
-        group.start("c", 5, remains)
+        group.start("c", 5, unordered_messages)
         group.wait_payloads("ab", "1", "2", "3", "4")
 
     def test_a_life_that_follows_another_founds_no_second_group(self) -> None:
         group = founded("abc")
         group.cut("c", "ab")
         group.wait_view("ab")
-        remains = group.members["c"].remains()
-        alone = group.start("c", 2, remains, founders=1)
+        unordered_messages = group.members["c"].unordered_messages()
+        alone = group.start("c", 2, unordered_messages, founders=1)
         group.run(1_000)
         assert alone.view is None
 

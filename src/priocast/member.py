@@ -29,7 +29,6 @@ from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.membership.clients import Clients, scope_of
 from priocast.membership.datagrams import CHANNEL, frames_of, read
 from priocast.membership.epoch import Epoch
-from priocast.membership.inheritance import Remains, inherit
 from priocast.membership.ledger import Ledger
 from priocast.membership.life import Life
 from priocast.membership.membership import Membership
@@ -49,6 +48,7 @@ from priocast.membership.reports import Reports
 from priocast.membership.slowness import Slowness
 from priocast.membership.state_transfer import StateTransfer
 from priocast.membership.stream import Head, Stream
+from priocast.membership.unordered import UnorderedMessages, resubmit
 from priocast.protocols import check_order, find_protocol
 
 
@@ -64,7 +64,7 @@ class Member:
         link_options: LinkOptions,
         observer: Observer | None = None,
         now: int = 0,
-        remains: Remains | None = None,
+        unordered_messages: UnorderedMessages | None = None,
     ) -> None:
         check_order(order, membership.primary)
         self.me = me
@@ -74,7 +74,7 @@ class Member:
         self._options = options
         self._link_options = link_options
         self._observer = observer
-        self._remains = remains
+        self._unordered_messages = unordered_messages
         self._assembler = Assembler(me, options.prioritised)
         self._ledger = Ledger()
         self.clients = Clients(self._ledger)
@@ -89,7 +89,7 @@ class Member:
             Life(self._begin, self._depart, self.stream.standing),
             now,
         )
-        if remains is not None and membership.primary:
+        if unordered_messages is not None and membership.primary:
             self.membership.wishes.may_found = False
         self.state = StateTransfer(membership, self.membership.tell, self.stream.restore)
 
@@ -189,12 +189,15 @@ class Member:
         """The application's state, with everything in it that it has consumed so far."""
         self.state.offer(self.stream.position, data)
 
-    def remains(self) -> Remains:
+    def unordered_messages(self) -> UnorderedMessages:
         """What this life, which is over, leaves to the next one: its own messages that it did not deliver."""
         epoch = self.membership.epoch
         if epoch is None:
-            return Remains((self._remains.batches if self._remains else []) + self._assembler.close())
-        return Remains(epoch.own_unconsumed() + epoch.unplaced() + self._assembler.close())
+            return UnorderedMessages(
+                (self._unordered_messages.batches if self._unordered_messages else [])
+                + self._assembler.close()
+            )
+        return UnorderedMessages(epoch.own_unconsumed() + epoch.unordered() + self._assembler.close())
 
     # The driver's side
 
@@ -353,11 +356,11 @@ class Member:
     def _begin(self, proposal: Proposal, standing: Standing, before: Epoch | None, now: int) -> Epoch:
         """End the old view, and open an epoch for the new one."""
         view, ordering = proposal.view, proposal.ordering
-        if self._remains is not None:
+        if self._unordered_messages is not None:
             own = self._assembler.close()
-            self._assembler = inherit(self.me, self._remains, own, standing, ordering.prioritised)
-            self._remains = None
-        unplaced = self._end(proposal, standing, before) + self._assembled(now)
+            self._assembler = resubmit(self.me, self._unordered_messages, own, standing, ordering.prioritised)
+            self._unordered_messages = None
+        unordered = self._end(proposal, standing, before) + self._assembled(now)
         options = msgspec.structs.replace(
             self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
         )
@@ -368,7 +371,7 @@ class Member:
             self._observer.installed(view)
         if self.state.begin(self.me, view, before is None, standing.position, now):
             self.stream.awaits_state = True
-        for batch in unplaced:
+        for batch in unordered:
             epoch.step(Broadcast(batch), now)
         self._reports.begin()
         self.clients.forget_pending()
@@ -383,7 +386,7 @@ class Member:
         assert closure is not None
         tail = before.ending(closure)
         self.stream.begin(proposal, standing, tail)
-        return before.unplaced()
+        return before.unordered()
 
     def _depart(self, reason: str, wanted: bool, now: int) -> None:
         if self.departed is None:

@@ -148,7 +148,7 @@ def test_at_the_end_there_is_what_has_a_place_and_what_has_none() -> None:
     protocol.step(Broadcast(batch_of(2, level=9)), now=8)
     assert protocol.waiting(now=10) == [(9, 2, 2), (5, 1, 3)]
     assert protocol.bottleneck() is None
-    assert protocol.unplaced() == [batch_of(2, level=9), batch_of(1, level=5)]
+    assert protocol.unordered() == [batch_of(2, level=9), batch_of(1, level=5)]
     assert protocol.backlog == 0
 
 

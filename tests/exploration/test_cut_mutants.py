@@ -253,7 +253,7 @@ def the_end_places_what_is_open(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_under_way_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Reorder, "unplaced", Protocol.unplaced)
+    patch.setattr(Reorder, "unordered", Protocol.unordered)
 
 
 TWO, THREE = {"processes": 2}, {"processes": 3}

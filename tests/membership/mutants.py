@@ -24,7 +24,6 @@ from priocast.membership import wish as wish_module
 from priocast.membership.campaign import Campaign
 from priocast.membership.epoch import Epoch
 from priocast.membership.failure_detector import FailureDetector
-from priocast.membership.inheritance import Remains
 from priocast.membership.ledger import Ledger
 from priocast.membership.membership import Membership
 from priocast.membership.packets import (
@@ -39,6 +38,7 @@ from priocast.membership.proposer import Round
 from priocast.membership.retention import Retention
 from priocast.membership.state_transfer import Donor, Restoration, Snapshot, StateTransfer
 from priocast.membership.stream import Stream
+from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.voter import Voter
 from priocast.simulation.host import Host
 
@@ -116,9 +116,9 @@ def never_forgets_what_is_stable(patch: pytest.MonkeyPatch) -> None:
 
 def sends_everything_again(patch: pytest.MonkeyPatch) -> None:
     """After a view change a member sends again what has its place already."""
-    honest = Epoch.unplaced
+    honest = Epoch.unordered
 
-    def unplaced(self: Epoch) -> list[Batch]:
+    def unordered(self: Epoch) -> list[Batch]:
         placed = [
             ordered_batch.batch
             for ordered_batch in self.protocol.unconsumed()
@@ -126,11 +126,11 @@ def sends_everything_again(patch: pytest.MonkeyPatch) -> None:
         ]
         return placed + honest(self)
 
-    patch.setattr(Epoch, "unplaced", unplaced)
+    patch.setattr(Epoch, "unordered", unordered)
 
 
 def sends_nothing_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Epoch, "unplaced", lambda *_: [])
+    patch.setattr(Epoch, "unordered", lambda *_: [])
 
 
 def links_outlive_their_view(patch: pytest.MonkeyPatch) -> None:
@@ -308,25 +308,33 @@ def ledger_is_not_adopted(patch: pytest.MonkeyPatch) -> None:
 
 def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
     """A life sends all that the one before it left, even what the group has."""
-    honest = inheritance.inherit
+    honest = inheritance.resubmit
 
-    def inherit(
-        me: ProcessId, remains: Remains, own: list[Batch], standing: Standing, prioritised: bool
+    def resubmit(
+        me: ProcessId,
+        unordered_messages: UnorderedMessages,
+        own: list[Batch],
+        standing: Standing,
+        prioritised: bool,
     ) -> Assembler:
-        return honest(me, remains, own, msgspec.structs.replace(standing, placed=()), prioritised)
+        return honest(me, unordered_messages, own, msgspec.structs.replace(standing, placed=()), prioritised)
 
-    patch.setattr(member_module, "inherit", inherit)
+    patch.setattr(member_module, "resubmit", resubmit)
 
 
 def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
-    honest = inheritance.inherit
+    honest = inheritance.resubmit
 
-    def inherit(
-        me: ProcessId, remains: Remains, own: list[Batch], standing: Standing, prioritised: bool
+    def resubmit(
+        me: ProcessId,
+        unordered_messages: UnorderedMessages,
+        own: list[Batch],
+        standing: Standing,
+        prioritised: bool,
     ) -> Assembler:
-        return honest(me, Remains([]), own, standing, prioritised)
+        return honest(me, UnorderedMessages([]), own, standing, prioritised)
 
-    patch.setattr(member_module, "inherit", inherit)
+    patch.setattr(member_module, "resubmit", resubmit)
 
 
 def client_repetitions_are_delivered(patch: pytest.MonkeyPatch) -> None:

@@ -100,8 +100,8 @@ def test_what_has_no_place_is_sent_again_by_its_sender() -> None:
     exchange(epochs, A)
     for each in epochs.values():
         each.freeze(0)
-    assert [str(each) for each in epochs[B].unplaced()] == ["b#1/0/0+2"]
-    assert epochs[C].unplaced() == []
+    assert [str(each) for each in epochs[B].unordered()] == ["b#1/0/0+2"]
+    assert epochs[C].unordered() == []
 
 
 def test_a_message_of_one_who_stays_behind_is_kept_only_if_it_knew_the_place() -> None:

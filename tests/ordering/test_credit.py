@@ -55,7 +55,7 @@ def test_outstanding_is_what_was_sent_and_not_placed(
         bytes_about = sum(sum(messages) for messages in under_way.values())
         assert bytes_about <= outstanding.bytes <= bytes_about + 10 * total
         placed_below = {of_level: numbers[of_level] - len(under_way[of_level]) for of_level in under_way}
-        assert _messages(outstanding.unplaced()) == [
+        assert _messages(outstanding.unordered()) == [
             (of_level, number) for of_level, number in sent if number >= placed_below[of_level]
         ]
         for of_level in under_way:
@@ -92,7 +92,7 @@ def test_what_has_no_place_yet_is_given_back_as_it_was_sent_without_what_has_one
     outstanding.sent(plain)
     outstanding.sent(batch_of(2, level=5, sender=B))
     outstanding.placed(pack(B, 0, 3, [b"a"]))
-    assert outstanding.unplaced() == [
+    assert outstanding.unordered() == [
         pack(B, 0, 4, [b"b", b"c"], bytes([8, 9]), scope),
         batch_of(2, level=5, sender=B),
     ]

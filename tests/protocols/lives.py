@@ -69,7 +69,7 @@ class End(NamedTuple):
     """How a view ended for one member: what it still gets of it, and what it has to send again."""
 
     tail: list[OrderedBatch]
-    unplaced: list[Batch]
+    unordered: list[Batch]
     position: int
 
 
@@ -108,7 +108,7 @@ def end_view(group: Group, chapter: Chapter) -> dict[str, End]:
     ends = {}
     for name, member in staying.items():
         tail = member.epoch.ending(closure)
-        ends[name] = End(tail, member.unplaced(), member.protocol.position_next)
+        ends[name] = End(tail, member.unordered(), member.protocol.position_next)
     return ends
 
 
@@ -166,7 +166,7 @@ def _next_group(before: Group, ends: dict[str, End], chapter: Chapter, following
     )
     group.now = before.now
     for name, end in ends.items():
-        group.members[name].resubmit(end.unplaced, group.now)
+        group.members[name].resubmit(end.unordered, group.now)
     return group
 
 
@@ -190,9 +190,9 @@ def check_end(group: Group, ends: dict[str, End], journal: Journal) -> None:
         _check_evidence(group, ends)
     for name, end in ends.items():
         placed = [message.payload for _, message in sequences[name] if message.sender.name == name]
-        unplaced = [payload for batch in end.unplaced for payload in batch.payloads()]
+        unordered = [payload for batch in end.unordered for payload in batch.payloads()]
         said = [each.payload for each in journal if isinstance(each, Broadcast) and each.member == name]
-        if sorted(placed + unplaced) != sorted(said):
+        if sorted(placed + unordered) != sorted(said):
             raise Violation(INTEGRITY, f"what {name} broadcast is not what has a place and what has none")
 
 

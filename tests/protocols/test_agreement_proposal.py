@@ -299,7 +299,7 @@ class TestADestination:
         (data,) = _turn(member)
         hear(member, C, data)
         hear(member, A, PROPOSAL)
-        assert [str(batch) for batch in member.unplaced()] == ["c#1/0/0+2", "c#1/0/2+1"]
+        assert [str(batch) for batch in member.unordered()] == ["c#1/0/0+2", "c#1/0/2+1"]
         assert member.unconsumed() == []
 
     def test_it_tells_the_starter_what_was_consumed(self) -> None:

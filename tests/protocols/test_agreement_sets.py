@@ -177,7 +177,7 @@ class TestDecisions:
         turn(member)
         _hear_data(member, batch_of(2, sender=C))
         hear(member, A, Accept(0, 0, ONE, 0))
-        assert [str(batch) for batch in member.unplaced()] == ["c#1/0/0+2"]
+        assert [str(batch) for batch in member.unordered()] == ["c#1/0/0+2"]
 
 
 class TestPatience:

@@ -211,7 +211,7 @@ class TestTheEndOfAView:
         assert placed_at(member) == []
         member.close()
         assert placed_at(member) == ["0: c#1/0/0+1"]
-        assert [str(batch) for batch in member.unplaced()] == ["b#1/4/0+1"]
+        assert [str(batch) for batch in member.unordered()] == ["b#1/4/0+1"]
 
     def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
         assert {packet.name() for packet in AgreementSkeen.PACKETS if packet.TO_ALL} == {"data", "final"}

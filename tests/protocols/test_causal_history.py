@@ -84,7 +84,7 @@ class TestOneSOwnMessages:
         hear(member, A, own)
         hear(member, B, Null(1))
         assert placed(member) == []
-        assert [str(batch) for batch in member.unplaced()] == ["a#1/7/0+2"]
+        assert [str(batch) for batch in member.unordered()] == ["a#1/7/0+2"]
 
 
 class TestTimestamps:

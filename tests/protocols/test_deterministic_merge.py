@@ -208,7 +208,7 @@ class TestTheEndOfAView:
         hear(member, C, Slot(0, (batch_of(1, sender=C),)))
         member.close()
         assert placed_at(member) == []
-        assert [str(batch) for batch in member.unplaced()] == ["b#1/4/0+2"]
+        assert [str(batch) for batch in member.unordered()] == ["b#1/4/0+2"]
 
     def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
         assert {packet.name() for packet in DeterministicMerge.PACKETS if packet.TO_ALL} == {"slot", "skip"}

@@ -258,7 +258,7 @@ def test_the_script_shows_the_mutant(mutate: Patch, script: str, monkeypatch: py
 
 
 def what_is_submitted_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RingProtocol, "unplaced", lambda self: self.outgoing.drain())
+    patch.setattr(RingProtocol, "unordered", lambda self: self.outgoing.drain())
 
 
 @pytest.mark.parametrize("order", [UB, BB])

@@ -123,4 +123,4 @@ class TestNumbers:
             hear(member, C, packet)
         member.close()
         assert member.unconsumed() == []
-        assert member.unplaced() == [batch_of(1, sender=C)]
+        assert member.unordered() == [batch_of(1, sender=C)]

@@ -235,7 +235,7 @@ class TestTheEndOfAView:
         assert not member.settled
         member.close()
         assert member.unconsumed() == []
-        assert [batch.level for batch in member.unplaced()] == [1, 9, 5]
+        assert [batch.level for batch in member.unordered()] == [1, 9, 5]
 
     def test_a_part_that_has_ended_keeps_its_places_however_much_waits(self) -> None:
         member = _member(B, COUNT, part_count=1)
@@ -245,14 +245,14 @@ class TestTheEndOfAView:
         assert member.unconsumed_count == 2
         assert (member.settled, member.idle) == (True, True)
         assert len(member.unconsumed()) == member.position_next == 6
-        assert member.unplaced() == []
+        assert member.unordered() == []
 
     def test_control_messages_are_not_sent_again(self) -> None:
         member = _member(A, part_ms=1)
         _hear(member, 0, batch_of(1, sender=B))
         member.step(TimerFired("cut of a part"), MILLISECOND)
         assert member.backlog == 2
-        assert member.unplaced() == []
+        assert member.unordered() == []
 
     def test_asking_twice_changes_nothing(self) -> None:
         member = _member(B)

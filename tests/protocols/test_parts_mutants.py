@@ -116,13 +116,13 @@ def what_is_cut_off_a_batch_is_consumed_with_it(patch: pytest.MonkeyPatch) -> No
 
 
 def an_open_part_is_lost(patch: pytest.MonkeyPatch) -> None:
-    def unplaced(self: Parts) -> list[Batch]:
+    def unordered(self: Parts) -> list[Batch]:
         self._take_all()
         self._part.batches.clear()
         return original(self)
 
-    original = Parts.unplaced
-    patch.setattr(Parts, "unplaced", unplaced)
+    original = Parts.unordered
+    patch.setattr(Parts, "unordered", unordered)
 
 
 def what_is_not_taken_yet_is_lost(patch: pytest.MonkeyPatch) -> None:
@@ -130,11 +130,11 @@ def what_is_not_taken_yet_is_lost(patch: pytest.MonkeyPatch) -> None:
 
 
 def control_messages_are_sent_again(patch: pytest.MonkeyPatch) -> None:
-    def unplaced(self: Parts) -> list[Batch]:
+    def unordered(self: Parts) -> list[Batch]:
         self._take_all()
-        return [batch for batch in self._part.batches if batch.sender == self.me] + self.inner.unplaced()
+        return [batch for batch in self._part.batches if batch.sender == self.me] + self.inner.unordered()
 
-    patch.setattr(Parts, "unplaced", unplaced)
+    patch.setattr(Parts, "unordered", unordered)
 
 
 def _end(self: Parts) -> None:

@@ -117,7 +117,7 @@ def _ended(group: Group, survivors: int) -> list[tuple[list[tuple[int, bytes]], 
                 for each in end.tail
                 for n in range(each.batch.count)
             ],
-            [payload for batch in end.unplaced for payload in batch.payloads()],
+            [payload for batch in end.unordered for payload in batch.payloads()],
         )
         for end in ends.values()
     ]

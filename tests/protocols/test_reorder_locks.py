@@ -236,7 +236,10 @@ class TestTheEndOfAView:
                 b"".join(ordered_batch.batch.payloads()).decode() for ordered_batch in end.tail
             )
         return {
-            name: (said[name], b"".join(each for batch in end.unplaced for each in batch.payloads()).decode())
+            name: (
+                said[name],
+                b"".join(each for batch in end.unordered for each in batch.payloads()).decode(),
+            )
             for name, end in ends.items()
         }
 

@@ -146,12 +146,12 @@ class TestTheEndOfAView:
         member.close()
         assert placed(member) == ["b#1/9/0+1"]
         assert member.position_next == 1
-        assert [str(batch) for batch in member.unplaced()] == ["b#1/5/0+2"]
+        assert [str(batch) for batch in member.unordered()] == ["b#1/5/0+2"]
 
     def test_the_sequencer_does_not_keep_what_others_sent(self) -> None:
         sequencer = _member(A)
         _hear(sequencer, B, Data((batch_of(3, sender=B),)))
-        assert sequencer.unplaced() == []
+        assert sequencer.unordered() == []
 
     def test_messages_and_places_are_for_all_and_reports_are_not(self) -> None:
         assert [packet.TO_ALL for packet in SequencerBb.PACKETS] == [True, True, False]

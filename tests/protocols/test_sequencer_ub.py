@@ -185,13 +185,13 @@ class TestViews:
         say(member, batch_of(1, 9, sender=B))
         turn(member)
         hear(member, A, Ordered(0, (batch_of(1, 9, sender=B),)))
-        assert [str(batch) for batch in member.unplaced()] == ["b#1/5/0+1", "b#1/5/1+2"]
+        assert [str(batch) for batch in member.unordered()] == ["b#1/5/0+1", "b#1/5/1+2"]
         assert [str(ordered_batch.batch) for ordered_batch in member.unconsumed()] == ["b#1/9/0+1"]
 
     def test_the_sequencer_does_not_keep_what_others_submitted(self) -> None:
         sequencer = _member(A)
         hear(sequencer, B, Submit((batch_of(3, sender=B),)))
-        assert sequencer.unplaced() == []
+        assert sequencer.unordered() == []
 
 
 class TestWhoIsWaitedFor:

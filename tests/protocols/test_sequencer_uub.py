@@ -218,7 +218,7 @@ class TestPlaces:
         _hear(member, B, output.packet)
         member.close()
         assert placed(member) == []
-        assert [str(batch) for batch in member.unplaced()] == ["b#1/9/0+1", "b#1/9/1+1", "b#1/5/0+1"]
+        assert [str(batch) for batch in member.unordered()] == ["b#1/9/0+1", "b#1/9/1+1", "b#1/5/0+1"]
 
     def test_only_what_has_numbers_and_messages_is_for_all(self) -> None:
         assert [packet.TO_ALL for packet in SequencerUub.PACKETS] == [False, False, True, False]

@@ -209,7 +209,7 @@ def test_the_property_of_grants_finds_the_mutant(
 
 
 def what_has_a_number_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SequencerUub, "unplaced", Protocol.unplaced)
+    patch.setattr(SequencerUub, "unordered", Protocol.unordered)
 
 
 def the_numbers_of_a_view_begin_with_0(patch: pytest.MonkeyPatch) -> None:

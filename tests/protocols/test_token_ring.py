@@ -294,7 +294,7 @@ class TestTheEndOfAView:
         holder = _member(A)
         say(holder, batch_of(2, level=3))
         turn(holder)
-        assert [str(batch) for batch in holder.unplaced()] == ["a#1/3/0+2"]
+        assert [str(batch) for batch in holder.unordered()] == ["a#1/3/0+2"]
         assert not holder.settled
 
     def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:

@@ -1,6 +1,6 @@
 """Deliberate faults at the end of a view or at the beginning of the next: the lives must find each of them.
 
-They are mistakes in what is left of a view (`unplaced`, `unconsumed`), in what is kept for others, and in
+They are mistakes in what is left of a view (`unordered`, `unconsumed`), in what is kept for others, and in
 what a protocol believes when its view does not begin with message 0 at position 0.
 """
 
@@ -22,31 +22,31 @@ from protocols.mutants import PEER_FAULT, Patch, found_in_lives, name_of
 
 
 def what_was_not_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Protocol, "unplaced", lambda _: [])
+    patch.setattr(Protocol, "unordered", lambda _: [])
 
 
 def what_was_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Outstanding, "unplaced", lambda _: [])
+    patch.setattr(Outstanding, "unordered", lambda _: [])
 
 
 def what_was_submitted_is_sent_again_last(patch: pytest.MonkeyPatch) -> None:
-    def unplaced(self: SequencerUb) -> list[Batch]:
-        return Protocol.unplaced(self) + self.under_way.unplaced()
+    def unordered(self: SequencerUb) -> list[Batch]:
+        return Protocol.unordered(self) + self.under_way.unordered()
 
-    patch.setattr(SequencerUb, "unplaced", unplaced)
+    patch.setattr(SequencerUb, "unordered", unordered)
 
 
 def a_batch_that_has_half_its_places_is_sent_again_whole(patch: pytest.MonkeyPatch) -> None:
-    def unplaced(self: Outstanding) -> list[Batch]:
+    def unordered(self: Outstanding) -> list[Batch]:
         return [under_way.batch for level in self._sent for under_way in self._sent[level]]
 
-    patch.setattr(Outstanding, "unplaced", unplaced)
+    patch.setattr(Outstanding, "unordered", unordered)
 
 
 def what_has_a_place_is_sent_again(patch: pytest.MonkeyPatch) -> None:
-    original = SequencerUb.unplaced
+    original = SequencerUb.unordered
 
-    def unplaced(self: SequencerUb) -> list[Batch]:
+    def unordered(self: SequencerUb) -> list[Batch]:
         own = [
             ordered_batch.batch
             for ordered_batch in self.unconsumed()
@@ -54,7 +54,7 @@ def what_has_a_place_is_sent_again(patch: pytest.MonkeyPatch) -> None:
         ]
         return own + original(self)
 
-    patch.setattr(SequencerUb, "unplaced", unplaced)
+    patch.setattr(SequencerUb, "unordered", unordered)
 
 
 def what_is_consumed_in_part_counts_as_consumed(patch: pytest.MonkeyPatch) -> None:

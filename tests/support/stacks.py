@@ -19,10 +19,10 @@ from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.member import Member
 from priocast.membership.epoch import Epoch, Observe
-from priocast.membership.inheritance import Remains
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.stream import Restoring
+from priocast.membership.unordered import UnorderedMessages
 from priocast.protocols import find_protocol
 
 MILLISECOND = 1_000_000
@@ -91,9 +91,9 @@ class OneView:
             self._queued(batch, now)
             self.epoch.step(Broadcast(batch), now)
 
-    def unplaced(self) -> list[Batch]:
+    def unordered(self) -> list[Batch]:
         """What this view leaves without a place, and what was not even in a batch."""
-        return self.epoch.unplaced() + self.assembler.close()
+        return self.epoch.unordered() + self.assembler.close()
 
     def head(self) -> OrderedBatch | None:
         return self.protocol.head()
@@ -188,7 +188,7 @@ class Neighbourhood:
         self,
         name: str,
         incarnation: int = 1,
-        remains: Remains | None = None,
+        unordered_messages: UnorderedMessages | None = None,
         observer: Observer | None = None,
         **changes: Any,
     ) -> Member:
@@ -202,7 +202,7 @@ class Neighbourhood:
             self.links,
             observer,
             self.now,
-            remains,
+            unordered_messages,
         )
         for other, there in self.members.items():
             if other != name:

@@ -284,7 +284,7 @@ class Protocol(ABC):
         """What has its place and was not consumed yet."""
         return list(self._ordered_batches)
 
-    def unplaced(self) -> list[Batch]:
+    def unordered(self) -> list[Batch]:
         """This member's own messages that have no place yet, in the order in which to send them again."""
         return self.outgoing.drain()
 

@@ -57,11 +57,11 @@ class Endings:
                     f"{name_of(survivors[0])} {names(ends[0].consumed)}",
                 )
             placed = [each for each in end.consumed if self._scenario.messages[each].sender == rank]
-            if sorted((*placed, *end.unplaced)) != list(members[rank].said):
+            if sorted((*placed, *end.unordered)) != list(members[rank].said):
                 raise Violation(
                     INTEGRITY,
                     f"{name_of(rank)} said {names(members[rank].said)}; {names(placed)} have a place, "
-                    f"{names(end.unplaced)} have none",
+                    f"{names(end.unordered)} have none",
                 )
         self._checks.at_end(ends[0].consumed, members)
 

@@ -40,7 +40,7 @@ class End(NamedTuple):
     """How the view ended at one member: all that it consumes of it, and what it has to send again."""
 
     consumed: tuple[int, ...]
-    unplaced: tuple[int, ...]
+    unordered: tuple[int, ...]
 
 
 class Station:
@@ -146,8 +146,8 @@ class Station:
         for ordered_batch in self.protocol.unconsumed():
             self.consumed += self._indices(ordered_batch.batch)[ordered_batch.taken :]
         unsaid = [message for batch in self._assembler.close() for message in self._indices(batch)]
-        unplaced = [message for batch in self.protocol.unplaced() for message in self._indices(batch)]
-        return End(tuple(self.consumed), (*unplaced, *unsaid))
+        unordered = [message for batch in self.protocol.unordered() for message in self._indices(batch)]
+        return End(tuple(self.consumed), (*unordered, *unsaid))
 
     # Within a move
 

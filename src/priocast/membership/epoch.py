@@ -260,12 +260,12 @@ class Epoch:
             if ordered_batch.batch.sender == self.me
         ]
 
-    def unplaced(self) -> list[Batch]:
+    def unordered(self) -> list[Batch]:
         """Our messages that have no place, in the order in which to send them again.
 
         What waited in one line, in a plain view, stays in that line.
         """
-        batches = self.protocol.unplaced()
+        batches = self.protocol.unordered()
         return batches if self.protocol.options.prioritised else [batch.in_line() for batch in batches]
 
     def _keeps(self, ordered_batch: OrderedBatch, closure: Closure) -> bool:

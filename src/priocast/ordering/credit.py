@@ -62,7 +62,7 @@ class Outstanding:
             left -= count
         assert self.count >= 0 and self.bytes >= 0
 
-    def unplaced(self) -> list[Batch]:
+    def unordered(self) -> list[Batch]:
         """What is under way and has no place yet, in the order in which it was sent."""
         left = [under_way for of_level in self._sent.values() for under_way in of_level]
         return [under_way.rest() for under_way in sorted(left, key=lambda each: each.arrival)]

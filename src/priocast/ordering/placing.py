@@ -43,8 +43,8 @@ class PlacingProtocol(Protocol):
     def settled(self) -> bool:
         return not (self.outgoing or self.under_way.count)
 
-    def unplaced(self) -> list[Batch]:
-        return self.under_way.unplaced() + super().unplaced()
+    def unordered(self) -> list[Batch]:
+        return self.under_way.unordered() + super().unordered()
 
     def send_own(self, to: ProcessId | None, packet: Callable[[tuple[Batch, ...]], Packet]) -> None:
         """Send own messages, the most urgent first, as far as there is credit; to all, if to nobody."""

@@ -16,7 +16,7 @@ class Submissions:
         self._coordinator = view.coordinator
         self._count_max = count_max
         self._gaps = gaps
-        self._unplaced = dict.fromkeys(view.members, 0)
+        self._unordered = dict.fromkeys(view.members, 0)
         self._number_next: dict[tuple[ProcessId, int], int] = {}
 
     def check(self, sender: ProcessId, batch: Batch) -> None:
@@ -31,8 +31,8 @@ class Submissions:
         if batch.first < expected or (batch.first > expected and not self._gaps):
             raise PeerFault(f"{sender} submits {batch}, where number {expected} of that level is next")
         self._number_next[sender, batch.level] = batch.first + batch.count
-        self._unplaced[sender] += batch.count
-        if self._unplaced[sender] > self._count_max:
+        self._unordered[sender] += batch.count
+        if self._unordered[sender] > self._count_max:
             raise PeerFault(
                 f"{sender} submits more than the {self._count_max} messages that it has credit for"
             )
@@ -43,5 +43,5 @@ class Submissions:
 
     def placed(self, batch: Batch | Reference) -> None:
         """Messages of a sender have their place."""
-        self._unplaced[batch.sender] -= batch.count
-        assert self._unplaced[batch.sender] >= 0
+        self._unordered[batch.sender] -= batch.count
+        assert self._unordered[batch.sender] >= 0

@@ -160,9 +160,9 @@ class Parts(Protocol):
         self._take_all()
         return super().unconsumed()
 
-    def unplaced(self) -> list[Batch]:
+    def unordered(self) -> list[Batch]:
         self._take_all()
-        below = [batch for batch in self.inner.unplaced() if batch.level != CONTROL]
+        below = [batch for batch in self.inner.unordered() if batch.level != CONTROL]
         return [batch for batch in self._part.batches if batch.sender == self.me] + below
 
     # What goes to the order below, and what comes from it

@@ -18,9 +18,9 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
-from priocast.membership.inheritance import Remains
 from priocast.membership.observer import Observer
 from priocast.membership.stream import Beginning, Restoring
+from priocast.membership.unordered import UnorderedMessages
 from priocast.network.interface import Network, Port
 from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.setting import Setting
@@ -72,7 +72,7 @@ class Driver:
 
     # Life
 
-    def _member(self, incarnation: int, remains: Remains | None) -> Member:
+    def _member(self, incarnation: int, unordered_messages: UnorderedMessages | None) -> Member:
         setting = self.setting
         me = ProcessId(setting.name, incarnation)
         self.incarnations += 1
@@ -84,7 +84,7 @@ class Driver:
             self._network.link_options,
             self._observe(me),
             time.monotonic_ns(),
-            remains,
+            unordered_messages,
         )
 
     async def start(self, timeout_seconds: float) -> None:
@@ -155,7 +155,7 @@ class Driver:
             self.stop(GroupClosed(f"{self.setting.name} is out of the group: {member.departed}"))
             return
         self._port.close()
-        self.member = self._member(self._incarnations.next(), member.remains())
+        self.member = self._member(self._incarnations.next(), member.unordered_messages())
         self._port = self._network.open(self.setting.group, self.member.me, self)
         self.be_due()
         self._wake()

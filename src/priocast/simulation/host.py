@@ -8,13 +8,13 @@ nothing. It is *put out* of the group: then the next life follows at once, and t
 from collections.abc import Callable
 
 from priocast.core.identity import ProcessId
-from priocast.membership.inheritance import Remains
+from priocast.membership.unordered import UnorderedMessages
 from priocast.simulation.agenda import Agenda
 from priocast.simulation.application import Errands
 from priocast.simulation.process import Process
 from priocast.simulation.workload import Wish
 
-Begin = Callable[[ProcessId, Errands, Remains | None], Process]
+Begin = Callable[[ProcessId, Errands, UnorderedMessages | None], Process]
 
 
 class Host:
@@ -35,17 +35,17 @@ class Host:
         """Whether no life is there and none will come."""
         return self.process is None and not self.awaited
 
-    def start(self, remains: Remains | None = None) -> None:
+    def start(self, unordered_messages: UnorderedMessages | None = None) -> None:
         """A life begins."""
         assert self.process is None
         self.awaited = False
         self.incarnation += 1
-        self.process = self._begin(ProcessId(self.name, self.incarnation), self.errands, remains)
+        self.process = self._begin(ProcessId(self.name, self.incarnation), self.errands, unordered_messages)
 
-    def start_after(self, delay_ns: int, remains: Remains | None = None) -> None:
+    def start_after(self, delay_ns: int, unordered_messages: UnorderedMessages | None = None) -> None:
         """A life will begin."""
         self.awaited = True
-        self._agenda.at(self._agenda.now + delay_ns, lambda: self.start(remains))
+        self._agenda.at(self._agenda.now + delay_ns, lambda: self.start(unordered_messages))
 
     def crash(self, back_after_ns: int | None) -> None:
         """The process vanishes."""
@@ -69,7 +69,7 @@ class Host:
             if self._back_after_ns is not None:
                 self.start_after(self._back_after_ns)
         elif rejoin_after_ns is not None:
-            self.start_after(rejoin_after_ns, process.member.remains())
+            self.start_after(rejoin_after_ns, process.member.unordered_messages())
 
     def _end(self) -> Process:
         assert self.process is not None

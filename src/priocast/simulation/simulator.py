@@ -15,7 +15,7 @@ import msgspec
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
-from priocast.membership.inheritance import Remains
+from priocast.membership.unordered import UnorderedMessages
 from priocast.simulation.agenda import Agenda
 from priocast.simulation.application import Application, Errands, State
 from priocast.simulation.checkers.checker import Violation
@@ -146,7 +146,9 @@ class _Simulator:
             self._counters.settling_ns = now - max(self._healed_at, self._last_wish)
         return self._well_since is not None and now - self._well_since >= 2 * self._failure_ns
 
-    def _begin(self, me: ProcessId, errands: Errands, remains: Remains | None) -> Process:
+    def _begin(
+        self, me: ProcessId, errands: Errands, unordered_messages: UnorderedMessages | None
+    ) -> Process:
         """A life begins; it can reach the others, and they can reach it."""
         scenario, now = self._scenario, self._agenda.now
         witness = Witness(me, self._watch)
@@ -158,7 +160,7 @@ class _Simulator:
             scenario.link,
             witness,
             now,
-            remains,
+            unordered_messages,
         )
         witness.member = member
         application = Application(

@@ -8,19 +8,23 @@ from priocast.core.message import Batch
 from priocast.membership.packets import Standing
 
 
-class Remains(msgspec.Struct, frozen=True):
+class UnorderedMessages(msgspec.Struct, frozen=True):
     """Messages of earlier lives of which they did not know whether they have a place."""
 
     batches: list[Batch]
 
 
-def inherit(
-    me: ProcessId, remains: Remains, own: list[Batch], standing: Standing, prioritised: bool
+def resubmit(
+    me: ProcessId,
+    unordered_messages: UnorderedMessages,
+    own: list[Batch],
+    standing: Standing,
+    prioritised: bool,
 ) -> Assembler:
     """Assemble anew what earlier lives left, unless the group has it, and then what this one has so far."""
     placed = {each.process: each.next_numbers for each in standing.placed}
     assembler = Assembler(me, prioritised)
-    for batch in remains.batches + own:
+    for batch in unordered_messages.batches + own:
         number = placed.get(batch.sender, {}).get(batch.level, 0)
         for index, payload in enumerate(batch.payloads()):
             if batch.first + index >= number:
