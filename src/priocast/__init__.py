@@ -28,10 +28,10 @@ from priocast.network.memory import MemoryHub
 from priocast.network.security import TlsSecurity
 from priocast.runtime.blocking import BlockingGroup, join_blocking
 from priocast.runtime.client import Client, open_client
+from priocast.runtime.configuration import State
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node, join, open_node
 from priocast.runtime.pauses import shorten_pauses
-from priocast.runtime.setting import State
 from priocast.runtime.status import Status
 
 __all__ = [

@@ -69,7 +69,7 @@ class Followed:
 
     def _tell(self, level: int, sentence: str, **fields: object) -> None:
         driver = self._driver
-        where = {"group": driver.setting.group, "member": str(driver.member.me)}
+        where = {"group": driver.configuration.group, "member": str(driver.member.me)}
         log.log(level, sentence, extra=where | fields)
 
     def _tell_changes(self) -> None:

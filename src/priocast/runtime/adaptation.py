@@ -103,7 +103,7 @@ class Adaptation:
         members = len(epoch.view.members)
         active = sum(count > _ACTIVE_SHARE * delivered / members for count in counts.values())
         round_trips = [link.round_trip_ns_min for link in epoch.links.values() if link.round_trip_ns_min]
-        known = situation_of(driver.setting.options, driver.setting.membership, members)
+        known = situation_of(driver.configuration.options, driver.configuration.membership, members)
         return msgspec.structs.replace(
             known,
             rate=max(0.0, (delivered + max(0, seen.backlog - before.backlog)) / seconds),

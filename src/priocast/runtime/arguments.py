@@ -16,7 +16,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.network.address import Address, parse_address
 from priocast.network.security import AnyPath
-from priocast.runtime.setting import State
+from priocast.runtime.configuration import State
 
 _INCARNATION_MAX = 2**63 - 1
 _TAKEN_BY = {"tls": ("tcp",), "advertise": ("tcp", "udp"), "keys": ("udp",), "multicast": ("udp",)}

@@ -22,8 +22,8 @@ from priocast.membership.observer import Observer
 from priocast.membership.stream import Beginning, Restoring
 from priocast.membership.unordered import UnorderedMessages
 from priocast.network.interface import Network, Port
+from priocast.runtime.configuration import MemberConfiguration
 from priocast.runtime.incarnations import Incarnations
-from priocast.runtime.setting import Setting
 from priocast.runtime.waiting_line import WaitingLine
 
 _SECOND = 1_000_000_000
@@ -40,13 +40,13 @@ class Driver:
 
     def __init__(
         self,
-        setting: Setting,
+        configuration: MemberConfiguration,
         network: Network,
         incarnations: Incarnations,
         incarnation: int | None,
         observe: Callable[[ProcessId], Observer | None],
     ) -> None:
-        self.setting = setting
+        self.configuration = configuration
         self.taken = 0
         self.settlements = 0
         self.incarnations = 0
@@ -66,21 +66,21 @@ class Driver:
         self._consumable: asyncio.Future[None] | None = None
         self._notices: deque[Evicted] = deque()
         self.evictions: deque[tuple[str, int]] = deque(maxlen=_EVICTIONS_KEPT)
-        self._line = WaitingLine(setting.options.queue_max)
+        self._line = WaitingLine(configuration.options.queue_max)
         self._port: Port | None = None
         self.member = self._member(incarnation or incarnations.next(), None)
 
     # Life
 
     def _member(self, incarnation: int, unordered_messages: UnorderedMessages | None) -> Member:
-        setting = self.setting
-        me = ProcessId(setting.name, incarnation)
+        configuration = self.configuration
+        me = ProcessId(configuration.name, incarnation)
         self.incarnations += 1
         return Member(
             me,
-            setting.order,
-            setting.options,
-            setting.membership,
+            configuration.order,
+            configuration.options,
+            configuration.membership,
             self._network.link_options,
             self._observe(me),
             time.monotonic_ns(),
@@ -89,7 +89,7 @@ class Driver:
 
     async def start(self, timeout_seconds: float) -> None:
         """Find the other members; returns when this one is in a view."""
-        self._port = self._network.open(self.setting.group, self.member.me, self)
+        self._port = self._network.open(self.configuration.group, self.member.me, self)
         self.be_due()
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -97,7 +97,7 @@ class Driver:
         except TimeoutError:
             why = self.member.membership.campaign.objection
             raise DeadlineExceeded(
-                f"the group {self.setting.group!r} did not come about, or did not take {self.setting.name} "
+                f"the group {self.configuration.group!r} did not come about, or did not take {self.configuration.name} "
                 f"in, within {timeout_seconds:g} s: are the other members started, are the addresses right?"
                 + (f" ({why})" if why else "")
             ) from None
@@ -151,12 +151,12 @@ class Driver:
         self.taken = 0
         self.settlements += 1
         self._notices.append(Evicted(member.departed))
-        if not self.setting.membership.rejoin:
-            self.stop(GroupClosed(f"{self.setting.name} is out of the group: {member.departed}"))
+        if not self.configuration.membership.rejoin:
+            self.stop(GroupClosed(f"{self.configuration.name} is out of the group: {member.departed}"))
             return
         self._port.close()
         self.member = self._member(self._incarnations.next(), member.unordered_messages())
-        self._port = self._network.open(self.setting.group, self.member.me, self)
+        self._port = self._network.open(self.configuration.group, self.member.me, self)
         self.be_due()
         self._wake()
 
@@ -193,7 +193,9 @@ class Driver:
 
     def _on_fault(self, error: Exception) -> None:
         """A member that met a fault of its own takes no further part, and the fault is raised again."""
-        closed = GroupClosed(f"the group had to stop, by a fault of {self.setting.name} itself: {error!r}")
+        closed = GroupClosed(
+            f"the group had to stop, by a fault of {self.configuration.name} itself: {error!r}"
+        )
         closed.__cause__ = error
         self.stop(closed)
         raise error
@@ -245,9 +247,11 @@ class Driver:
 
     def why_full(self) -> str:
         """What a sender that finds no room waits for."""
-        backlog = f"{self.member.backlog} messages wait at {self.setting.name} for a place in the order"
+        backlog = f"{self.member.backlog} messages wait at {self.configuration.name} for a place in the order"
         if self.member.view is None:
-            return f"{backlog}, because {self.setting.name} is not in the group now and tries to come back"
+            return (
+                f"{backlog}, because {self.configuration.name} is not in the group now and tries to come back"
+            )
         if self.member.membership.suspended:
             return f"{backlog}, because no majority of the group can be reached"
         return f"{backlog}, because the slowest member has not consumed what came before"
@@ -282,15 +286,15 @@ class Driver:
         if isinstance(head, Evicted):
             return self._notices.popleft()
         if isinstance(head, Restoring):
-            assert self.setting.state is not None
-            self.setting.state.load(head.snapshot.data)
+            assert self.configuration.state is not None
+            self.configuration.state.load(head.snapshot.data)
         event = self.member.consume_event(time.monotonic_ns())
         self.be_due()
         return event
 
     def _give_snapshot(self) -> None:
         """The application has dealt with all that it took, so its state is that of this position."""
-        state = self.setting.state
+        state = self.configuration.state
         self.member.offer_snapshot(state.snapshot() if state else b"")
         self.be_due()
 

@@ -41,10 +41,10 @@ from priocast.runtime.arguments import (
     ordering_of,
     path_of,
 )
+from priocast.runtime.configuration import MemberConfiguration, State
 from priocast.runtime.driver import Driver
 from priocast.runtime.group import Group
 from priocast.runtime.incarnations import Incarnations
-from priocast.runtime.setting import Setting, State
 from priocast.runtime.tracing import Tracing
 
 START_SECONDS = 30.0
@@ -109,13 +109,13 @@ class Node:
         life = membership_of(membership, self._founders, state, **named)
         ordering = ordering_of(options, prioritised)
         order, life = resolve_order(order, ordering, life)
-        setting = Setting(group, self.name, order, ordering, life, state)
+        configuration = MemberConfiguration(group, self.name, order, ordering, life, state)
         check_trace(trace_journal, run, labels)
         directory = path_of("trace", trace)
         tracing = None
         if directory is not None:
-            tracing = Tracing(directory, run or group, dict(labels or {}), setting, trace_journal)
-        return Joining(self, setting, incarnation, self._state_directory, tracing, start_seconds)
+            tracing = Tracing(directory, run or group, dict(labels or {}), configuration, trace_journal)
+        return Joining(self, configuration, incarnation, self._state_directory, tracing, start_seconds)
 
 
 class Joining:
@@ -124,14 +124,14 @@ class Joining:
     def __init__(
         self,
         node: Node,
-        setting: Setting,
+        configuration: MemberConfiguration,
         incarnation: int | None,
         state_directory: Path | None,
         tracing: Tracing | None,
         start_seconds: float,
     ) -> None:
         self._node = node
-        self._setting = setting
+        self._configuration = configuration
         self._incarnation = incarnation
         self._state_directory = state_directory
         self._tracing = tracing
@@ -140,15 +140,15 @@ class Joining:
         self._adapting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Group:
-        node, setting = self._node, self._setting
-        if setting.group in node.groups:
-            raise InvalidInput(f"{node.name} is in the group {setting.group!r} already")
+        node, configuration = self._node, self._configuration
+        if configuration.group in node.groups:
+            raise InvalidInput(f"{node.name} is in the group {configuration.group!r} already")
         if self._tracing:
             self._tracing.prepare()
-        incarnations = Incarnations(self._state_directory, setting.group, node.name)
+        incarnations = Incarnations(self._state_directory, configuration.group, node.name)
         try:
-            driver = Driver(setting, node.network, incarnations, self._incarnation, self._observe)
-            self._driver = node.groups[setting.group] = driver
+            driver = Driver(configuration, node.network, incarnations, self._incarnation, self._observe)
+            self._driver = node.groups[configuration.group] = driver
             await driver.start(self._start_seconds)
             if self._tracing:
                 assert driver.member.view is not None
@@ -156,7 +156,7 @@ class Joining:
         except BaseException:
             await self._end(0)
             raise
-        if setting.membership.adapts:
+        if configuration.membership.adapts:
             self._adapting = asyncio.create_task(Adaptation(driver).run())
         return Group(driver)
 
@@ -174,7 +174,7 @@ class Joining:
                 await self._driver.close(seconds)
         finally:
             self._driver = None
-            self._node.groups.pop(self._setting.group, None)
+            self._node.groups.pop(self._configuration.group, None)
             if self._tracing:
                 self._tracing.close()
 

@@ -91,20 +91,20 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 def status_of(driver: Driver) -> Status:
     """Ask a member how it is doing."""
-    member, setting = driver.member, driver.setting
+    member, configuration = driver.member, driver.configuration
     membership, epoch = member.membership, member.epoch
     now = time.monotonic_ns()
     blocked_on, blocked_ns = member.slowness.waited(now) if epoch else (None, 0)
     return Status(
-        group=setting.group,
+        group=configuration.group,
         member=str(member.me),
         state=_state(member),
         view=member.view,
         order=membership.ordering.order,
         prioritised=membership.ordering.prioritised,
         advice=driver.advice,
-        policy=setting.membership.policy,
-        delivery=setting.membership.delivery,
+        policy=configuration.membership.policy,
+        delivery=configuration.membership.delivery,
         position=member.stream.position,
         backlog=member.backlog,
         queues=[

@@ -13,7 +13,7 @@ from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.protocols import find_protocol
-from priocast.runtime.setting import Setting
+from priocast.runtime.configuration import MemberConfiguration
 from priocast.trace.recorder import Recorder
 from priocast.trace.run_directory import write_manifest
 from priocast.trace.schema import Manifest
@@ -24,13 +24,18 @@ class Tracing:
     """One member's share in the trace of a run."""
 
     def __init__(
-        self, directory: Path, run: str, labels: dict[str, str], setting: Setting, journal: bool
+        self,
+        directory: Path,
+        run: str,
+        labels: dict[str, str],
+        configuration: MemberConfiguration,
+        journal: bool,
     ) -> None:
         self._directory = directory
         self._journal = journal
         self._run = run
         self._labels = labels
-        self._setting = setting
+        self._configuration = configuration
         self._writers: list[TraceWriter] = []
 
     def prepare(self) -> None:
@@ -48,21 +53,21 @@ class Tracing:
 
     def describe(self, view: View) -> None:
         """Say what the run is, now that its members are known."""
-        setting = self._setting
-        protocol = find_protocol(setting.order)
-        options = msgspec.to_builtins(setting.options) | msgspec.to_builtins(setting.membership)
+        configuration = self._configuration
+        protocol = find_protocol(configuration.order)
+        options = msgspec.to_builtins(configuration.options) | msgspec.to_builtins(configuration.membership)
         del options["prioritised"], options["starvation"], options["policy"], options["delivery"]
         manifest = Manifest(
             run=self._run,
-            group=setting.group,
-            order=setting.order,
-            prioritised=setting.options.prioritised,
-            starvation=str(setting.options.policy),
+            group=configuration.group,
+            order=configuration.order,
+            prioritised=configuration.options.prioritised,
+            starvation=str(configuration.options.policy),
             orders="coordinator" if protocol.orderer(view) else "",
             priorities_act=protocol.PRIORITIES_ACT,
             members=[str(member) for member in view.members],
-            policy=setting.membership.policy,
-            delivery=setting.membership.delivery,
+            policy=configuration.membership.policy,
+            delivery=configuration.membership.delivery,
             clock="shared",
             options=options,
             labels=self._labels,

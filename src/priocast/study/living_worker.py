@@ -19,9 +19,9 @@ from priocast.core.events import Delivery, Evicted, Restored, ViewChange
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
+from priocast.runtime.configuration import State
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
-from priocast.runtime.setting import State
 
 _TICK_SECONDS = 0.005
 _REPORT_SECONDS = 0.05

@@ -28,7 +28,7 @@ class State(msgspec.Struct, frozen=True):
         return data
 
 
-class Setting(msgspec.Struct, frozen=True):
+class MemberConfiguration(msgspec.Struct, frozen=True):
     """What a member is made of, life after life."""
 
     group: str
