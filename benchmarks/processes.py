@@ -11,7 +11,7 @@ from typing import Any
 import uvloop
 
 from priocast.network.address import Address
-from priocast.runtime.pauses import shorten_pauses
+from priocast.runtime.gc_freeze import freeze_gc
 from priocast.study.processes import free_addresses
 
 _SPAWN = multiprocessing.get_context("spawn")
@@ -82,7 +82,7 @@ def _member(
     meeting: Meeting,
     results: Any,
 ) -> None:
-    shorten_pauses()
+    freeze_gc()
 
     async def run() -> Any:
         return await part(member, *arguments, meeting)

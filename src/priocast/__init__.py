@@ -29,9 +29,9 @@ from priocast.network.security import TlsSecurity
 from priocast.runtime.blocking import BlockingGroup, join_blocking
 from priocast.runtime.client import Client, open_client
 from priocast.runtime.configuration import State
+from priocast.runtime.gc_freeze import freeze_gc
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node, join, open_node
-from priocast.runtime.pauses import shorten_pauses
 from priocast.runtime.status import Status
 
 __all__ = [
@@ -77,7 +77,7 @@ __all__ = [
     "join_blocking",
     "open_client",
     "open_node",
-    "shorten_pauses",
+    "freeze_gc",
 ]
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from priocast.operations.admin import Admin
 from priocast.operations.plan import GroupPlan, Plan
 from priocast.operations.watch import Watch
 from priocast.runtime.driver import Driver
+from priocast.runtime.gc_freeze import freeze_gc
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
-from priocast.runtime.pauses import shorten_pauses
 
 _SETTLED_LOOK_SECONDS = 0.01
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -106,7 +106,7 @@ class Service:
 
     async def _do_work(self) -> None:
         await self._joined.wait()
-        shorten_pauses()
+        freeze_gc()
         await self._work(self._groups)
 
     async def _be_in(self, node: Node, plan: GroupPlan) -> None:

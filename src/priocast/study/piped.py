@@ -14,7 +14,7 @@ import msgspec
 import uvloop
 
 from priocast.core.errors import PriocastError
-from priocast.runtime.pauses import shorten_pauses
+from priocast.runtime.gc_freeze import freeze_gc
 
 
 class MemberTask(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ def say(progress: Progress) -> None:
 
 async def joined() -> None:
     """Tell the parent that this member is in the group, and wait for the beginning."""
-    shorten_pauses()
+    freeze_gc()
     say(Progress(delivered=0))
     await line_of_input()
 

@@ -8,7 +8,7 @@ theirs at about the same time. Most of what they look at are modules: with four 
 import gc
 
 
-def shorten_pauses() -> None:
+def freeze_gc() -> None:
     """Let the garbage collector leave alone what is there now. For a process of one's own, once it is up."""
     gc.collect()
     gc.freeze()
