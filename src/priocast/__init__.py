@@ -21,7 +21,7 @@ from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import Message
 from priocast.core.priority import BACKGROUND, ELEVATED, HIGHEST, LOWEST, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
-from priocast.core.starvation import Ageing, PeriodicFlush, Strict
+from priocast.core.starvation import Ageing, PeriodicRelease, Strict
 from priocast.core.view import View
 from priocast.membership.options import MembershipOptions
 from priocast.network.memory import MemoryHub
@@ -60,7 +60,7 @@ __all__ = [
     "Overloaded",
     "PayloadTooLarge",
     "PeerFault",
-    "PeriodicFlush",
+    "PeriodicRelease",
     "PriocastError",
     "PriorityOutOfRange",
     "ProcessId",

@@ -13,12 +13,12 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, TO_ALL, Batch, Scope, pack
 from priocast.core.priority import CLASS_COUNT, class_of, limits_by_class
 from priocast.core.priority_queue import PriorityQueue
-from priocast.core.starvation import Ageing, FirstInFirstOut, PeriodicFlush, Starvation, Strict
+from priocast.core.starvation import Ageing, FirstInFirstOut, PeriodicRelease, Starvation, Strict
 
 COUNT_MAX = 64
 BYTES_MAX = 1024
 MESSAGE_BYTES = 8 + 2  # a numbered payload in a block
-POLICIES: list[Starvation] = [Strict(), Ageing(3), PeriodicFlush(10), FirstInFirstOut()]
+POLICIES: list[Starvation] = [Strict(), Ageing(3), PeriodicRelease(10), FirstInFirstOut()]
 
 
 class Waiting(NamedTuple):
@@ -209,7 +209,7 @@ def test_batches_that_tell_their_priorities_one_by_one_leave_apart_from_those_th
     assert queue.drain() == batches
 
 
-@pytest.mark.parametrize("policy", [Strict(), Ageing(3), PeriodicFlush(10)])
+@pytest.mark.parametrize("policy", [Strict(), Ageing(3), PeriodicRelease(10)])
 def test_what_waited_in_line_in_a_plain_view_goes_before_all_others_and_stays_in_line(
     policy: Starvation,
 ) -> None:

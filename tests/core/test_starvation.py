@@ -11,7 +11,7 @@ from priocast.core.priority import HIGHEST
 from priocast.core.starvation import (
     Ageing,
     FirstInFirstOut,
-    PeriodicFlush,
+    PeriodicRelease,
     Starvation,
     Strict,
     parse_starvation,
@@ -62,14 +62,14 @@ def test_ageing_bounds_who_may_overtake(
 def test_a_flush_puts_every_earlier_period_first_and_priority_within_a_period(
     period_ns: int, one: int, other: int, entered_one: int, entered_other: int
 ) -> None:
-    rank = PeriodicFlush(period_ns).rank
+    rank = PeriodicRelease(period_ns).rank
     periods = entered_one // period_ns, entered_other // period_ns
     goes_first = periods[0] < periods[1] or (periods[0] == periods[1] and one > other)
     assert (rank(one, entered_one) < rank(other, entered_other)) == goes_first
 
 
 def test_the_period_ends_just_before_its_multiple() -> None:
-    rank = PeriodicFlush(10).rank
+    rank = PeriodicRelease(10).rank
     assert rank(255, 9) < rank(0, 9) < rank(255, 10)
 
 
@@ -79,8 +79,8 @@ def test_the_period_ends_just_before_its_multiple() -> None:
         ("none", Strict()),
         ("ageing:20ms", Ageing(20 * MILLISECOND)),
         ("ageing:1500us", Ageing(1_500_000)),
-        ("flush:2s", PeriodicFlush(2_000 * MILLISECOND)),
-        ("flush:7ns", PeriodicFlush(7)),
+        ("flush:2s", PeriodicRelease(2_000 * MILLISECOND)),
+        ("flush:7ns", PeriodicRelease(7)),
     ],
 )
 def test_policies_are_written_and_read_alike(text: str, policy: Starvation) -> None:
@@ -88,9 +88,9 @@ def test_policies_are_written_and_read_alike(text: str, policy: Starvation) -> N
     assert str(policy) == text
 
 
-@given(st.sampled_from([Ageing, PeriodicFlush]), durations)
+@given(st.sampled_from([Ageing, PeriodicRelease]), durations)
 def test_every_policy_that_a_trace_names_can_be_read_back(
-    kind: type[Ageing] | type[PeriodicFlush], duration: int
+    kind: type[Ageing] | type[PeriodicRelease], duration: int
 ) -> None:
     assert parse_starvation(str(kind(duration))) == kind(duration)
 
@@ -121,10 +121,10 @@ def test_bad_text_is_refused_with_examples(text: str) -> None:
         parse_starvation(text)
 
 
-@pytest.mark.parametrize("kind", [Ageing, PeriodicFlush])
+@pytest.mark.parametrize("kind", [Ageing, PeriodicRelease])
 @pytest.mark.parametrize("duration", [0, -1])
 def test_a_policy_without_a_duration_is_refused(
-    kind: type[Ageing] | type[PeriodicFlush], duration: int
+    kind: type[Ageing] | type[PeriodicRelease], duration: int
 ) -> None:
     with pytest.raises(InvalidOption, match="must be above 0"):
         kind(duration)

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from core.builders import MILLISECOND, A, B, C, batch_of
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
-from priocast.core.starvation import Ageing, FirstInFirstOut, PeriodicFlush, Starvation, Strict
+from priocast.core.starvation import Ageing, FirstInFirstOut, PeriodicRelease, Starvation, Strict
 from priocast.core.view import View
 from priocast.ordering.asks import Asks, Promises, Want
 
 PLENTY = 10**9
-POLICIES = [Strict(), Ageing(MILLISECOND), PeriodicFlush(10 * MILLISECOND), FirstInFirstOut()]
+POLICIES = [Strict(), Ageing(MILLISECOND), PeriodicRelease(10 * MILLISECOND), FirstInFirstOut()]
 
 
 def _served(asks: Asks) -> list[tuple[ProcessId, int, int]]:
@@ -40,7 +40,7 @@ class TestWhoseTurnItIs:
         assert [sender for sender, _, _ in _served(asks)] == [C, A, B]
 
     def test_an_ask_of_an_earlier_period_goes_before_all_later_ones(self) -> None:
-        asks = Asks(PeriodicFlush(10))
+        asks = Asks(PeriodicRelease(10))
         asks.put(A, Want(1, 1, 0), now=9)
         asks.put(B, Want(255, 1, 0), now=10)
         assert [sender for sender, _, _ in _served(asks)] == [A, B]

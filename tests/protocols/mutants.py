@@ -13,7 +13,7 @@ from hypothesis import Phase, find, settings
 from hypothesis import strategies as st
 
 from priocast.core.errors import PeerFault
-from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
+from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from protocols.harness import Violation
 from protocols.lives import live, lives
 from protocols.schedules import MILLISECOND, cases, check, check_waiting_in
@@ -25,7 +25,7 @@ Twin = tuple[bool, Starvation]
 STRICT: Twin = (True, Strict())
 PLAIN: Twin = (False, Strict())
 AGEING: Twin = (True, Ageing(MILLISECOND))
-FLUSH: Twin = (True, PeriodicFlush(MILLISECOND))
+FLUSH: Twin = (True, PeriodicRelease(MILLISECOND))
 PEER_FAULT = PeerFault.__name__
 OWN_FAULT = "our own fault"
 

@@ -2,7 +2,7 @@
 
 import os
 
-from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
+from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from priocast.protocols import PROTOCOLS, all_orders
 
 _MILLISECOND = 1_000_000
@@ -11,7 +11,7 @@ _PATIENCE = int(os.environ.get("PRIOCAST_PATIENCE", "1"))
 Twin = tuple[bool, Starvation]
 
 AGEING = Ageing(_MILLISECOND)
-FLUSH = PeriodicFlush(10 * _MILLISECOND)
+FLUSH = PeriodicRelease(10 * _MILLISECOND)
 
 TWINS: dict[str, Twin] = {
     "plain": (False, Strict()),

@@ -9,7 +9,7 @@ import pytest
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.core.protocol import OrderingOptions
-from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
+from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from priocast.simulation.application import State
 from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.checkers.integrity import Integrity
@@ -182,7 +182,7 @@ def test_window_reports_members_that_are_behind(good: list[Row]) -> None:
     assert violation.members[0] == "a#1" and "not consumed by" in violation.text
 
 
-@pytest.mark.parametrize("starvation", [Ageing(5 * MILLISECOND), PeriodicFlush(5 * MILLISECOND)])
+@pytest.mark.parametrize("starvation", [Ageing(5 * MILLISECOND), PeriodicRelease(5 * MILLISECOND)])
 def test_priority_is_exact_for_every_policy(good: list[Row], starvation: Starvation) -> None:
     """A run under another policy has no place in this one: the checker ranks by the very policy."""
     violation, *_ = findings(SCENARIO, good, OrderingOptions(starvation=starvation))

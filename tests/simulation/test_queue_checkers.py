@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from priocast.core.protocol import OrderingOptions
-from priocast.core.starvation import Ageing, PeriodicFlush, Starvation
+from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
 from priocast.ordering.placing import PacedProtocol
 from priocast.protocols import PROTOCOLS
 from priocast.simulation.faults import FaultOptions, OrderChange
@@ -110,7 +110,7 @@ def test_these_classes_give_out_places_by_priority() -> None:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("starvation", [Ageing(STEP), PeriodicFlush(STEP)])
+@pytest.mark.parametrize("starvation", [Ageing(STEP), PeriodicRelease(STEP)])
 def test_senders_are_judged_by_the_very_policy(order: str, starvation: Starvation) -> None:
     """A run under another policy has no place in this one."""
     rows = run_without_violation(crowded(order)).rows

@@ -7,7 +7,7 @@ message; the load is the share of that which is broadcast.
 from itertools import pairwise
 
 from priocast.core.protocol import OrderingOptions
-from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
+from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from priocast.simulation.faults import FaultOptions
 from priocast.simulation.simulator import Run
 from priocast.trace.schema import DELIVERED, NO_POSITION, SENT
@@ -110,7 +110,7 @@ def test_ageing_bounds_low() -> None:
 
 def test_flush_bounded_inversion() -> None:
     """Techniques paper, section 4: nothing overtakes what was queued in an earlier period."""
-    strict, flush = starved(Strict()), starved(PeriodicFlush(PERIOD_NS))
+    strict, flush = starved(Strict()), starved(PeriodicRelease(PERIOD_NS))
 
     def periods_apart(run: Run) -> set[int]:
         return {

@@ -14,7 +14,7 @@ What each bounds: let m enter the queue at time t.
 - `Strict`: nothing. A steady stream of urgent messages starves the rest.
 - `Ageing(step)`: only messages that are k levels more urgent and entered before t + k x step overtake m,
   hence nothing that entered after t + 255 x step.
-- `PeriodicFlush(period)`: nothing that entered in a later period than m overtakes it.
+- `PeriodicRelease(period)`: nothing that entered in a later period than m overtakes it.
 - `FirstInFirstOut`: no message overtakes m. This is the plain twin of every protocol.
 
 What a layer says through the order below it is not a message. That order is plain, and there it goes first.
@@ -59,7 +59,7 @@ class Ageing(msgspec.Struct, frozen=True, tag="ageing"):
         return f"ageing:{_format_duration(self.step_ns)}"
 
 
-class PeriodicFlush(msgspec.Struct, frozen=True, tag="flush"):
+class PeriodicRelease(msgspec.Struct, frozen=True, tag="flush"):
     """At the end of every period all that is queued goes before anything that comes later."""
 
     period_ns: int
@@ -84,7 +84,7 @@ class FirstInFirstOut(msgspec.Struct, frozen=True, tag="fifo"):
         return "fifo"
 
 
-Starvation = Strict | Ageing | PeriodicFlush | FirstInFirstOut
+Starvation = Strict | Ageing | PeriodicRelease | FirstInFirstOut
 
 
 def parse_starvation(text: str) -> Starvation:
@@ -97,7 +97,7 @@ def parse_starvation(text: str) -> Starvation:
     if name == "ageing" and nanoseconds:
         return Ageing(nanoseconds)
     if name == "flush" and nanoseconds:
-        return PeriodicFlush(nanoseconds)
+        return PeriodicRelease(nanoseconds)
     raise InvalidOption(
         f"{text!r} is not a starvation policy: use 'none', 'ageing:20ms' (one level up per 20 ms of "
         "waiting) or 'flush:500ms' (what is queued goes first every 500 ms)"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
-from priocast.core.starvation import Ageing, PeriodicFlush, Starvation
+from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
 from priocast.pipeline.chronicle import Chronicle, ViewName, read_chronicles
 from priocast.pipeline.ledger import (
     Census,
@@ -231,7 +231,7 @@ def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
 def _durations(policy: Starvation) -> tuple[int | None, int | None]:
     """The step of ageing and the period of a flush, where there is one."""
     ageing_ns = policy.step_ns if isinstance(policy, Ageing) else None
-    flush_ns = policy.period_ns if isinstance(policy, PeriodicFlush) else None
+    flush_ns = policy.period_ns if isinstance(policy, PeriodicRelease) else None
     return ageing_ns, flush_ns
 
 

@@ -15,7 +15,7 @@ import msgspec
 from priocast.core.errors import InvalidOption
 from priocast.core.priority import NAMED_LEVELS
 from priocast.core.protocol import OrderingOptions
-from priocast.core.starvation import Ageing, PeriodicFlush, Starvation, Strict
+from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import find_protocol
@@ -180,7 +180,7 @@ def _draw_workload(
 def _draw_ordering(dice: Random) -> OrderingOptions:
     """The bounds are the defaults in most runs, and small enough to be met in the others."""
     step = log_uniform(dice, 50, 50_000) * MICROSECOND
-    starvation: Starvation = dice.choice((Strict(), Strict(), Ageing(step), PeriodicFlush(step)))
+    starvation: Starvation = dice.choice((Strict(), Strict(), Ageing(step), PeriodicRelease(step)))
     default = OrderingOptions()
     return OrderingOptions(
         prioritised=chance(dice, 85),

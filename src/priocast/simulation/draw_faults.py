@@ -9,7 +9,7 @@ from random import Random
 
 import msgspec
 
-from priocast.core.starvation import Ageing, PeriodicFlush
+from priocast.core.starvation import Ageing, PeriodicRelease
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import all_orders, find_protocol
 from priocast.simulation.dice import chance, log_uniform
@@ -209,7 +209,7 @@ class _Faults:
             member=self._somebody(),
             at_us=at_us,
             prioritised=chance(self._dice, 50),
-            starvation=str(self._dice.choice(("none", Ageing(step), PeriodicFlush(step)))),
+            starvation=str(self._dice.choice(("none", Ageing(step), PeriodicRelease(step)))),
         )
         self.order_changes.append(change)
         self._until(at_us)
