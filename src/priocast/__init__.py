@@ -48,6 +48,7 @@ __all__ = [
     "DeliveredBatch",
     "Delivery",
     "Event",
+    "Evicted",
     "Group",
     "GroupClosed",
     "InvalidInput",
@@ -67,17 +68,16 @@ __all__ = [
     "Restored",
     "State",
     "Status",
-    "Evicted",
     "Strict",
     "TlsSecurity",
     "UnknownProtocol",
     "View",
     "ViewChange",
+    "freeze_gc",
     "join",
     "join_blocking",
     "open_client",
     "open_node",
-    "freeze_gc",
 ]
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from priocast.core.view import View, ViewId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership import epoch as epoch_module
-from priocast.membership import inheritance
+from priocast.membership import unordered
 from priocast.membership import ledger as ledger_module
 from priocast.membership import proposer as proposer_module
 from priocast.membership import wish as wish_module
@@ -288,7 +288,7 @@ def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
     honest = Member.receive
 
     def receive(self: Member, peer: ProcessId, frames: list[Frame], now: int) -> None:
-        honest(self, self.membership.neighbours._lives.get(peer.name, peer), frames, now)
+        honest(self, self.membership.neighbours._incarnations.get(peer.name, peer), frames, now)
 
     patch.setattr(Member, "receive", receive)
 
@@ -308,7 +308,7 @@ def ledger_is_not_adopted(patch: pytest.MonkeyPatch) -> None:
 
 def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
     """A life sends all that the one before it left, even what the group has."""
-    honest = inheritance.resubmit
+    honest = unordered.resubmit
 
     def resubmit(
         me: ProcessId,
@@ -323,7 +323,7 @@ def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
 
 
 def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
-    honest = inheritance.resubmit
+    honest = unordered.resubmit
 
     def resubmit(
         me: ProcessId,

@@ -12,11 +12,11 @@ class Waiting:
     """As much of a protocol as it takes: whom it waits for, and how far it is."""
 
     def __init__(self) -> None:
-        self.bottleneck: ProcessId | None = B
+        self.slowest: ProcessId | None = B
         self.position_next = 10
 
     def bottleneck(self) -> ProcessId | None:
-        return self.bottleneck
+        return self.slowest
 
 
 def found(slowness: Slowness, protocol: Waiting, now: int, could_consume: bool = True) -> ProcessId | None:
@@ -41,7 +41,7 @@ def test_any_progress_begins_the_wait_anew() -> None:
 def test_another_one_begins_the_wait_anew() -> None:
     slowness, protocol = Slowness(100, now=0), Waiting()
     found(slowness, protocol, 0)
-    protocol.bottleneck = A
+    protocol.slowest = A
     assert found(slowness, protocol, 100) is None
     assert found(slowness, protocol, 200) == A
 
@@ -50,5 +50,5 @@ def test_nobody_is_slow_while_nothing_waits_or_nothing_could_be_consumed() -> No
     slowness, protocol = Slowness(100, now=0), Waiting()
     assert found(slowness, protocol, 500, could_consume=False) is None
     assert slowness.waited(500) == (None, 0)
-    protocol.bottleneck = None
+    protocol.slowest = None
     assert found(slowness, protocol, 700) is None and found(slowness, protocol, 900) is None

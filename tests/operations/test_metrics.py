@@ -71,7 +71,7 @@ def test_what_waits_is_told_by_priority_and_whom_the_order_waits_for() -> None:
 def test_refusals_are_counted_by_reason_those_of_the_network_once() -> None:
     async def test() -> None:
         async with nodes(1, "tickets", "audit") as (a,):
-            driver_of(a).member.refuse("earlier life")
+            driver_of(a).member.reject("earlier life")
             a.network.rejections["malformed content"] += 3
             found = samples(a)
             assert value(found, "refusals_total", reason="earlier life") == 1

@@ -117,7 +117,7 @@ def test_what_a_member_refused_is_told_with_its_count(caplog: pytest.LogCaptureF
             watch = Watch(a)
             watch.look()
             for _ in range(3):
-                a.groups["tickets"].member.refuse("earlier life")
+                a.groups["tickets"].member.reject("earlier life")
             watch.look()
             assert told(caplog) == []
             watch._followed[a.groups["tickets"]]._rejections_logged_at = 0

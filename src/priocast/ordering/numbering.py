@@ -45,7 +45,7 @@ class Grant(Packet, frozen=True, tag="grant"):
 class Numbers:
     """Numbers that one member got from another and has not used yet."""
 
-    __slots__ = ("count", "giver", "bottleneck", "position")
+    __slots__ = ("bottleneck", "count", "giver", "position")
 
     def __init__(self, giver: ProcessId, position: int, count: int, bottleneck: str = "") -> None:
         self.giver = giver
