@@ -33,7 +33,7 @@ format: $(DEVELOPMENT)  ## Lay the code out
 
 coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term-missing:skip-covered \
-		tests/core tests/links tests/membership tests/ordering tests/protocols tests/test_member.py
+		tests/core tests/links tests/membership tests/protocols tests/test_member.py
 
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
 	@$(BIN)/python -m benchmarks

@@ -270,7 +270,7 @@ class TestFrames:
         member = metronomes.members["a"]
         member.broadcast(b"tick", 0)
         member.turn(metronomes.now)
-        assert _heard(member)[1:] == [Received(A, Tick())]
+        assert _heard(member)[1:] == [Received(A, Tick(), (0, 1))]
 
 
 class TestTime:

@@ -6,7 +6,7 @@ from typer.testing import CliRunner, Result
 
 from priocast.cli.explore import EXAMPLES, explore
 from priocast.core.errors import InvalidOption, UnknownProtocol
-from priocast.ordering.levels import Levels
+from priocast.protocols.reorder.cut_queues import Levels
 
 app = typer.Typer()
 app.command(epilog=EXAMPLES)(explore)

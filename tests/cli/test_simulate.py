@@ -11,7 +11,7 @@ from priocast.cli.simulate import EXAMPLES, parse_seeds, simulate
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.identity import ProcessId
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer_ub import Ordered, SequencerUb
+from priocast.protocols.sequencer.ub import Ordered, SequencerUb
 from priocast.trace.run_directory import read_manifest
 
 app = typer.Typer()

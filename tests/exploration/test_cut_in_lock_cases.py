@@ -20,10 +20,10 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.epoch import Epoch
 from priocast.membership.packets import Closure
-from priocast.ordering.collecting import Answer
-from priocast.ordering.reordering import Reordering
-from priocast.protocols.reorder import Reorder
-from priocast.protocols.reorder_locks import ReorderLocks
+from priocast.protocols.reorder.answers import Answer
+from priocast.protocols.reorder.base import Reordering
+from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.locks import ReorderLocks
 from protocols import test_reorder_locks as of_the_locks
 from protocols.harness import Group
 from protocols.mutants import Patch, recorded, single_test_finds

@@ -22,11 +22,11 @@ from priocast.core.message import OrderedBatch
 from priocast.core.protocol import Consume, Input, Output, Protocol, Turn
 from priocast.exploration import local
 from priocast.exploration.violation import OWN_FAULT
-from priocast.ordering.joins import LevelOrder
-from priocast.ordering.levels import Cut, CutJoin, Level, Levels
-from priocast.ordering.reordering import Data, Reordering, highest
-from priocast.protocols import reorder
-from priocast.protocols.reorder import CutAnswer, CutDecision, Reorder
+from priocast.protocols.reorder import cuts as reorder
+from priocast.protocols.reorder.base import Data, Reordering, highest
+from priocast.protocols.reorder.cut_queues import Cut, CutJoin, Level, Levels
+from priocast.protocols.reorder.cuts import CutAnswer, CutDecision, Reorder
+from priocast.protocols.reorder.level_order import LevelOrder
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 ORDER = "reorder"

@@ -13,7 +13,7 @@ from priocast.exploration.explorer import Progress, explore
 from priocast.exploration.space import Space
 from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer_ub import Ordered, SequencerUb
+from priocast.protocols.sequencer.ub import Ordered, SequencerUb
 
 ORDER = "sequencer-ub"
 

@@ -11,7 +11,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import Alive, Ordering
-from priocast.protocols.sequencer_ub import SequencerUb
+from priocast.protocols.sequencer.ub import SequencerUb
 
 MILLISECOND = 1_000_000
 ORDERING = Ordering("sequencer-ub", True, "none")

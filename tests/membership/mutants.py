@@ -17,9 +17,9 @@ from priocast.core.view import View, ViewId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership import epoch as epoch_module
-from priocast.membership import unordered
 from priocast.membership import ledger as ledger_module
 from priocast.membership import proposer as proposer_module
+from priocast.membership import unordered
 from priocast.membership import wish as wish_module
 from priocast.membership.campaign import Campaign
 from priocast.membership.epoch import Epoch

@@ -6,7 +6,7 @@ from priocast.core.protocol import Received
 from priocast.membership.epoch import Epoch
 from priocast.membership.packets import Held
 from priocast.membership.reports import Reports
-from priocast.protocols.sequencer_ub import Ordered
+from priocast.protocols.sequencer.ub import Ordered
 
 OLD = view(A, B)
 
@@ -37,8 +37,8 @@ def test_elsewhere_signs_of_life_say_enough_but_for_every_mebibyte() -> None:
 
 def test_a_safe_message_is_waited_for() -> None:
     reports, one = Reports(options()), epoch(B, OLD)
-    one.protocol.packet_id = (0, one.retention.add(0, b"packet"))
-    one.step(Received(A, Ordered(0, (batch(A, 0, scope=Scope(safe=True)),))), 0)
+    packet_id = (0, one.retention.add(0, b"packet"))
+    one.step(Received(A, Ordered(0, (batch(A, 0, scope=Scope(safe=True)),)), packet_id), 0)
     assert reports.are_awaited(one) and not reports.are_complete(one)
     assert reports.due(one) is not None
     one.retention.report(0, [1, 0])

@@ -13,7 +13,7 @@ from priocast.membership.ledger import Ledger
 from priocast.membership.packets import Proposal, Standing
 from priocast.membership.state_transfer import Snapshot, digest_of
 from priocast.membership.stream import Beginning, Restoring, Stream
-from priocast.protocols.sequencer_ub import Ordered
+from priocast.protocols.sequencer.ub import Ordered
 
 OLD = view(A, B, C)
 
@@ -35,8 +35,8 @@ class Listener:
         """A packet of the sequencer comes."""
         self._number += 1
         packet = Ordered(position, batches)
-        self.epoch.protocol.packet_id = (0, self.epoch.retention.add(0, b"packet"))
-        self.epoch.step(Received(A, packet), 0)
+        packet_id = (0, self.epoch.retention.add(0, b"packet"))
+        self.epoch.step(Received(A, packet, packet_id), 0)
 
     def heard_that(self, rank: int, held: int) -> None:
         """A member says how many packets of the sequencer it holds."""

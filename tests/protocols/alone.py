@@ -45,13 +45,11 @@ def hear(
     member: Protocol,
     sender: ProcessId,
     packet: Packet,
-    packet_id: tuple[int, int] | None = None,
+    packet_id: tuple[int, int] = (0, 0),
     now: int = 0,
 ) -> list[Output]:
-    """What a member does when a packet comes; one to all may have a mark."""
-    if packet_id is not None:
-        member.packet_id = packet_id
-    return member.step(Received(sender, packet), now)
+    """What a member does when a packet comes; one that was sent to all has an id."""
+    return member.step(Received(sender, packet, packet_id), now)
 
 
 def turn(member: Protocol, now: int = 0) -> list[Output]:

@@ -3,7 +3,7 @@
 import pytest
 
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder_locks import ReorderLocksInTurn
+from priocast.protocols.reorder.locks import ReorderLocksInTurn
 
 
 @pytest.fixture

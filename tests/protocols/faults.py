@@ -4,7 +4,7 @@ import pytest
 
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Protocol
-from priocast.ordering.flow import Grants
+from priocast.protocols.flow.grants import Grants
 
 
 def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:

@@ -17,9 +17,9 @@ from priocast.core.guarantees import (
 from priocast.core.identity import MessageId
 from priocast.core.protocol import Packet
 from priocast.core.starvation import Starvation
-from priocast.ordering.placing import PacedProtocol
-from priocast.ordering.window import WINDOW_FIRST
 from priocast.protocols import find_protocol
+from priocast.protocols.flow.paced import PacedProtocol
+from priocast.protocols.flow.window import WINDOW_FIRST
 from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent, Violation
 from protocols.queues import RankedQueue
 from protocols.together import check_together

@@ -12,8 +12,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.message import reference_to
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
 from priocast.core.starvation import Starvation
-from priocast.ordering.flow import Consumed
-from priocast.protocols.agreement_proposal import (
+from priocast.protocols.agreement.proposal import (
     AgreementProposal,
     Apply,
     Data,
@@ -22,6 +21,7 @@ from priocast.protocols.agreement_proposal import (
     StartRound,
     Vote,
 )
+from priocast.protocols.flow.grants import Consumed
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH
 
@@ -288,8 +288,7 @@ class TestADestination:
             (A, (0, 5), Propose(1, 0, (reference_to(batch_of(1, 7, sender=C)),))),
             (A, (0, 6), Apply(1)),
         ):
-            member.packet_id = packet_id
-            hear(member, sender, packet)
+            hear(member, sender, packet, packet_id=packet_id)
         (ordered_batch,) = member.unconsumed()
         assert ordered_batch.dependencies == (6, 0, 1)
 

@@ -17,9 +17,9 @@ from priocast.core.guarantees import (
 )
 from priocast.core.message import Batch
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
-from priocast.ordering.flow import Grants
-from priocast.ordering.references import Named, NamedMessages
-from priocast.protocols.agreement_proposal import AgreementProposal, _Round
+from priocast.protocols.agreement.proposal import AgreementProposal, _Round
+from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.references import Named, NamedMessages
 from protocols import orders, test_agreement_proposal
 from protocols.mutants import (
     AGEING,

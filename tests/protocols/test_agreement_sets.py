@@ -23,10 +23,10 @@ from priocast.core.protocol import (
     TimerFired,
 )
 from priocast.core.starvation import Starvation
-from priocast.ordering.consensus import PATIENCE_NS, Accept, Accepted, Prepare
-from priocast.ordering.flow import Consumed
-from priocast.protocols import agreement_sets
-from priocast.protocols.agreement_sets import AgreementSets, Data, Decide
+from priocast.protocols.agreement import sets as agreement_sets
+from priocast.protocols.agreement.consensus import PATIENCE_NS, Accept, Accepted, Prepare
+from priocast.protocols.agreement.sets import AgreementSets, Data, Decide
+from priocast.protocols.flow.grants import Consumed
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH, TWINS, patiently
 from protocols.schedules import Case, cases, check
@@ -166,8 +166,7 @@ class TestDecisions:
             (A, (0, 3), Decide(0, 0, ONE)),
             (C, (2, 5), Decide(0, 0, ONE)),
         ):
-            member.packet_id = packet_id
-            hear(member, sender, packet)
+            hear(member, sender, packet, packet_id)
         (ordered_batch,) = member.unconsumed()
         assert ordered_batch.dependencies == (3, 0, 4)
 

@@ -17,10 +17,10 @@ from priocast.core.guarantees import (
 )
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
-from priocast.ordering.consensus import Consensus
-from priocast.ordering.placing import PacedProtocol
-from priocast.protocols import agreement_sets
-from priocast.protocols.agreement_sets import AgreementSets, Decide, _Candidates
+from priocast.protocols.agreement import sets as agreement_sets
+from priocast.protocols.agreement.consensus import Consensus
+from priocast.protocols.agreement.sets import AgreementSets, Decide, _Candidates
+from priocast.protocols.flow.paced import PacedProtocol
 from protocols import orders, test_agreement_sets
 from protocols.mutants import (
     AGEING,

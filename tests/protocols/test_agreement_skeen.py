@@ -11,16 +11,25 @@ import pytest
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import Consume, LinkBlocked, LinkCleared, MoreToDo, Packet, Send, SendAll
-from priocast.ordering.flow import Consumed
-from priocast.protocols.agreement_skeen import AgreementSkeen, Data, Final, Proposed
+from priocast.core.protocol import (
+    Consume,
+    LinkBlocked,
+    LinkCleared,
+    MoreToDo,
+    Packet,
+    PacketId,
+    Send,
+    SendAll,
+)
+from priocast.protocols.agreement.skeen import AgreementSkeen, Data, Final, Proposed
+from priocast.protocols.flow.grants import Consumed
 from protocols.alone import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard
 
 _member = partial(member_of, AgreementSkeen)
 
 
-def _hear(member: AgreementSkeen, sender: ProcessId, packet: Packet) -> None:
-    assert hear(member, sender, packet) == []
+def _hear(member: AgreementSkeen, sender: ProcessId, packet: Packet, packet_id: PacketId = (0, 0)) -> None:
+    assert hear(member, sender, packet, packet_id) == []
 
 
 def _data(sender: ProcessId, number: int, count: int = 1) -> Data:
@@ -132,8 +141,7 @@ class TestTheDestination:
             (2, 2): (C, Final(0, (3,))),
             (0, 2): (A, Final(0, (1,))),
         }.items():
-            member.packet_id = packet_id
-            _hear(member, sender, packet)
+            _hear(member, sender, packet, packet_id=packet_id)
         assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 0, 2)]
 
     def test_a_sender_is_told_what_was_consumed_of_its_messages(self) -> None:

@@ -5,8 +5,8 @@ import pytest
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
-from priocast.protocols import agreement_skeen
-from priocast.protocols.agreement_skeen import AgreementSkeen
+from priocast.protocols.agreement import skeen as agreement_skeen
+from priocast.protocols.agreement.skeen import AgreementSkeen
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Group
 from protocols.lives import Chapter, End, end_view

@@ -15,8 +15,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, OrderingOptions, Packet, Send, SendAll
 from priocast.core.starvation import Strict
-from priocast.ordering.flow import Consumed
-from priocast.protocols.causal_history import CausalHistory, Null, Stamped
+from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.history.causal import CausalHistory, Null, Stamped
 from protocols import harness
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.schedules import Case, cases, play
@@ -175,8 +175,7 @@ class TestBuckets:
         }
         for sender in (A, B, C):
             for number, packet in enumerate(said[sender], 1):
-                member.packet_id = (VIEW.members.index(sender), number)
-                hear(member, sender, packet)
+                hear(member, sender, packet, packet_id=(VIEW.members.index(sender), number))
         (ordered_batch,) = member.unconsumed()
         assert ordered_batch.dependencies == (2, 1, 1)
 

@@ -15,7 +15,7 @@ from priocast.core.guarantees import (
 )
 from priocast.core.message import Batch
 from priocast.core.protocol import Broadcast, Received
-from priocast.protocols.causal_history import CausalHistory, Null, Stamped, _History
+from priocast.protocols.history.causal import CausalHistory, Null, Stamped, _History
 from protocols import test_causal_history
 from protocols.mutants import (
     OWN_FAULT,

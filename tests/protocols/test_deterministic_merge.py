@@ -11,8 +11,8 @@ import pytest
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.protocol import Consume, LinkBlocked, LinkCleared, Packet, Send, SendAll
-from priocast.ordering.flow import Consumed
-from priocast.protocols.deterministic_merge import DeterministicMerge, Skip, Slot
+from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.history.merge import DeterministicMerge, Skip, Slot
 from protocols.alone import VIEW, hear, member_of, placed_at, say, turn_heard
 
 _member = partial(member_of, DeterministicMerge)
@@ -58,10 +58,8 @@ class TestTheMerge:
                 (A, Slot(2, (batch_of(1, first=1),))),
             ]
         ):
-            member.packet_id = (VIEW.members.index(sender), number + 1)
-            hear(member, sender, packet)
-        member.packet_id = (2, 7)
-        hear(member, C, Skip(0, 2))
+            hear(member, sender, packet, packet_id=(VIEW.members.index(sender), number + 1))
+        hear(member, C, Skip(0, 2), packet_id=(2, 7))
         assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(1, 0, 0), (4, 2, 7)]
 
 

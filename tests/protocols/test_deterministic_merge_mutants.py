@@ -5,8 +5,8 @@ import pytest
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, Received
-from priocast.protocols import deterministic_merge
-from priocast.protocols.deterministic_merge import DeterministicMerge, Skip, Slot
+from priocast.protocols.history import merge as deterministic_merge
+from priocast.protocols.history.merge import DeterministicMerge, Skip, Slot
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Delivered, Group
 from protocols.mutants import PEER_FAULT, Mutant, name_of, schedules_find, script_finds

@@ -35,8 +35,7 @@ def _told(group: Group, me: ProcessId, ordered_batch: OrderedBatch, backwards: b
     for rank in reversed(ranks) if backwards else ranks:
         sender = group.view.members[rank]
         for number, packet in enumerate(_to_all(group, sender.name)[: ordered_batch.dependencies[rank]], 1):
-            protocol.packet_id = (rank, number)
-            protocol.step(Hear(sender, packet), group.now)
+            protocol.step(Hear(sender, packet, (rank, number)), group.now)
     protocol.close()
     return protocol
 

@@ -26,14 +26,14 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Ageing, Strict
 from priocast.core.view import View
-from priocast.ordering.flow import FRAMES_PER_TURN, Consumed
-from priocast.ordering.moving_sequencer import MovingSequencer
-from priocast.ordering.numbering import Grant
-from priocast.ordering.ring import RingProtocol, Token, Wanted, Wish
-from priocast.protocols import moving_uub
-from priocast.protocols.moving_bb import BareToken, Data, MovingBb, Order
-from priocast.protocols.moving_ub import LadenToken, MovingUb, Ordered, Pending, Submit
-from priocast.protocols.moving_uub import MovingUub, Numbered
+from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed
+from priocast.protocols.numbering.base import Grant
+from priocast.protocols.ring import moving_uub
+from priocast.protocols.ring.base import RingProtocol, Token, Wanted, Wish
+from priocast.protocols.ring.moving import MovingSequencer
+from priocast.protocols.ring.moving_bb import BareToken, Data, MovingBb, Order
+from priocast.protocols.ring.moving_ub import LadenToken, MovingUb, Ordered, Pending, Submit
+from priocast.protocols.ring.moving_uub import MovingUub, Numbered
 from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived

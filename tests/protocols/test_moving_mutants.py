@@ -15,14 +15,14 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
 )
 from priocast.core.identity import ProcessId
-from priocast.ordering.candidates import Candidates
-from priocast.ordering.flow import Grants
-from priocast.ordering.moving_sequencer import MovingSequencer
-from priocast.ordering.ring import RingProtocol, Wishes
-from priocast.ordering.submissions import Submissions
-from priocast.protocols import moving_uub
-from priocast.protocols.moving_ub import LadenToken, MovingUb
-from priocast.protocols.moving_uub import MovingUub, SharedPromises
+from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.ring import moving_uub
+from priocast.protocols.ring.base import RingProtocol, Wishes
+from priocast.protocols.ring.candidates import Candidates
+from priocast.protocols.ring.moving import MovingSequencer
+from priocast.protocols.ring.moving_ub import LadenToken, MovingUb
+from priocast.protocols.ring.moving_uub import MovingUub, SharedPromises
 from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
     PEER_FAULT,

@@ -9,10 +9,10 @@ from priocast.core.errors import PeerFault
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Send
 from priocast.core.starvation import Ageing
 from priocast.core.view import View
-from priocast.ordering.asks import Want
-from priocast.ordering.numbering import Ask, Grant
-from priocast.ordering.ring import Wish
-from priocast.protocols.moving_uub import LadenToken, MovingUub, Numbered, PendingAsk
+from priocast.protocols.numbering.base import Ask, Grant
+from priocast.protocols.numbering.requests import Want
+from priocast.protocols.ring.base import Wish
+from priocast.protocols.ring.moving_uub import LadenToken, MovingUub, Numbered, PendingAsk
 from protocols.alone import hear, member_of, packets, say, turn
 
 WISHES = (Wish(),) * 3

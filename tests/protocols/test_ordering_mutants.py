@@ -23,10 +23,10 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import Ageing, Strict
-from priocast.ordering.flow import Consumed, Consumption, Grants
-from priocast.ordering.window import WINDOW_FIRST
-from priocast.protocols import sequencer_ub
-from priocast.protocols.sequencer_ub import SequencerUb
+from priocast.protocols.flow.grants import Consumed, Consumption, Grants
+from priocast.protocols.flow.window import WINDOW_FIRST
+from priocast.protocols.sequencer import ub as sequencer_ub
+from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.faults import the_sequencer_waits_for_the_fastest
 from protocols.mutants import (
     PEER_FAULT,

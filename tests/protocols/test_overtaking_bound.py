@@ -14,9 +14,9 @@ from priocast.core.identity import MessageId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.starvation import Strict
-from priocast.ordering.overtaking import Overtaking
-from priocast.ordering.reordering import AnswersToAll, Data, Decided
 from priocast.protocols import PROTOCOLS
+from priocast.protocols.reorder.base import AnswersToAll, Data, Decided
+from priocast.protocols.reorder.overtaking import Overtaking
 from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
 from protocols.harness import Delivered, Group, Received, Sent, Violation

@@ -24,7 +24,7 @@ from priocast.core.protocol import (
 from priocast.core.starvation import Ageing, Strict
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders, find_protocol
 from priocast.protocols.parts import PART_COUNT_MAX
-from priocast.protocols.sequencer_ub import Ordered, SequencerUb, Submit
+from priocast.protocols.sequencer.ub import Ordered, SequencerUb, Submit
 from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Delivered, Group, Sent
 from protocols.queues import ids

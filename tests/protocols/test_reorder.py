@@ -12,8 +12,8 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import pack
 from priocast.core.protocol import Consume, Packet, SendAll
-from priocast.ordering.reordering import Data
-from priocast.protocols.reorder import (
+from priocast.protocols.reorder.base import Data
+from priocast.protocols.reorder.cuts import (
     CutAnswer,
     CutAnswers,
     CutAnswersToAll,

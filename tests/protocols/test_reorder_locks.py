@@ -2,7 +2,7 @@
 
 What it does step by step when everybody behaves is in scripts: `wait-rule-*`, `low-*`, `lock-inheritance`,
 `empty-queue-tail-lock`, `same-level-concurrent-insert`, `snapshot-lock-atomic`, `no-lower-lock-blocks-high`
-and `gc-late-ack`; the queue by itself is in `tests/ordering/test_lock_queue.py`.
+and `gc-late-ack`; the queue by itself is in `test_lock_queue.py`.
 """
 
 from copy import deepcopy
@@ -14,9 +14,8 @@ from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Consume, OrderingOptions, Output, Packet
-from priocast.ordering.message_sets import Run
-from priocast.ordering.reordering import Data
-from priocast.protocols.reorder_locks import (
+from priocast.protocols.reorder.base import Data
+from priocast.protocols.reorder.locks import (
     LockAnswer,
     LockAnswers,
     LockAnswersToAll,
@@ -26,6 +25,7 @@ from priocast.protocols.reorder_locks import (
     ReorderLocksInTurn,
     Turns,
 )
+from priocast.protocols.reorder.message_sets import Run
 from protocols.alone import hear, member_of, packets, say, turn
 from protocols.harness import Delivered, Group
 from protocols.lives import Chapter, end_view

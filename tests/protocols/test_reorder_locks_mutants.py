@@ -10,20 +10,19 @@ from functools import partial
 
 import pytest
 
-from ordering import test_lock_queue as of_the_queue
 from priocast.core.errors import PeerFault
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.stall import StallMeter
 from priocast.core.view import View
-from priocast.ordering.collecting import Collector, Complete
-from priocast.ordering.joins import JoinId, LevelOrder
-from priocast.ordering.lock_queue import Element, Lock, LockJoin, LockQueue
-from priocast.ordering.message_sets import MessageSet, Name
-from priocast.ordering.store import PacketId
-from priocast.protocols.reorder_locks import LockAnswer, ReorderLocks, ReorderLocksInTurn
+from priocast.protocols.reorder.answers import Collector, Complete
+from priocast.protocols.reorder.level_order import JoinId, LevelOrder
+from priocast.protocols.reorder.lock_queue import Element, Lock, LockJoin, LockQueue
+from priocast.protocols.reorder.locks import LockAnswer, ReorderLocks, ReorderLocksInTurn
+from priocast.protocols.reorder.message_sets import MessageSet, Name
+from protocols import test_lock_queue as of_the_queue
 from protocols import test_reorder_locks as of_the_protocol
 from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules, single_test_finds
 from protocols.test_scripts import SCRIPTS, replay
@@ -229,7 +228,7 @@ def the_first_history_is_taken_for_the_history_set(patch: pytest.MonkeyPatch) ->
 
 def what_all_have_consumed_is_what_one_has(patch: pytest.MonkeyPatch) -> None:
     """Histories are collected too early: the answers to h do not say that l was consumed."""
-    patch.setattr("priocast.ordering.consumed_history.min", max, raising=False)
+    patch.setattr("priocast.protocols.reorder.consumed_history.min", max, raising=False)
 
 
 # The end of a view, and what is said about waiting

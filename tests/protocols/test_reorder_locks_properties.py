@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from priocast.core.protocol import OrderingOptions
 from priocast.exploration.inspection import inspect
-from priocast.ordering.lock_queue import LockQueue
-from priocast.protocols.reorder_locks import ReorderLocks, ReorderLocksInTurn
+from priocast.protocols.reorder.lock_queue import LockQueue
+from priocast.protocols.reorder.locks import ReorderLocks, ReorderLocksInTurn
 from protocols.accounting import check_accounting
 from protocols.harness import Group
 from protocols.lives import Life, live, lives

@@ -12,8 +12,8 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, Consume, LinkBlocked, MoreToDo, Send, SendAll
-from priocast.ordering.flow import Consumed
-from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
+from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
 from protocols.alone import VIEW, hear, member_of, packets, placed, say, say_frames, turn
 
 _member = partial(member_of, SequencerBb)

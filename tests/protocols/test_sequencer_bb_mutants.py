@@ -14,9 +14,9 @@ from priocast.core.guarantees import (
 )
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.ordering.flow import Grants
-from priocast.ordering.placing import PlacingProtocol
-from priocast.protocols.sequencer_bb import Data, Order, SequencerBb
+from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.grants import Grants
+from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
 from protocols.faults import a_place_rests_on_the_packet_that_came_last, the_sequencer_waits_for_the_fastest
 from protocols.mutants import PEER_FAULT, Mutant, found_by_waiting, lives_find, name_of, schedules_find
 from protocols.test_sequencer_bb import TestPlaces as Places

@@ -12,8 +12,8 @@ from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
-from priocast.ordering.flow import Consumed
-from priocast.protocols.sequencer_ub import Ordered, SequencerUb, Submit
+from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.sequencer.ub import Ordered, SequencerUb, Submit
 from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn
 
 _member = partial(member_of, SequencerUb)

@@ -23,10 +23,10 @@ from priocast.core.protocol import (
     SendAll,
 )
 from priocast.core.starvation import Starvation
-from priocast.ordering.asks import Want
-from priocast.ordering.flow import Consumed
-from priocast.ordering.numbering import Ask, Grant
-from priocast.protocols.sequencer_uub import Numbered, SequencerUub
+from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.numbering.base import Ask, Grant
+from priocast.protocols.numbering.requests import Want
+from priocast.protocols.sequencer.uub import Numbered, SequencerUub
 from protocols import harness
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import TWINS

@@ -19,11 +19,11 @@ from priocast.core.identity import ProcessId
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, Protocol
 from priocast.core.starvation import Ageing, FirstInFirstOut
-from priocast.ordering import numbering
-from priocast.ordering.asks import Asks, Promises, Want
-from priocast.ordering.flow import Grants, fill_frame
-from priocast.ordering.numbering import Grant
-from priocast.protocols.sequencer_uub import SequencerUub
+from priocast.protocols.flow.grants import Grants, fill_frame
+from priocast.protocols.numbering import base as numbering
+from priocast.protocols.numbering.base import Grant
+from priocast.protocols.numbering.requests import Asks, Promises, Want
+from priocast.protocols.sequencer.uub import SequencerUub
 from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
     OWN_FAULT,

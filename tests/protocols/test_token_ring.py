@@ -24,8 +24,8 @@ from priocast.core.protocol import (
     SendEach,
 )
 from priocast.core.starvation import Strict
-from priocast.ordering.flow import Consumed
-from priocast.protocols.token_ring import Ordered, Token, TokenRing, Wanted
+from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.ring.token_ring import Ordered, Token, TokenRing, Wanted
 from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn, turn_heard
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived

@@ -9,8 +9,8 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
-from priocast.ordering.flow import Consumed, Grants
-from priocast.protocols.token_ring import Ordered, TokenRing, _Wish
+from priocast.protocols.flow.grants import Consumed, Grants
+from priocast.protocols.ring.token_ring import Ordered, TokenRing, _Wish
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation

@@ -15,9 +15,9 @@ from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Protocol
 from priocast.membership.epoch import Epoch
 from priocast.membership.retention import Retention
-from priocast.ordering.credit import Outstanding
-from priocast.ordering.submissions import Submissions
-from priocast.protocols.sequencer_ub import SequencerUb
+from priocast.protocols.flow.credit import Outstanding
+from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.mutants import PEER_FAULT, Patch, found_in_lives, name_of
 
 

@@ -13,11 +13,11 @@ from priocast.core.guarantees import PRIORITY
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import Packet
-from priocast.ordering.consensus import Accept, Value
-from priocast.protocols import agreement_proposal
-from priocast.protocols.agreement_proposal import AgreementProposal, Holding, Propose
-from priocast.protocols.agreement_sets import AgreementSets, Data, Decide
-from priocast.protocols.causal_history import CausalHistory, Stamped
+from priocast.protocols.agreement import proposal as agreement_proposal
+from priocast.protocols.agreement.consensus import Accept, Value
+from priocast.protocols.agreement.proposal import AgreementProposal, Holding, Propose
+from priocast.protocols.agreement.sets import AgreementSets, Data, Decide
+from priocast.protocols.history.causal import CausalHistory, Stamped
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation
 from protocols.queues import RankedQueue, ids

@@ -13,12 +13,12 @@ from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
-from priocast.ordering.credit import Outstanding
-from priocast.ordering.flow import Consumed
-from priocast.ordering.window import WINDOW_FIRST
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer_ub import Ordered, SequencerUb
-from priocast.protocols.token_ring import TokenRing
+from priocast.protocols.flow.credit import Outstanding
+from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.flow.window import WINDOW_FIRST
+from priocast.protocols.ring.token_ring import TokenRing
+from priocast.protocols.sequencer.ub import Ordered, SequencerUb
 from priocast.simulation.draw import Choice, draw
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import run_seed

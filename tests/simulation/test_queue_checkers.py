@@ -10,8 +10,8 @@ import pytest
 
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
-from priocast.ordering.placing import PacedProtocol
 from priocast.protocols import PROTOCOLS
+from priocast.protocols.flow.paced import PacedProtocol
 from priocast.simulation.faults import FaultOptions, OrderChange
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.simulator import run_scenario

@@ -9,15 +9,15 @@ from typing import Any
 import msgspec
 import pytest
 
-import priocast.ordering.reordering
+import priocast.protocols.reorder.base
 from pipeline.damages import exchange_places
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.core.protocol import OrderingOptions
-from priocast.ordering.overtaking import Overtaking
-from priocast.ordering.reordering import Data, Reordering
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder import Reorder
-from priocast.protocols.reorder_locks import ReorderLocks
+from priocast.protocols.reorder.base import Data, Reordering
+from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.locks import ReorderLocks
+from priocast.protocols.reorder.overtaking import Overtaking
 from priocast.simulation.draw import Choice
 from priocast.simulation.faults import Crash, FaultOptions, OrderChange
 from priocast.simulation.scenario import NetworkOptions, Scenario
@@ -214,7 +214,7 @@ def test_a_member_that_lets_everything_overtake_is_caught(
     ordering = OrderingOptions(overtakes_max=BOUND, distributed=delivery == "safe")
     scenario = crowded(order, ordering=ordering, life={"delivery": delivery})
     run_without_violation(scenario)
-    monkeypatch.setattr(priocast.ordering.reordering, "Overtaking", NoBound)
+    monkeypatch.setattr(priocast.protocols.reorder.base, "Overtaking", NoBound)
     violation, *_ = run_scenario(scenario).violations
     assert violation.property == "Bounded overtaking" and len(violation.messages) == 2
     assert f"has sent {BOUND + 1} more urgent ones" in violation.text

@@ -7,7 +7,7 @@ import pytest
 
 from priocast.core.errors import InvalidOption
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders
-from priocast.protocols.sequencer_ub import SequencerUb
+from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.simulation.dice import exponential, log_uniform
 from priocast.simulation.draw import Choice, draw
 from priocast.simulation.faults import (

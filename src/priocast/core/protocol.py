@@ -66,9 +66,16 @@ class Broadcast(msgspec.Struct, frozen=True, gc=False):
     batch: Batch
 
 
+PacketId = tuple[int, int]
+"""A packet that was sent to all: the rank of its sender, and its number among the sender's (from 1 on)."""
+
+
 class Received(msgspec.Struct, frozen=True, gc=False):
+    """A packet, and its id if it was sent to all (number 0 otherwise)."""
+
     sender: ProcessId
     packet: Packet
+    packet_id: PacketId = (0, 0)
 
 
 class Turn(msgspec.Struct, frozen=True, gc=False):
@@ -195,8 +202,7 @@ class Protocol(ABC):
     places by other means is not `PARTITIONABLE`.
 
     `position_next` is where the next message will be, `has_safe` says that safe ones were among them.
-    `stalls` measures how long the application had to wait for the head of its queue (`stall_reason` says why); in
-    most classes it never has to.
+    `stalls` measures how long the application had to wait for the head of its queue; `stall_reason` says why.
     """
 
     NAME: ClassVar[str]
@@ -232,6 +238,8 @@ class Protocol(ABC):
 
     def step(self, event: Input, now: int) -> list[Output]:
         """Take one input at time `now` (nanoseconds) and return what follows from it."""
+        if type(event) is Received:
+            self.packet_id = event.packet_id
         self._handlers[type(event)](event, now)
         outputs, self._outputs = self._outputs, []
         return outputs
@@ -311,7 +319,7 @@ class Protocol(ABC):
     def more_to_do(self) -> None:
         self._outputs.append(MoreToDo())
 
-    def depends_on(self, packet_id: tuple[int, int]) -> None:
+    def depends_on(self, packet_id: PacketId) -> None:
         """What is placed from here on has its place by this packet, too."""
         rank, number = packet_id
         dependencies = self._dependencies

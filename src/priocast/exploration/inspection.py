@@ -14,9 +14,9 @@ from collections.abc import Callable
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.core.protocol import Protocol
 from priocast.exploration.violation import Violation
-from priocast.ordering.levels import CutJoin, Level, Levels
-from priocast.protocols.reorder import Reorder
-from priocast.protocols.reorder_locks import ReorderLocks
+from priocast.protocols.reorder.cut_queues import CutJoin, Level, Levels
+from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.locks import ReorderLocks
 
 
 def inspect(protocol: Protocol) -> None:

@@ -172,10 +172,9 @@ class Station:
             self._hear(self.rank, self._to_myself.popleft())
 
     def _hear(self, sender: int, packet: Packet) -> None:
-        if packet.TO_ALL:
-            self.held[sender] += 1
-            self.protocol.packet_id = (sender, self.held[sender])
-        self._step(Received(self.protocol.view.members[sender], packet))
+        self.held[sender] += packet.TO_ALL
+        packet_id = (sender, self.held[sender] if packet.TO_ALL else 0)
+        self._step(Received(self.protocol.view.members[sender], packet, packet_id))
         if self.scenario.judges_priority:
             for batch in getattr(packet, "batches", ()):
                 self._note_coming(batch)

@@ -162,21 +162,19 @@ class Epoch:
             packet: Packet = self._decode(body)
         except msgspec.MsgspecError as error:
             raise ForeignFrame(f"{peer} sent a packet that cannot be read: {error}") from error
-        if packet.TO_ALL:
-            rank = self.ranks[peer]
-            self.protocol.packet_id = (rank, self.retention.add(rank, body))
+        rank = self.ranks[peer]
+        number = self.retention.add(rank, body) if packet.TO_ALL else 0
         self._received(packet, peer, now)
-        self.step(Received(peer, packet), now)
+        self.step(Received(peer, packet, (rank, number)), now)
 
     def _hear_myself(self, now: int) -> None:
         rank = self.ranks[self.me]
         while self.to_myself:
             packet = self.to_myself.popleft()
-            if packet.TO_ALL:
-                self._own_heard += 1
-                self.protocol.packet_id = (rank, self._own_heard)
+            self._own_heard += packet.TO_ALL
+            number = self._own_heard if packet.TO_ALL else 0
             self._received(packet, self.me, now)
-            self.step(Received(self.me, packet), now)
+            self.step(Received(self.me, packet, (rank, number)), now)
 
     def _carry_out(self, output: Output, now: int) -> None:
         match output:

@@ -4,21 +4,21 @@ from collections.abc import Iterable
 
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.protocol import Protocol
-from priocast.protocols.agreement_proposal import AgreementProposal
-from priocast.protocols.agreement_sets import AgreementSets
-from priocast.protocols.agreement_skeen import AgreementSkeen
-from priocast.protocols.causal_history import CausalHistory
-from priocast.protocols.deterministic_merge import DeterministicMerge
-from priocast.protocols.moving_bb import MovingBb
-from priocast.protocols.moving_ub import MovingUb
-from priocast.protocols.moving_uub import MovingUub
+from priocast.protocols.agreement.proposal import AgreementProposal
+from priocast.protocols.agreement.sets import AgreementSets
+from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.history.causal import CausalHistory
+from priocast.protocols.history.merge import DeterministicMerge
 from priocast.protocols.parts import CountParts, Parts, TimeParts, layered
-from priocast.protocols.reorder import Reorder
-from priocast.protocols.reorder_locks import ReorderLocks
-from priocast.protocols.sequencer_bb import SequencerBb
-from priocast.protocols.sequencer_ub import SequencerUb
-from priocast.protocols.sequencer_uub import SequencerUub
-from priocast.protocols.token_ring import TokenRing
+from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.locks import ReorderLocks
+from priocast.protocols.ring.moving_bb import MovingBb
+from priocast.protocols.ring.moving_ub import MovingUb
+from priocast.protocols.ring.moving_uub import MovingUub
+from priocast.protocols.ring.token_ring import TokenRing
+from priocast.protocols.sequencer.bb import SequencerBb
+from priocast.protocols.sequencer.ub import SequencerUb
+from priocast.protocols.sequencer.uub import SequencerUub
 
 PROTOCOLS: dict[str, type[Protocol]] = {
     protocol.NAME: protocol

@@ -171,7 +171,6 @@ class Parts(Protocol):
         self._hand_down(event, now)
 
     def on_received(self, event: Received, now: int) -> None:
-        self.inner.packet_id = self.packet_id
         self._hand_down(event, now)
 
     def on_turn(self, event: Turn, now: int) -> None:

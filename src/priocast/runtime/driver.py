@@ -97,8 +97,8 @@ class Driver:
         except TimeoutError:
             why = self.member.membership.campaign.objection
             raise DeadlineExceeded(
-                f"the group {self.configuration.group!r} did not come about, or did not take {self.configuration.name} "
-                f"in, within {timeout_seconds:g} s: are the other members started, are the addresses right?"
+                f"timed out after {timeout_seconds:g} s: no view of group {self.configuration.group!r} "
+                f"contains {self.configuration.name}; are the other members running, are the addresses right?"
                 + (f" ({why})" if why else "")
             ) from None
 

@@ -56,9 +56,9 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     `state` is `joining`, `in the group`, `changing` (a new view is being agreed on), `suspended` (no majority
     can be reached), or `taking over the state`. `blocked_on` is the member for whose application the order
     waits, for `blocked_ms` so far; the member that orders knows. `last_change_took_ms` is how long nothing
-    could be ordered before the view. `rejections` counts what this member did not accept, `network_rejections`
-    what the node's network turned away, for all its groups together. `advice` is what the coordinator of a
-    group with the order `auto` makes of its load.
+    could be ordered before the view. `rejections` counts what this member did not accept,
+    `network_rejections` what the node's network rejected, for all its groups together. `advice` is what
+    the coordinator of a group with the order `auto` makes of its load.
     """
 
     group: str

@@ -83,11 +83,10 @@ class Actor:
             self._step(Turn(), now)
 
     def _hear(self, sender: ProcessId, packet: Packet, now: int) -> None:
-        if packet.TO_ALL:
-            self._held[sender] += 1
-            self.protocol.packet_id = (self.protocol.ranks[sender], self._held[sender])
+        self._held[sender] += packet.TO_ALL
+        packet_id = (self.protocol.ranks[sender], self._held[sender] if packet.TO_ALL else 0)
         self._recorder.received(packet, sender, now, self.protocol.backlog)
-        self._step(Received(sender, packet), now)
+        self._step(Received(sender, packet, packet_id), now)
 
     def _step(self, event: Input, now: int) -> None:
         for output in self.protocol.step(event, now):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 
 from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.member import Member
-from priocast.ordering.placing import PacedProtocol
+from priocast.protocols.flow.paced import PacedProtocol
 from priocast.simulation.checkers.checker import Checker, Report
 
 _UNSAID_BYTES = 4 * 1024 * 1024

@@ -12,9 +12,10 @@ from priocast.core.guarantees import BOUNDED_WINDOW
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
-from priocast.ordering.flow import share
-from priocast.ordering.placing import PacedProtocol, PlacingProtocol
 from priocast.protocols import find_protocol
+from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.grants import share
+from priocast.protocols.flow.paced import PacedProtocol
 from priocast.simulation.checkers.checker import Checker, Key, Report, ViewKey, keys_of, process_of, view_of
 from priocast.trace.schema import NO_POSITION, Row
 

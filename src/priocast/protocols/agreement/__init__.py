@@ -1,0 +1,1 @@
+"""Destinations agreement: the members agree on the order."""

@@ -1,0 +1,1 @@
+"""Flow control and bookkeeping that all families of protocols share."""

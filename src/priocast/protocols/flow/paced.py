@@ -1,0 +1,72 @@
+"""What the classes share in which every member sends by itself: each sender has a share of the window."""
+
+from typing import ClassVar
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions
+from priocast.core.view import View
+from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumed, Grants, fill_frame
+from priocast.protocols.flow.submissions import Submissions
+
+
+class PacedProtocol(PlacingProtocol):
+    """Every member sends its own messages to all, as far as its share of the window allows.
+
+    A frame has at most `FRAME_BATCHES_MAX` batches, where what is answered to each is large.
+    """
+
+    FRAME_BATCHES_MAX: ClassVar[int] = FRAME_BATCHES_MAX
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        shares = len(view.members)
+        super().__init__(me, view, options, position, shares)
+        self.grants = Grants(view, options, shares)
+        # A sender may know places that this member does not know yet: its credit says nothing here.
+        self._submissions = Submissions(view, WINDOW_MAX)
+        self._held = dict.fromkeys(view.members, False)
+
+    def bottleneck(self) -> ProcessId | None:
+        """Who could consume own messages that have a place; as long as they have none, nobody is to blame."""
+        slowest = self._bottleneck()
+        placed = self.grants.placed_count - self.under_way.count
+        return slowest if slowest and self.grants.consumed_by(slowest) < placed else None
+
+    # Sender
+
+    def take_frame(self) -> tuple[tuple[Batch, ...], str]:
+        """What is to be sent next, if anything, and the name of the member for which the rest waits."""
+        batches = fill_frame(self.outgoing, self._room, self._leaves, self.FRAME_BATCHES_MAX)
+        bottleneck = self._bottleneck() if batches else None
+        return batches, bottleneck.name if bottleneck else ""
+
+    def _bottleneck(self) -> ProcessId | None:
+        return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing else None
+
+    def _room(self, level: int) -> int:
+        return min(self.under_way.room(level), self.grants.of_level(level))
+
+    def _leaves(self, batch: Batch) -> None:
+        self.under_way.sent(batch)
+        self.grants.placed(batch)
+
+    # Destination
+
+    def accept(self, sender: ProcessId, batches: tuple[Batch, ...], bottleneck: str) -> None:
+        """A member sent messages of its own: check that they are, and note whether it waits for us."""
+        for batch in batches:
+            self._submissions.check(sender, batch)
+            self._consumption.announced(sender, batch.count, len(batch.block))
+        self._held[sender] = bottleneck == self.me.name
+
+    def place_next(self, batch: Batch) -> None:
+        """Messages that were accepted are next in the order."""
+        self._submissions.placed(batch)
+        self.queue(batch, self._held[batch.sender])
+
+    def source(self, batch: Batch) -> ProcessId:
+        return batch.sender
+
+    def report(self, source: ProcessId, consumed: Consumed) -> None:
+        self.send(source, consumed)

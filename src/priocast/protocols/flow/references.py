@@ -1,0 +1,42 @@
+"""Messages and the places that name them: either may come first, and the places say what is next."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch, Reference
+from priocast.core.protocol import PacketId
+from priocast.protocols.flow.message_store import Store
+
+
+class Named(NamedTuple):
+    """Messages that have a place, who gave it by which packet, and whether more wait for this member."""
+
+    reference: Reference
+    orderer: ProcessId
+    packet_id: PacketId
+    held: bool
+
+
+class NamedMessages:
+    """Messages whose places are not known, and places whose messages have not come."""
+
+    def __init__(self) -> None:
+        self._store = Store()
+        self._places: deque[Named] = deque()
+
+    def came(self, batch: Batch, packet_id: PacketId) -> None:
+        """A packet brought messages."""
+        self._store.put(batch, packet_id)
+
+    def named(self, place: Named) -> None:
+        """A packet says that these are next in the order."""
+        self._places.append(place)
+
+    def next_ones(self) -> Iterator[tuple[Named, PacketId, list[Batch]]]:
+        """Give out what is next in the order and has come, with the mark of the packet that brought it."""
+        while self._places and self._store.has(self._places[0].reference):
+            place = self._places.popleft()
+            batches, packet_id = self._store.take(place.reference)
+            yield place, packet_id, batches

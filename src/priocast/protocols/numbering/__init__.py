@@ -1,0 +1,1 @@
+"""Sequence numbers on request: what the unicast-unicast-broadcast classes share."""

@@ -1,0 +1,1 @@
+"""Fixed sequencer: one member orders."""

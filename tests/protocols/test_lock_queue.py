@@ -1,0 +1,322 @@
+"""The queue with locks, without any network: what the reorder paper's figures and each added rule say."""
+
+from functools import partial, reduce
+from operator import and_, or_
+
+import pytest
+
+from core.builders import B, batch_of
+from priocast.protocols.reorder.consumed_history import ConsumedHistory
+from priocast.protocols.reorder.lock_queue import LockJoin, LockQueue
+from priocast.protocols.reorder.message_sets import MessageSet, Name
+
+Said = tuple[int, MessageSet, MessageSet]
+
+
+class Replicas:
+    """Some queues between which messages and answers take as long as a test says; a message is a letter."""
+
+    def __init__(self, count: int, **levels: int) -> None:
+        self.queues = [LockQueue(rank, count) for rank in range(count)]
+        self.histories = [ConsumedHistory(count) for _ in range(count)]
+        self._levels = levels
+        self._joins: list[dict[str, LockJoin]] = [{} for _ in range(count)]
+        self._said: dict[str, list[Said]] = {letter: [] for letter in levels}
+
+    def receive(self, letter: str, *at: int) -> None:
+        """A message comes to these members, or to all of them, which say what they know."""
+        rank = list(self._levels).index(letter)
+        for each in at or range(len(self.queues)):
+            history = self.histories[each].messages
+            join, tail = self.queues[each].receive(batch_of(1, self._levels[letter]), (rank, 0, 0))
+            self._joins[each][letter] = join
+            self._said[letter].append((join.proposal, tail, history))
+
+    def insert(self, letter: str, *at: int) -> None:
+        """These members, or all, know what everybody has said to a message."""
+        said = self._said[letter]
+        assert len(said) == len(self.queues), f"somebody has not received {letter}"
+        common = reduce(and_, (tail for _, tail, _ in said))
+        history = reduce(or_, (history for _, _, history in said))
+        for each in at or range(len(self.queues)):
+            queue, join = self.queues[each], self._joins[each][letter]
+            point = queue.first_of(common)
+            assert queue.has_locked(join, point)
+            queue.agree(join, max(proposal for proposal, _, _ in said), point, history)
+
+    def place(self, *letters: str) -> None:
+        """Messages join everywhere, one after the other."""
+        for letter in letters:
+            self.receive(letter)
+            self.insert(letter)
+
+    def queue(self, at: int) -> str:
+        """The queue of a member; what is locked has a star."""
+        return " ".join(
+            self._letter(element.name) + "*" * bool(element.locks)
+            for element in self.queues[at].elements
+            if element.name is not None
+        )
+
+    def consume(self, at: int) -> str:
+        """What an application may consume, and does."""
+        found = self.queues[at].consumable()
+        if found is None:
+            return ""
+        join, _ = found
+        self.queues[at].consume(join, 1)
+        self.histories[at].add(join.stream, 1)
+        return self._letter((*join.stream, 0))
+
+    def consume_all(self) -> list[str]:
+        """What is left, in order, for each member."""
+        return ["".join(iter(partial(self.consume, at), "")) for at in range(len(self.queues))]
+
+    def _letter(self, name: Name) -> str:
+        return list(self._levels)[name[1]]
+
+
+def _consumed_at_one_of_two() -> Replicas:
+    """One process has consumed l when h comes; the other knows all about h while l waits there."""
+    replicas = Replicas(2, l=0, h=9)
+    replicas.receive("l")
+    replicas.receive("h", 0)
+    replicas.insert("l", 1)
+    assert replicas.consume(1) == "l"
+    replicas.receive("h", 1)
+    replicas.insert("h", 0)
+    return replicas
+
+
+class TestThePapersFigures:
+    def test_figure_1_consumes_the_first_unless_it_is_locked(self) -> None:
+        replicas = Replicas(1, l=0, h=9)
+        assert replicas.consume(0) == ""
+        replicas.place("l")
+        replicas.receive("h")
+        assert (replicas.queue(0), replicas.consume(0)) == ("l*", "")
+        replicas.insert("h")
+        assert (replicas.queue(0), replicas.consume(0), replicas.consume(0)) == ("h l", "h", "l")
+
+    def test_figure_2_inserts_at_the_head_of_the_fastest(self) -> None:
+        replicas = Replicas(3, m=0, n=0, o=0, h=9)
+        replicas.place("m", "n", "o")
+        assert replicas.consume(0) == "m"
+        replicas.receive("h")
+        assert [replicas.queue(at) for at in range(3)] == ["n* o*", "m* n* o*", "m* n* o*"]
+        replicas.insert("h")
+        assert [replicas.queue(at) for at in range(3)] == ["h n o", "m h n o", "m h n o"]
+
+    def test_figure_3_orders_concurrent_messages_by_priority(self) -> None:
+        replicas = Replicas(2, l=0, m=5, h=9)
+        replicas.place("l")
+        replicas.receive("m")
+        replicas.receive("h")
+        assert [replicas.queue(at) for at in (0, 1)] == ["l*", "l*"]
+        replicas.insert("m", 0)
+        replicas.insert("h", 1)
+        assert [replicas.queue(at) for at in (0, 1)] == ["m* l*", "h l*"]
+        replicas.insert("h", 0)
+        replicas.insert("m", 1)
+        assert [replicas.queue(at) for at in (0, 1)] == ["h m l", "h m l"]
+
+    @pytest.mark.parametrize(
+        ("level", "queue"),
+        [(0, "h m l k"), (1, "h m l k*"), (3, "h m l* k*"), (5, "h m l* k*"), (9, "h m* l* k*")],
+    )
+    def test_equation_2_the_target_tail_ends_at_the_last_that_is_as_urgent(
+        self, level: int, queue: str
+    ) -> None:
+        replicas = Replicas(1, h=9, m=5, l=1, k=0, j=level)
+        replicas.place("h", "m", "l", "k")
+        replicas.receive("j")
+        assert replicas.queue(0) == queue
+
+
+class TestTheRulesThatThePaperLacks:
+    def test_wait_rule_2p(self) -> None:
+        replicas = _consumed_at_one_of_two()
+        assert replicas.consume(0) == ""
+        replicas.insert("l", 0)
+        replicas.insert("h", 1)
+        assert replicas.consume_all() == ["lh", "h"]
+
+    def test_low_unreceived_but_in_history(self) -> None:
+        """What was consumed elsewhere is waited for even if nothing is known of it here."""
+        queue = LockQueue(0, 2)
+        high, _ = queue.receive(batch_of(1, 9), (0, 0, 0))
+        queue.agree(high, 1, None, MessageSet({(0, 1): (0, 2)}))
+        assert queue.consumable() is None
+        low, _ = queue.receive(batch_of(2), (1, 0, 0))
+        assert queue.consumable() is None
+        queue.agree(low, 1, None, MessageSet())
+        assert [element.level for element in queue.elements[1:-1]] == [0, 0, 9]
+
+    def test_deferred_insert_wakeup(self) -> None:
+        """One insertion may be what another one waits for, which a third one waits for."""
+        replicas = Replicas(2, l=0, m=5, h=9)
+        replicas.receive("l")
+        replicas.receive("m", 0)
+        replicas.receive("h", 0)
+        replicas.insert("l", 1)
+        assert replicas.consume(1) == "l"
+        replicas.receive("m", 1)
+        replicas.insert("m", 1)
+        assert replicas.consume(1) == "m"
+        replicas.receive("h", 1)
+        replicas.insert("h", 0)
+        replicas.insert("m", 0)
+        assert replicas.queue(0) == ""
+        replicas.insert("l", 0)
+        assert replicas.queue(0) == "l m h"
+
+    def test_empty_queue_tail_lock(self) -> None:
+        replicas = Replicas(2, h=9, l=0)
+        replicas.receive("h", 0)
+        replicas.receive("l")
+        replicas.insert("l", 0)
+        assert (replicas.queue(0), replicas.consume(0)) == ("l*", "")
+        replicas.receive("h", 1)
+        replicas.insert("h", 1)
+        assert replicas.consume(1) == "h"
+        replicas.insert("h", 0)
+        replicas.insert("l", 1)
+        assert replicas.consume_all() == ["hl", "l"]
+
+    def test_same_level_concurrent_insert(self) -> None:
+        """The agreed numbers govern insertion, in whatever order these become known."""
+        replicas = Replicas(2, u=9, v=9)
+        replicas.receive("u", 0)
+        replicas.receive("v", 0)
+        replicas.receive("v", 1)
+        replicas.receive("u", 1)
+        replicas.insert("v", 0)
+        assert replicas.queue(0) == ""
+        replicas.insert("u", 0)
+        replicas.insert("u", 1)
+        replicas.insert("v", 1)
+        assert [replicas.queue(at) for at in (0, 1)] == ["v u", "v u"]
+
+    def test_low_low_concurrent(self) -> None:
+        """That is so for the lowest level as well, which inherits the tail's locks on top of it."""
+        replicas = Replicas(2, x=0, y=0, h=9)
+        replicas.receive("x", 0)
+        replicas.receive("y", 0)
+        replicas.receive("y", 1)
+        replicas.receive("x", 1)
+        replicas.receive("h", 0)
+        replicas.insert("y")
+        assert [replicas.queue(at) for at in (0, 1)] == ["", "y"]
+        replicas.insert("x")
+        assert [replicas.queue(at) for at in (0, 1)] == ["y* x*", "y x"]
+        assert replicas.consume(1) == "y"
+        replicas.receive("h", 1)
+        replicas.insert("h")
+        assert replicas.consume_all() == ["yhx", "hx"]
+
+
+class TestLocks:
+    def test_lock_inheritance(self) -> None:
+        """What is inserted at a point inherits the locks of more urgent ones on it, and no others."""
+        replicas = Replicas(2, l=0, j=3, m=5, h=9)
+        replicas.place("l")
+        replicas.receive("j", 0)
+        replicas.receive("h", 0)
+        replicas.receive("m")
+        replicas.insert("m", 0)
+        assert {lock[0] for lock in replicas.queues[0].elements[1].locks} == {9}
+        assert {lock[0] for lock in replicas.queues[0].elements[2].locks} == {3, 9}
+
+    def test_no_lower_lock_blocks_high(self) -> None:
+        """Step 3: whatever is before h loses the locks of what is less urgent than h."""
+        replicas = Replicas(2, l=0, m=5, h=9)
+        replicas.place("l")
+        assert replicas.consume(1) == "l"
+        replicas.receive("m", 0)
+        replicas.receive("h")
+        replicas.insert("h")
+        assert (replicas.queue(0), replicas.consume_all()) == ("l h", ["lh", "h"])
+
+    def test_equals_do_not_hold_each_other_up(self) -> None:
+        """The order of a level is known when its first message is inserted: that need not wait for others."""
+        replicas = Replicas(2, l=0, u=9, v=9)
+        replicas.place("l")
+        replicas.receive("u")
+        replicas.receive("v", 0)
+        replicas.insert("u", 0)
+        assert (replicas.queue(0), replicas.consume(0)) == ("u l*", "u")
+
+    def test_what_is_inserted_behind_an_urgent_one_stays_locked_by_what_is_in_between(self) -> None:
+        replicas = Replicas(2, l=0, m=5, h=9)
+        replicas.receive("m", 0)
+        replicas.place("h", "l")
+        assert replicas.queue(0) == "h l*"
+
+
+class TestBatches:
+    def test_a_batch_is_inserted_together_and_cut_where_somebody_had_consumed_a_part(self) -> None:
+        queues = LockQueue(0, 2), LockQueue(1, 2)
+        lows = [queue.receive(batch_of(3), (0, 0, 0))[0] for queue in queues]
+        for queue, low in zip(queues, lows, strict=True):
+            queue.agree(low, 1, None, MessageSet())
+            assert queue.consumable() == (low, 3)
+        queues[1].consume(lows[1], 1)
+        highs = [queue.receive(batch_of(2, 9, sender=B), (1, 0, 0)) for queue in queues]
+        common = highs[0][1] & highs[1][1]
+        assert common == MessageSet({(0, 0): (1, 3)})
+        for queue, (high, _) in zip(queues, highs, strict=True):
+            queue.agree(high, 1, queue.first_of(common), MessageSet({(0, 0): (0, 1)}))
+        assert [element.name for element in queues[0].elements[1:-1]] == [
+            (0, 0, 0),
+            (9, 1, 0),
+            (9, 1, 1),
+            (0, 0, 1),
+            (0, 0, 2),
+        ]
+        assert queues[0].consumable() == (lows[0], 1)
+        assert queues[1].consumable() == (highs[1][0], 2)
+        assert [queue.waiting for queue in queues] == [5, 4]
+
+    def test_numbers_count_the_messages_of_a_sender_and_level(self) -> None:
+        """Whatever number a batch begins with: one of an earlier view may have come in another line."""
+        queue = LockQueue(0, 2)
+        joins = [
+            queue.receive(batch_of(2, 9, first=7), (0, 0, 0))[0],
+            queue.receive(batch_of(1, 0, first=40).in_line(), (0, 1, 0))[0],
+            queue.receive(batch_of(1, 0, first=41), (0, 2, 0))[0],
+        ]
+        assert [(join.stream, join.first) for join in joins] == [((9, 0), 0), ((255, 0), 0), ((0, 0), 0)]
+
+
+class TestTheEnd:
+    def test_what_was_not_agreed_on_is_forgotten(self) -> None:
+        """And its locks."""
+        replicas = Replicas(2, l=0, h=9)
+        replicas.place("l")
+        replicas.receive("h", 0)
+        queue = replicas.queues[0]
+        queue.end()
+        assert (replicas.queue(0), queue.waiting) == ("l", 1)
+
+    def test_nobody_waits_for_what_is_gone_with_its_consumer(self) -> None:
+        """A member that is gone has consumed l; nobody else knows its number. What comes after goes on."""
+        replicas = Replicas(2, l=0, k=0, h=9)
+        replicas.receive("l")
+        replicas.receive("k")
+        replicas.receive("h", 0)
+        replicas.insert("l", 1)
+        assert replicas.consume(1) == "l"
+        replicas.receive("h", 1)
+        replicas.insert("h", 0)
+        replicas.insert("k", 0)
+        assert replicas.queue(0) == ""
+        queue = replicas.queues[0]
+        queue.end()
+        assert (replicas.queue(0), queue.waiting) == ("h k", 2)
+        assert queue.first_left() == queue.consumable()
+
+    def test_what_was_agreed_on_still_waits_for_what_was_consumed_before(self) -> None:
+        replicas = _consumed_at_one_of_two()
+        replicas.insert("l", 0)
+        replicas.queues[0].end()
+        assert replicas.queue(0) == "l h"

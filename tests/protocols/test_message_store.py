@@ -1,0 +1,60 @@
+"""The store and the submissions: what came and waits for its place, and what senders are held to."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.builders import A, B, batch_of
+from priocast.core.errors import PeerFault
+from priocast.core.message import Reference, reference_to
+from priocast.core.view import View
+from priocast.protocols.flow.message_store import Store
+from priocast.protocols.flow.submissions import Submissions
+
+
+def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> None:
+    store = Store()
+    assert not store.has(Reference(A, 7, 0, 1))
+    store.put(batch_of(2, level=7), (0, 1))
+    store.put(batch_of(3, level=7, first=2), (0, 4))
+    assert store.has(Reference(A, 7, 0, 5)) and not store.has(Reference(A, 7, 0, 6))
+    assert not store.has(Reference(A, 8, 0, 1)) and not store.has(Reference(B, 7, 0, 1))
+    _, packet_id = store.take(Reference(A, 7, 0, 1))
+    assert packet_id == (0, 1)
+    _, packet_id = store.take(Reference(A, 7, 1, 2))
+    assert packet_id == (0, 4), "the second message of this reference came with the later packet"
+    _, packet_id = store.take(Reference(A, 7, 3, 2))
+    assert packet_id == (0, 4)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1), st.data())
+def test_however_it_came_and_however_it_is_taken_nothing_changes(
+    counts: list[int], data: st.DataObject
+) -> None:
+    store = Store()
+    first, came = 10, []
+    for number, count in enumerate(counts):
+        batch = batch_of(count, level=3, first=first)
+        assert reference_to(batch) == Reference(A, 3, first, count)
+        store.put(batch, (0, number))
+        came += batch.payloads()
+        first += count
+    taken: list[bytes] = []
+    while len(taken) < len(came):
+        count = data.draw(st.integers(1, len(came) - len(taken)))
+        batches, _ = store.take(Reference(A, 3, 10 + len(taken), count))
+        taken += [payload for batch in batches for payload in batch.payloads()]
+    assert taken == came
+
+
+def test_a_sender_sends_its_own_messages_in_order_and_within_its_credit() -> None:
+    submissions = Submissions(View(1, (A, B)), count_max=4)
+    submissions.check(A, batch_of(3, first=5))
+    with pytest.raises(PeerFault, match="number 8 of that level is next"):
+        submissions.check(A, batch_of(1, first=9))
+    with pytest.raises(PeerFault, match="submits a message of"):
+        submissions.check(B, batch_of(1, first=8))
+    submissions.placed(Reference(A, 0, 5, 2))
+    submissions.check(A, batch_of(3, first=8))
+    with pytest.raises(PeerFault, match="more than the 4 messages"):
+        submissions.check(A, batch_of(1, first=11))

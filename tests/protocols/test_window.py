@@ -1,0 +1,132 @@
+"""The window: it follows the application's speed, and the time for which it has to be provided."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.builders import MILLISECOND
+from priocast.core.protocol import WINDOW_MAX
+from priocast.protocols.flow.window import WINDOW_FIRST, WINDOW_MIN, ConsumptionWindow
+
+TIME_NS = 4 * MILLISECOND
+
+
+def _consume_steadily(window: ConsumptionWindow, step_ns: int, count: int, takes: int, now: int = 0) -> int:
+    """An application that always has messages waiting and takes `count` every `step_ns`."""
+    window.queued(count * takes + 1, held=False)
+    for _ in range(takes):
+        now += step_ns
+        window.consumed(count, now)
+    return now
+
+
+@pytest.mark.parametrize("step_ns", [10_000, 50_000, 100_000, 500_000, MILLISECOND])
+@pytest.mark.parametrize("count", [1, 7])
+def test_a_steady_consumer_gets_what_it_takes_in_the_first_time(step_ns: int, count: int) -> None:
+    window = ConsumptionWindow(None, TIME_NS)
+    _consume_steadily(window, step_ns, count, takes=300)
+    exact = TIME_NS * count // step_ns
+    assert exact * 0.9 <= window.size <= exact * 1.1
+
+
+def test_a_slow_consumer_keeps_the_smallest_window_and_a_fast_one_the_largest() -> None:
+    slow, fast = ConsumptionWindow(None, TIME_NS), ConsumptionWindow(None, TIME_NS)
+    _consume_steadily(slow, step_ns=1_000 * MILLISECOND, count=1, takes=100)
+    _consume_steadily(fast, step_ns=1, count=50, takes=600)
+    assert (slow.size, fast.size) == (WINDOW_MIN, WINDOW_MAX)
+
+
+def test_a_consumer_that_slows_down_is_believed() -> None:
+    window = ConsumptionWindow(None, TIME_NS)
+    now = _consume_steadily(window, step_ns=10_000, count=1, takes=200)
+    before = window.size
+    _consume_steadily(window, step_ns=MILLISECOND, count=1, takes=100, now=now)
+    assert before > 300
+    assert window.size < 10
+
+
+def test_an_idle_consumer_teaches_nothing() -> None:
+    window = ConsumptionWindow(None, TIME_NS)
+    for second in range(50):
+        window.queued(1, held=False)
+        window.consumed(1, now=second * 1_000 * MILLISECOND)
+        assert window.size == WINDOW_FIRST
+
+
+def test_one_that_takes_half_of_what_was_granted_in_a_single_go_gets_twice_as_much() -> None:
+    window = ConsumptionWindow(None, TIME_NS)
+    granted = [window.size]
+    for second in range(20):
+        window.queued(window.size, held=False)
+        window.consumed(window.size, now=second * 1_000 * MILLISECOND)
+        granted.append(window.size)
+    assert granted[:4] == [16, 32, 64, 128]
+    assert granted[-1] == WINDOW_MAX
+
+
+def test_a_fixed_window_is_what_it_is() -> None:
+    window = ConsumptionWindow(7, TIME_NS)
+    _consume_steadily(window, step_ns=1, count=7, takes=50)
+    assert window.size == 7
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 100), st.booleans(), st.integers(1, 100), st.integers(0, 10**10)),
+        max_size=60,
+    ),
+    st.integers(1, 10**9),
+)
+def test_whatever_the_application_does_the_window_stays_within_its_bounds(
+    steps: list[tuple[int, bool, int, int]], time_ns: int
+) -> None:
+    window = ConsumptionWindow(None, time_ns)
+    waiting = now = 0
+    for queued, held, taken, elapsed in steps:
+        window.queued(queued, held)
+        waiting += queued
+        now += elapsed
+        window.consumed(min(taken, waiting), now)
+        waiting -= min(taken, waiting)
+        assert WINDOW_MIN <= window.grant() <= WINDOW_MAX
+
+
+def test_more_than_waits_cannot_be_consumed() -> None:
+    window = ConsumptionWindow(None, TIME_NS)
+    window.queued(2, held=False)
+    with pytest.raises(AssertionError):
+        window.consumed(3, now=0)
+
+
+def _rounds(window: ConsumptionWindow, runs_dry: bool, held: bool, rounds: int) -> list[int]:
+    """What is granted when the application takes a message every 0.1 ms and sees its queue end, or not."""
+    grants, now = [], 0
+    window.queued(1, held)
+    for _ in range(rounds):
+        window.queued(10, held)
+        for _ in range(10):
+            now += 100_000
+            window.consumed(1, now)
+        if runs_dry:
+            window.consumed(1, now)
+            window.queued(1, held)
+        grants.append(window.grant())
+    return grants
+
+
+def test_the_window_shrinks_to_a_millisecond_while_the_application_never_runs_dry() -> None:
+    grants = _rounds(ConsumptionWindow(None, 20 * MILLISECOND), runs_dry=False, held=True, rounds=300)
+    assert grants[20] > grants[50] > grants[299]
+    assert 8 <= grants[-1] <= 12
+
+
+def test_the_window_grows_while_the_application_runs_dry_up_to_the_longest_time() -> None:
+    grants = _rounds(ConsumptionWindow(None, 20 * MILLISECOND), runs_dry=True, held=True, rounds=60)
+    assert grants[-1] > 4 * grants[0]
+    assert 180 <= grants[-1] <= 240
+
+
+def test_an_application_that_runs_dry_because_nobody_sends_keeps_its_window() -> None:
+    window = ConsumptionWindow(None, 20 * MILLISECOND)
+    grants = _rounds(window, runs_dry=True, held=False, rounds=200)
+    assert max(grants[50:]) - min(grants[50:]) <= 2
