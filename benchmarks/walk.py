@@ -1,0 +1,114 @@
+"""The walk of one message, and of one view change, through the code: `python -m benchmarks.walk`.
+
+Counts every call of a Python function of Priocast, the files and folders that they are in, and how often the
+walk goes from one folder to another. A message walks from `broadcast` to its delivery at its own sender, in a
+group of two members on the memory network, both in this process and both recording a trace. The sender is
+not the coordinator. A view change walks from one member's `leave` to the view of the others.
+"""
+
+import argparse
+import asyncio
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import Any
+
+import priocast
+
+_SOURCE = str(Path(priocast.__file__).parent)
+
+
+class Walk:
+    """The calls between `start` and `stop`, in order."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+
+    def start(self) -> None:
+        sys.setprofile(self._note)
+
+    def stop(self) -> None:
+        sys.setprofile(None)
+
+    def _note(self, frame: FrameType, event: str, _: object) -> None:
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(_SOURCE):
+            self.calls.append((code.co_filename[len(_SOURCE) + 1 :], code.co_qualname))
+
+    def __str__(self) -> str:
+        folders = [str(Path(file).parent) for file, _ in self.calls]
+        switches = sum(before != after for before, after in zip(folders, folders[1:], strict=False))
+        return (
+            f"{len(self.calls)} calls of {len(set(self.calls))} functions in "
+            f"{len({file for file, _ in self.calls})} files and {len(set(folders))} folders, {switches} switches"
+        )
+
+
+async def _delivered(group: priocast.Group, payload: bytes) -> None:
+    async for event in group:
+        if isinstance(event, priocast.Delivery) and event.message.payload == payload:
+            return
+
+
+async def _until(reached: Callable[[], bool]) -> None:
+    while not reached():
+        await asyncio.sleep(0.001)
+
+
+async def walk_of_a_message(order: str, trace: str) -> Walk:
+    """From `broadcast` to the sender's own delivery."""
+    hub, walk = priocast.MemoryHub(), Walk()
+    arguments: dict[str, Any] = {"hub": hub, "size": 2, "order": order, "trace": trace}
+    a = priocast.join("walk", member="a", **arguments)
+    b = priocast.join("walk", member="b", **arguments)
+    entering = asyncio.create_task(a.__aenter__())
+    async with b as sender:
+        other = await entering
+        reading = asyncio.create_task(_delivered(other, b"last"))
+        for _ in range(20):  # what is done once per view or window is done, and heartbeats are quiet
+            await sender.broadcast(b"warm")
+            await _delivered(sender, b"warm")
+        await asyncio.sleep(0.02)
+        walk.start()
+        await sender.broadcast(b"one")
+        await _delivered(sender, b"one")
+        walk.stop()
+        await sender.broadcast(b"last")
+        await reading
+        await a.__aexit__(None, None, None)
+    return walk
+
+
+async def walk_of_a_view_change() -> Walk:
+    """From one of three members' leave to the view of the other two."""
+    hub, walk = priocast.MemoryHub(), Walk()
+    joining = [priocast.join("walk", member=name, hub=hub, size=3) for name in "abc"]
+    groups = await asyncio.gather(*(each.__aenter__() for each in joining))
+    walk.start()
+    leaving = asyncio.create_task(joining[2].__aexit__(None, None, None))
+    await _until(lambda: all(len(group.view.members) == 2 for group in groups[:2]))
+    walk.stop()
+    await leaving
+    for each in joining[:2]:
+        await each.__aexit__(None, None, None)
+    return walk
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--order", action="append", help="orders to walk through (sequencer-ub, reorder)")
+    parser.add_argument("--show", action="store_true", help="print every call of a message's walk")
+    arguments = parser.parse_args()
+    for order in arguments.order or ["sequencer-ub", "reorder"]:
+        with TemporaryDirectory() as trace:
+            walk = asyncio.run(walk_of_a_message(order, trace))
+        print(f"a message, {order}: {walk}")
+        if arguments.show:
+            print("\n".join(f"  {file:40} {name}" for file, name in walk.calls))
+    print(f"a view change: {asyncio.run(walk_of_a_view_change())}")
+
+
+if __name__ == "__main__":
+    main()
