@@ -73,9 +73,9 @@ def the_end_discards_what_departed_members_answered(patch: pytest.MonkeyPatch) -
         vars(self.protocol)["_departed"] = departed
         return original_missing(self, closure)
 
-    def collect(self: Any, rank: int, answer: Answer) -> None:
+    def collect(self: Any, rank: int, answer: Answer, packet_id: tuple[int, int]) -> None:
         if rank not in vars(self).get("_departed", ()):
-            original_collect(self, rank, answer)
+            original_collect(self, rank, answer, packet_id)
 
     original_missing, original_collect = Epoch.missing, Reordering._collect
     patch.setattr(Epoch, "missing", missing)

@@ -19,7 +19,7 @@ from priocast.core.guarantees import (
     VIEW_SYNCHRONY,
 )
 from priocast.core.message import OrderedBatch
-from priocast.core.protocol import Consume, Input, Output, Protocol, Turn
+from priocast.core.protocol import Consume, Input, Output, PacketId, Protocol, Turn
 from priocast.exploration import local
 from priocast.exploration.violation import OWN_FAULT
 from priocast.protocols.reorder import cuts as reorder
@@ -102,8 +102,8 @@ def the_least_proposal_is_the_number(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Reordering, "_on_decision", _trusting)
 
 
-def _trusting(self: Any, sender: object, rank: int, decision: CutDecision) -> None:
-    self._agree((rank, decision.number), decision, [self.packet_id])
+def _trusting(self: Any, sender: object, rank: int, decision: CutDecision, packet_id: PacketId) -> None:
+    self._agree((rank, decision.number), decision, [packet_id])
 
 
 def the_clock_is_not_raised(patch: pytest.MonkeyPatch) -> None:
@@ -152,19 +152,18 @@ def the_lock_comes_after_the_snapshot(patch: pytest.MonkeyPatch) -> None:
     """The answer tells what was consumed on reception, and lower messages stall from the turn on."""
     original_join, original_turn = Reorder._join, Reorder.on_turn
 
-    def join(self: Any, rank: int, data: Data) -> None:
+    def join(self: Any, rank: int, data: Data, packet_id: PacketId) -> None:
         consumed = self._levels.consumed_below(256)
-        vars(self).setdefault("_late", []).append((rank, data, self.packet_id, consumed))
+        vars(self).setdefault("_late", []).append((rank, data, packet_id, consumed))
 
     def on_turn(self: Any, event: Turn, now: int) -> None:
         late, self._late = vars(self).get("_late", []), []
         for rank, data, packet_id, consumed in late:
-            self.packet_id = packet_id
             now_consumed: Callable[[int], Cut] = self._levels.consumed_below
             self._levels.consumed_below = lambda level, then=consumed: {
                 number: place for number, place in then.items() if number < level
             }
-            original_join(self, rank, data)
+            original_join(self, rank, data, packet_id)
             self._levels.consumed_below = now_consumed
             del self._levels.consumed_below
         self._changed(now)
@@ -177,14 +176,13 @@ def the_lock_comes_after_the_snapshot(patch: pytest.MonkeyPatch) -> None:
 def snapshot_and_lock_come_with_the_turn(patch: pytest.MonkeyPatch) -> None:
     original_join, original_turn = Reorder._join, Reorder.on_turn
 
-    def join(self: Any, rank: int, data: Data) -> None:
-        vars(self).setdefault("_late", []).append((rank, data, self.packet_id))
+    def join(self: Any, rank: int, data: Data, packet_id: PacketId) -> None:
+        vars(self).setdefault("_late", []).append((rank, data, packet_id))
 
     def on_turn(self: Any, event: Turn, now: int) -> None:
         late, self._late = vars(self).get("_late", []), []
         for rank, data, packet_id in late:
-            self.packet_id = packet_id
-            original_join(self, rank, data)
+            original_join(self, rank, data, packet_id)
         self._changed(now)
         original_turn(self, event, now)
 
@@ -196,13 +194,13 @@ def decided_without_the_last_answer(patch: pytest.MonkeyPatch) -> None:
     """One answer less is enough: as the paper's figure 4, which counts answers, after somebody is gone."""
     original = Reorder._collect
 
-    def collect(self: Any, rank: int, answer: CutAnswer) -> None:
+    def collect(self: Any, rank: int, answer: CutAnswer, packet_id: PacketId) -> None:
         if rank == (answer.sender + 1) % len(self.view.members):
             return
-        original(self, rank, answer)
+        original(self, rank, answer, packet_id)
         if rank == answer.sender:
             missing = (answer.sender + 1) % len(self.view.members)
-            original(self, missing, CutAnswer(answer.sender, answer.number, answer.proposals, ()))
+            original(self, missing, CutAnswer(answer.sender, answer.number, answer.proposals, ()), packet_id)
 
     patch.setattr(Reorder, "_collect", collect)
     patch.setattr(Reordering, "_on_decision", _trusting)

@@ -124,5 +124,5 @@ def test_a_protocol_is_in_another_state_after_a_step() -> None:
 def test_the_names_of_what_is_left_out_are_still_in_use() -> None:
     """A name that is no attribute any more would hide another one some day."""
     protocol = SequencerUb(A, View(1, (A, B)), OrderingOptions())
-    assert {"_handlers", "_outputs", "packet_id"} <= NOT_STATE & set(vars(protocol))
+    assert {"_handlers", "_outputs"} <= NOT_STATE & set(vars(protocol))
     assert {name.partition(".")[0] for name in UNORDERED} >= {"Join", "Reordering"}

@@ -112,8 +112,8 @@ def test_whoever_offers_a_message_twice_is_found(monkeypatch: pytest.MonkeyPatch
 def test_whoever_lets_the_last_go_first_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: Any, sender: ProcessId, ordered: Ordered) -> None:
-        original(self, sender, ordered)
+    def on_ordered(self: Any, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
+        original(self, sender, ordered, packet_id)
         places = [each.position for each in self._ordered_batches]
         self._ordered_batches = deque(reversed(self._ordered_batches))
         for place, ordered_batch in zip(places, self._ordered_batches, strict=True):

@@ -119,9 +119,9 @@ def a_starter_that_found_nothing_to_propose_waits_for_ever(patch: pytest.MonkeyP
 def a_late_question_is_never_answered(patch: pytest.MonkeyPatch) -> None:
     """Whoever lacks something of what the starter has answers later; a majority may be waiting for that."""
 
-    def on_data(self: AgreementProposal, sender: Any, batches: Any, now: int) -> None:
+    def on_data(self: AgreementProposal, sender: Any, batches: Any, packet_id: Any, now: int) -> None:
         self._question = None
-        original(self, sender, batches, now)
+        original(self, sender, batches, packet_id, now)
 
     original = AgreementProposal._on_data
     patch.setattr(AgreementProposal, "_on_data", on_data)

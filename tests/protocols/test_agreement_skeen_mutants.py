@@ -4,7 +4,7 @@ import pytest
 
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.protocols.agreement import skeen as agreement_skeen
 from priocast.protocols.agreement.skeen import AgreementSkeen
 from protocols.faults import a_sender_sends_what_came_first
@@ -28,12 +28,14 @@ def the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_minds_if_the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
-    def on_final(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+    def on_final(
+        self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId
+    ) -> None:
         for frame, stamp in zip(
             [frame for frame in self._frames[sender] if not frame.packet_id], stamps, strict=False
         ):
             frame.stamp = min(frame.stamp, stamp)
-        original(self, sender, first, stamps)
+        original(self, sender, first, stamps, packet_id)
 
     original = AgreementSkeen._on_final
     patch.setattr(AgreementSkeen, "_on_final", on_final)
@@ -43,9 +45,11 @@ def nobody_minds_if_the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> N
 def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
     """The second of the two rules."""
 
-    def on_final(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+    def on_final(
+        self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId
+    ) -> None:
         clock = self._clock
-        original(self, sender, first, stamps)
+        original(self, sender, first, stamps, packet_id)
         self._clock = clock
 
     original = AgreementSkeen._on_final

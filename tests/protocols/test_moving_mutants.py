@@ -178,12 +178,12 @@ def the_holder_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
 def places_take_effect_as_they_come(patch: pytest.MonkeyPatch) -> None:
     """Each packet is taken for the next one, whatever its position is."""
 
-    def on_places(self: MovingSequencer, sender: ProcessId, places: Any) -> None:
+    def on_places(self: MovingSequencer, sender: ProcessId, places: Any, packet_id: Any) -> None:
         for messages in places.messages:
             stream = (messages.sender, messages.level)
             self._candidates._number_next[stream] = messages.first + messages.count
         self._candidates._forget()
-        self._on_next(sender, places, self.packet_id)
+        self._on_next(sender, places, packet_id)
         self._accept_token()
 
     patch.setattr(MovingSequencer, "_on_places", on_places)

@@ -14,6 +14,7 @@ from priocast.core.guarantees import (
 )
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
+from priocast.core.protocol import PacketId
 from priocast.protocols.flow.base import PlacingProtocol
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
@@ -28,7 +29,9 @@ ORDER = "sequencer-bb"
 def what_comes_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
     """Order by arrival: the sequencer's word is not waited for."""
 
-    def on_data(self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def on_data(
+        self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int
+    ) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
             self.place(batch, held=False)
@@ -50,10 +53,12 @@ def what_is_there_is_placed_before_what_is_not(patch: pytest.MonkeyPatch) -> Non
 
 
 def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.MonkeyPatch) -> None:
-    def on_data(self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def on_data(
+        self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int
+    ) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._messages.came(batch, self.packet_id)
+            self._messages.came(batch, packet_id)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
 
@@ -162,11 +167,11 @@ def test_a_sender_that_forgets_what_has_a_place_behind_a_gap_is_found(
     Lives seldom show it: the sequencer and the sender of what is missing must both be gone.
     """
 
-    def on_order(self: SequencerBb, sender: ProcessId, order: Order) -> None:
+    def on_order(self: SequencerBb, sender: ProcessId, order: Order, packet_id: PacketId) -> None:
         for reference in order.references:
             if reference.sender == self.me:
                 self.under_way.placed(Batch(self.me, reference.level, reference.first, reference.count, b""))
-        original(self, sender, order)
+        original(self, sender, order, packet_id)
 
     def queue(self: PlacingProtocol, batch: Batch, held: bool) -> None:
         self.queue_ordered(batch)

@@ -9,7 +9,7 @@ import priocast.membership.epoch
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
-from priocast.core.protocol import OrderingOptions, Protocol
+from priocast.core.protocol import OrderingOptions, PacketId, Protocol
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
@@ -53,8 +53,8 @@ class IndifferentSequencer(SequencerUb):
 class TrustingDestination(SequencerUb):
     """Takes whatever comes next for the next in the order."""
 
-    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
-        super()._on_ordered(sender, Ordered(self.position_next, ordered.batches))
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: PacketId) -> None:
+        super()._on_ordered(sender, Ordered(self.position_next, ordered.batches), packet_id)
 
 
 class ReceiptCounter(SequencerUb):

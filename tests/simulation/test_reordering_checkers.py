@@ -40,15 +40,15 @@ def of_one_level(data: Data) -> Data:
 class OneLevel(Reorder):
     """All messages are in one queue, so nothing is ever re-ordered."""
 
-    def _join(self, rank: int, data: Data) -> None:
-        super()._join(rank, of_one_level(data))
+    def _join(self, rank: int, data: Data, packet_id: tuple[int, int]) -> None:
+        super()._join(rank, of_one_level(data), packet_id)
 
 
 class OneLevelWithLocks(ReorderLocks):
     """The same, in the other form."""
 
-    def _join(self, rank: int, data: Data) -> None:
-        super()._join(rank, of_one_level(data))
+    def _join(self, rank: int, data: Data, packet_id: tuple[int, int]) -> None:
+        super()._join(rank, of_one_level(data), packet_id)
 
 
 class NoBound(Overtaking):

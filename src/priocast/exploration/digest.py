@@ -25,7 +25,6 @@ NOT_STATE = frozenset(
         "_tentative",  # what `head` said last
         "_next",  # what the queues said last
         "_next_is_known",  # whether they still say so
-        "packet_id",  # told anew with every packet
         "scenario",  # the same for ever
         "stalls",  # measures, and decides nothing
     }

@@ -29,7 +29,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.base import PlacingProtocol
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, Grants, References, fill_frame
@@ -152,7 +152,7 @@ class AgreementProposal(PlacingProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Data(batches=batches):
-                self._on_data(event.sender, batches, now)
+                self._on_data(event.sender, batches, event.packet_id, now)
             case StartRound() as question:
                 self._on_start(event.sender, question)
             case Holding() as answer:
@@ -162,7 +162,7 @@ class AgreementProposal(PlacingProtocol):
             case Vote(round=number):
                 self._on_vote(event.sender, number)
             case Apply(round=number):
-                self._on_apply(event.sender, number)
+                self._on_apply(event.sender, number, event.packet_id)
             case Consumed(total=total, window=window):
                 self._check_asked(event.sender)
                 self._grants.granted(event.sender, total, window)
@@ -237,11 +237,11 @@ class AgreementProposal(PlacingProtocol):
 
     # Destination
 
-    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int) -> None:
         rank = self.ranks[sender]
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._messages.came(batch, self.packet_id)
+            self._messages.came(batch, packet_id)
             self._held[rank] += batch.count
             if self.me == self._starter:
                 self._received.append(_Received(batch, self._held[rank], now))
@@ -273,13 +273,13 @@ class AgreementProposal(PlacingProtocol):
         self._proposed_end += sum(reference.count for reference in proposal.references)
         self.send(self._starter, Vote(proposal.round))
 
-    def _on_apply(self, sender: ProcessId, number: int) -> None:
+    def _on_apply(self, sender: ProcessId, number: int, packet_id: PacketId) -> None:
         self._check_starter(sender)
         if self._proposal is None or number != self._proposal.round:
             raise PeerFault(f"{sender} applies round {number}, which is not proposed")
         held = self._proposal.bottleneck == self.me.name
         for reference in self._proposal.references:
-            self._messages.named(Named(reference, sender, self.packet_id, held))
+            self._messages.named(Named(reference, sender, packet_id, held))
         self._proposal = None
         self._place_applied()
 

@@ -96,10 +96,10 @@ class AgreementSets(PacedProtocol):
             case Data(batches=batches, bottleneck=bottleneck):
                 self.accept(event.sender, batches, bottleneck)
                 for batch in batches:
-                    self._on_batch(batch, now)
+                    self._on_batch(batch, event.packet_id, now)
                 self._place_decided()
             case Decide() as decide:
-                self._on_decide(event.sender, decide, now)
+                self._on_decide(event.sender, decide, event.packet_id, now)
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
             case packet:
@@ -142,17 +142,17 @@ class AgreementSets(PacedProtocol):
 
     # Destination
 
-    def _on_batch(self, batch: Batch, now: int) -> None:
-        self._messages.came(batch, self.packet_id)
+    def _on_batch(self, batch: Batch, packet_id: PacketId, now: int) -> None:
+        self._messages.came(batch, packet_id)
         if not self._candidates:
             self._waits_since = now
         self._candidates.put(batch, now)
 
-    def _on_decide(self, sender: ProcessId, decide: Decide, now: int) -> None:
+    def _on_decide(self, sender: ProcessId, decide: Decide, packet_id: PacketId, now: int) -> None:
         if decide.instance < self._consensus.instance:
             known = self._consensus.value_of(decide.instance)
         else:
-            known = self._decisions.setdefault(decide.instance, (decide, self.packet_id))[0].references
+            known = self._decisions.setdefault(decide.instance, (decide, packet_id))[0].references
         if known not in (None, decide.references):
             raise PeerFault(f"{sender} decides in instance {decide.instance} otherwise than was decided")
         while (decision := self._decisions.pop(self._consensus.instance, None)) is not None:

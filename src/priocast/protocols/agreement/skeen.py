@@ -24,7 +24,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
 from priocast.protocols.flow.paced import PacedProtocol
@@ -141,7 +141,7 @@ class AgreementSkeen(PacedProtocol):
             case Proposed(first=first, stamps=stamps):
                 self._on_proposed(event.sender, first, stamps)
             case Final(first=first, stamps=stamps):
-                self._on_final(event.sender, first, stamps)
+                self._on_final(event.sender, first, stamps, event.packet_id)
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
 
@@ -189,14 +189,14 @@ class AgreementSkeen(PacedProtocol):
                 self.send(sender, Proposed(first, tuple(stamps[:_STAMPS_MAX])))
                 del stamps[:_STAMPS_MAX]
 
-    def _on_final(self, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+    def _on_final(self, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId) -> None:
         received, frames = self._received[sender], self._frames[sender]
         self._finals[sender].check(sender, first, stamps, received)
         for number, stamp in enumerate(stamps, first):
             frame = frames[number - received]  # counted from the end, which is the last one received
             if stamp < frame.stamp:
                 raise PeerFault(f"{sender} decides on stamp {stamp}, where {self.me} proposed {frame.stamp}")
-            frame.stamp, frame.packet_id = stamp, self.packet_id
+            frame.stamp, frame.packet_id = stamp, packet_id
         self._clock = max(self._clock, stamps[-1])
         self._place_final()
 

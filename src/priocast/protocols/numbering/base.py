@@ -226,7 +226,7 @@ class NumberingProtocol(PlacingProtocol):
 
     # Destination
 
-    def _on_numbered(self, sender: ProcessId, numbered: NumberedBase) -> None:
+    def _on_numbered(self, sender: ProcessId, numbered: NumberedBase, packet_id: PacketId) -> None:
         position = numbered.position
         if position < self.position_next or position in self._ahead:
             raise PeerFault(f"{sender} uses number {position}, which was used before")
@@ -236,7 +236,7 @@ class NumberingProtocol(PlacingProtocol):
             self._check_given(sender, numbered)
         for batch in numbered.batches:
             self._submissions.check(sender, batch)
-        self._ahead[position] = numbered, self.packet_id
+        self._ahead[position] = numbered, packet_id
         self._place_next()
 
     def _place_next(self) -> None:

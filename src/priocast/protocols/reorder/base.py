@@ -150,7 +150,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def _queues(self) -> Queues[JoinT]: ...
 
     @abstractmethod
-    def _join(self, rank: int, data: Data) -> None:
+    def _join(self, rank: int, data: Data, packet_id: PacketId) -> None:
         """Messages came that were accepted: take them into the queues, and note the answer."""
 
     @abstractmethod
@@ -268,34 +268,34 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         sender, rank = event.sender, self.ranks[event.sender]
         match event.packet:
             case Data() as data:
-                self._on_data(sender, rank, data)
+                self._on_data(sender, rank, data, event.packet_id)
                 self._changed(now)
             case Answers(answers=answers):
                 self._check_form(sender, distributed=False)
                 for answer in answers:
                     self._check_is_ours(sender, answer)
-                    self._collect(rank, answer)
+                    self._collect(rank, answer, event.packet_id)
             case AnswersToAll(answers=answers):
                 self._check_form(sender, distributed=True)
                 for answer in answers:
-                    self._collect(rank, answer)
+                    self._collect(rank, answer, event.packet_id)
                 self._changed(now)
             case Decided(decisions=decisions):
                 self._check_form(sender, distributed=False)
                 for decision in decisions:
-                    self._on_decision(sender, rank, decision)
+                    self._on_decision(sender, rank, decision, event.packet_id)
                 self._changed(now)
             case Consumed(total=total, window=window):
                 self.grants.granted(sender, total, window)
 
-    def _on_data(self, sender: ProcessId, rank: int, data: Data) -> None:
+    def _on_data(self, sender: ProcessId, rank: int, data: Data, packet_id: PacketId) -> None:
         if data.number != self._data_received[rank]:
             raise PeerFault(f"{sender} sends data {data.number}, where {self._data_received[rank]} is next")
         self._data_received[rank] += 1
         self.accept(sender, data.batches, data.bottleneck)
         for batch in data.batches:
             self.has_safe |= batch.scope.safe
-        self._join(rank, data)
+        self._join(rank, data, packet_id)
 
     def _joined(self, key: Key, joins: list[JoinT], answer: AnswerT, packet_ids: Sequence[PacketId]) -> None:
         """Messages have joined the queues here: answer that, and remember them until they are agreed on."""
@@ -323,11 +323,10 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         if answer.sender != self.ranks[self.me] or answer.number >= self._data_sent:
             raise PeerFault(f"{sender} answers data {answer.number}, which {self.me} never sent")
 
-    def _collect(self, rank: int, answer: AnswerT) -> None:
+    def _collect(self, rank: int, answer: AnswerT, packet_id: PacketId) -> None:
         self._check_answer(self.view.members[rank], answer)
-        packet_id = (
-            self.packet_id if self.options.distributed else (rank, 0)
-        )  # To one member alone: not kept.
+        if not self.options.distributed:
+            packet_id = (rank, 0)  # To one member alone: not kept.
         complete = self._collector.add(rank, answer, packet_id)
         if complete is None:
             return
@@ -340,10 +339,10 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def _check_answer(self, sender: ProcessId, answer: AnswerT) -> None:
         """Accept an answer, or say what is wrong with it."""
 
-    def _on_decision(self, sender: ProcessId, rank: int, decision: DecisionT) -> None:
+    def _on_decision(self, sender: ProcessId, rank: int, decision: DecisionT, packet_id: PacketId) -> None:
         if sender != self.me:
             self._check_decision(sender, self._joining.get((rank, decision.number), []), decision)
-        self._agree((rank, decision.number), decision, [self.packet_id])
+        self._agree((rank, decision.number), decision, [packet_id])
 
     def _check_decision(self, sender: ProcessId, joins: list[JoinT], decision: DecisionT) -> None:
         """Accept what another member has decided, or say what is wrong with it."""

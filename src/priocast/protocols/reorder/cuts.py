@@ -25,7 +25,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.reorder.answers import Answer, Count
@@ -93,13 +93,13 @@ class Reorder(Reordering[CutJoin, CutAnswer, CutDecision]):
     def _queues(self) -> Levels:
         return self._levels
 
-    def _join(self, rank: int, data: Data) -> None:
+    def _join(self, rank: int, data: Data, packet_id: PacketId) -> None:
         top = max(batch.urgency for batch in data.batches)
         cut = self._levels.consumed_below(top)
         joins = [self._new_join(batch, (rank, data.number, n), cut) for n, batch in enumerate(data.batches)]
         proposals = tuple(join.proposal for join in joins)
         answer = CutAnswer(rank, data.number, proposals, _told(cut))
-        self._joined((rank, data.number), joins, answer, [self.packet_id])
+        self._joined((rank, data.number), joins, answer, [packet_id])
 
     def _new_join(self, batch: Batch, identity: JoinId, cut: Cut) -> CutJoin:
         level = self._levels[batch.urgency]

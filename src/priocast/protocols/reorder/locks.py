@@ -135,8 +135,8 @@ class ReorderLocks(Reordering[LockJoin, LockAnswer, LockDecision]):
     def _queues(self) -> LockQueue:
         return self._queue
 
-    def _join(self, rank: int, data: Data) -> None:
-        self._lock(rank, data, [self.packet_id])
+    def _join(self, rank: int, data: Data, packet_id: PacketId) -> None:
+        self._lock(rank, data, [packet_id])
 
     def _lock(self, rank: int, data: Data, packet_ids: list[PacketId]) -> None:
         """The lock phase: what is answered is the state of the queue at the moment of locking."""
@@ -247,12 +247,12 @@ class ReorderLocksInTurn(ReorderLocks):
 
     def on_received(self, event: Received, now: int) -> None:
         if isinstance(event.packet, Turns):
-            self._on_turns(event.sender, event.packet)
+            self._on_turns(event.sender, event.packet, event.packet_id)
             self._changed(now)
         else:
             super().on_received(event, now)
 
-    def _on_turns(self, sender: ProcessId, packet: Turns) -> None:
+    def _on_turns(self, sender: ProcessId, packet: Turns, packet_id: PacketId) -> None:
         for rank, number in packet.turns:
             known = rank < len(self._turns_given) and number == self._turns_given[rank]
             if sender != self.view.coordinator or not known:
@@ -260,11 +260,11 @@ class ReorderLocksInTurn(ReorderLocks):
                     f"{sender} gives a turn to data {number} of rank {rank}, whose turn it is not"
                 )
             self._turns_given[rank] += 1
-            self._turns.append(((rank, number), self.packet_id))
+            self._turns.append(((rank, number), packet_id))
         self._proceed()
 
-    def _join(self, rank: int, data: Data) -> None:
-        self._waiting[rank, data.number] = (data, self.packet_id)
+    def _join(self, rank: int, data: Data, packet_id: PacketId) -> None:
+        self._waiting[rank, data.number] = (data, packet_id)
         if self.me == self.view.coordinator:
             self._turns_due.append((rank, data.number))
         self._proceed()

@@ -98,7 +98,7 @@ class MovingSequencer(RingProtocol):
 
     # Destination
 
-    def _on_places(self, sender: ProcessId, places: Places) -> None:
+    def _on_places(self, sender: ProcessId, places: Places, packet_id: PacketId) -> None:
         """Let packets with places take effect in the order of the places, and then the token that waits."""
         position = places.position
         if position < self._known_next or position in self._early:
@@ -107,15 +107,15 @@ class MovingSequencer(RingProtocol):
             raise PeerFault(f"{sender} orders position {position}, which no window allows")
         if sender != self.me and self._knows_better(places):
             raise PeerFault(f"{sender} orders position {position} although {self.me} has the token")
-        self._early[position] = sender, places, self.packet_id
+        self._early[position] = sender, places, packet_id
         while (found := self._early.pop(self._known_next, None)) is not None:
-            orderer, next_places, packet_id = found
+            orderer, next_places, told_by = found
             self._known_next = next_places.position_next
             for messages in next_places.messages:
                 if messages.sender not in self.ranks:
                     raise PeerFault(f"{orderer} orders {messages}, which is no member's")
                 self._candidates.placed(orderer, messages)
-            self._on_next(orderer, next_places, packet_id)
+            self._on_next(orderer, next_places, told_by)
         self._accept_token()
 
     def _knows_better(self, places: Places) -> bool:

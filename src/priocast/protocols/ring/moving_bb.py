@@ -70,9 +70,9 @@ class MovingBb(MovingSequencer):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Data(batches=batches):
-                self._on_data(event.sender, batches, now)
+                self._on_data(event.sender, batches, event.packet_id, now)
             case Order() as order:
-                self._on_places(event.sender, order)
+                self._on_places(event.sender, order, event.packet_id)
             case BareToken() as token:
                 self._on_token(event.sender, token)
             case Consumed() as consumed:
@@ -93,10 +93,10 @@ class MovingBb(MovingSequencer):
 
     # Destination
 
-    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._messages.came(batch, self.packet_id)
+            self._messages.came(batch, packet_id)
             self._candidates.put(batch, now)
         self._place_next()
         self._accept_token()

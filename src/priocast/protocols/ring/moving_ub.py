@@ -149,7 +149,7 @@ class MovingUb(MovingSequencer):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Ordered() as ordered:
-                self._on_places(event.sender, ordered)
+                self._on_places(event.sender, ordered, event.packet_id)
             case Submit(batches=batches):
                 self._on_submit(event.sender, batches, now)
             case LadenToken() as token:

@@ -115,7 +115,7 @@ class MovingUub(RingProtocol, NumberingProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Numbered() as numbered:
-                self._on_numbered(event.sender, numbered)
+                self._on_numbered(event.sender, numbered, event.packet_id)
                 self._accept_token()
             case Ask(wants=wants):
                 self._on_ask(event.sender, wants, now)

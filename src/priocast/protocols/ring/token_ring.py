@@ -28,7 +28,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.priority import class_of
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.base import PlacingProtocol
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, Grants, fill_frame
@@ -132,7 +132,7 @@ class TokenRing(PlacingProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Ordered() as ordered:
-                self._on_ordered(event.sender, ordered)
+                self._on_ordered(event.sender, ordered, event.packet_id)
                 self._accept_token()
             case Token() as token:
                 self._on_token(event.sender, token)
@@ -238,13 +238,13 @@ class TokenRing(PlacingProtocol):
 
     # Destination
 
-    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: PacketId) -> None:
         position = ordered.position
         if position < self.position_next or position in self._early:
             raise PeerFault(f"{sender} orders position {position}; {self.position_next} is next")
         if sender != self.me and self._lacked_token(ordered):
             raise PeerFault(f"{sender} orders position {position} although {self.me} has the token")
-        self._early[position] = sender, ordered, self.packet_id
+        self._early[position] = sender, ordered, packet_id
         while self.position_next in self._early:
             self._place(*self._early.pop(self.position_next))
 

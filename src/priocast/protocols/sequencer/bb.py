@@ -23,7 +23,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference, reference_to
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, References
 from priocast.protocols.flow.references import Named, NamedMessages
@@ -74,9 +74,9 @@ class SequencerBb(QueueingSequencer):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Data(batches=batches):
-                self._on_data(event.sender, batches, now)
+                self._on_data(event.sender, batches, event.packet_id, now)
             case Order() as order:
-                self._on_order(event.sender, order)
+                self._on_order(event.sender, order, event.packet_id)
             case Consumed() as consumed:
                 self._on_report(event.sender, consumed)
 
@@ -92,15 +92,15 @@ class SequencerBb(QueueingSequencer):
 
     # Destination
 
-    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int) -> None:
         for batch in batches:
             self._submissions.check(sender, batch)
-            self._messages.came(batch, self.packet_id)
+            self._messages.came(batch, packet_id)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
         self._place_next()
 
-    def _on_order(self, sender: ProcessId, order: Order) -> None:
+    def _on_order(self, sender: ProcessId, order: Order, packet_id: PacketId) -> None:
         if sender != self._sequencer or order.position != self._places_end:
             raise PeerFault(
                 f"{sender} orders position {order.position}; "
@@ -108,7 +108,7 @@ class SequencerBb(QueueingSequencer):
             )
         for reference in order.references:
             self._check_named(sender, reference)
-            self._messages.named(Named(reference, sender, self.packet_id, order.bottleneck == self.me.name))
+            self._messages.named(Named(reference, sender, packet_id, order.bottleneck == self.me.name))
             self._places_end += reference.count
         self._place_next()
 

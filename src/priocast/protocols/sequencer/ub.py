@@ -22,7 +22,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed
 from priocast.protocols.flow.submissions import Submissions
@@ -66,7 +66,7 @@ class SequencerUb(QueueingSequencer):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Ordered() as ordered:
-                self._on_ordered(event.sender, ordered)
+                self._on_ordered(event.sender, ordered, event.packet_id)
             case Submit(batches=batches):
                 self._on_submit(event.sender, batches, now)
             case Consumed() as consumed:
@@ -94,13 +94,13 @@ class SequencerUb(QueueingSequencer):
 
     # Destination
 
-    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: PacketId) -> None:
         if sender != self._sequencer or ordered.position != self.position_next:
             raise PeerFault(
                 f"{sender} orders position {ordered.position}; "
                 f"expected {self.position_next} from {self._sequencer}"
             )
         held = ordered.bottleneck == self.me.name
-        self.depends_on(self.packet_id)
+        self.depends_on(packet_id)
         for batch in ordered.batches:
             self.place(batch, held)

@@ -22,7 +22,7 @@ Diverges: as `sequencer-ub`, numbers are given out only as far as every member h
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.numbering.base import Ask, Grant, NumberedBase, NumberingProtocol, Numbers
@@ -53,7 +53,7 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Numbered() as numbered:
-                self._on_numbered(event.sender, numbered)
+                self._on_numbered(event.sender, numbered, event.packet_id)
             case Ask(wants=wants):
                 self._on_ask(event.sender, wants, now)
             case Grant() as grant:
@@ -82,10 +82,10 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
 
     # Destination
 
-    def _on_numbered(self, sender: ProcessId, numbered: NumberedBase) -> None:
+    def _on_numbered(self, sender: ProcessId, numbered: NumberedBase, packet_id: PacketId) -> None:
         if self.me == self._sequencer and numbered.position >= self._number_next:
             raise PeerFault(f"{sender} uses numbers from {numbered.position} on, which it was not granted")
-        super()._on_numbered(sender, numbered)
+        super()._on_numbered(sender, numbered, packet_id)
 
     def _on_placed(self, batch: Batch) -> None:
         if self.me == self._sequencer:
