@@ -4,7 +4,7 @@ from priocast.core.events import Delivery, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import Scope
 from priocast.membership.datagrams import frame_of, read
-from priocast.membership.packets import Control, Reply, Request
+from priocast.membership.packets import ClientReply, ClientRequest, Control
 from support.stacks import Neighbourhood, epoch_of, founded
 
 CLIENT = ProcessId("client", 3)
@@ -99,7 +99,7 @@ class TestTwoSides:
 
 
 class TestClients:
-    def _ask(self, group: Neighbourhood, to: str, request: Request) -> None:
+    def _ask(self, group: Neighbourhood, to: str, request: ClientRequest) -> None:
         group.hand_over(CLIENT, to, frame_of(request))
 
     def _answers(self, group: Neighbourhood) -> list[Control]:
@@ -110,10 +110,10 @@ class TestClients:
         group = founded("abc")
         group.say("a", "before")
         group.wait_payloads("abc", "before")
-        self._ask(group, "b", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "b", ClientRequest(1, 7, Scope(), b"please"))
         group.wait_payloads("abc", "before", "please")
         group.run(5)
-        assert self._answers(group) == [Reply(1, 7, 1, "")]
+        assert self._answers(group) == [ClientReply(1, 7, 1, "")]
         delivery: Delivery = group.applications["c"].deliveries[-1]
         assert delivery.message.sender == ProcessId("b")
         assert (delivery.message.scope.client, delivery.message.scope.request) == ("client#3", 1)
@@ -121,52 +121,54 @@ class TestClients:
     def test_a_request_that_is_sent_again_to_anybody_has_one_place(self) -> None:
         group = founded("abc")
         for name in "abcab":
-            self._ask(group, name, Request(1, 7, Scope(), b"please"))
+            self._ask(group, name, ClientRequest(1, 7, Scope(), b"please"))
         group.run(30)
         for name in "abc":
             assert group.payloads(name) == ["please"]
-        assert Reply(1, 7, 0, "") in self._answers(group)
-        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        assert ClientReply(1, 7, 0, "") in self._answers(group)
+        self._ask(group, "c", ClientRequest(1, 7, Scope(), b"please"))
         group.run(5)
-        assert self._answers(group) == [Reply(1, 7, -1, "")], "it has a place; which one is not remembered"
+        assert self._answers(group) == [ClientReply(1, 7, -1, "")], (
+            "it has a place; which one is not remembered"
+        )
         assert group.payloads("a") == ["please"]
 
     def test_a_request_has_one_place_although_the_view_changes(self) -> None:
         group = founded("abc")
-        self._ask(group, "b", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "b", ClientRequest(1, 7, Scope(), b"please"))
         group.run(4)
         group.kill("b")
-        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "c", ClientRequest(1, 7, Scope(), b"please"))
         group.wait_view("ac")
         group.run(20)
-        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.run(50)
         assert group.payloads("a") == group.payloads("c") == ["please"]
 
     def test_whoever_joins_knows_which_requests_have_a_place(self) -> None:
         group = founded("ab")
-        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.wait_payloads("ab", "please")
         group.start("c")
         group.wait_view("abc")
         group.run(5)
         self._answers(group)
-        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "c", ClientRequest(1, 7, Scope(), b"please"))
         group.run(30)
-        assert self._answers(group) == [Reply(1, 7, -1, "")]
+        assert self._answers(group) == [ClientReply(1, 7, -1, "")]
         assert group.payloads("c") == []
-        self._ask(group, "c", Request(2, 7, Scope(), b"more"))
+        self._ask(group, "c", ClientRequest(2, 7, Scope(), b"more"))
         group.wait_payloads("c", "more")
         assert group.payloads("a") == ["please", "more"]
 
     def test_a_request_to_a_member_without_a_view_or_without_room_is_left_for_later(self) -> None:
         group = Neighbourhood("a", founders=2, queue_max=1)
-        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.run(50)
         group.start("b")
         group.wait_view("ab")
         group.say("a", "full")
-        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.run(50)
         assert group.payloads("a") == ["full"]
         assert self._answers(group) == []

@@ -5,7 +5,7 @@ import pytest
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of
-from priocast.membership.packets import Held, Reply
+from priocast.membership.packets import ClientReply, StabilityReport
 from support.stacks import epoch_of, founded
 
 B, C = ProcessId("b"), ProcessId("c")
@@ -78,7 +78,7 @@ def test_an_acknowledgement_of_what_was_never_sent() -> None:
 
 def test_a_reply_that_is_for_a_client() -> None:
     group = founded("ab")
-    group.hand_over(B, "a", frame_of(Reply(1, 0, 0, "")))
+    group.hand_over(B, "a", frame_of(ClientReply(1, 0, 0, "")))
     assert group.members["a"].rejections == {"reply to a member": 1}
 
 
@@ -86,6 +86,6 @@ def test_what_a_member_cannot_hold() -> None:
     group = founded("abc")
     view = epoch_of(group.members["a"]).view.id
     for held in ((1, 2), (1, 2, 3, 4), ()):
-        group.hand_over(B, "a", frame_of(Held(view, held)))
+        group.hand_over(B, "a", frame_of(StabilityReport(view, held)))
     group.run(50)
     assert set(group.views().values()) == {"abc"}

@@ -28,24 +28,24 @@ from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.membership.clients import Clients, scope_of
 from priocast.membership.datagrams import CHANNEL, frames_of, read
+from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
-from priocast.membership.ledger import Ledger
 from priocast.membership.life import Life
 from priocast.membership.membership import Membership
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import (
+    ClientReply,
+    ClientRequest,
     Control,
     FetchState,
+    OrderDigest,
     Ordering,
     Proposal,
-    Reply,
-    Request,
-    Standing,
     StateChunk,
 )
-from priocast.membership.reports import Reports
-from priocast.membership.slowness import Slowness
+from priocast.membership.slow_member import SlowMemberDetector
+from priocast.membership.stability_reporter import StabilityReporter
 from priocast.membership.state_transfer import StateTransfer
 from priocast.membership.stream import Head, Stream
 from priocast.membership.unordered import UnorderedMessages, resubmit
@@ -76,17 +76,17 @@ class Member:
         self._observer = observer
         self._unordered_messages = unordered_messages
         self._assembler = Assembler(me, options.prioritised)
-        self._ledger = Ledger()
-        self.clients = Clients(self._ledger)
-        self.stream = Stream(me, membership, self._ledger, self.clients.placed)
-        self.slowness = Slowness(membership.slow_ns, now)
-        self._reports = Reports(membership)
+        self._delivery_table = DeliveryTable()
+        self.clients = Clients(self._delivery_table)
+        self.stream = Stream(me, membership, self._delivery_table, self.clients.placed)
+        self.slow_member = SlowMemberDetector(membership.slow_ns, now)
+        self._reporter = StabilityReporter(membership)
         self.membership = Membership(
             me,
             membership,
             membership.agreed_on(order, options),
             Ordering(order, options.prioritised, str(options.starvation)),
-            Life(self._begin, self._depart, self.stream.standing),
+            Life(self._begin, self._depart, self.stream.digest),
             now,
         )
         if unordered_messages is not None and membership.primary:
@@ -262,7 +262,7 @@ class Member:
         epoch = self.membership.epoch
         if epoch is not None and not epoch.frozen:
             epoch.tick(now)
-            slow = self.slowness.found(epoch.protocol, self._could_consume(epoch, now), now)
+            slow = self.slow_member.found(epoch.protocol, self._could_consume(epoch, now), now)
             if slow is not None and len(epoch.view.members) > 1:
                 self.membership.evict(slow, "was too slow", now)
         if now >= self.membership.deadline:
@@ -281,7 +281,7 @@ class Member:
         membership = self.membership
         epoch = membership.epoch
         if epoch is not None and not epoch.frozen:
-            held = self._reports.due(epoch)
+            held = self._reporter.due(epoch)
             if held is not None:
                 for peer in epoch.links:
                     membership.tell(peer, held)
@@ -318,9 +318,9 @@ class Member:
             epoch.receive(peer, frame, now)
 
     def _on_datagram(self, peer: ProcessId, control: Control, now: int) -> None:
-        if isinstance(control, Request):
+        if isinstance(control, ClientRequest):
             self._on_request(peer, control)
-        elif isinstance(control, Reply):
+        elif isinstance(control, ClientReply):
             self.reject("reply to a member")
         elif not self.membership.heard(peer, now):
             self.reject("earlier life")
@@ -331,7 +331,7 @@ class Member:
         else:
             self.membership.receive(peer, control, now)
 
-    def _on_request(self, client: ProcessId, request: Request) -> None:
+    def _on_request(self, client: ProcessId, request: ClientRequest) -> None:
         """A client wants something broadcast; if there is no room now, it will ask again."""
         has_room = self.membership.epoch is not None and self.room(request.priority) > 0
         if has_room and self.clients.is_new(client, request):
@@ -341,7 +341,7 @@ class Member:
         """Whether only its application can keep a member from consuming, and its state is not awaited."""
         trusted = all(self.membership.trusts(peer, now) for peer in epoch.links)
         awaited = self.stream.awaits_state or self.state.is_asked(now)
-        return trusted and not awaited and self._reports.are_complete(epoch)
+        return trusted and not awaited and self._reporter.are_complete(epoch)
 
     def _assembled(self, now: int) -> list[Batch]:
         """What the application has broadcast since the last step."""
@@ -353,39 +353,39 @@ class Member:
 
     # What membership decides
 
-    def _begin(self, proposal: Proposal, standing: Standing, before: Epoch | None, now: int) -> Epoch:
+    def _begin(self, proposal: Proposal, digest: OrderDigest, before: Epoch | None, now: int) -> Epoch:
         """End the old view, and open an epoch for the new one."""
         view, ordering = proposal.view, proposal.ordering
         if self._unordered_messages is not None:
             own = self._assembler.close()
-            self._assembler = resubmit(self.me, self._unordered_messages, own, standing, ordering.prioritised)
+            self._assembler = resubmit(self.me, self._unordered_messages, own, digest, ordering.prioritised)
             self._unordered_messages = None
-        unordered = self._end(proposal, standing, before) + self._assembled(now)
+        unordered = self._end(proposal, digest, before) + self._assembled(now)
         options = msgspec.structs.replace(
             self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
         )
         self._assembler.prioritised = ordering.prioritised
-        protocol = find_protocol(ordering.order)(self.me, view, options, standing.position)
+        protocol = find_protocol(ordering.order)(self.me, view, options, digest.position)
         epoch = Epoch(view, protocol, self._link_options, self._sent, self._received, before, now)
         if self._observer is not None:
             self._observer.installed(view)
-        if self.state.begin(self.me, view, before is None, standing.position, now):
+        if self.state.begin(self.me, view, before is None, digest.position, now):
             self.stream.awaits_state = True
         for batch in unordered:
             epoch.step(Broadcast(batch), now)
-        self._reports.begin()
+        self._reporter.begin()
         self.clients.forget_pending()
         return epoch
 
-    def _end(self, proposal: Proposal, standing: Standing, before: Epoch | None) -> list[Batch]:
+    def _end(self, proposal: Proposal, digest: OrderDigest, before: Epoch | None) -> list[Batch]:
         """Take the end of the old view into the stream; return our messages that it left without a place."""
         if before is None:
-            self.stream.begin(proposal, standing, [])
+            self.stream.begin(proposal, digest, [])
             return []
-        closure = proposal.closure_of(before.view.id)
-        assert closure is not None
-        tail = before.ending(closure)
-        self.stream.begin(proposal, standing, tail)
+        plan = proposal.flush_plan_of(before.view.id)
+        assert plan is not None
+        tail = before.ending(plan)
+        self.stream.begin(proposal, digest, tail)
         return before.unordered()
 
     def _depart(self, reason: str, wanted: bool, now: int) -> None:

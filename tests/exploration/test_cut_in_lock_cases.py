@@ -19,7 +19,7 @@ from exploration.test_cut_mutants import (
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.epoch import Epoch
-from priocast.membership.packets import Closure
+from priocast.membership.packets import FlushPlan
 from priocast.protocols.reorder.answers import Answer
 from priocast.protocols.reorder.base import Reordering
 from priocast.protocols.reorder.cuts import Reorder
@@ -68,10 +68,10 @@ class TestTheEndOfAView(of_the_locks.TestTheEndOfAView):
 def the_end_discards_what_departed_members_answered(patch: pytest.MonkeyPatch) -> None:
     """Only the answers of those who go on count, although one of them may have acted on the others."""
 
-    def missing(self: Epoch, closure: Closure) -> tuple[ProcessId, ProcessId, int, int] | None:
-        departed = [rank for member, rank in self.ranks.items() if member not in closure.members]
+    def missing(self: Epoch, plan: FlushPlan) -> tuple[ProcessId, ProcessId, int, int] | None:
+        departed = [rank for member, rank in self.ranks.items() if member not in plan.members]
         vars(self.protocol)["_departed"] = departed
-        return original_missing(self, closure)
+        return original_missing(self, plan)
 
     def collect(self: Any, rank: int, answer: Answer, packet_id: tuple[int, int]) -> None:
         if rank not in vars(self).get("_departed", ()):

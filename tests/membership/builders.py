@@ -10,7 +10,7 @@ from priocast.links.fifo_link import LinkOptions
 from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import Alive, Ordering
+from priocast.membership.packets import Heartbeat, Ordering
 from priocast.protocols.sequencer.ub import SequencerUb
 
 MILLISECOND = 1_000_000
@@ -44,17 +44,17 @@ def epoch(me: ProcessId, of: View) -> Epoch:
 
 def alive(
     *hears: ProcessId, of: ViewId | None = None, leaving: bool = False, members: tuple[ProcessId, ...] = ()
-) -> Alive:
+) -> Heartbeat:
     """What a process says of itself: whom it hears, and the view that it is in."""
-    return Alive(
-        config=1, view=of, members=members, accepted=None, round=0, hears=hears, held=(), leaving=leaving
+    return Heartbeat(
+        config=1, view=of, members=members, accepted=None, round=0, hears=hears, received=(), leaving=leaving
     )
 
 
-def acquainted(me: ProcessId, others: dict[ProcessId, Alive], now: int = 0, **chosen: Any) -> Neighbours:
+def acquainted(me: ProcessId, others: dict[ProcessId, Heartbeat], now: int = 0, **chosen: Any) -> Neighbours:
     """What a process knows that has just heard these."""
     neighbours = Neighbours(me, options(**chosen))
     for process, said in others.items():
         neighbours.heard(process, now)
-        neighbours.on_alive(process, said)
+        neighbours.on_heartbeat(process, said)
     return neighbours

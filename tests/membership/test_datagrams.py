@@ -5,11 +5,11 @@ import pytest
 from membership.builders import A, B, alive, view
 from priocast.core.errors import ForeignFrame
 from priocast.membership.datagrams import CHANNEL, frame_of, frames_of, read
-from priocast.membership.packets import Held
+from priocast.membership.packets import StabilityReport
 
 
 def test_what_is_said_is_what_is_read() -> None:
-    for said in (alive(A, B), Held(view(A, B).id, (3, 4))):
+    for said in (alive(A, B), StabilityReport(view(A, B).id, (3, 4))):
         frame = frame_of(said)
         assert frame.channel == CHANNEL and read(B, frame) == said
 

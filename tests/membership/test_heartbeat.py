@@ -3,14 +3,14 @@
 import msgspec
 
 from membership.builders import MILLISECOND, B, alive, options
-from priocast.membership.heartbeat import Heartbeat
+from priocast.membership.heartbeat import HeartbeatSchedule
 
 ALIVE = alive(B)
 BEAT = 20 * MILLISECOND
 
 
-def heartbeat(*names: str) -> Heartbeat:
-    found = Heartbeat(options(), 0)
+def heartbeat(*names: str) -> HeartbeatSchedule:
+    found = HeartbeatSchedule(options(), 0)
     for name in names:
         found.meet(name, 0)
     return found
@@ -42,7 +42,7 @@ def test_news_is_told_in_spite_of_other_traffic() -> None:
     found.spoke("b", BEAT)
     assert found.say(msgspec.structs.replace(ALIVE, leaving=True), BEAT) == ["b"]
     found.spoke("b", 2 * BEAT)
-    quiet = msgspec.structs.replace(ALIVE, leaving=True, held=(5,))
+    quiet = msgspec.structs.replace(ALIVE, leaving=True, received=(5,))
     assert found.say(quiet, 2 * BEAT) == [], "how much is held is no news"
 
 

@@ -29,10 +29,14 @@ def test_trusted_is_who_was_heard_lately_and_said_where_it_stands() -> None:
 
 def test_news_is_another_view_another_hearing_or_a_wish_to_leave() -> None:
     neighbours = acquainted(A, {B: alive(A)})
-    assert not neighbours.on_alive(B, alive(A))
-    assert neighbours.on_alive(B, alive(A, C))
-    assert neighbours.on_alive(B, alive(A, C, of=view(B, C).id)) and neighbours.view_of(B) == view(B, C).id
-    assert neighbours.on_alive(B, alive(A, C, of=view(B, C).id, leaving=True)) and neighbours.is_leaving(B)
+    assert not neighbours.on_heartbeat(B, alive(A))
+    assert neighbours.on_heartbeat(B, alive(A, C))
+    assert (
+        neighbours.on_heartbeat(B, alive(A, C, of=view(B, C).id)) and neighbours.view_of(B) == view(B, C).id
+    )
+    assert neighbours.on_heartbeat(B, alive(A, C, of=view(B, C).id, leaving=True)) and neighbours.is_leaving(
+        B
+    )
 
 
 def test_linked_are_those_who_hear_each_other() -> None:

@@ -8,11 +8,11 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Scope
 from priocast.core.protocol import Received
 from priocast.core.view import View
+from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
-from priocast.membership.ledger import Ledger
-from priocast.membership.packets import Proposal, Standing
+from priocast.membership.packets import OrderDigest, Proposal
 from priocast.membership.state_transfer import Snapshot, digest_of
-from priocast.membership.stream import Beginning, Restoring, Stream
+from priocast.membership.stream import StateRestore, Stream, ViewStart
 from priocast.protocols.sequencer.ub import Ordered
 
 OLD = view(A, B, C)
@@ -22,9 +22,9 @@ class Listener:
     """The stream of one member, b, in a view of three whose sequencer is a."""
 
     def __init__(self, me: ProcessId = B, **chosen: Any) -> None:
-        self.ledger = Ledger()
+        self.delivery_table = DeliveryTable()
         self.placed: list[tuple[str, int]] = []
-        self.stream = Stream(me, options(**chosen), self.ledger, self._on_placed)
+        self.stream = Stream(me, options(**chosen), self.delivery_table, self._on_placed)
         self.epoch: Epoch = epoch(me, OLD)
         self._number = 0
 
@@ -35,12 +35,12 @@ class Listener:
         """A packet of the sequencer comes."""
         self._number += 1
         packet = Ordered(position, batches)
-        packet_id = (0, self.epoch.retention.add(0, b"packet"))
+        packet_id = (0, self.epoch.stability.add(0, b"packet"))
         self.epoch.step(Received(A, packet, packet_id), 0)
 
-    def heard_that(self, rank: int, held: int) -> None:
+    def heard_that(self, rank: int, received: int) -> None:
         """A member says how many packets of the sequencer it holds."""
-        self.epoch.retention.report(rank, [held, 0, 0])
+        self.epoch.stability.report(rank, [received, 0, 0])
 
     def head(self) -> object:
         return self.stream.head(self.epoch, 0)
@@ -54,8 +54,8 @@ class Listener:
         return name
 
 
-def beginning(*members: ProcessId, number: int = 2, position: int = 0) -> tuple[Proposal, Standing]:
-    return Proposal(View(number, members), (), ORDERING, "why"), Standing(position)
+def beginning(*members: ProcessId, number: int = 2, position: int = 0) -> tuple[Proposal, OrderDigest]:
+    return Proposal(View(number, members), (), ORDERING, "why"), OrderDigest(position)
 
 
 def snapshot(position: int) -> Snapshot:
@@ -88,9 +88,9 @@ def test_a_safe_message_waits_until_everybody_holds_it() -> None:
     listener = Listener()
     listener.order(0, batch(A, 0, scope=Scope(safe=True)))
     assert listener.head() is None
-    listener.heard_that(0, held=1)
+    listener.heard_that(0, received=1)
     assert listener.head() is None, "the third has not said so"
-    listener.heard_that(2, held=1)
+    listener.heard_that(2, received=1)
     assert listener.take() == "a#1/0/0"
 
 
@@ -98,8 +98,8 @@ def test_in_a_safe_group_every_message_waits() -> None:
     listener = Listener(delivery="safe")
     listener.order(0, batch(A, 0))
     assert listener.head() is None
-    listener.heard_that(0, held=1)
-    listener.heard_that(2, held=1)
+    listener.heard_that(0, received=1)
+    listener.heard_that(2, received=1)
     assert listener.take() == "a#1/0/0"
 
 
@@ -107,9 +107,9 @@ def test_in_a_partitionable_group_the_sender_must_know_the_place() -> None:
     listener = Listener(policy="partitionable")
     listener.order(0, batch(C, 0), batch(A, 0))
     assert listener.head() is None, "c might send it again on another side"
-    listener.heard_that(2, held=1)
+    listener.heard_that(2, received=1)
     assert listener.take() == "c#1/0/0" and listener.head() is None
-    listener.heard_that(0, held=1)
+    listener.heard_that(0, received=1)
     assert listener.take() == "a#1/0/0"
 
 
@@ -120,7 +120,7 @@ def test_a_view_comes_after_all_that_the_old_one_left() -> None:
     listener.epoch = epoch(B, view(B, C, number=2))
     listener.stream.begin(*beginning(B, C, position=2), tail)
     assert listener.take() == "a#1/0/0" and listener.take() == "c#1/0/0"
-    assert isinstance(listener.head(), Beginning)
+    assert isinstance(listener.head(), ViewStart)
     event = listener.stream.consume_event()
     assert event == ViewChange(View(2, (B, C)), 2, "why", "sequencer-ub")
     assert listener.stream.position == 2 and listener.head() is None
@@ -132,7 +132,7 @@ def test_a_stretch_that_was_begun_goes_on_where_it_was() -> None:
     listener.take()
     tail = listener.epoch.protocol.unconsumed()
     listener.stream.begin(*beginning(B, C, position=3), tail)
-    assert listener.take(2) == "a#1/0/1" and isinstance(listener.head(), Beginning)
+    assert listener.take(2) == "a#1/0/1" and isinstance(listener.head(), ViewStart)
 
 
 def test_where_the_order_will_stand_is_known_before_it_is_consumed() -> None:
@@ -140,9 +140,9 @@ def test_where_the_order_will_stand_is_known_before_it_is_consumed() -> None:
     listener.order(0, batch(A, 0, 2), batch(C, 0, scope=Scope(client="x#1", request=4)))
     listener.take()
     tail = listener.epoch.protocol.unconsumed()
-    standing = listener.stream.standing(3, tail)
-    assert standing.position == 3 and standing.clients == {"x#1/0": 4}
-    assert {placed.process: placed.next_numbers for placed in standing.placed} == {A: {0: 2}, C: {0: 1}}
+    digest = listener.stream.digest(3, tail)
+    assert digest.position == 3 and digest.clients == {"x#1/0": 4}
+    assert {placed.process: placed.next_numbers for placed in digest.ordered} == {A: {0: 2}, C: {0: 1}}
 
 
 def joiner(*orders: tuple[int, Batch]) -> Listener:
@@ -167,7 +167,7 @@ def test_what_came_before_the_state_is_passed_over_and_the_rest_follows() -> Non
     listener = joiner((10, batch(A, 0, 2)), (12, batch(C, 0, 3)), (15, batch(A, 2)))
     listener.stream.restore(snapshot(13))
     head = listener.head()
-    assert isinstance(head, Restoring) and head.snapshot.data == b"state"
+    assert isinstance(head, StateRestore) and head.snapshot.data == b"state"
     assert listener.stream.consume_event() == Restored(13, 5)
     assert listener.take() == "c#1/0/1", "the first of its batch is in the state"
     assert listener.take() == "c#1/0/2" and listener.take() == "a#1/0/2" and listener.head() is None

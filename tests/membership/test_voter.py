@@ -9,23 +9,23 @@ from priocast.core.view import View
 from priocast.membership.packets import (
     Accepted,
     Ballot,
-    Closure,
     Control,
     Declined,
-    Fetch,
+    FlushPlan,
+    FlushReply,
+    FlushRequest,
     Install,
+    OrderDigest,
     Prepare,
     Promise,
     Proposal,
     Propose,
-    Standing,
-    Supply,
 )
 from priocast.membership.voter import Voter
 from priocast.protocols.sequencer.ub import Ordered
 
 OLD = view(A, B, C)
-STANDING = Standing(3)
+DIGEST = OrderDigest(3)
 
 
 class Host:
@@ -46,11 +46,11 @@ class Host:
     def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str | None:
         return self.objection
 
-    def standing_after(self, proposal: Proposal) -> Standing:
-        return STANDING
+    def digest_after(self, proposal: Proposal) -> OrderDigest:
+        return DIGEST
 
-    def install(self, proposal: Proposal, standing: Standing, now: int) -> None:
-        assert standing == STANDING
+    def install(self, proposal: Proposal, digest: OrderDigest, now: int) -> None:
+        assert digest == DIGEST
         self.installed.append(proposal)
 
     def trusts(self, process: ProcessId, now: int) -> bool:
@@ -71,9 +71,9 @@ def ballot(number: int, proposer: ProcessId = A) -> Ballot:
     return Ballot(number, proposer)
 
 
-def proposal(*members: ProcessId, number: int = 2, cut: tuple[int, ...] = (0, 0, 0)) -> Proposal:
-    closure = Closure(OLD.id, tuple(one for one in members if one in OLD.members), cut, (0, 0, 0), ())
-    return Proposal(View(number, members), (closure,), ORDERING, "why")
+def proposal(*members: ProcessId, number: int = 2, counts: tuple[int, ...] = (0, 0, 0)) -> Proposal:
+    plan = FlushPlan(OLD.id, tuple(one for one in members if one in OLD.members), counts, (0, 0, 0), ())
+    return Proposal(View(number, members), (plan,), ORDERING, "why")
 
 
 def promised(host: Host, number: int = 5) -> Voter:
@@ -123,7 +123,7 @@ def test_a_proposal_is_accepted_and_told_to_whoever_proposes_next() -> None:
     host = Host()
     voter = promised(host)
     voter.on_propose(Propose(ballot(5), proposal(A, B)), 0)
-    assert host.cut() == [(A, Accepted(ballot(5), STANDING))]
+    assert host.cut() == [(A, Accepted(ballot(5), DIGEST))]
     voter.on_prepare(Prepare(ballot(6, C), (B, C)), 0)
     ((_, promise),) = host.cut()
     assert isinstance(promise, Promise)
@@ -133,20 +133,20 @@ def test_a_proposal_is_accepted_and_told_to_whoever_proposes_next() -> None:
 def test_nothing_is_accepted_before_all_that_counts_is_here() -> None:
     host = Host()
     voter = promised(host)
-    wanted = proposal(A, B, cut=(2, 0, 0))
+    wanted = proposal(A, B, counts=(2, 0, 0))
     voter.on_propose(Propose(ballot(5), wanted), 0)
-    assert host.cut() == [(A, Fetch(OLD.id, A, 1, 2))] and voter.accepted is None
-    voter.on_supply(Supply(OLD.id, A, 1, (ordered(1),)), 0)
-    assert host.cut() == [(A, Fetch(OLD.id, A, 2, 2))]
-    voter.on_supply(Supply(OLD.id, A, 1, (ordered(1), ordered(2))), 0)
-    assert host.cut() == [(A, Accepted(ballot(5), STANDING))], "what came twice counts once"
+    assert host.cut() == [(A, FlushRequest(OLD.id, A, 1, 2))] and voter.accepted is None
+    voter.on_flush_reply(FlushReply(OLD.id, A, 1, (ordered(1),)), 0)
+    assert host.cut() == [(A, FlushRequest(OLD.id, A, 2, 2))]
+    voter.on_flush_reply(FlushReply(OLD.id, A, 1, (ordered(1), ordered(2))), 0)
+    assert host.cut() == [(A, Accepted(ballot(5), DIGEST))], "what came twice counts once"
 
 
 def test_if_the_holder_is_gone_another_one_is_asked() -> None:
     host = Host()
     voter = promised(host)
     host.distrusted = {A}
-    voter.on_propose(Propose(ballot(5), proposal(A, B, C, cut=(1, 0, 0))), 0)
+    voter.on_propose(Propose(ballot(5), proposal(A, B, C, counts=(1, 0, 0))), 0)
     voter.repeat(1)
     voter.repeat(2)
     assert [process for process, _ in host.cut()] == [A, C, A], "one after the other"
@@ -159,49 +159,49 @@ def test_a_voter_that_is_left_out_can_still_accept() -> None:
     without = proposal(A, C)
     voter.on_propose(Propose(ballot(5), without), 0)
     assert isinstance(host.cut()[0][1], Accepted) and voter.accepted == without
-    voter.on_install(Install(without, STANDING), 0)
+    voter.on_install(Install(without, DIGEST), 0)
     assert host.installed == [], "but it does not go on with it"
 
 
 def test_a_decision_is_installed_by_those_whom_it_concerns_only() -> None:
     host = Host()
     voter = Voter(host)
-    voter.on_install(Install(proposal(A, B), STANDING), 0)
+    voter.on_install(Install(proposal(A, B), DIGEST), 0)
     assert host.installed == [proposal(A, B)] and host.epoch is not None and host.epoch.frozen
     stranger = Host(D, None)
-    Voter(stranger).on_install(Install(proposal(A, B), STANDING), 0)
+    Voter(stranger).on_install(Install(proposal(A, B), DIGEST), 0)
     assert stranger.installed == []
 
 
 def test_a_decision_of_the_past_is_ignored() -> None:
     host = Host()
-    Voter(host).on_install(Install(proposal(A, B, number=1), STANDING), 0)
+    Voter(host).on_install(Install(proposal(A, B, number=1), DIGEST), 0)
     assert host.installed == []
 
 
 def test_a_decision_waits_for_the_packets_that_count() -> None:
     host = Host()
     voter = Voter(host)
-    voter.on_install(Install(proposal(A, B, cut=(1, 0, 0)), STANDING), 0)
-    assert host.cut() == [(A, Fetch(OLD.id, A, 1, 1))] and host.installed == []
-    voter.on_supply(Supply(OLD.id, A, 1, (ordered(1),)), 0)
+    voter.on_install(Install(proposal(A, B, counts=(1, 0, 0)), DIGEST), 0)
+    assert host.cut() == [(A, FlushRequest(OLD.id, A, 1, 1))] and host.installed == []
+    voter.on_flush_reply(FlushReply(OLD.id, A, 1, (ordered(1),)), 0)
     assert len(host.installed) == 1
 
 
 def test_packets_are_handed_out_as_far_as_they_are_here() -> None:
     host = Host()
     voter = promised(host)
-    voter.on_propose(Propose(ballot(5), proposal(A, B, cut=(2, 0, 0))), 0)
-    voter.on_supply(Supply(OLD.id, A, 1, (ordered(1), ordered(2))), 0)
+    voter.on_propose(Propose(ballot(5), proposal(A, B, counts=(2, 0, 0))), 0)
+    voter.on_flush_reply(FlushReply(OLD.id, A, 1, (ordered(1), ordered(2))), 0)
     host.cut()
-    voter.on_fetch(C, Fetch(OLD.id, A, 1, 9), (host.epoch, None))
-    assert host.cut() == [(C, Supply(OLD.id, A, 1, (ordered(1), ordered(2))))]
-    voter.on_fetch(C, Fetch(OLD.id, A, 3, 9), (host.epoch, None))
-    voter.on_fetch(C, Fetch(view(A, C).id, A, 1, 9), (None, None))
+    voter.on_fetch(C, FlushRequest(OLD.id, A, 1, 9), (host.epoch, None))
+    assert host.cut() == [(C, FlushReply(OLD.id, A, 1, (ordered(1), ordered(2))))]
+    voter.on_fetch(C, FlushRequest(OLD.id, A, 3, 9), (host.epoch, None))
+    voter.on_fetch(C, FlushRequest(view(A, C).id, A, 1, 9), (None, None))
     assert host.cut() == []
 
 
 def test_a_cut_of_another_size_is_the_proposers_fault() -> None:
     voter = promised(Host())
     with pytest.raises(PeerFault, match="cuts view 1@a#1 at 2 members"):
-        voter.on_propose(Propose(ballot(5), proposal(A, B, cut=(0, 0))), 0)
+        voter.on_propose(Propose(ballot(5), proposal(A, B, counts=(0, 0))), 0)

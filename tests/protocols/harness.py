@@ -201,8 +201,8 @@ class Group:
 
     def tell_held(self, source: str, target: str) -> None:
         """Let a member know which packets to all another one holds; what all hold is forgotten."""
-        held, epoch = self.members[source].epoch.retention.held, self.members[target].epoch
-        epoch.retention.report(epoch.ranks[self.members[source].me], held)
+        held, epoch = self.members[source].epoch.stability.received, self.members[target].epoch
+        epoch.stability.report(epoch.ranks[self.members[source].me], held)
 
     def tick(self) -> None:
         """Let every timer fire that is due."""

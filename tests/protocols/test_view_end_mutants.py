@@ -14,7 +14,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Protocol
 from priocast.membership.epoch import Epoch
-from priocast.membership.retention import Retention
+from priocast.membership.stability import Stability
 from priocast.protocols.flow.credit import Outstanding
 from priocast.protocols.flow.submissions import Submissions
 from priocast.protocols.sequencer.ub import SequencerUb
@@ -71,40 +71,40 @@ def a_frozen_member_does_not_hear_itself(patch: pytest.MonkeyPatch) -> None:
 def what_is_supplied_is_noted_and_not_heard(patch: pytest.MonkeyPatch) -> None:
     def supply(self: Epoch, sender: ProcessId, first: int, bodies: tuple[bytes, ...], now: int) -> None:
         for number, body in enumerate(bodies, first):
-            if number == self.retention.held[self.ranks[sender]] + 1:
-                self.retention.add(self.ranks[sender], body)
+            if number == self.stability.received[self.ranks[sender]] + 1:
+                self.stability.add(self.ranks[sender], body)
 
     patch.setattr(Epoch, "supply", supply)
 
 
 def what_is_supplied_is_heard_twice_if_it_comes_twice(patch: pytest.MonkeyPatch) -> None:
-    def bodies(self: Retention, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
+    def bodies(self: Stability, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
         found = original(self, rank, max(1, first - 1), last, bytes_cut)
         return found or original(self, rank, first, last, bytes_cut)
 
-    original = Retention.bodies
-    patch.setattr(Retention, "bodies", bodies)
+    original = Stability.bodies
+    patch.setattr(Stability, "bodies", bodies)
 
 
 def what_anybody_else_holds_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    original = Retention.report
+    original = Stability.report
 
-    def report(self: Retention, rank: int, held: Sequence[int]) -> bool:
+    def report(self: Stability, rank: int, held: Sequence[int]) -> bool:
         for sender, count in enumerate(held):
-            self._held_by_others[sender] = max(self._held_by_others[sender], count)
+            self._received_by_others[sender] = max(self._received_by_others[sender], count)
             self._forget_stable(sender)
         return original(self, rank, held)
 
-    patch.setattr(Retention, "report", report)
+    patch.setattr(Stability, "report", report)
 
 
 def one_s_own_packets_are_not_kept(patch: pytest.MonkeyPatch) -> None:
-    original = Retention.add
+    original = Stability.add
 
-    def add(self: Retention, rank: int, body: bytes) -> int:
-        return self.held[rank] if rank == self._my_rank else original(self, rank, body)
+    def add(self: Stability, rank: int, body: bytes) -> int:
+        return self.received[rank] if rank == self._my_rank else original(self, rank, body)
 
-    patch.setattr(Retention, "add", add)
+    patch.setattr(Stability, "add", add)
 
 
 def one_s_own_packets_have_no_mark(patch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import priocast
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of, read
-from priocast.membership.packets import Reply, Request
+from priocast.membership.packets import ClientReply, ClientRequest
 from priocast.runtime.client import Client, ClientWithNode, open_client
 from priocast.runtime.node import Node
 from priocast.study.processes import free_addresses
@@ -203,7 +203,7 @@ class Desk:
     """A member that a script plays: it notes what it is asked, and answers when it is told to."""
 
     def __init__(self, node: Node) -> None:
-        self.asked: list[Request] = []
+        self.asked: list[ClientRequest] = []
         self._port = node.network.open("tickets", ProcessId(node.name, 1), self)
 
     def reachable(self, peer: str) -> None:
@@ -215,11 +215,11 @@ class Desk:
     def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
         for frame in frames:
             request = read(peer, frame)
-            assert isinstance(request, Request)
+            assert isinstance(request, ClientRequest)
             self.asked.append(request)
 
     def answer(self, number: int, position: int, reason: str = "") -> None:
-        frame = frame_of(Reply(number, priocast.ROUTINE, position, reason))
+        frame = frame_of(ClientReply(number, priocast.ROUTINE, position, reason))
         self._port.send("shop", [frame])
 
     async def wait_asked(self, count: int) -> list[int]:

@@ -21,7 +21,7 @@ from priocast.member import Member
 from priocast.membership.epoch import Epoch, Observe
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
-from priocast.membership.stream import Restoring
+from priocast.membership.stream import StateRestore
 from priocast.membership.unordered import UnorderedMessages
 from priocast.protocols import find_protocol
 
@@ -149,7 +149,7 @@ class Application:
             member.offer_snapshot(b"\n".join(self.pages))
         while (head := member.head(now)) is not None:
             if not isinstance(head, OrderedBatch):
-                if isinstance(head, Restoring):
+                if isinstance(head, StateRestore):
                     self.pages = head.snapshot.data.split(b"\n") if head.snapshot.data else []
                 self.events.append(member.consume_event(now))
             elif not self.takes_messages:

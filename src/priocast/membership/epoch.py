@@ -39,8 +39,8 @@ from priocast.core.protocol import (
 from priocast.core.stall import Stalls
 from priocast.core.view import View, ViewId
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
-from priocast.membership.packets import Closure
-from priocast.membership.retention import Retention
+from priocast.membership.packets import FlushPlan
+from priocast.membership.stability import Stability
 
 _TURN = Turn()
 
@@ -75,7 +75,7 @@ class Epoch:
         self.channel = channel_of(view.id)
         self.links = {peer: FifoLink(link_options, self.channel) for peer in view.members if peer != self.me}
         self.ranks = {member: rank for rank, member in enumerate(view.members)}
-        self.retention = Retention(len(view.members), self.ranks[self.me])
+        self.stability = Stability(len(view.members), self.ranks[self.me])
         self.frozen = False
         self.restless = True
         self.overflowing: list[ProcessId] = []
@@ -163,7 +163,7 @@ class Epoch:
         except msgspec.MsgspecError as error:
             raise ForeignFrame(f"{peer} sent a packet that cannot be read: {error}") from error
         rank = self.ranks[peer]
-        number = self.retention.add(rank, body) if packet.TO_ALL else 0
+        number = self.stability.add(rank, body) if packet.TO_ALL else 0
         self._received(packet, peer, now)
         self.step(Received(peer, packet, (rank, number)), now)
 
@@ -181,7 +181,7 @@ class Epoch:
             case SendAll(packet=packet):
                 self._sent(packet, None, now)
                 body = self._encode(packet)
-                self.retention.add(self.ranks[self.me], body)
+                self.stability.add(self.ranks[self.me], body)
                 for peer in self.links:
                     self._give(peer, body, now)
                 self.to_myself.append(packet)
@@ -218,12 +218,12 @@ class Epoch:
             self.frozen = True
             self._timers.clear()
 
-    def missing(self, closure: Closure) -> tuple[ProcessId, ProcessId, int, int] | None:
+    def missing(self, plan: FlushPlan) -> tuple[ProcessId, ProcessId, int, int] | None:
         """The next packets that this member lacks of the cut: from whom to get whose, from where to where."""
         for rank, sender in enumerate(self.view.members):
-            held, cut = self.retention.held[rank], closure.cut[rank]
+            held, cut = self.stability.received[rank], plan.counts[rank]
             if held < cut:
-                return closure.members[closure.holders[rank]], sender, held + 1, cut
+                return plan.members[plan.holders[rank]], sender, held + 1, cut
         return None
 
     def supply(self, sender: ProcessId, first: int, bodies: tuple[bytes, ...], now: int) -> None:
@@ -232,22 +232,20 @@ class Epoch:
         if not self.frozen or rank is None or sender == self.me:
             return
         for number, body in enumerate(bodies, first):
-            if number == self.retention.held[rank] + 1:
+            if number == self.stability.received[rank] + 1:
                 self._on_body(sender, body, now)
 
-    def ending(self, closure: Closure) -> list[OrderedBatch]:
+    def ending(self, plan: FlushPlan) -> list[OrderedBatch]:
         """What is still to be consumed of this view by those who go on together.
 
         All that has its place keeps it. In a group in which each side of a cut goes on there is one
         exception: a message of a member on the other side, if that member may not know its place. It may send
         the message again on its side, so delivering it here would give it two places.
         """
-        assert self.frozen and self.missing(closure) is None
+        assert self.frozen and self.missing(plan) is None
         self.protocol.close()
         return [
-            ordered_batch
-            for ordered_batch in self.protocol.unconsumed()
-            if self._keeps(ordered_batch, closure)
+            ordered_batch for ordered_batch in self.protocol.unconsumed() if self._keeps(ordered_batch, plan)
         ]
 
     def own_unconsumed(self) -> list[Batch]:
@@ -266,11 +264,11 @@ class Epoch:
         batches = self.protocol.unordered()
         return batches if self.protocol.options.prioritised else [batch.in_line() for batch in batches]
 
-    def _keeps(self, ordered_batch: OrderedBatch, closure: Closure) -> bool:
+    def _keeps(self, ordered_batch: OrderedBatch, plan: FlushPlan) -> bool:
         sender = ordered_batch.batch.sender
-        if not closure.known or sender in closure.members or ordered_batch.taken:
+        if not plan.acknowledged or sender in plan.members or ordered_batch.taken:
             return True
-        return all(map(int.__ge__, closure.known[self.ranks[sender]], ordered_batch.dependencies))
+        return all(map(int.__ge__, plan.acknowledged[self.ranks[sender]], ordered_batch.dependencies))
 
 
 def _union(packets: tuple[type[Packet], ...]) -> object:

@@ -8,7 +8,7 @@ is told less often: it may be in other groups only.
 import msgspec
 
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
-from priocast.membership.packets import Alive
+from priocast.membership.packets import Heartbeat
 
 _CONTACTS_MAX = 4 * MEMBERS_MAX
 _LEFT_OUT_MAX = 2
@@ -25,12 +25,12 @@ class _Contact:
     def __init__(self) -> None:
         self.answered = False
         self.unanswered = 0
-        self.told: Alive | None = None
+        self.told: Heartbeat | None = None
         self.left_out = 0
         self.spoke_at = _NEVER
 
 
-class Heartbeat:
+class HeartbeatSchedule:
     """Whom to tell that this member is alive; `due_at` is when."""
 
     def __init__(self, options: MembershipOptions, now: int) -> None:
@@ -64,13 +64,13 @@ class Heartbeat:
         if contact is not None:
             contact.spoke_at = now
 
-    def say(self, alive: Alive, now: int) -> list[str]:
+    def say(self, alive: Heartbeat, now: int) -> list[str]:
         """Whom to tell this now."""
         self.due_at = now + self._interval_ns
-        news = msgspec.structs.replace(alive, held=())
+        news = msgspec.structs.replace(alive, received=())
         return [name for name, contact in self._contacts.items() if self._is_told(contact, news, now)]
 
-    def _is_told(self, contact: _Contact, news: Alive, now: int) -> bool:
+    def _is_told(self, contact: _Contact, news: Heartbeat, now: int) -> bool:
         if not contact.answered:
             contact.unanswered += 1
             if contact.unanswered > _UNANSWERED_MAX and contact.unanswered % _UNANSWERED_EVERY:

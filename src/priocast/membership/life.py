@@ -7,7 +7,7 @@ import msgspec
 from priocast.core.message import OrderedBatch
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
-from priocast.membership.packets import Proposal, Standing
+from priocast.membership.packets import OrderDigest, Proposal
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -22,6 +22,6 @@ class Change(msgspec.Struct, frozen=True):
 class Life(msgspec.Struct, frozen=True):
     """What the member does when membership decides: begin a view, or be out of the group."""
 
-    begin: Callable[[Proposal, Standing, Epoch | None, int], Epoch]
+    begin: Callable[[Proposal, OrderDigest, Epoch | None, int], Epoch]
     departed: Callable[[str, bool, int], None]
-    standing: Callable[[int, list[OrderedBatch]], Standing]
+    digest: Callable[[int, list[OrderedBatch]], OrderDigest]

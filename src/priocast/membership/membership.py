@@ -16,35 +16,35 @@ from typing import Any
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
-from priocast.membership.campaign import Campaign
-from priocast.membership.deliberation import Deliberation
+from priocast.membership.departure import Departure
 from priocast.membership.epoch import Epoch
-from priocast.membership.farewell import Farewell
-from priocast.membership.heartbeat import Heartbeat
+from priocast.membership.heartbeat import HeartbeatSchedule
 from priocast.membership.life import Change, Life
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import (
     Accepted,
-    Alive,
     ChangeOrder,
     Control,
     Declined,
     EvictionNotice,
-    Fetch,
-    Held,
+    FlushReply,
+    FlushRequest,
+    Heartbeat,
     Install,
-    Mismatch,
+    OptionsMismatch,
+    OrderDigest,
     Ordering,
     Prepare,
     Promise,
     Proposal,
     Propose,
-    Standing,
-    Supply,
+    StabilityReport,
 )
+from priocast.membership.proposer import Proposer
+from priocast.membership.target_view import TargetViewPlanner
+from priocast.membership.trigger import ViewChangeTrigger
 from priocast.membership.voter import Voter
-from priocast.membership.wish import Wishes
 
 _CHANGES_KEPT = 32
 
@@ -69,9 +69,9 @@ class Membership:
         self.over = False
         self.mismatch: str | None = None
         self.neighbours = Neighbours(me, options)
-        self.wishes = Wishes(me, options, self.neighbours)
+        self.wishes = TargetViewPlanner(me, options, self.neighbours)
         self.voter = Voter(self)
-        self.campaign = Campaign(self, now)
+        self.proposer = Proposer(self, now)
         self.decided: Install | None = None
         self._config = config
         self._config_hash = hash_of_text(config)
@@ -80,25 +80,25 @@ class Membership:
         self.views = 0
         self.changes: deque[Change] = deque(maxlen=_CHANGES_KEPT)
         self.suspended_since: int | None = None
-        self._deliberation = Deliberation(self, now)
-        self._farewell: Farewell | None = None
+        self._trigger = ViewChangeTrigger(self, now)
+        self._departure: Departure | None = None
         self._to_myself: deque[Control] = deque()
-        self._heartbeat = Heartbeat(options, now)
+        self._heartbeat = HeartbeatSchedule(options, now)
         self._tick_at = now
         self._hears_said: tuple[ProcessId, ...] = ()
         self._handlers: dict[type, Callable[[ProcessId, Any, int], None]] = {
-            Alive: self._on_alive,
-            Held: self._on_held,
+            Heartbeat: self._on_heartbeat,
+            StabilityReport: self._on_stability_report,
             Prepare: self._on_prepare,
-            Promise: self.campaign.on_promise,
+            Promise: self.proposer.on_promise,
             Propose: self._on_propose,
-            Declined: self.campaign.on_declined,
-            Accepted: self.campaign.on_accepted,
+            Declined: self.proposer.on_declined,
+            Accepted: self.proposer.on_accepted,
             Install: self._on_install,
-            Fetch: self._on_fetch,
-            Supply: self._on_supply,
+            FlushRequest: self._on_flush_request,
+            FlushReply: self._on_flush_reply,
             EvictionNotice: self._on_eviction_notice,
-            Mismatch: self._on_mismatch,
+            OptionsMismatch: self._on_options_mismatch,
             ChangeOrder: self._on_change_order,
         }
 
@@ -125,14 +125,14 @@ class Membership:
         """A datagram came from a process that was heard."""
         if self.over:
             return
-        if self._farewell is not None and not isinstance(control, Alive | EvictionNotice):
+        if self._departure is not None and not isinstance(control, Heartbeat | EvictionNotice):
             return
         self._handlers[type(control)](process, control, now)
         self._hear_myself(now)
 
     def _on_prepare(self, process: ProcessId, prepare: Prepare, now: int) -> None:
         if process == prepare.ballot.proposer and self.me in prepare.voters:
-            self.campaign.note(prepare.ballot.round)
+            self.proposer.note(prepare.ballot.round)
             self.voter.on_prepare(prepare, now)
 
     def _on_propose(self, process: ProcessId, propose: Propose, now: int) -> None:
@@ -142,13 +142,13 @@ class Membership:
     def _on_install(self, process: ProcessId, install: Install, now: int) -> None:
         self.voter.on_install(install, now)
 
-    def _on_fetch(self, process: ProcessId, fetch: Fetch, now: int) -> None:
+    def _on_flush_request(self, process: ProcessId, fetch: FlushRequest, now: int) -> None:
         self.voter.on_fetch(process, fetch, (self.epoch, self.epoch_before))
 
-    def _on_supply(self, process: ProcessId, supply: Supply, now: int) -> None:
-        self.voter.on_supply(supply, now)
+    def _on_flush_reply(self, process: ProcessId, supply: FlushReply, now: int) -> None:
+        self.voter.on_flush_reply(supply, now)
 
-    def _on_mismatch(self, process: ProcessId, mismatch: Mismatch, now: int) -> None:
+    def _on_options_mismatch(self, process: ProcessId, mismatch: OptionsMismatch, now: int) -> None:
         self.mismatch = f"{process.name} is in a group of another kind: {mismatch.config}"
 
     def leave(self, now: int) -> None:
@@ -165,7 +165,7 @@ class Membership:
 
     def change_order(self, ordering: Ordering, now: int) -> None:
         """Let another protocol, or other priorities, order from the next view on."""
-        self._deliberation.ordering_next = ordering
+        self._trigger.ordering_next = ordering
         self._pass_on_order(now)
         self.evaluate(now)
 
@@ -178,7 +178,7 @@ class Membership:
         self._tick_at = now + self.options.heartbeat_ns // 2
         self._say_alive(now)
         self.voter.repeat(now)
-        self.campaign.repeat(now)
+        self.proposer.repeat(now)
         self._pass_on_order(now)
         self.evaluate(now)
         self._hear_myself(now)
@@ -200,18 +200,18 @@ class Membership:
         if self.over:
             return
         self.neighbours.be_awake(now)
-        if self._farewell is not None:
+        if self._departure is not None:
             self._see_off(now)
             return
-        wish = self._deliberation.wish(now)
+        wish = self._trigger.wish(now)
         self._note_suspended(wish is None and self.view is not None, now)
-        alone = (wish is None or self.view is None) and not self._deliberation.others_wait(now)
+        alone = (wish is None or self.view is None) and not self._trigger.others_wait(now)
         if self.wishes.leaving and alone:
             # Those who leave, too, and have not heard of it yet need not wait for us.
             self._say_alive(now)
             self._depart("the group was left", True, now)
             return
-        self._deliberation.act_on(wish, now)
+        self._trigger.act_on(wish, now)
         self._hear_myself(now)
 
     def _note_suspended(self, suspended: bool, now: int) -> None:
@@ -221,7 +221,7 @@ class Membership:
 
     def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str | None:
         """Why this member will not vote on a view of these, if so."""
-        return self._deliberation.objection_to(proposer, voters, now)
+        return self._trigger.objection_to(proposer, voters, now)
 
     def trusts(self, process: ProcessId, now: int) -> bool:
         """Whether this life of a process counts as alive."""
@@ -229,24 +229,24 @@ class Membership:
 
     # What is decided
 
-    def standing_after(self, proposal: Proposal) -> Standing:
+    def digest_after(self, proposal: Proposal) -> OrderDigest:
         """Where the order will stand for this member when its view has ended."""
         epoch = self.epoch
-        closure = proposal.closure_of(epoch.view.id) if epoch else None
-        if epoch is None or closure is None or self.me not in closure.members:
-            return Standing(0)
-        if closure.known:
-            epoch.retention.merge(closure.known)
-        tail = epoch.ending(closure)
-        return self._life.standing(epoch.protocol.position_next, tail)
+        plan = proposal.flush_plan_of(epoch.view.id) if epoch else None
+        if epoch is None or plan is None or self.me not in plan.members:
+            return OrderDigest(0)
+        if plan.acknowledged:
+            epoch.stability.merge(plan.acknowledged)
+        tail = epoch.ending(plan)
+        return self._life.digest(epoch.protocol.position_next, tail)
 
-    def install(self, proposal: Proposal, standing: Standing, now: int) -> None:
+    def install(self, proposal: Proposal, digest: OrderDigest, now: int) -> None:
         """The old view ends here, and the next one begins."""
         took_ns = now - self.voter.froze_at if self.voter.changing else 0
         self.voter.installed()
-        self.campaign.succeeded()
+        self.proposer.succeeded()
         if self.me not in proposal.view.members:
-            self._farewell = Farewell(Install(proposal, standing), self.options.failure_ns, now)
+            self._departure = Departure(Install(proposal, digest), self.options.failure_ns, now)
             self._see_off(now)
             return
         for process in self._departing(proposal):
@@ -254,8 +254,8 @@ class Membership:
         self.epoch_before = self.epoch
         self.view = proposal.view
         self.ordering = proposal.ordering
-        self.epoch = self._life.begin(proposal, standing, self.epoch_before, now)
-        self.decided = Install(proposal, standing)
+        self.epoch = self._life.begin(proposal, digest, self.epoch_before, now)
+        self.decided = Install(proposal, digest)
         self.views += 1
         self.changes.append(Change(proposal.view, proposal.reason, now, took_ns))
         self._note_suspended(False, now)
@@ -263,27 +263,27 @@ class Membership:
         self.wishes.evicted = {
             process: why for process, why in self.wishes.evicted.items() if process in proposal.view.members
         }
-        self._deliberation.installed()
+        self._trigger.installed()
         self._heartbeat.due_at = now
 
     def _see_off(self, now: int) -> None:
         """Be out once the others know of the view that this member is not in; tell them until then."""
-        assert self._farewell is not None
-        if self._farewell.is_over(self.neighbours, now):
-            self._depart(self._farewell.install.proposal.reason, self.wishes.leaving, now)
+        assert self._departure is not None
+        if self._departure.is_over(self.neighbours, now):
+            self._depart(self._departure.install.proposal.reason, self.wishes.leaving, now)
             return
-        for member in self._farewell.missing(self.neighbours, now):
-            self.tell(member, self._farewell.install)
+        for member in self._departure.missing(self.neighbours, now):
+            self.tell(member, self._departure.install)
 
     def _departing(self, proposal: Proposal) -> list[ProcessId]:
         """Whose life ends with the old view: in a primary group all that are not in the next one."""
         if self.view is None:
             return []
-        closure = proposal.closure_of(self.view.id)
-        ended = self.view.members if self.options.primary or closure is None else closure.members
+        plan = proposal.flush_plan_of(self.view.id)
+        ended = self.view.members if self.options.primary or plan is None else plan.members
         return [process for process in ended if process not in proposal.view.members]
 
-    def put_right(self, process: ProcessId) -> None:
+    def correct(self, process: ProcessId) -> None:
         """A process is behind: it missed that its view has ended, or that the group went on without it."""
         if self.decided is None or self.view is None:
             return
@@ -299,45 +299,45 @@ class Membership:
 
     def _depart(self, reason: str, wanted: bool, now: int) -> None:
         self.over = True
-        self.campaign.round = None
+        self.proposer.round = None
         self._life.departed(reason, wanted, now)
 
     # Signs of life
 
-    def _on_alive(self, process: ProcessId, alive: Alive, now: int) -> None:
+    def _on_heartbeat(self, process: ProcessId, alive: Heartbeat, now: int) -> None:
         self._heartbeat.heard(process.name)
         if alive.config != self._config_hash:
-            self.tell(process, Mismatch(self._config))
+            self.tell(process, OptionsMismatch(self._config))
             return
-        self.campaign.note(alive.round)
+        self.proposer.note(alive.round)
         if alive.view is not None and self.options.primary:
             self.wishes.may_found = False
         for known in alive.hears:
             if known.name != self.me.name:
                 self._heartbeat.hear_of(known.name, now)
         before = self.neighbours.view_of(process)
-        news = self.neighbours.on_alive(process, alive)
+        news = self.neighbours.on_heartbeat(process, alive)
         epoch = self.epoch
         if epoch is not None and alive.view == epoch.view.id:
-            self._on_held(process, Held(epoch.view.id, alive.held), now)
+            self._on_stability_report(process, StabilityReport(epoch.view.id, alive.received), now)
             if before != alive.view and process in epoch.links:
                 # What was sent to it in this view came too early.
                 epoch.links[process].reconnected(now)
         elif epoch is not None and self._is_behind(process, alive, epoch.view):
-            self.put_right(process)
+            self.correct(process)
         if news:
             self.evaluate(now)
 
-    def _is_behind(self, process: ProcessId, alive: Alive, view: View) -> bool:
+    def _is_behind(self, process: ProcessId, alive: Heartbeat, view: View) -> bool:
         """Whether a process does not know of a view that concerns it."""
         if alive.view is None:
             return process in view.members or self.neighbours.has_departed(process)
         return alive.view.number < view.number or self.neighbours.has_departed(process)
 
-    def _on_held(self, process: ProcessId, held: Held, now: int) -> None:
+    def _on_stability_report(self, process: ProcessId, held: StabilityReport, now: int) -> None:
         epoch = self.epoch
         if epoch is not None and epoch.view.id == held.view and process in epoch.ranks and not epoch.frozen:
-            epoch.retention.report(epoch.ranks[process], held.held)
+            epoch.stability.report(epoch.ranks[process], held.received)
 
     def _say_alive(self, now: int) -> None:
         """Tell everybody where we stand; leave it to other traffic where there is any and nothing is new."""
@@ -348,17 +348,17 @@ class Membership:
         alive = self.alive(now)
         self.datagrams += [(name, alive) for name in self._heartbeat.say(alive, now)]
 
-    def alive(self, now: int) -> Alive:
+    def alive(self, now: int) -> Heartbeat:
         """What this member says of itself."""
         accepted = self.voter.accepted
-        return Alive(
+        return Heartbeat(
             self._config_hash,
             self.view.id if self.view else None,
             self.view.members if self.view else (),
             accepted.view.id if accepted else None,
-            self.campaign.round_highest,
+            self.proposer.round_highest,
             self.neighbours.hears(now),
-            tuple(self.epoch.retention.held) if self.epoch else (),
+            tuple(self.epoch.stability.received) if self.epoch else (),
             self.wishes.leaving,
         )
 
@@ -377,17 +377,17 @@ class Membership:
 
     def _on_change_order(self, process: ProcessId, change: ChangeOrder, now: int) -> None:
         if self.view is not None and change.view == self.view.id and change.ordering != self.ordering:
-            self._deliberation.ordering_next = change.ordering
+            self._trigger.ordering_next = change.ordering
             self.evaluate(now)
 
     def _pass_on_order(self, now: int) -> None:
         """Whoever coordinates proposes; tell it what is wanted until it has happened."""
-        if self._deliberation.ordering_next is None or self.view is None:
+        if self._trigger.ordering_next is None or self.view is None:
             return
-        if self._deliberation.ordering_next == self.ordering:
-            self._deliberation.ordering_next = None
+        if self._trigger.ordering_next == self.ordering:
+            self._trigger.ordering_next = None
         elif self.view.coordinator != self.me:
-            self.tell(self.view.coordinator, ChangeOrder(self.view.id, self._deliberation.ordering_next))
+            self.tell(self.view.coordinator, ChangeOrder(self.view.id, self._trigger.ordering_next))
 
 
 def hash_of_text(text: str) -> int:

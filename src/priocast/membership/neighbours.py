@@ -9,7 +9,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.view import ViewId
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
-from priocast.membership.packets import Alive
+from priocast.membership.packets import Heartbeat
 
 _NAMES_MAX = 4 * MEMBERS_MAX
 
@@ -21,7 +21,7 @@ class Neighbours:
         self.me = me
         self._detector = FailureDetector(options)
         self._incarnations: dict[str, ProcessId] = {}
-        self._alive: dict[ProcessId, Alive] = {}
+        self._alive: dict[ProcessId, Heartbeat] = {}
         self._avoided: dict[ProcessId, int] = {}
         self._departed: dict[str, ProcessId] = {}
 
@@ -59,7 +59,7 @@ class Neighbours:
         self._avoided.pop(life, None)
         self._departed.pop(life.name, None)
 
-    def on_alive(self, process: ProcessId, alive: Alive) -> bool:
+    def on_heartbeat(self, process: ProcessId, alive: Heartbeat) -> bool:
         """Take note of what a process says of itself; return whether that is news."""
         before = self._alive.get(process)
         self._alive[process] = alive
@@ -113,7 +113,7 @@ class Neighbours:
         """Whom this process hears."""
         return tuple(sorted(process for process in self._incarnations.values() if self.trusts(process, now)))
 
-    def alive(self, process: ProcessId) -> Alive | None:
+    def alive(self, process: ProcessId) -> Heartbeat | None:
         """What the process last said of itself."""
         return self._alive.get(process)
 

@@ -1,184 +1,161 @@
-"""The proposer's side of the agreement on a view: one round, from the first question to the decision.
+"""A member's own attempts to bring about a view: rounds, and the pauses between them.
 
-    preparing ── all voters promised ──▶ proposing ── enough accepted ──▶ decided
-        └────────────── a voter declines, is suspected, or a higher ballot exists ─▶ given up
-
-In a primary group this is single-decree Paxos among the members of the last view: whatever a quorum of them
-accepted is decided, and a proposal that may have been decided is proposed again instead of a new one. In a
-partitionable group all voters must accept; there is nothing to protect beyond them.
+A round that is declined, or that does not get on, is given up. The next one comes after a pause that grows,
+so that others may succeed meanwhile. In a partitionable group, a process that declines again and again
+prefers others, and is left alone for a while.
 """
 
+from typing import Protocol
+
 from priocast.core.identity import ProcessId
-from priocast.core.view import Part, View, ViewId
-from priocast.membership.ledger import merged
-from priocast.membership.packets import (
-    Accepted,
-    Ballot,
-    Closure,
-    Control,
-    Install,
-    Ordering,
-    Prepare,
-    Promise,
-    Proposal,
-    Propose,
-    Standing,
-)
-from priocast.membership.quorum import is_quorum
-from priocast.membership.wish import Wish
+from priocast.core.view import View
+from priocast.membership.neighbours import Neighbours
+from priocast.membership.options import MembershipOptions
+from priocast.membership.packets import Accepted, Ballot, Control, Declined, Ordering, Promise
+from priocast.membership.round import Round
+from priocast.membership.target_view import TargetView
+
+_PAUSE_DOUBLINGS_MAX = 3
+_DECLINES_MAX = 3
 
 
-class Round:
-    """One ballot. It says to whom to send what; the member sends it, again and again until it is over."""
+class Host(Protocol):
+    """The member that proposes."""
 
-    def __init__(
-        self,
-        ballot: Ballot,
-        wish: Wish,
-        view: View | None,
-        ordering: Ordering,
-        reason: str,
-        primary: bool,
-        now: int,
-    ) -> None:
-        self.ballot = ballot
-        self.started_at = self.moved_at = now
-        self.voters = wish.voters
-        self.proposal: Proposal | None = None
-        self._wish = wish
-        self._view = view
-        self._ordering = ordering
-        self._reason = reason
-        self._primary = primary
-        self.declined: list[ProcessId] = []
-        self._promises: dict[ProcessId, Promise] = {}
-        self._standings: dict[ProcessId, Standing] = {}
+    @property
+    def me(self) -> ProcessId: ...
+    @property
+    def view(self) -> View | None: ...
+    @property
+    def options(self) -> MembershipOptions: ...
+    @property
+    def neighbours(self) -> Neighbours: ...
+    def tell(self, process: ProcessId, control: Control) -> None: ...
+    def correct(self, process: ProcessId) -> None: ...
 
-    def waiting_for(self) -> tuple[ProcessId, ...]:
-        """The voters that have not answered yet."""
-        answered = self._promises if self.proposal is None else self._standings
-        return tuple(voter for voter in self.voters if voter not in answered)
 
-    def question(self) -> Control:
-        """What to ask those who have not answered."""
-        if self.proposal is None:
-            return Prepare(self.ballot, self.voters)
-        return Propose(self.ballot, self.proposal)
+class Proposer:
+    """The round that this member holds, if it holds one. `objection` is what was last said against one."""
 
-    def on_promise(self, voter: ProcessId, promise: Promise, now: int) -> bool:
-        """Take a promise; return whether all have come, and there is a proposal now."""
-        if promise.ballot != self.ballot or voter not in self.voters or self.proposal is not None:
+    def __init__(self, host: Host, now: int) -> None:
+        self._host = host
+        self.round: Round | None = None
+        self.objection = ""
+        self.round_highest = 0
+        self._paused_until = now
+        self._pauses = 0
+        self._declines: dict[ProcessId, int] = {}
+
+    def may_start(self, now: int) -> bool:
+        """Whether no round is held now, and the pause after the last one is over."""
+        return self.round is None and now >= self._paused_until
+
+    def start(self, wish: TargetView, ordering: Ordering, reason: str, now: int) -> None:
+        """Hold a round on a view."""
+        host = self._host
+        self.round_highest += 1
+        ballot = Ballot(self.round_highest, host.me)
+        self.round = Round(ballot, wish, host.view, ordering, reason, host.options.primary, now)
+        self._ask(self.round)
+
+    def note(self, number: int) -> None:
+        """There has been a round of this number."""
+        self.round_highest = max(self.round_highest, number)
+
+    def succeeded(self) -> None:
+        """A view was installed, by whomever."""
+        self.round = None
+        self._pauses = 0
+        self._declines.clear()
+
+    def repeat(self, now: int) -> None:
+        """Ask again whoever has not answered; give up if that is in vain."""
+        round_ = self.round
+        if round_ is None or self._decide_if_possible(round_, now):
+            return
+        in_vain = now - round_.moved_at >= self._host.options.failure_ns
+        if in_vain or self._has_lost_a_voter(round_, now):
+            self._give_up(now)
+        else:
+            self._ask(round_)
+
+    def on_promise(self, process: ProcessId, promise: Promise, now: int) -> None:
+        """A voter follows our ballot."""
+        round_ = self.round
+        if round_ is None or promise.ballot != round_.ballot:
+            return
+        if self._stands_with_us(process, promise, now) and round_.on_promise(process, promise, now):
+            self._ask(round_)
+
+    def on_accepted(self, process: ProcessId, accepted: Accepted, now: int) -> None:
+        """A voter holds all that counts of the old view."""
+        if self.round is not None:
+            self.round.on_accepted(process, accepted, now)
+            self._decide_if_possible(self.round, now)
+
+    def on_declined(self, process: ProcessId, declined: Declined, now: int) -> None:
+        """A voter does not want this view, or follows a higher ballot."""
+        round_ = self.round
+        if round_ is None or declined.ballot != round_.ballot:
+            return
+        self.note(declined.promised.round)
+        self.objection = declined.reason
+        if declined.promised > round_.ballot or self._host.options.primary or round_.proposal is not None:
+            self._give_up(now)
+        elif round_.on_declined(process):
+            for decliner in round_.declined:
+                self._avoid_if_often(decliner, now)
+            self._give_up(now)
+
+    def _ask(self, round_: Round) -> None:
+        question = round_.question()
+        for voter in round_.waiting_for():
+            self._host.tell(voter, question)
+
+    def _give_up(self, now: int) -> None:
+        host = self._host
+        self.round = None
+        self._pauses = min(self._pauses + 1, _PAUSE_DOUBLINGS_MAX)
+        rank = host.view.members.index(host.me) if host.view else 0
+        heartbeat_ns = host.options.heartbeat_ns
+        self._paused_until = now + (heartbeat_ns << self._pauses) // 2 + rank * heartbeat_ns // 4
+
+    def _stands_with_us(self, process: ProcessId, promise: Promise, now: int) -> bool:
+        """Voters come from our view or from none, in a primary group; others are put right first."""
+        host, view = self._host, promise.view
+        if view is None:
+            behind = host.view is not None and process in host.view.members
+        elif not host.options.primary or (host.view is not None and view.id == host.view.id):
+            behind = False
+        elif host.view is None or view.number > host.view.number:
+            self._give_up(now)
             return False
-        self._promises[voter] = promise
-        self.moved_at = now
-        if len(self._promises) < len(self.voters):
-            return False
-        assert not self.declined or set(self.declined) <= set(self._promises)
-        self.proposal = self._proposal()
-        return True
+        else:
+            behind = True
+        if behind:
+            host.correct(process)
+        return not behind
 
-    def on_declined(self, voter: ProcessId) -> bool:
-        """A voter wants another view; return whether all have answered, one way or the other."""
-        if voter in self.voters and voter not in self.declined:
-            self.declined.append(voter)
-        return len(self.declined) + len(self._promises) >= len(self.voters)
+    def _avoid_if_often(self, process: ProcessId, now: int) -> None:
+        self._declines[process] = self._declines.get(process, 0) + 1
+        if self._declines[process] >= _DECLINES_MAX:
+            del self._declines[process]
+            self._host.neighbours.avoid(process, now + 2 * self._host.options.failure_ns)
 
-    def on_accepted(self, voter: ProcessId, accepted: Accepted, now: int) -> None:
-        """A voter holds all of the old view that counts."""
-        if accepted.ballot == self.ballot and voter in self.voters and self.proposal is not None:
-            self._standings[voter] = accepted.standing
-            self.moved_at = now
-
-    def is_decided(self, hurried: bool) -> bool:
-        """Whether the proposal is decided; unless hurried, wait for all of its voters."""
-        all_accepted = len(self._standings) == len(self.voters)
-        if self.proposal is None or not (all_accepted or (hurried and self._primary)):
-            return False
-        return not self._primary or is_quorum(self._electorate(), self._standings)
-
-    def decision(self) -> Install:
-        """What to tell everybody."""
-        assert self.proposal is not None
-        old_members = [member for closure in self.proposal.closures for member in closure.members]
-        standings = [self._standings[member] for member in old_members if member in self._standings]
-        if self._primary:
-            assert standings or not old_members, "who accepted goes on"
-            standings = standings[:1]
-        return Install(self.proposal, merged(standings or [Standing(0)]))
-
-    def _electorate(self) -> tuple[ProcessId, ...]:
-        """Those among whom a quorum decides: the last view, or the founders."""
-        assert self.proposal is not None
-        return self._view.members if self._view is not None else self.proposal.view.members
-
-    def _proposal(self) -> Proposal:
-        if self._primary:
-            number = (self._view.number if self._view else 0) + 1
-            # What only joiners accepted cannot have been decided; they hold nothing of the old view.
-            electors = [
-                promise
-                for promise in self._promises.values()
-                if self._view is None or promise.view is not None
-            ]
-            accepted = [
-                (promise.accepted_in, promise.accepted)
-                for promise in electors
-                if promise.accepted_in and promise.accepted and promise.accepted.view.number == number
-            ]
-            if accepted:
-                # It may have been decided, and nobody may find it replaced.
-                return max(accepted, key=lambda pair: pair[0])[1]
-        return Proposal(self._next_view(), self._closures(), self._ordering, self._reason)
-
-    def _next_view(self) -> View:
-        numbers = [0]
-        for promise in self._promises.values():
-            numbers.append(promise.view.number if promise.view else 0)
-            numbers.append(promise.accepted.view.number if promise.accepted else 0)
-        if self._primary:
-            numbers = [self._view.number if self._view else 0]
-        parts = []
-        for view_id, voters in self._by_view().items():
-            staying = tuple(voter for voter in voters if voter in self._wish.members)
-            if staying:
-                parts.append(Part(view_id, staying))
-        members = tuple(member for part in parts for member in part.members)
-        return View(max(numbers) + 1, members, tuple(parts))
-
-    def _by_view(self) -> dict[ViewId | None, list[ProcessId]]:
-        """The voters by the view they come from, the largest first, those without one last."""
-        by_view: dict[ViewId | None, list[ProcessId]] = {}
-        for voter in self.voters:
-            view = self._promises[voter].view
-            by_view.setdefault(view.id if view else None, []).append(voter)
-        strangers = by_view.pop(None, [])
-        ordered: dict[ViewId | None, list[ProcessId]] = {}
-        for view_id in sorted(by_view, key=lambda each: (-len(by_view[each]), each)):
-            view = self._promises[by_view[view_id][0]].view
-            assert view is not None
-            ordered[view_id] = sorted(by_view[view_id], key=view.members.index)
-        if strangers:
-            ordered[None] = sorted(strangers)
-        return ordered
-
-    def _closures(self) -> tuple[Closure, ...]:
-        return tuple(
-            self._closure(view_id, voters)
-            for view_id, voters in self._by_view().items()
-            if view_id is not None
+    def _has_lost_a_voter(self, round_: Round, now: int) -> bool:
+        """Whether the round waits for somebody who counts as failed."""
+        host = self._host
+        return any(
+            voter != host.me and not host.neighbours.trusts(voter, now) for voter in round_.waiting_for()
         )
 
-    def _closure(self, view_id: ViewId, voters: list[ProcessId]) -> Closure:
-        """What any of those who go on holds counts for all of them."""
-        promises = [self._promises[voter] for voter in voters]
-        columns = list(zip(*(promise.held for promise in promises), strict=True))
-        cut = tuple(max(column) for column in columns)
-        holders = tuple(column.index(max(column)) for column in columns)
-        known: tuple[tuple[int, ...], ...] = ()
-        if not self._primary:
-            matrices = [promise.known for promise in promises]
-            known = tuple(
-                tuple(max(values) for values in zip(*rows, strict=True))
-                for rows in zip(*matrices, strict=True)
-            )
-        return Closure(view_id, tuple(voters), cut, holders, known)
+    def _decide_if_possible(self, round_: Round, now: int) -> bool:
+        """Tell everybody of the decision, once there is one."""
+        waited = now - round_.moved_at >= 2 * self._host.options.heartbeat_ns
+        if not round_.is_decided(hurried=waited or self._has_lost_a_voter(round_, now)):
+            return False
+        self.round = None
+        decision = round_.decision()
+        for voter in round_.voters:
+            self._host.tell(voter, decision)
+        return True

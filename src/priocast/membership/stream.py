@@ -18,29 +18,29 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Consume
 from priocast.core.view import View
+from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
-from priocast.membership.ledger import Ledger
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import Ordering, Proposal, Standing
+from priocast.membership.packets import OrderDigest, Ordering, Proposal
 from priocast.membership.state_transfer import Snapshot
 
 _CATCH_UP_BYTES_MAX = 64 * 1024 * 1024
 
 
-class Beginning(msgspec.Struct, frozen=True):
+class ViewStart(msgspec.Struct, frozen=True):
     """The place where a view begins."""
 
     proposal: Proposal
-    standing: Standing
+    digest: OrderDigest
 
 
-class Restoring(msgspec.Struct, frozen=True):
+class StateRestore(msgspec.Struct, frozen=True):
     """The place where the application takes over the group's state."""
 
     snapshot: Snapshot
 
 
-Head = OrderedBatch | Beginning | Restoring
+Head = OrderedBatch | ViewStart | StateRestore
 
 
 class Stream:
@@ -50,13 +50,13 @@ class Stream:
         self,
         me: ProcessId,
         options: MembershipOptions,
-        ledger: Ledger,
+        delivery_table: DeliveryTable,
         placed: Callable[[Batch, int], None],
     ) -> None:
         self._me = me
         self._safe = options.delivery == "safe"
         self._primary = options.primary
-        self._ledger = ledger
+        self._delivery_table = delivery_table
         self._placed = placed
         self._items: deque[Head] = deque()
         self._kept_bytes = 0
@@ -94,20 +94,20 @@ class Stream:
         """The application took the head, which is not a message."""
         head = self._items.popleft()
         assert not isinstance(head, OrderedBatch)
-        if isinstance(head, Restoring):
+        if isinstance(head, StateRestore):
             self.position = max(self.position, head.snapshot.position)
             return Restored(head.snapshot.position, len(head.snapshot.data))
-        proposal, standing = head.proposal, head.standing
-        self._ledger.adopt(standing)
-        self.position = standing.position
+        proposal, digest = head.proposal, head.digest
+        self._delivery_table.adopt(digest)
+        self.position = digest.position
         self.view = proposal.view
         self.ordering = proposal.ordering
-        return ViewChange(proposal.view, standing.position, proposal.reason, proposal.ordering.order)
+        return ViewChange(proposal.view, digest.position, proposal.reason, proposal.ordering.order)
 
-    def begin(self, proposal: Proposal, standing: Standing, tail: list[OrderedBatch]) -> None:
+    def begin(self, proposal: Proposal, digest: OrderDigest, tail: list[OrderedBatch]) -> None:
         """A view has ended with this tail, and the next one has begun."""
         self._items.extend(tail)
-        self._items.append(Beginning(proposal, standing))
+        self._items.append(ViewStart(proposal, digest))
 
     def catch_up(self, epoch: Epoch, now: int) -> None:
         """While the state is awaited, keep what is ordered here, so that the group need not wait for us."""
@@ -123,19 +123,19 @@ class Stream:
         self._restored_from = snapshot.position
         for index, item in enumerate(self._items):
             if isinstance(item, OrderedBatch) and item.position + item.batch.count > snapshot.position:
-                self._items.insert(index, Restoring(snapshot))
+                self._items.insert(index, StateRestore(snapshot))
                 return
-        self._items.append(Restoring(snapshot))
+        self._items.append(StateRestore(snapshot))
 
-    def standing(self, position: int, tail: list[OrderedBatch]) -> Standing:
+    def digest(self, position: int, tail: list[OrderedBatch]) -> OrderDigest:
         """Where the order will stand, before this position, when all this and then the tail is consumed."""
-        ledger = self._ledger.copy()
+        delivery_table = self._delivery_table.copy()
         for item in (*self._items, *tail):
             if isinstance(item, OrderedBatch):
-                ledger.place(item.batch, item.batch.count)
-            elif isinstance(item, Beginning):
-                ledger.adopt(item.standing)
-        return ledger.standing(position)
+                delivery_table.place(item.batch, item.batch.count)
+            elif isinstance(item, ViewStart):
+                delivery_table.adopt(item.digest)
+        return delivery_table.digest(position)
 
     def _next(self, epoch: Epoch | None) -> Head | None:
         if self._items:
@@ -148,9 +148,11 @@ class Stream:
         if head is None:
             return None
         batch = head.batch
-        if (self._safe or batch.scope.safe) and not epoch.retention.is_stable(head.dependencies):
+        if (self._safe or batch.scope.safe) and not epoch.stability.is_stable(head.dependencies):
             return None
-        if not self._primary and not epoch.retention.is_held_by(epoch.ranks[batch.sender], head.dependencies):
+        if not self._primary and not epoch.stability.is_received_by(
+            epoch.ranks[batch.sender], head.dependencies
+        ):
             return None
         return head
 
@@ -159,14 +161,14 @@ class Stream:
         if head.position + head.taken < self._restored_from:
             return min(head.batch.count - head.taken, self._restored_from - head.position - head.taken)
         scope = head.batch.scope
-        if not scope.includes(self._me) or (scope.client and self._ledger.is_repeated(head.batch)):
+        if not scope.includes(self._me) or (scope.client and self._delivery_table.is_repeated(head.batch)):
             return head.batch.count - head.taken
         return 0
 
     def _pass(self, head: OrderedBatch, count: int, epoch: Epoch | None, now: int) -> None:
         batch, position = head.batch, head.position + head.taken + count
         self._placed(batch, head.position)
-        self._ledger.place(batch, head.taken + count)
+        self._delivery_table.place(batch, head.taken + count)
         self.position = position
         if self._items:
             assert head is self._items[0]

@@ -5,7 +5,7 @@ import msgspec
 from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.membership.packets import Standing
+from priocast.membership.packets import OrderDigest
 
 
 class UnorderedMessages(msgspec.Struct, frozen=True):
@@ -18,11 +18,11 @@ def resubmit(
     me: ProcessId,
     unordered_messages: UnorderedMessages,
     own: list[Batch],
-    standing: Standing,
+    digest: OrderDigest,
     prioritised: bool,
 ) -> Assembler:
     """Assemble anew what earlier lives left, unless the group has it, and then what this one has so far."""
-    placed = {each.process: each.next_numbers for each in standing.placed}
+    placed = {each.process: each.next_numbers for each in digest.ordered}
     assembler = Assembler(me, prioritised)
     for batch in unordered_messages.batches + own:
         number = placed.get(batch.sender, {}).get(batch.level, 0)

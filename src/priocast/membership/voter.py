@@ -18,14 +18,14 @@ from priocast.membership.packets import (
     Ballot,
     Control,
     Declined,
-    Fetch,
+    FlushReply,
+    FlushRequest,
     Install,
+    OrderDigest,
     Prepare,
     Promise,
     Proposal,
     Propose,
-    Standing,
-    Supply,
 )
 
 _SUPPLY_BYTES_CUT = 256 * 1024
@@ -42,8 +42,8 @@ class Host(Protocol):
     def epoch(self) -> Epoch | None: ...
     def tell(self, process: ProcessId, control: Control) -> None: ...
     def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str | None: ...
-    def standing_after(self, proposal: Proposal) -> Standing: ...
-    def install(self, proposal: Proposal, standing: Standing, now: int) -> None: ...
+    def digest_after(self, proposal: Proposal) -> OrderDigest: ...
+    def install(self, proposal: Proposal, digest: OrderDigest, now: int) -> None: ...
     def trusts(self, process: ProcessId, now: int) -> bool: ...
 
 
@@ -111,16 +111,16 @@ class Voter:
         self._install = install
         self._go_on(now)
 
-    def on_fetch(self, process: ProcessId, fetch: Fetch, epochs: tuple[Epoch | None, ...]) -> None:
+    def on_fetch(self, process: ProcessId, fetch: FlushRequest, epochs: tuple[Epoch | None, ...]) -> None:
         """Hand out packets of a view that this member has taken part in."""
         for epoch in epochs:
             if epoch is not None and epoch.view.id == fetch.view and fetch.sender in epoch.ranks:
                 rank = epoch.ranks[fetch.sender]
-                bodies = epoch.retention.bodies(rank, fetch.first, fetch.last, _SUPPLY_BYTES_CUT)
+                bodies = epoch.stability.bodies(rank, fetch.first, fetch.last, _SUPPLY_BYTES_CUT)
                 if bodies:
-                    self._host.tell(process, Supply(fetch.view, fetch.sender, fetch.first, tuple(bodies)))
+                    self._host.tell(process, FlushReply(fetch.view, fetch.sender, fetch.first, tuple(bodies)))
 
-    def on_supply(self, supply: Supply, now: int) -> None:
+    def on_flush_reply(self, supply: FlushReply, now: int) -> None:
         """Packets that this member lacked."""
         epoch = self._host.epoch
         if epoch is not None and epoch.view.id == supply.view:
@@ -142,8 +142,8 @@ class Voter:
 
     def _promise(self, ballot: Ballot) -> None:
         epoch = self._host.epoch
-        held = tuple(epoch.retention.held) if epoch else ()
-        known = tuple(tuple(row) for row in epoch.retention.known) if epoch else ()
+        held = tuple(epoch.stability.received) if epoch else ()
+        known = tuple(tuple(row) for row in epoch.stability.acknowledged) if epoch else ()
         promise = Promise(ballot, self._host.view, held, known, self.accepted_in, self.accepted)
         self._host.tell(ballot.proposer, promise)
 
@@ -157,11 +157,11 @@ class Voter:
         """
         view = self._host.view
         if view is None:
-            return all(self._host.me not in closure.members for closure in proposal.closures)
-        closure = proposal.closure_of(view.id)
-        if closure is not None and len(closure.cut) != len(view.members):
-            raise PeerFault(f"a proposal cuts view {view.id} at {len(closure.cut)} members")
-        return closure is not None
+            return all(self._host.me not in plan.members for plan in proposal.flush_plans)
+        plan = proposal.flush_plan_of(view.id)
+        if plan is not None and len(plan.counts) != len(view.members):
+            raise PeerFault(f"a proposal cuts view {view.id} at {len(plan.counts)} members")
+        return plan is not None
 
     def _is_concerned(self, proposal: Proposal) -> bool:
         """Whether this member goes on, begins or leaves with the proposal."""
@@ -169,34 +169,34 @@ class Voter:
             return False
         if self._host.view is None:
             return self._host.me in proposal.view.members
-        return any(self._host.me in closure.members for closure in proposal.closures)
+        return any(self._host.me in plan.members for plan in proposal.flush_plans)
 
     def _go_on(self, now: int) -> None:
-        """Fetch what is missing, or do what waits for it."""
+        """FlushRequest what is missing, or do what waits for it."""
         install, propose = self._install, self._proposed
         if install is not None:
             if not self._fetch(install.proposal, now):
-                self._host.install(install.proposal, install.standing, now)
+                self._host.install(install.proposal, install.digest, now)
             return
         if propose is None or self._fetch(propose.proposal, now):
             return
         ballot, proposal = propose.ballot, propose.proposal
         if self._host.view is not None or self._is_concerned(proposal):
             self.accepted_in, self.accepted = ballot, proposal
-        self._host.tell(ballot.proposer, Accepted(ballot, self._host.standing_after(proposal)))
+        self._host.tell(ballot.proposer, Accepted(ballot, self._host.digest_after(proposal)))
 
     def _fetch(self, proposal: Proposal, now: int) -> bool:
         """Ask for what is missing of the cut; return whether anything is."""
         epoch = self._host.epoch
-        closure = proposal.closure_of(epoch.view.id) if epoch else None
-        if epoch is None or closure is None:
+        plan = proposal.flush_plan_of(epoch.view.id) if epoch else None
+        if epoch is None or plan is None:
             return False
-        missing = epoch.missing(closure)
+        missing = epoch.missing(plan)
         if missing is None:
             return False
         holder, sender, first, last = missing
         if self._holders_tried or not self._host.trusts(holder, now):
-            others = [member for member in closure.members if member != self._host.me]
+            others = [member for member in plan.members if member != self._host.me]
             holder = others[self._holders_tried % len(others)] if others else holder
-        self._host.tell(holder, Fetch(epoch.view.id, sender, first, last))
+        self._host.tell(holder, FlushRequest(epoch.view.id, sender, first, last))
         return True

@@ -122,7 +122,7 @@ class Followed:
             self._tell(logging.INFO, "goes on: a majority of the group can be reached again")
 
     def _tell_slowness(self, now: int) -> None:
-        slow, waited_ns = self._driver.member.slowness.waited(now)
+        slow, waited_ns = self._driver.member.slow_member.waited(now)
         name, seconds = slow.name if slow else "", waited_ns / 1e9
         if name != self._warned_of:
             self._warned_of, self._warn_at_seconds = name, SLOW_SECONDS

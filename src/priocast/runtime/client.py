@@ -24,7 +24,7 @@ from priocast.core.message import Scope
 from priocast.core.priority import ROUTINE, check_priority
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import CHANNEL, frame_of, read
-from priocast.membership.packets import Reply, Request
+from priocast.membership.packets import ClientReply, ClientRequest
 from priocast.network.address import Address
 from priocast.network.interface import Port
 from priocast.runtime.arguments import addresses_of, check_payload, check_seconds, scope_of
@@ -110,7 +110,7 @@ class Client:
     def _asked(self) -> str:
         return f"asked {', '.join(self.members)}" if self.members else "none could be reached"
 
-    def transmit(self, member: str, requests: list[Request]) -> None:
+    def transmit(self, member: str, requests: list[ClientRequest]) -> None:
         """Send requests to a member, in order, or lose them."""
         if self._port is not None:
             self._port.send(member, [frame_of(request) for request in requests])
@@ -128,7 +128,7 @@ class Client:
         for frame in frames:
             with suppress(PeerFault):  # the member that sent it has more to say to others
                 control = read(peer, frame) if frame.channel == CHANNEL else None
-                if isinstance(control, Reply) and control.priority in self._lanes:
+                if isinstance(control, ClientReply) and control.priority in self._lanes:
                     self._lanes[control.priority].on_reply(peer, control)
 
     def failed(self, error: PriocastError) -> None:
@@ -174,7 +174,7 @@ class _Lane:
             )  # the member may have missed one before it: it must hear that it may
         self._ask()
 
-    def on_reply(self, peer: ProcessId, reply: Reply) -> None:
+    def on_reply(self, peer: ProcessId, reply: ClientReply) -> None:
         """A member has answered."""
         waiting = self._waiting.get(reply.number)
         if waiting is None or waiting.answered.done():
@@ -219,7 +219,9 @@ class _Lane:
             size += len(waiting.payload)
             if number > self._asked_until:
                 self._asked_until = number
-                requests.append(Request(number, self._priority, waiting.scope, waiting.payload, settled))
+                requests.append(
+                    ClientRequest(number, self._priority, waiting.scope, waiting.payload, settled)
+                )
         if requests:
             self._client.transmit(self._member, requests)
             self._set_timer()

@@ -94,7 +94,7 @@ def status_of(driver: Driver) -> Status:
     member, configuration = driver.member, driver.configuration
     membership, epoch = member.membership, member.epoch
     now = time.monotonic_ns()
-    blocked_on, blocked_ns = member.slowness.waited(now) if epoch else (None, 0)
+    blocked_on, blocked_ns = member.slow_member.waited(now) if epoch else (None, 0)
     return Status(
         group=configuration.group,
         member=str(member.me),
@@ -115,7 +115,7 @@ def status_of(driver: Driver) -> Status:
         blocked_on=blocked_on.name if blocked_on else "",
         blocked_ms=blocked_ns / 1e6,
         stalls=_stalls(epoch, now),
-        unstable_bytes=epoch.retention.bytes if epoch else 0,
+        unstable_bytes=epoch.stability.unstable_bytes if epoch else 0,
         peers=_peers(member, now),
         last_change_reason=membership.decided.proposal.reason if membership.decided else "",
         last_change_seconds_ago=(now - membership.installed_at) / 1e9,

@@ -10,7 +10,7 @@ from functools import partial
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of, read
-from priocast.membership.packets import Reply, Request
+from priocast.membership.packets import ClientReply, ClientRequest
 from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
 from priocast.simulation.faults import MICROSECOND
@@ -45,7 +45,7 @@ class Client:
     def arrive(self, member: ProcessId, frame: Frame) -> None:
         """A member answers."""
         reply = read(member, frame)
-        assert isinstance(reply, Reply), "members tell a client nothing else"
+        assert isinstance(reply, ClientReply), "members tell a client nothing else"
         priority = reply.priority
         if reply.number == self._settled[priority] + 1 and self._waiting[priority]:
             self._waiting[priority].popleft()
@@ -66,7 +66,7 @@ class Client:
 
     def _ask(self, wish: Wish) -> None:
         settled = self._settled[wish.priority]
-        request = Request(settled + 1, wish.priority, wish.scope, wish.payload, settled)
+        request = ClientRequest(settled + 1, wish.priority, wish.scope, wish.payload, settled)
         member = self._members[self._next_member % len(self._members)]
         self._network.transmit(self._me, member, frame_of(request), self._agenda.now)
         self._agenda.at(self._agenda.now + self._patience_ns, partial(self._ask_again, wish))

@@ -20,7 +20,7 @@ class Survival:
 
     def look_at(self, member: Member) -> None:
         """A member has had a turn."""
-        round_, accepted = member.membership.campaign.round, member.membership.voter.accepted
+        round_, accepted = member.membership.proposer.round, member.membership.voter.accepted
         for proposal in (round_.proposal if round_ else None, accepted):
             if proposal is not None and proposal.view not in self._proposed[-8:]:
                 self._proposed.append(proposal.view)

@@ -37,16 +37,20 @@ class Memory(Checker):
         bytes_max = self._options.window_bytes + _UNSAID_BYTES
         if _sends_ahead(epoch.protocol):
             bytes_max += len(epoch.view.members) * self._options.submit_bytes_max
-        if epoch.retention.bytes > bytes_max:
-            text = f"{member.me} keeps {epoch.retention.bytes:,} bytes for others, {bytes_max:,} may be"
+        if epoch.stability.unstable_bytes > bytes_max:
+            text = (
+                f"{member.me} keeps {epoch.stability.unstable_bytes:,} bytes for others, {bytes_max:,} may be"
+            )
             self.violated(text, now, members=[str(member.me)])
 
     def finish(self, now: int) -> None:
         for member in self._members():
             epoch = member.epoch
             assert epoch is not None, "who is there in the end is in a view"
-            if epoch.retention.bytes:
-                text = f"{member.me} still keeps {epoch.retention.bytes:,} bytes that everybody holds"
+            if epoch.stability.unstable_bytes:
+                text = (
+                    f"{member.me} still keeps {epoch.stability.unstable_bytes:,} bytes that everybody holds"
+                )
                 self.violated(text, now, members=[str(member.me)])
 
 

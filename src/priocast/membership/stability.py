@@ -11,44 +11,46 @@ from collections.abc import Sequence
 _EVERYTHING = 1 << 62
 
 
-class Retention:
+class Stability:
     """The packets to all of one view, by the rank of their sender, and who is known to hold how many.
 
-    `bytes` is what is kept now, `received` and `received_bytes` what there ever was.
+    `unstable_bytes` is what is kept now, `packets_total` and `bytes_total` what there ever was.
     """
 
     def __init__(self, size: int, my_rank: int) -> None:
         self._my_rank = my_rank
-        self.held = [0] * size
-        self.known = [[0] * size for _ in range(size)]
-        self.known[my_rank] = self.held
+        self.received = [0] * size
+        self.acknowledged = [[0] * size for _ in range(size)]
+        self.acknowledged[my_rank] = self.received
         self._bodies: list[deque[bytes]] = [deque() for _ in range(size)]
-        self._held_by_others = [0 if size > 1 else _EVERYTHING] * size
-        self.bytes = 0
-        self.received = 0
-        self.received_bytes = 0
+        self._received_by_others = [0 if size > 1 else _EVERYTHING] * size
+        self.unstable_bytes = 0
+        self.packets_total = 0
+        self.bytes_total = 0
 
     def add(self, rank: int, body: bytes) -> int:
         """Keep one more packet of a sender; return its number."""
-        self.held[rank] += 1
+        self.received[rank] += 1
         self._bodies[rank].append(body)
-        self.bytes += len(body)
-        self.received += 1
-        self.received_bytes += len(body)
-        if self._held_by_others[rank] >= self.held[rank]:
+        self.unstable_bytes += len(body)
+        self.packets_total += 1
+        self.bytes_total += len(body)
+        if self._received_by_others[rank] >= self.received[rank]:
             self._forget_stable(rank)
-        return self.held[rank]
+        return self.received[rank]
 
     def report(self, rank: int, held: Sequence[int]) -> bool:
         """A member says what it holds; forget what is stable now. Returns whether that was news."""
-        known = self.known[rank]
+        known = self.acknowledged[rank]
         if rank == self._my_rank or len(held) != len(known) or all(map(int.__le__, held, known)):
             return False
         for sender, count in enumerate(held):
             if count > known[sender]:
                 known[sender] = count
-                others = (row[sender] for member, row in enumerate(self.known) if member != self._my_rank)
-                self._held_by_others[sender] = min(others)
+                others = (
+                    row[sender] for member, row in enumerate(self.acknowledged) if member != self._my_rank
+                )
+                self._received_by_others[sender] = min(others)
                 self._forget_stable(sender)
         return True
 
@@ -56,20 +58,20 @@ class Retention:
         """Take over what others know; nothing is forgotten, because a flush is under way."""
         for rank, row in enumerate(known):
             if rank != self._my_rank:
-                self.known[rank] = list(map(max, self.known[rank], row))
+                self.acknowledged[rank] = list(map(max, self.acknowledged[rank], row))
 
-    def is_held_by(self, rank: int, dependencies: Sequence[int]) -> bool:
+    def is_received_by(self, rank: int, dependencies: Sequence[int]) -> bool:
         """Whether a member is known to hold this many packets of each sender."""
-        return all(map(int.__ge__, self.known[rank], dependencies))
+        return all(map(int.__ge__, self.acknowledged[rank], dependencies))
 
     def is_stable(self, dependencies: Sequence[int]) -> bool:
         """Whether every member is known to hold this many packets of each sender."""
-        return all(all(map(int.__ge__, row, dependencies)) for row in self.known)
+        return all(all(map(int.__ge__, row, dependencies)) for row in self.acknowledged)
 
     def bodies(self, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
         """Packets of a sender by number, as many as are kept here and fit."""
         kept = self._bodies[rank]
-        index = first - (self.held[rank] - len(kept)) - 1
+        index = first - (self.received[rank] - len(kept)) - 1
         found: list[bytes] = []
         size = 0
         while 0 <= index < len(kept) and first + len(found) <= last and size < bytes_cut:
@@ -80,6 +82,6 @@ class Retention:
 
     def _forget_stable(self, sender: int) -> None:
         kept = self._bodies[sender]
-        unstable = self.held[sender] - min(self.held[sender], self._held_by_others[sender])
+        unstable = self.received[sender] - min(self.received[sender], self._received_by_others[sender])
         while len(kept) > unstable:
-            self.bytes -= len(kept.popleft())
+            self.unstable_bytes -= len(kept.popleft())

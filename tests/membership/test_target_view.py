@@ -1,4 +1,4 @@
-"""Wishes: what the next view should be, as one process sees it."""
+"""TargetViewPlanner: what the next view should be, as one process sees it."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ import pytest
 from membership.builders import MILLISECOND, A, B, C, D, E, acquainted, alive, options, view
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
-from priocast.membership.packets import Alive
-from priocast.membership.wish import Wish, Wishes
+from priocast.membership.packets import Heartbeat
+from priocast.membership.target_view import TargetView, TargetViewPlanner
 
 PARTITIONABLE = {"policy": "partitionable"}
 
 
-def wishes(me: ProcessId, others: dict[ProcessId, Alive], **chosen: Any) -> Wishes:
-    return Wishes(me, options(**chosen), acquainted(me, others, **chosen))
+def wishes(me: ProcessId, others: dict[ProcessId, Heartbeat], **chosen: Any) -> TargetViewPlanner:
+    return TargetViewPlanner(me, options(**chosen), acquainted(me, others, **chosen))
 
 
-def everybody(*processes: ProcessId, of: View | None = None) -> dict[ProcessId, Alive]:
+def everybody(*processes: ProcessId, of: View | None = None) -> dict[ProcessId, Heartbeat]:
     """What processes say that all hear each other, and us."""
     members = of.members if of else ()
     return {
@@ -30,8 +30,8 @@ def _id(of: View | None) -> ViewId | None:
     return of.id if of else None
 
 
-def of_all(*processes: ProcessId) -> Wish:
-    return Wish(processes, processes)
+def of_all(*processes: ProcessId) -> TargetView:
+    return TargetView(processes, processes)
 
 
 # To begin
@@ -103,10 +103,10 @@ def test_who_leaves_or_is_put_out_votes_but_is_not_in_the_view() -> None:
     old = view(A, B, C)
     there = everybody(B, C, of=old)
     there[B] = alive(A, C, of=old.id, leaving=True)
-    assert wishes(A, there).form(old, 0, 0) == Wish((A, B, C), (A, C))
+    assert wishes(A, there).form(old, 0, 0) == TargetView((A, B, C), (A, C))
     wanting = wishes(A, everybody(B, C, of=old))
     wanting.evicted[C] = "was too slow"
-    assert wanting.form(old, 0, 0) == Wish((A, B, C), (A, B))
+    assert wanting.form(old, 0, 0) == TargetView((A, B, C), (A, B))
     assert wanting.goes(C) and not wanting.goes(B)
 
 

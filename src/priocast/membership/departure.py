@@ -1,4 +1,4 @@
-"""Farewell: a member that is not in the next view stays until the others know of that view.
+"""Departure: a member that is not in the next view stays until the others know of that view.
 
 It may be the only one to know that the view was decided, and without it the others may be too few to find
 out. So it says it again until all of them are there, or until it has waited long enough.
@@ -11,7 +11,7 @@ from priocast.membership.packets import Install
 _FAILURE_TIMEOUTS = 4
 
 
-class Farewell:
+class Departure:
     """What a member that goes has to see to."""
 
     def __init__(self, install: Install, failure_ns: int, now: int) -> None:

@@ -55,7 +55,7 @@ class TestFounding:
         group.start("b", founders=3)
         group.run(500)
         assert group.views() == {"a": "", "b": ""}
-        assert group.members["a"].membership.campaign.objection == "b expects 3 founders, not 2"
+        assert group.members["a"].membership.proposer.objection == "b expects 3 founders, not 2"
 
     def test_who_wants_another_kind_of_group_is_told_which_kind_there_is(self) -> None:
         group = founded("ab")

@@ -13,7 +13,7 @@ from priocast.membership.quorum import best_clique, is_quorum
 _Value = Callable[[list[ProcessId]], tuple[int, ...]]
 
 
-class Wish(msgspec.Struct, frozen=True):
+class TargetView(msgspec.Struct, frozen=True):
     """The processes that shall vote, the first of which shall propose, and those that shall be the view.
 
     Who leaves, or is put out, votes but is not in the view.
@@ -23,7 +23,7 @@ class Wish(msgspec.Struct, frozen=True):
     members: tuple[ProcessId, ...]
 
 
-class Wishes:
+class TargetViewPlanner:
     """Forms the wish of one process.
 
     `may_found` is lost, in a primary group, by whoever has heard of a view: there must not be two first ones.
@@ -37,7 +37,7 @@ class Wishes:
         self.may_found = True
         self.evicted: dict[ProcessId, str] = {}
 
-    def form(self, view: View | None, waited_ns: int, now: int) -> Wish | None:
+    def form(self, view: View | None, waited_ns: int, now: int) -> TargetView | None:
         """What this process wants now; None if there is nothing that it could want."""
         present = [self._me, *self._neighbours.trusted(now)]
         present = [process for process in present if not self._neighbours.avoids(process, now)]
@@ -54,7 +54,7 @@ class Wishes:
             return True
         return self.leaving if process == self._me else self._neighbours.is_leaving(process)
 
-    def _to_begin(self, present: list[ProcessId], waited_ns: int) -> Wish | None:
+    def _to_begin(self, present: list[ProcessId], waited_ns: int) -> TargetView | None:
         """Found the group; but if there is one already, wait to be taken in."""
         founders = self._options.founders
         if self.leaving or not self.may_found or any(self._view_of(process) for process in present):
@@ -67,7 +67,7 @@ class Wishes:
         chosen = clique[:founders]
         return _wish(chosen, self) if self._me in chosen else None
 
-    def _to_go_on(self, view: View, present: list[ProcessId]) -> Wish | None:
+    def _to_go_on(self, view: View, present: list[ProcessId]) -> TargetView | None:
         """The majority of the view, and those who want to join it."""
         survivors = [member for member in view.members if member in present]
         joiners = [process for process in present if process not in survivors and not self._view_of(process)]
@@ -84,7 +84,7 @@ class Wishes:
             return None
         return _wish(clique, self, view)
 
-    def _to_go_on_or_merge(self, view: View, present: list[ProcessId]) -> Wish | None:
+    def _to_go_on_or_merge(self, view: View, present: list[ProcessId]) -> TargetView | None:
         """Everybody who can be reached: the view's members first, then those of other views."""
         survivors = [member for member in view.members if member in present]
         parts: dict[ViewId | None, list[ProcessId]] = {view.id: survivors}
@@ -107,10 +107,10 @@ class Wishes:
         return None if process == self._me else self._neighbours.view_of(process)
 
 
-def _wish(voters: list[ProcessId], wishes: Wishes, view: View | None = None) -> Wish | None:
+def _wish(voters: list[ProcessId], wishes: TargetViewPlanner, view: View | None = None) -> TargetView | None:
     """Leave out those who go; but somebody of the present view, who has its state, must be in the next."""
     members = tuple(process for process in voters if not wishes.goes(process))
     if members and view is not None and not any(member in view.members for member in members):
         members = tuple(voters)
         wishes.evicted.clear()
-    return Wish(tuple(voters), members) if members else None
+    return TargetView(tuple(voters), members) if members else None

@@ -1,4 +1,4 @@
-"""Deliberation: whether the view suits us, and if not, whose turn it is to say so.
+"""ViewChangeTrigger: whether the view suits us, and if not, whose turn it is to say so.
 
 A wish that differs from the view calls for a round. The first of its voters holds it once things have
 settled; the others leave it time to do so, the longer the further back they stand.
@@ -8,12 +8,12 @@ from typing import Protocol
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
-from priocast.membership.campaign import Campaign
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import Ordering
+from priocast.membership.proposer import Proposer
+from priocast.membership.target_view import TargetView, TargetViewPlanner
 from priocast.membership.voter import Voter
-from priocast.membership.wish import Wish, Wishes
 
 
 class Host(Protocol):
@@ -28,18 +28,18 @@ class Host(Protocol):
     @property
     def neighbours(self) -> Neighbours: ...
     @property
-    def wishes(self) -> Wishes: ...
+    def wishes(self) -> TargetViewPlanner: ...
     @property
     def voter(self) -> Voter: ...
     @property
-    def campaign(self) -> Campaign: ...
+    def proposer(self) -> Proposer: ...
     @property
     def ordering(self) -> Ordering: ...
     @property
     def installed_at(self) -> int: ...
 
 
-class Deliberation:
+class ViewChangeTrigger:
     """What one member makes of whom it hears. `ordering_next` is an order that somebody asked for."""
 
     def __init__(self, host: Host, now: int) -> None:
@@ -49,11 +49,11 @@ class Deliberation:
         self._key: object = None
         self._wished_at = now
 
-    def wish(self, now: int) -> Wish | None:
+    def wish(self, now: int) -> TargetView | None:
         """What this member wants now; None if there is nothing that it could want."""
         return self._host.wishes.form(self._host.view, now - self._began_at, now)
 
-    def act_on(self, wish: Wish | None, now: int) -> None:
+    def act_on(self, wish: TargetView | None, now: int) -> None:
         """Hold a round on the wish, if it differs from the view and it is our turn."""
         host = self._host
         if wish is None or not self._needs_round(wish, now):
@@ -63,8 +63,8 @@ class Deliberation:
         if key != self._key:
             self._key = key
             self._wished_at = now
-        if host.campaign.may_start(now) and now - self._wished_at >= self._patience_ns(wish, now):
-            host.campaign.start(wish, self.ordering_next or host.ordering, self._reason(wish), now)
+        if host.proposer.may_start(now) and now - self._wished_at >= self._patience_ns(wish, now):
+            host.proposer.start(wish, self.ordering_next or host.ordering, self._reason(wish), now)
 
     def installed(self) -> None:
         """A view has begun; what was wished for before is history."""
@@ -97,7 +97,7 @@ class Deliberation:
             if member != host.me
         )
 
-    def _needs_round(self, wish: Wish, now: int) -> bool:
+    def _needs_round(self, wish: TargetView, now: int) -> bool:
         view = self._host.view
         if view is None or self._host.voter.changing or self.ordering_next is not None:
             return True
@@ -112,7 +112,7 @@ class Deliberation:
             return False
         return host.neighbours.view_of(member) != view.id
 
-    def _patience_ns(self, wish: Wish, now: int) -> int:
+    def _patience_ns(self, wish: TargetView, now: int) -> int:
         host = self._host
         rank = wish.voters.index(host.me)
         asked_for = host.wishes.leaving or host.wishes.evicted or self.ordering_next
@@ -122,7 +122,7 @@ class Deliberation:
             patience = max(patience, host.options.failure_ns)
         return patience
 
-    def _reason(self, wish: Wish) -> str:
+    def _reason(self, wish: TargetView) -> str:
         """What the application is told about the next view."""
         host = self._host
         if host.view is None:

@@ -4,7 +4,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import Protocol
 
 
-class Slowness:
+class SlowMemberDetector:
     """Notices when nothing could be ordered for too long because of one member."""
 
     def __init__(self, patience_ns: int, now: int) -> None:

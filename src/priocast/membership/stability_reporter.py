@@ -2,12 +2,12 @@
 
 from priocast.membership.epoch import Epoch
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import Held
+from priocast.membership.packets import StabilityReport
 
 _BYTES_UNSAID_MAX = 1024 * 1024
 
 
-class Reports:
+class StabilityReporter:
     """What one member has told the others of what it holds, besides its signs of life."""
 
     def __init__(self, options: MembershipOptions) -> None:
@@ -19,17 +19,17 @@ class Reports:
         """A new view: nothing has been told."""
         self._said_count = self._said_bytes = 0
 
-    def due(self, epoch: Epoch) -> Held | None:
+    def due(self, epoch: Epoch) -> StabilityReport | None:
         """What to tell the others now."""
-        retention = epoch.retention
-        if retention.received == self._said_count:
+        stability = epoch.stability
+        if stability.packets_total == self._said_count:
             return None
-        if retention.received_bytes - self._said_bytes < _BYTES_UNSAID_MAX and not (
+        if stability.bytes_total - self._said_bytes < _BYTES_UNSAID_MAX and not (
             self._gated or epoch.protocol.has_safe
         ):
             return None
-        self._said_count, self._said_bytes = retention.received, retention.received_bytes
-        return Held(epoch.view.id, tuple(retention.held))
+        self._said_count, self._said_bytes = stability.packets_total, stability.bytes_total
+        return StabilityReport(epoch.view.id, tuple(stability.received))
 
     def are_awaited(self, epoch: Epoch) -> bool:
         """Whether messages are delivered only when others are known to hold them."""
@@ -37,4 +37,4 @@ class Reports:
 
     def are_complete(self, epoch: Epoch) -> bool:
         """Whether no message that is ordered has to wait for another member's report."""
-        return not self.are_awaited(epoch) or not epoch.retention.bytes
+        return not self.are_awaited(epoch) or not epoch.stability.unstable_bytes

@@ -1,4 +1,4 @@
-"""The ledger: which messages have been delivered here, kept from view to view.
+"""The delivery_table: which messages have been delivered here, kept from view to view.
 
 It is what makes "exactly once" hold where a message is sent again: by a client that lost its member, or by a
 member that was put out of the group and came back under a new incarnation.
@@ -6,13 +6,13 @@ member that was put out of the group and came back under a new incarnation.
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.membership.packets import Placed, Standing
+from priocast.membership.packets import OrderDigest, SenderDigest
 
 CLIENTS_MAX = 1024
 _NAMES_MAX = 512
 
 
-class Ledger:
+class DeliveryTable:
     """What has its place, by sender and level, and by client."""
 
     def __init__(self) -> None:
@@ -47,42 +47,42 @@ class Ledger:
         """The number of the last request of a client that was ordered."""
         return self._clients.get(client, 0)
 
-    def copy(self) -> "Ledger":
-        """A ledger of its own that says the same."""
-        other = Ledger()
+    def copy(self) -> "DeliveryTable":
+        """A delivery_table of its own that says the same."""
+        other = DeliveryTable()
         other._placed = {name: (process, dict(numbers)) for name, (process, numbers) in self._placed.items()}
         other._clients = dict(self._clients)
         return other
 
-    def standing(self, position: int) -> Standing:
+    def digest(self, position: int) -> OrderDigest:
         """Where the order stands before this position."""
-        placed = tuple(Placed(process, numbers) for process, numbers in self._placed.values())
-        return Standing(position, self._clients, placed)
+        placed = tuple(SenderDigest(process, numbers) for process, numbers in self._placed.values())
+        return OrderDigest(position, self._clients, placed)
 
-    def adopt(self, standing: Standing) -> None:
+    def adopt(self, digest: OrderDigest) -> None:
         """Go on from where the group stands."""
-        self._clients = dict(standing.clients)
+        self._clients = dict(digest.clients)
         self._placed = {
-            placed.process.name: (placed.process, dict(placed.next_numbers)) for placed in standing.placed
+            placed.process.name: (placed.process, dict(placed.next_numbers)) for placed in digest.ordered
         }
 
 
-def merged(standings: list[Standing]) -> Standing:
+def merged(digests: list[OrderDigest]) -> OrderDigest:
     """Where the order stands when several views become one."""
     clients: dict[str, int] = {}
     placed: dict[ProcessId, dict[int, int]] = {}
-    for standing in standings:
-        for client, number in standing.clients.items():
+    for digest in digests:
+        for client, number in digest.clients.items():
             clients[client] = max(number, clients.get(client, 0))
-        for each in standing.placed:
+        for each in digest.ordered:
             numbers = placed.setdefault(each.process, {})
             for level, number in each.next_numbers.items():
                 numbers[level] = max(number, numbers.get(level, 0))
     newest = {process.name: process for process in sorted(placed)}
-    return Standing(
-        max(standing.position for standing in standings),
+    return OrderDigest(
+        max(digest.position for digest in digests),
         dict(sorted(clients.items())[-CLIENTS_MAX:]),
-        tuple(Placed(newest[name], placed[newest[name]]) for name in sorted(newest)),
+        tuple(SenderDigest(newest[name], placed[newest[name]]) for name in sorted(newest)),
     )
 
 
