@@ -2,17 +2,18 @@
 
 import secrets
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-import uvloop
 
 from priocast.cli.checks import check_seconds
 from priocast.core.errors import InvalidOption
 from priocast.core.priority import parse_priority
 from priocast.network.security import TlsSecurity
 from priocast.operations.logs import configure_logging
+from priocast.runtime import event_loop
 from priocast.runtime.client import open_client
+from priocast.runtime.parameters import NodeParameters
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -61,7 +62,7 @@ def send(
     if len(tls) not in (0, 3):
         raise InvalidOption("TLS needs all of --tls-certificate, --tls-key and --tls-authority")
     level = parse_priority(priority)
-    way: dict[str, Any] = {"listen": listen, "tls": TlsSecurity(*tls) if tls else None}
+    way: NodeParameters = {"peers": peer, "listen": listen, "tls": TlsSecurity(*tls) if tls else None}
     if key_file is not None:
         from priocast.network.keys import read_group_key  # here, because cryptography is slow to import
 
@@ -71,9 +72,9 @@ def send(
 
     async def run() -> int | None:
         client_name = name or f"client-{secrets.token_hex(4)}"
-        async with open_client(group, client=client_name, peers=peer, **way) as client:
+        async with open_client(group, client=client_name, **way) as client:
             return await client.send(text.encode(), level, safe=safe, to=to or None, timeout_seconds=timeout)
 
-    position = uvloop.run(run())
+    position = event_loop.run(run())
     said = f"position {position} in the order" if position is not None else "a position that was not told"
     typer.echo(f"the message has {said}")

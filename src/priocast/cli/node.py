@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import uvloop
 
 from priocast.advice.choice import resolve_order
 from priocast.cli.checks import check_directory, first_typed
@@ -41,6 +40,7 @@ from priocast.operations.lines import LineReader, LineWriter
 from priocast.operations.logs import configure_logging
 from priocast.operations.plan import ORDER, AdminPlan, GroupPlan, Plan
 from priocast.operations.service import Service
+from priocast.runtime import event_loop
 from priocast.runtime.group import Group
 from priocast.runtime.node import START_SECONDS
 
@@ -158,7 +158,7 @@ def node(
     if lines_to is not None and lines_to not in [each.name for each in plan.groups]:
         raise InvalidOption(f"--group is {lines_to!r}: choose one of those that {plan.name} is in")
     configure_logging(log_format, log_level)
-    unsettled = uvloop.run(_take_part(plan, lines_to, count, _as_json if as_json else _as_text))
+    unsettled = event_loop.run(_take_part(plan, lines_to, count, _as_json if as_json else _as_text))
     if unsettled:
         raise typer.Exit(EXIT_UNSETTLED)
 

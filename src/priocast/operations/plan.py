@@ -9,6 +9,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.network.security import TlsSecurity
 from priocast.runtime.node import START_SECONDS, Joining, Node, open_node
+from priocast.runtime.parameters import Transport
 
 ORDER = "sequencer-ub"
 SHUTDOWN_SECONDS = 10.0
@@ -48,7 +49,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     peers: tuple[str, ...]
     groups: tuple[GroupPlan, ...]
     advertise: str | None = None
-    transport: str = "tcp"
+    transport: Transport = "tcp"
     tls: TlsSecurity | None = None
     multicast: str | None = None
     state_directory: Path | None = None

@@ -14,9 +14,9 @@ A client is one life of a process: of what a former life sent, the next one know
 import asyncio
 import socket
 from collections.abc import Iterable
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Unpack
 
 from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput, PeerFault, PriocastError
 from priocast.core.identity import ProcessId, check_name
@@ -29,7 +29,8 @@ from priocast.network.address import Address
 from priocast.network.interface import Port
 from priocast.runtime.arguments import addresses_of, check_payload, check_seconds, scope_of
 from priocast.runtime.incarnations import Incarnations
-from priocast.runtime.node import Node, open_node
+from priocast.runtime.node import Node, WithNode, open_node
+from priocast.runtime.parameters import NodeParameters, check_keywords
 
 SEND_SECONDS = 30.0
 _ANSWER_SECONDS_FIRST = 1.0
@@ -245,41 +246,26 @@ class _Lane:
         self._ask_again(members[index % len(members)])
 
 
-class ClientWithNode:
-    """What `open_client` returns: a client and the node that it needs, entered and left together."""
+def open_client(group: str, *, client: str, **parameters: Unpack[NodeParameters]) -> WithNode[Client]:
+    """Send to a group without being a member, as an asynchronous context manager that yields the `Client`.
 
-    def __init__(self, node: Node, group: str) -> None:
-        self._node = node
-        self._client = Client(node, group)
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Client:
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._node)
-            client = await stack.enter_async_context(self._client)
-            self._stack = stack.pop_all()
-        return client
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.__aexit__(kind, error, trace)
-
-
-def open_client(group: str, *, client: str, peers: Iterable[str] = (), **arguments: Any) -> ClientWithNode:
-    """Send to a group without being in it, as an asynchronous context manager.
-
-    `client` is the name of this process, unlike that of any member or other client; `peers` are members. The
-    other arguments are those of `open_node`. Members answer by dialling back: unless `listen` says
-    where, that is a free port of the address that leads to the first of the peers.
+    - `group`: the name of the group.
+    - `client`: the name of this process, different from that of any member or other client.
+    - `parameters`: those of `open_node`. `peers` are the addresses of one or more members. Members reply over
+      a connection to the client: `listen` is by default a free port of the address that reaches the first of
+      them.
     """
-    if "hub" in arguments:
-        return ClientWithNode(open_node(client, size=1, **arguments), group)
-    members = addresses_of(peers)
-    if not members:
-        raise InvalidInput("a client needs peers=, the addresses of one or more members")
-    listen = arguments.pop("listen", None) or str(_address_towards(members[0]))
-    return ClientWithNode(open_node(client, listen=listen, peers=list(map(str, members)), **arguments), group)
+    check_keywords(open_client, parameters, NodeParameters)
+    if parameters.get("hub") is not None or parameters.get("network") is not None:
+        parameters.setdefault("size", 1)
+    else:
+        members = addresses_of(parameters.get("peers") or ())
+        if not members:
+            raise InvalidInput("a client needs peers=, the addresses of one or more members")
+        parameters["peers"] = [str(address) for address in members]
+        parameters["listen"] = parameters.get("listen") or str(_address_towards(members[0]))
+    node = open_node(client, **parameters)
+    return WithNode(node, Client(node, group))
 
 
 def _address_towards(peer: Address) -> Address:
