@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 import uvloop
 
-from priocast.cli.checks import check_seconds
+from priocast.cli.option_checks import check_seconds
 from priocast.core.errors import InvalidOption
 from priocast.core.priority import parse_priority
 from priocast.network.security import TlsSecurity
