@@ -11,7 +11,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.ordering import (
+from priocast.cli.shared_options import (
     BUCKET,
     PART_COUNT,
     PART_MS,
@@ -22,7 +22,7 @@ from priocast.cli.ordering import (
     PartMs,
     Starvation,
 )
-from priocast.cli.running import duration, prepare_output, ratio_of, run_planned, study_traces
+from priocast.cli.study_output import duration, prepare_output, ratio_of, run_planned, study_traces
 from priocast.core.priority import NAMED_LEVELS, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation

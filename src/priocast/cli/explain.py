@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from priocast.cli.checks import check_file, check_pipeline
+from priocast.cli.option_checks import check_file, check_pipeline
 from priocast.core.errors import InvalidOption
 from priocast.trace.explanation import Explanation, explain, find_message, find_worst
 from priocast.trace.explanation_text import describe

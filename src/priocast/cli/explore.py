@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from priocast.cli.checks import first_typed
+from priocast.cli.option_checks import first_typed
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
 from priocast.exploration.explorer import Exploration, Found

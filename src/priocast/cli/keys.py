@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from priocast.cli.checks import check_directory, check_file
+from priocast.cli.option_checks import check_directory, check_file
 
 EXAMPLES = """
 [bold]Examples[/]

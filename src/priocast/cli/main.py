@@ -12,7 +12,6 @@ from rich.markup import escape
 
 from priocast.cli import (
     advise,
-    client,
     demo,
     explain,
     explore,
@@ -21,6 +20,7 @@ from priocast.cli import (
     orders,
     probe,
     report,
+    send,
     simulate,
     study,
     verify,
@@ -41,7 +41,7 @@ app = typer.Typer(
 )
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=node.EXAMPLES)(node.node)
-app.command(epilog=client.EXAMPLES)(client.send)
+app.command(epilog=send.EXAMPLES)(send.send)
 app.command(epilog=orders.EXAMPLES)(orders.orders)
 app.command("advise", epilog=advise.EXAMPLES)(advise.advice)
 app.command("change-order", epilog=orders.CHANGE_EXAMPLES)(orders.change_order)

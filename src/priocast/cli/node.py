@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from priocast.advice.choice import resolve_order
-from priocast.cli.checks import check_directory, first_typed
-from priocast.cli.ordering import (
+from priocast.cli.option_checks import check_directory, first_typed
+from priocast.cli.shared_options import (
     BUCKET,
     PART_COUNT,
     PART_MS,
@@ -36,9 +36,9 @@ from priocast.network.security import TlsSecurity
 from priocast.operations.admin import check_admin_address
 from priocast.operations.config import read_config
 from priocast.operations.config_example import EXAMPLE
-from priocast.operations.lines import LineReader, LineWriter
+from priocast.operations.line_io import LineReader, LineWriter
 from priocast.operations.logs import configure_logging
-from priocast.operations.plan import ORDER, AdminPlan, GroupPlan, Plan
+from priocast.operations.node_plan import ORDER, AdminPlan, GroupPlan, NodePlan
 from priocast.operations.service import Service
 from priocast.runtime import event_loop
 from priocast.runtime.group import Group
@@ -170,7 +170,7 @@ def _refuse_beside_config(context: typer.Context) -> None:
         raise InvalidOption(f"{name} is given beside --config: say it in the file, under [node] or [[group]]")
 
 
-def _plan_of(given: dict[str, Any]) -> Plan:
+def _plan_of(given: dict[str, Any]) -> NodePlan:
     """What the arguments say, checked like a file."""
     missing = [name for name in ("group", "member", "listen") if given[name] is None]
     if missing:
@@ -203,7 +203,7 @@ def _plan_of(given: dict[str, Any]) -> Plan:
         membership=membership,
         trace=given["trace"],
     )
-    return Plan(
+    return NodePlan(
         name=check_name(given["member"], "member"),
         listen=given["listen"],
         peers=peers,
@@ -216,7 +216,7 @@ def _plan_of(given: dict[str, Any]) -> Plan:
 
 
 async def _take_part(
-    plan: Plan, lines_to: str | None, count: int | None, render: Callable[[str, Event], str]
+    plan: NodePlan, lines_to: str | None, count: int | None, render: Callable[[str, Event], str]
 ) -> list[str]:
     """Run the plan; lines in are broadcast, events are lines out."""
     only = plan.groups[0].name if len(plan.groups) == 1 else lines_to

@@ -11,9 +11,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.checks import check_seconds
+from priocast.cli.option_checks import check_seconds
 from priocast.core.protocol import Protocol
-from priocast.operations.order_change import OrderChange, ask_for_order
+from priocast.operations.order_change import OrderChangeRequest, ask_for_order
 from priocast.protocols import LAYERS, PROTOCOLS
 
 EXAMPLES = """
@@ -65,7 +65,7 @@ def change_order(
     timeout: Annotated[float, typer.Option(callback=check_seconds, help="How long to wait for it.")] = 10.0,
 ) -> None:
     """Let another protocol order a group that runs; nothing is lost, delivered twice or reordered."""
-    change = OrderChange(group=group, order=order, prioritised=prioritised, starvation=starvation)
+    change = OrderChangeRequest(group=group, order=order, prioritised=prioritised, starvation=starvation)
     status, seconds = asyncio.run(ask_for_order(address, change, timeout))
     kind = "prioritised" if status.prioritised else "plain"
     number = status.view.number if status.view else 0

@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from priocast.cli.checks import check_seconds
+from priocast.cli.option_checks import check_seconds
 from priocast.core.priority import NAMED_LEVELS
-from priocast.operations.probe import PROBE_SECONDS, Probed, ask_all, by_group, probe_all, problems_of
+from priocast.operations.node_probe import PROBE_SECONDS, Probed, ask_all, by_group, probe_all, problems_of
 from priocast.runtime.status import Status
 
 EXAMPLES = """

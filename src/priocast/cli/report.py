@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from priocast.cli.checks import check_directory, check_pipeline, check_report
-from priocast.cli.output import print_verdicts, show_progress
+from priocast.cli.option_checks import check_directory, check_pipeline, check_report
+from priocast.cli.verdict_output import print_verdicts, show_progress
 from priocast.cli.verify import EXIT_BROKEN
 
 EXAMPLES = """

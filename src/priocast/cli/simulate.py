@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from priocast.cli.checks import check_directory, check_file
+from priocast.cli.option_checks import check_directory, check_file
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
 from priocast.simulation.draw import Choice, Delivery, Policy, draw

@@ -10,7 +10,14 @@ from rich.console import Console
 from rich.table import Table
 
 from priocast.cli import study_preemption, study_reorder
-from priocast.cli.running import duration, prepare_output, print_verdict, ratio_of, run_planned, study_traces
+from priocast.cli.study_output import (
+    duration,
+    prepare_output,
+    print_verdict,
+    ratio_of,
+    run_planned,
+    study_traces,
+)
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import PROTOCOLS, find_protocol

@@ -10,7 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.running import duration, prepare_output, print_verdict, progress_bar, study_traces
+from priocast.cli.study_output import duration, prepare_output, print_verdict, progress_bar, study_traces
 from priocast.study.preemption import RUNS, Drill, FinishedDrill, PlannedDrill, carry_out
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.checks import check_directory, check_pipeline
-from priocast.cli.running import progress_bar
+from priocast.cli.option_checks import check_directory, check_pipeline
+from priocast.cli.study_output import progress_bar
 from priocast.core.errors import InvalidOption
 from priocast.study.reorder import BASE, Placing, PlacingPlan, Round, measure_round, rows_of
 from priocast.study.reorder_worker import ROUND_TRIP

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from priocast.cli.checks import check_pipeline
-from priocast.cli.output import print_verdicts, show_progress
+from priocast.cli.option_checks import check_pipeline
+from priocast.cli.verdict_output import print_verdicts, show_progress
 
 if TYPE_CHECKING:
     from priocast.pipeline.outcome import Verification

@@ -32,7 +32,7 @@ CONNECTIONS_MAX = 16
 _LENGTH_DIGITS_MAX = 4
 
 
-class Answer(NamedTuple):
+class HttpResponse(NamedTuple):
     """What a request gets."""
 
     status: HTTPStatus
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
         return head.encode() + self.body
 
 
-class Request(NamedTuple):
+class HttpRequest(NamedTuple):
     """The head of a request."""
 
     method: str
@@ -108,11 +108,11 @@ class Admin:
         finally:
             self._connections.discard(task)
 
-    async def _answer(self, reader: asyncio.StreamReader, peer: str) -> Answer:
+    async def _answer(self, reader: asyncio.StreamReader, peer: str) -> HttpResponse:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             request = _read_head(head)
-            if isinstance(request, Answer):
+            if isinstance(request, HttpResponse):
                 return request
             body = await reader.readexactly(request.body_bytes)
         except asyncio.LimitOverrunError:
@@ -127,24 +127,24 @@ class Admin:
             return _refused(HTTPStatus.FORBIDDEN, "changes are taken from the node's own machine only")
         return self._change(request.path, body)
 
-    def _change(self, path: str, body: bytes) -> Answer:
+    def _change(self, path: str, body: bytes) -> HttpResponse:
         if path != "/order":
             return _refused(HTTPStatus.NOT_FOUND, "there is PUT /order")
         try:
             said = change_order(self._node, body)
         except PriocastError as error:
-            return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}\n".encode())
-        return Answer(HTTPStatus.ACCEPTED, f"{said}\n".encode())
+            return HttpResponse(HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}\n".encode())
+        return HttpResponse(HTTPStatus.ACCEPTED, f"{said}\n".encode())
 
-    def _page(self, path: str) -> Answer:
+    def _page(self, path: str) -> HttpResponse:
         match path:
             case "/metrics":
                 from priocast.operations.metrics import CONTENT_TYPE, exposition  # 30 ms, for who asks only
 
-                return Answer(HTTPStatus.OK, exposition(self._node), CONTENT_TYPE)
+                return HttpResponse(HTTPStatus.OK, exposition(self._node), CONTENT_TYPE)
             case "/status":
                 body = msgspec.json.encode(node_status(self._node))
-                return Answer(HTTPStatus.OK, body, "application/json")
+                return HttpResponse(HTTPStatus.OK, body, "application/json")
             case _:
                 return _refused(HTTPStatus.NOT_FOUND, "there are /metrics and /status")
 
@@ -160,7 +160,7 @@ def check_admin_address(text: str, *, allow_remote: bool) -> Address:
     return address
 
 
-def _read_head(head: bytes) -> Request | Answer:
+def _read_head(head: bytes) -> HttpRequest | HttpResponse:
     """What is asked for, or why it is refused."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
@@ -177,7 +177,7 @@ def _read_head(head: bytes) -> Request | Answer:
     host, _, port = hosts[0].rpartition(":")
     named = host if port.isdecimal() and host else hosts[0]
     path = words[1].partition("?")[0]
-    return Request(words[0], path, named.removeprefix("[").removesuffix("]"), int(lengths[0]))
+    return HttpRequest(words[0], path, named.removeprefix("[").removesuffix("]"), int(lengths[0]))
 
 
 def _values(lines: list[str], name: str) -> list[str]:
@@ -191,5 +191,5 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost"
 
 
-def _refused(status: HTTPStatus, words: str) -> Answer:
-    return Answer(status, f"{status.phrase}: {words}\n".encode())
+def _refused(status: HTTPStatus, words: str) -> HttpResponse:
+    return HttpResponse(status, f"{status.phrase}: {words}\n".encode())

@@ -23,8 +23,15 @@ from priocast.membership.options import MembershipOptions
 from priocast.network.address import parse_address
 from priocast.operations.admin import check_admin_address
 from priocast.operations.config_files import check_directory, find_key, find_tls
-from priocast.operations.plan import ORDER, SHUTDOWN_SECONDS, WAIT_SECONDS_MAX, AdminPlan, GroupPlan, Plan
-from priocast.operations.tables import Table, TableReader
+from priocast.operations.node_plan import (
+    ORDER,
+    SHUTDOWN_SECONDS,
+    WAIT_SECONDS_MAX,
+    AdminPlan,
+    GroupPlan,
+    NodePlan,
+)
+from priocast.operations.toml_tables import Table, TableReader
 from priocast.protocols import find_protocol
 from priocast.runtime.node import START_SECONDS
 
@@ -112,7 +119,7 @@ class ConfigFile(_Table, frozen=True, kw_only=True):
     group: Annotated[list[Any], msgspec.Meta(min_length=1)]
 
 
-def read_config(path: Path) -> Plan:
+def read_config(path: Path) -> NodePlan:
     """What a file says, if all of it is right; else everything that is not."""
     return _ConfigReader(path).read()
 
@@ -124,7 +131,7 @@ class _ConfigReader:
         self._reader = TableReader(path, self._convert)
         self._directory = path.parent
 
-    def read(self) -> Plan:
+    def read(self) -> NodePlan:
         reader = self._reader
         file = reader.table("", reader.parse(), ConfigFile)
         node = reader.table("node", file["node"], NodeTable) if "node" in file else {}
@@ -134,7 +141,7 @@ class _ConfigReader:
         tls = find_tls(reader, node.get("tls"), node.get("name", ""), [group.name for group in groups])
         reader.check()
         admin = node.pop("admin", None)
-        return Plan(
+        return NodePlan(
             **node | {"tls": tls},
             peers=tuple(peers.values()),
             groups=tuple(groups),

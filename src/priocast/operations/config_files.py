@@ -6,8 +6,8 @@ from typing import Protocol
 
 from priocast.core.errors import UnusableKey
 from priocast.network.security import TlsSecurity
-from priocast.operations.output_paths import directory_obstacle
-from priocast.operations.tables import TableReader
+from priocast.operations.output_paths import directory_problem
+from priocast.operations.toml_tables import TableReader
 
 
 class TlsPaths(Protocol):
@@ -67,7 +67,7 @@ def find_key(reader: TableReader, key: str, path: Path | None, transport: str) -
 
 def check_directory(reader: TableReader, key: str, path: Path) -> None:
     """A directory that is there, or can be made, and can be written to."""
-    stall_reason = directory_obstacle(path)
+    stall_reason = directory_problem(path)
     if stall_reason:
         reader.problem(key, stall_reason)
 

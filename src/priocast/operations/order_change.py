@@ -11,7 +11,7 @@ import msgspec
 from priocast.core.errors import DeadlineExceeded, InvalidInput
 from priocast.core.starvation import parse_starvation
 from priocast.network.address import Address, parse_address
-from priocast.operations.probe import PROBE_SECONDS, read_answer, request, status_at
+from priocast.operations.node_probe import PROBE_SECONDS, read_answer, request, status_at
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
 from priocast.runtime.status import Status
@@ -19,7 +19,7 @@ from priocast.runtime.status import Status
 _LOOK_SECONDS = 0.05
 
 
-class OrderChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class OrderChangeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How a group shall be ordered; None leaves it as it is."""
 
     group: str
@@ -31,7 +31,7 @@ class OrderChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def change_order(node: Node, body: bytes) -> str:
     """Have a group of the node's ordered otherwise, as a request's body says; return what was understood."""
     try:
-        change = msgspec.json.decode(body, type=OrderChange)
+        change = msgspec.json.decode(body, type=OrderChangeRequest)
     except msgspec.MsgspecError as error:
         raise InvalidInput(f"this is no change of order: {error}") from error
     driver = node.groups.get(change.group)
@@ -43,7 +43,7 @@ def change_order(node: Node, body: bytes) -> str:
 
 
 async def ask_for_order(
-    where: str, change: OrderChange, timeout_seconds: float = PROBE_SECONDS
+    where: str, change: OrderChangeRequest, timeout_seconds: float = PROBE_SECONDS
 ) -> tuple[Status, float]:
     """Ask a node for another order, and wait for the view that has it; return how that is, and how long."""
     address = parse_address(where)
@@ -70,6 +70,6 @@ async def _status_of(address: Address, group: str) -> Status:
     return next(each for each in status.groups if each.group == group)
 
 
-def _is_done(status: Status, change: OrderChange) -> bool:
+def _is_done(status: Status, change: OrderChangeRequest) -> bool:
     same = change.prioritised is None or status.prioritised == change.prioritised
     return status.order == change.order and same and status.state != "changing"

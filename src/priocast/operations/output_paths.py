@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 
-def directory_obstacle(path: Path) -> str:
+def directory_problem(path: Path) -> str:
     """Why a path cannot be a directory that is written to, and what to do; nothing if it can."""
     there = path
     while not there.exists() and there != there.parent:
@@ -16,11 +16,11 @@ def directory_obstacle(path: Path) -> str:
     return f"{path} cannot be a directory, because {there} is a file: choose another one"
 
 
-def file_obstacle(path: Path) -> str:
+def file_problem(path: Path) -> str:
     """Why a path cannot be a file that is written, and what to do; nothing if it can."""
     if path.is_dir():
         return f"{path} is a directory: name a file"
-    return _no_right(path, path, os.W_OK) if path.exists() else directory_obstacle(path.parent)
+    return _no_right(path, path, os.W_OK) if path.exists() else directory_problem(path.parent)
 
 
 def _no_right(path: Path, there: Path, right: int) -> str:

@@ -14,8 +14,8 @@ from contextlib import AsyncExitStack
 from priocast.core.errors import GroupClosed
 from priocast.core.events import Event
 from priocast.operations.admin import Admin
-from priocast.operations.plan import GroupPlan, Plan
-from priocast.operations.watch import Watch
+from priocast.operations.group_log import GroupLogger
+from priocast.operations.node_plan import GroupPlan, NodePlan
 from priocast.runtime.driver import Driver
 from priocast.runtime.gc_freeze import freeze_gc
 from priocast.runtime.group import Group
@@ -41,7 +41,7 @@ class Service:
     should come to its end when `ending` is set.
     """
 
-    def __init__(self, plan: Plan, on_event: OnEvent, work: Work) -> None:
+    def __init__(self, plan: NodePlan, on_event: OnEvent, work: Work) -> None:
         self.ending = asyncio.Event()
         self._plan = plan
         self._on_event = on_event
@@ -84,7 +84,7 @@ class Service:
 
     async def _take_part(self, node: Node) -> None:
         async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(Watch(node).run())
+            watching = tasks.create_task(GroupLogger(node).run())
             living = {group.name: tasks.create_task(self._be_in(node, group)) for group in self._plan.groups}
             working = tasks.create_task(self._do_work())
             tasks.create_task(self._end(living, working))

@@ -11,7 +11,7 @@ import priocast
 from priocast.core.errors import InvalidOption
 from priocast.network.keys import make_authority, make_group_key, make_member_certificate
 from priocast.operations.config import read_config
-from priocast.operations.plan import Plan
+from priocast.operations.node_plan import NodePlan
 from priocast.study.processes import free_addresses
 from support.waiting import run
 
@@ -22,7 +22,7 @@ SECURITY = {
 }
 
 
-def plans(directory: Path, way: str) -> list[Plan]:
+def plans(directory: Path, way: str) -> list[NodePlan]:
     """The plans of two members, from two files."""
     authority = make_authority(directory)
     make_group_key(directory / "tickets.key")
@@ -47,7 +47,7 @@ def plans(directory: Path, way: str) -> list[Plan]:
 def test_a_plan_has_waits_that_end(seconds: float) -> None:
     for name in ("start_seconds", "shutdown_seconds"):
         with pytest.raises(InvalidOption, match=f"{name} is .*: it must be above 0, and at most 3600"):
-            Plan(name="a", listen="127.0.0.1:7401", peers=(), groups=(), **{name: seconds})  # type: ignore[arg-type]
+            NodePlan(name="a", listen="127.0.0.1:7401", peers=(), groups=(), **{name: seconds})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("way", SECURITY)

@@ -7,8 +7,8 @@ import pytest
 
 import priocast
 from operations.nodes import nodes
-from priocast.operations import watch as watch_module
-from priocast.operations.watch import Watch
+from priocast.operations import group_log
+from priocast.operations.group_log import GroupLogger
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
 from support.waiting import run, wait_until
@@ -29,7 +29,7 @@ async def cut_off(node: Node) -> None:
 def test_views_are_told_once_with_their_reason(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with nodes(3, "tickets") as (a, _, c):
-            watch = Watch(a)
+            watch = GroupLogger(a)
             watch.look()
             watch.look()
             assert told(caplog) == ["in view 1 of a, b, c: the group was founded"]
@@ -53,7 +53,7 @@ def test_views_are_told_once_with_their_reason(caplog: pytest.LogCaptureFixture)
 def test_a_minority_is_told_to_be_suspended_and_to_go_on(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with nodes(3, "tickets") as (a, b, c):
-            watch = Watch(a)
+            watch = GroupLogger(a)
             await cut_off(b)
             await cut_off(c)
             await wait_until(lambda: Group(a.groups["tickets"]).status().state == "suspended")
@@ -75,7 +75,7 @@ def test_a_minority_is_told_to_be_suspended_and_to_go_on(caplog: pytest.LogCaptu
 def test_who_is_put_out_and_comes_back_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with nodes(3, "tickets") as (a, _, c):
-            watch = Watch(c)
+            watch = GroupLogger(c)
             watch.look()
             await cut_off(c)
             await wait_until(lambda: len(Group(a.groups["tickets"]).view.members) == 2)
@@ -95,7 +95,7 @@ def test_whom_the_order_waits_for_is_told_ever_less_often(
 ) -> None:
     async def test() -> None:
         async with nodes(1, "tickets", options=priocast.OrderingOptions(window=1)) as (a,):
-            group, watch = Group(a.groups["tickets"]), Watch(a)
+            group, watch = Group(a.groups["tickets"]), GroupLogger(a)
             watching = asyncio.create_task(watch.run())
             await group.broadcast_many([b"x"] * 5)
             await wait_until(lambda: len(caplog.records) == 2)
@@ -105,8 +105,8 @@ def test_whom_the_order_waits_for_is_told_ever_less_often(
             assert field(first, "peer") == "a"
             assert field(second, "seconds") >= 2 * field(first, "seconds")  # type: ignore[operator]
 
-    monkeypatch.setattr(watch_module, "LOOK_SECONDS", 0.01)
-    monkeypatch.setattr(watch_module, "SLOW_SECONDS", 0.1)
+    monkeypatch.setattr(group_log, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(group_log, "SLOW_SECONDS", 0.1)
     caplog.set_level(logging.WARNING, "priocast")
     run(test)
 
@@ -114,7 +114,7 @@ def test_whom_the_order_waits_for_is_told_ever_less_often(
 def test_what_a_member_refused_is_told_with_its_count(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with nodes(1, "tickets") as (a,):
-            watch = Watch(a)
+            watch = GroupLogger(a)
             watch.look()
             for _ in range(3):
                 a.groups["tickets"].member.reject("earlier life")
@@ -134,7 +134,7 @@ def test_an_order_that_a_group_chose_by_itself_is_told_with_its_reason(
 ) -> None:
     async def test() -> None:
         async with nodes(1, "tickets", order="auto") as (node,):
-            watch, driver = Watch(node), node.groups["tickets"]
+            watch, driver = GroupLogger(node), node.groups["tickets"]
             for advice in ("begins with x", "x suits the load", "x stays", "changes from x to y", "y suits"):
                 driver.advice = advice
                 watch.look()

@@ -20,12 +20,12 @@ REJECTION_SECONDS = 1.0
 log = logging.getLogger("priocast.group")
 
 
-class Watch:
+class GroupLogger:
     """Logs for all groups of a node; `run` it as a task."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._followed: dict[Driver, Followed] = {}
+        self._followed: dict[Driver, _MemberLog] = {}
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -36,12 +36,12 @@ class Watch:
     def look(self) -> None:
         """Log what is new since the last look; once more at the end, and nothing is missing."""
         drivers = list(self._node.groups.values())
-        self._followed = {driver: self._followed.get(driver) or Followed(driver) for driver in drivers}
+        self._followed = {driver: self._followed.get(driver) or _MemberLog(driver) for driver in drivers}
         for followed in self._followed.values():
             followed.look(time.monotonic_ns())
 
 
-class Followed:
+class _MemberLog:
     """One member, and what has been told of it."""
 
     def __init__(self, driver: Driver) -> None:

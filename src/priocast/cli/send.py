@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from priocast.cli.checks import check_seconds
+from priocast.cli.option_checks import check_seconds
 from priocast.core.errors import InvalidOption
 from priocast.core.priority import parse_priority
 from priocast.network.security import TlsSecurity

@@ -7,8 +7,8 @@ from pathlib import Path
 import typer
 
 from priocast.core.errors import InvalidInput, InvalidOption
-from priocast.operations.output_paths import directory_obstacle, file_obstacle
-from priocast.operations.plan import check_wait
+from priocast.operations.node_plan import check_wait
+from priocast.operations.output_paths import directory_problem, file_problem
 
 _PIPELINE_PACKAGES = ("pyspark", "matplotlib")
 
@@ -22,12 +22,12 @@ def check_pipeline() -> None:
 
 def check_directory(option: str, path: Path | None) -> None:
     """Refuse a directory, if one is named, that cannot be written to."""
-    _refuse(option, directory_obstacle(path) if path is not None else "")
+    _refuse(option, directory_problem(path) if path is not None else "")
 
 
 def check_file(option: str, path: Path | None) -> None:
     """Refuse a file, if one is named, that cannot be written."""
-    _refuse(option, file_obstacle(path) if path is not None else "")
+    _refuse(option, file_problem(path) if path is not None else "")
 
 
 def check_report(option: str, path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from priocast.cli.checks import check_directory, check_pipeline, check_report
+from priocast.cli.option_checks import check_directory, check_pipeline, check_report
 from priocast.study.earlier_runs import prepare
 from priocast.study.overload import FinishedRun, PlannedRun, carry_out
 

@@ -41,7 +41,7 @@ class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
     trace_journal: bool = False
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
     """One node and its groups. `peers` are the addresses of the others."""
 
     name: str

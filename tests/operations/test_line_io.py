@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from priocast.operations.lines import LineReader, LineWriter
+from priocast.operations.line_io import LineReader, LineWriter
 from support.waiting import run, wait_until
 
 

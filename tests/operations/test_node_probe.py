@@ -13,8 +13,8 @@ from priocast.core.errors import DeadlineExceeded
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.operations.admin import Admin
+from priocast.operations.node_probe import Probed, probe_all, problems_of
 from priocast.operations.node_status import NodeStatus, node_status
-from priocast.operations.probe import Probed, probe_all, problems_of
 from priocast.runtime.group import Group
 from priocast.study.processes import free_addresses
 from support.waiting import run, wait_until
