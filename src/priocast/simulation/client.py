@@ -11,25 +11,27 @@ from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of, read
 from priocast.membership.packets import Reply, Request
-from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
+from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND
-from priocast.simulation.network import Network
+from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.workload import CLIENT, Wish, requests
+from priocast.simulation.workload import CLIENT, PlannedBroadcast, requests
 
 
-class Client:
+class SimulatedClient:
     """One client with its requests."""
 
-    def __init__(self, scenario: Scenario, agenda: Agenda, network: Network, counters: Counters) -> None:
+    def __init__(
+        self, scenario: Scenario, agenda: EventQueue, network: SimulatedNetwork, counters: Counters
+    ) -> None:
         self._me = ProcessId(CLIENT)
         self._members = scenario.members
         self._patience_ns = scenario.workload.client_patience_us * MICROSECOND
         self._agenda = agenda
         self._network = network
         self._counters = counters
-        self._waiting: dict[int, deque[Wish]] = {}
+        self._waiting: dict[int, deque[PlannedBroadcast]] = {}
         for wish in requests(scenario):
             self._waiting.setdefault(wish.priority, deque()).append(wish)
         self._settled = dict.fromkeys(self._waiting, 0)
@@ -56,7 +58,7 @@ class Client:
         if self._waiting[priority]:
             self._ask(self._waiting[priority][0])
 
-    def _ask_again(self, wish: Wish) -> None:
+    def _ask_again(self, wish: PlannedBroadcast) -> None:
         """Ask the next member, unless there was an answer meanwhile."""
         waiting = self._waiting[wish.priority]
         if waiting and waiting[0] is wish:
@@ -64,7 +66,7 @@ class Client:
             self._next_member += 1
             self._ask(wish)
 
-    def _ask(self, wish: Wish) -> None:
+    def _ask(self, wish: PlannedBroadcast) -> None:
         settled = self._settled[wish.priority]
         request = Request(settled + 1, wish.priority, wish.scope, wish.payload, settled)
         member = self._members[self._next_member % len(self._members)]

@@ -12,11 +12,11 @@ from random import Random
 
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
-from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
-from priocast.simulation.dice import exponential
+from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.scenario import Scenario
+from priocast.simulation.seeded_random import exponential
 
 HEADER_BYTES = 56
 _SECOND = 1_000_000_000
@@ -25,10 +25,10 @@ Direction = tuple[str, str]
 Arrive = Callable[[str, ProcessId, Frame], None]
 
 
-class Network:
+class SimulatedNetwork:
     """All paths between the processes of a run; `arrive` is told where which frame of whom has come."""
 
-    def __init__(self, scenario: Scenario, agenda: Agenda, counters: Counters, arrive: Arrive) -> None:
+    def __init__(self, scenario: Scenario, agenda: EventQueue, counters: Counters, arrive: Arrive) -> None:
         self._scenario = scenario
         self._agenda = agenda
         self._counters = counters

@@ -12,17 +12,17 @@ from operator import itemgetter
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
-from priocast.simulation.agenda import Agenda
-from priocast.simulation.application import Application
+from priocast.simulation.application import SimulatedApplication
 from priocast.simulation.counters import Counters
+from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND
-from priocast.simulation.network import Network
+from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.scenario import ProcessorOptions
 
 Written = list[tuple[str, Frame]]
 
 
-class Process:
+class SimulatedProcess:
     """A member as the simulator runs it, until it is out or crashes.
 
     `turned` is called after each turn with what it wrote; it returns how much of that gets out, which is all
@@ -32,12 +32,12 @@ class Process:
     def __init__(
         self,
         member: Member,
-        application: Application,
+        application: SimulatedApplication,
         processor: ProcessorOptions,
-        agenda: Agenda,
-        network: Network,
+        agenda: EventQueue,
+        network: SimulatedNetwork,
         counters: Counters,
-        turned: Callable[["Process", Written], Written],
+        turned: Callable[["SimulatedProcess", Written], Written],
     ) -> None:
         self.member = member
         self.application = application

@@ -9,15 +9,15 @@ from random import Random
 from typing import NamedTuple
 
 from priocast.core.message import TO_ALL, Scope
-from priocast.simulation.dice import chance, exponential
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.scenario import Scenario
+from priocast.simulation.seeded_random import chance, exponential
 
 CLIENT = "client"
 _SECOND = 1_000_000_000
 
 
-class Wish(NamedTuple):
+class PlannedBroadcast(NamedTuple):
     """A message that an application wants to broadcast at this time."""
 
     name: str
@@ -27,13 +27,13 @@ class Wish(NamedTuple):
     scope: Scope = TO_ALL
 
 
-def wishes(scenario: Scenario, member: str) -> list[Wish]:
+def wishes(scenario: Scenario, member: str) -> list[PlannedBroadcast]:
     """All that one process's application broadcasts in this run, by time."""
     workload = scenario.workload
     index = scenario.members.index(member)
     count, rate = workload.messages[index], workload.rate_per_second[index]
     dice = Random(f"workload {scenario.seed} {member}")
-    found: list[Wish] = []
+    found: list[PlannedBroadcast] = []
     time = max(workload.start_us[index], workload.broadcast_from_us) * MICROSECOND
     while len(found) < count:
         time += exponential(dice, _SECOND * workload.burst // rate)
@@ -43,7 +43,7 @@ def wishes(scenario: Scenario, member: str) -> list[Wish]:
     return found
 
 
-def requests(scenario: Scenario) -> list[Wish]:
+def requests(scenario: Scenario) -> list[PlannedBroadcast]:
     """What the client asks for, one after the other."""
     dice = Random(f"client {scenario.seed}")
     count = scenario.workload.client_requests
@@ -54,12 +54,12 @@ def requests(scenario: Scenario) -> list[Wish]:
     ]
 
 
-def _wish(scenario: Scenario, name: str, time: int, scope: Scope, dice: Random) -> Wish:
+def _wish(scenario: Scenario, name: str, time: int, scope: Scope, dice: Random) -> PlannedBroadcast:
     workload = scenario.workload
     priorities = [priority for priority, _ in workload.priorities]
     (priority,) = dice.choices(priorities, [weight for _, weight in workload.priorities])
     size = dice.randint(workload.payload_bytes_min, workload.payload_bytes_max)
-    return Wish(name, time, priority, payload_of(name, priority, size), scope)
+    return PlannedBroadcast(name, time, priority, payload_of(name, priority, size), scope)
 
 
 def _scope(scenario: Scenario, member: str, dice: Random) -> Scope:

@@ -8,27 +8,36 @@ from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL
 from priocast.membership.packets import Ordering
-from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
-from priocast.simulation.faults import COORDINATOR, MICROSECOND, Crash, Cut, Leave, OrderChange, Pause, Stall
-from priocast.simulation.host import Host
-from priocast.simulation.network import Network
-from priocast.simulation.process import Process, Written
+from priocast.simulation.event_queue import EventQueue
+from priocast.simulation.faults import (
+    COORDINATOR,
+    MICROSECOND,
+    Crash,
+    Leave,
+    NetworkCut,
+    Pause,
+    PlannedOrderChange,
+    Stall,
+)
+from priocast.simulation.host import SimulatedHost
+from priocast.simulation.network import SimulatedNetwork
+from priocast.simulation.process import SimulatedProcess, Written
+from priocast.simulation.quorum_guard import QuorumGuard, knows_the_state, stays
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.survival import Survival, knows_the_state, stays
 
 _CHANGE_PACKETS = (b"prepare", b"promise", b"propose", b"accepted", b"install", b"fetch", b"supply")
 
 
-class Injector:
+class FaultInjector:
     """One run's faults."""
 
     def __init__(
         self,
         scenario: Scenario,
-        hosts: Mapping[str, Host],
-        agenda: Agenda,
-        network: Network,
+        hosts: Mapping[str, SimulatedHost],
+        agenda: EventQueue,
+        network: SimulatedNetwork,
         counters: Counters,
     ) -> None:
         self._scenario = scenario
@@ -36,7 +45,7 @@ class Injector:
         self._agenda = agenda
         self._network = network
         self._counters = counters
-        self._survival = Survival()
+        self._survival = QuorumGuard()
         self._armed: dict[Crash, dict[str, int]] = {}
         self.crashed: set[str] = set()
         faults = scenario.faults
@@ -54,7 +63,7 @@ class Injector:
             self._at(change.at_us, partial(self._change_order, change))
         self._at(faults.healed_at_us, self._armed.clear)
 
-    def turned(self, process: Process, written: Written) -> Written:
+    def turned(self, process: SimulatedProcess, written: Written) -> Written:
         """A process wrote this; return what gets out before it crashes, if it does."""
         self._survival.look_at(process.member)
         for crash, counts in list(self._armed.items()):
@@ -88,7 +97,7 @@ class Injector:
                 newest = each.view
         return newest.coordinator.name if newest else next(iter(self._hosts))
 
-    def _process(self, member: str) -> Process | None:
+    def _process(self, member: str) -> SimulatedProcess | None:
         host = self._hosts.get(self._name(member))
         return host.process if host else None
 
@@ -106,11 +115,11 @@ class Injector:
             process.application.stalled = True
             self._at(stall.until_us, partial(self._go_on, process))
 
-    def _go_on(self, process: Process) -> None:
+    def _go_on(self, process: SimulatedProcess) -> None:
         process.application.stalled = False
         process.wake()
 
-    def _cut(self, cut: Cut) -> None:
+    def _cut(self, cut: NetworkCut) -> None:
         self._counters.count(f"cut: {cut.kind}")
         names = tuple(dict.fromkeys(map(self._name, cut.members)))
         blocked = cut.blocked(names, tuple(self._hosts))
@@ -174,7 +183,7 @@ class Injector:
         host = self._hosts[process.member.me.name]
         host.leave(None if back_after_us is None else back_after_us * MICROSECOND)
 
-    def _change_order(self, change: OrderChange) -> None:
+    def _change_order(self, change: PlannedOrderChange) -> None:
         process = self._process(change.member)
         if process is not None and process.member.view is not None:
             ordering = Ordering(change.order or self._scenario.order, change.prioritised, change.starvation)

@@ -8,7 +8,7 @@ from priocast.simulation.counters import Counters
 from priocast.trace.schema import Row
 
 
-class Census(Checker):
+class TransitionCounter(Checker):
     """Counts each view once, under every kind that it is of. `crashed` has the lives that crashed so far."""
 
     def __init__(self, counters: Counters, crashed: set[str]) -> None:

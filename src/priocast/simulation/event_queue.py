@@ -8,7 +8,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 
 
-class Agenda:
+class EventQueue:
     """Actions by time, then by the order in which they were put down."""
 
     def __init__(self) -> None:

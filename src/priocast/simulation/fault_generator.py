@@ -12,27 +12,27 @@ import msgspec
 from priocast.core.starvation import Ageing, PeriodicRelease
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import all_orders, find_protocol
-from priocast.simulation.dice import chance, log_uniform
 from priocast.simulation.faults import (
     COORDINATOR,
     LOSS_PERCENT_MAX,
     MICROSECOND,
     Crash,
-    Cut,
     CutKind,
     FaultOptions,
     Leave,
-    OrderChange,
+    NetworkCut,
     Pause,
+    PlannedOrderChange,
     Stall,
 )
+from priocast.simulation.seeded_random import chance, log_uniform
 
 _CALM_PERCENT = 25
 _LAYERED_PERCENT = 20
 _SAME_ORDER_PERCENT = 40
 
 
-def draw_faults(
+def generate_faults(
     dice: Random, names: tuple[str, ...], membership: MembershipOptions, started_us: int
 ) -> FaultOptions:
     """Roll what goes wrong between the processes of these names."""
@@ -58,7 +58,7 @@ def draw_faults(
     )
 
 
-def draw_order(dice: Random, membership: MembershipOptions) -> str:
+def generate_order(dice: Random, membership: MembershipOptions) -> str:
     """Roll a class that a group may be ordered by: one of its own, or one that is laid over another."""
     plain, layered = all_orders(layered_over=()), all_orders()
     orders = layered if chance(dice, _LAYERED_PERCENT) else plain
@@ -67,13 +67,13 @@ def draw_order(dice: Random, membership: MembershipOptions) -> str:
     )
 
 
-def draw_new_orders(
+def generate_new_orders(
     dice: Random, faults: FaultOptions, order: str, membership: MembershipOptions
 ) -> FaultOptions:
     """Roll by which class a group is ordered after each change: the one that it has, or any other."""
     changes = (
         msgspec.structs.replace(
-            change, order=order if chance(dice, _SAME_ORDER_PERCENT) else draw_order(dice, membership)
+            change, order=order if chance(dice, _SAME_ORDER_PERCENT) else generate_order(dice, membership)
         )
         for change in faults.order_changes
     )
@@ -91,10 +91,10 @@ class _Faults:
         self._state = membership.state
         self.pauses: list[Pause] = []
         self.stalls: list[Stall] = []
-        self.cuts: list[Cut] = []
+        self.cuts: list[NetworkCut] = []
         self.crashes: list[Crash] = []
         self.leaves: list[Leave] = []
-        self.order_changes: list[OrderChange] = []
+        self.order_changes: list[PlannedOrderChange] = []
         self.healed_at_us = 0
 
     def add_one(self, at_us: int) -> None:
@@ -170,7 +170,7 @@ class _Faults:
                 names = [COORDINATOR] if chance(self._dice, 60) else names[:1]
             case "one-way":
                 names = names[:2]
-        cut = Cut(
+        cut = NetworkCut(
             kind=kind,
             members=tuple(names),
             from_us=at_us,
@@ -205,7 +205,7 @@ class _Faults:
 
     def _add_order_change(self, at_us: int) -> None:
         step = log_uniform(self._dice, 50, 50_000) * MICROSECOND
-        change = OrderChange(
+        change = PlannedOrderChange(
             member=self._somebody(),
             at_us=at_us,
             prioritised=chance(self._dice, 50),

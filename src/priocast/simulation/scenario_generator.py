@@ -19,10 +19,10 @@ from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import find_protocol
-from priocast.simulation.dice import chance, log_uniform
-from priocast.simulation.draw_faults import draw_faults, draw_new_orders, draw_order
+from priocast.simulation.fault_generator import generate_faults, generate_new_orders, generate_order
 from priocast.simulation.faults import MICROSECOND, FaultOptions
 from priocast.simulation.scenario import NetworkOptions, ProcessorOptions, Scenario, WorkloadOptions
+from priocast.simulation.seeded_random import chance, log_uniform
 
 _SECOND_US = 1_000_000
 #: Rare, for answers to all are many frames: a run of seven members (seed 106) took 2.7 times as long.
@@ -53,38 +53,38 @@ class Choice(msgspec.Struct, frozen=True):
         msgspec.structs.force_setattr(self, "policy", "primary")
 
 
-DRAWN = Choice()
+ALL_GENERATED = Choice()
 
 
-def draw(seed: int, choice: Choice = DRAWN) -> Scenario:
+def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
     """Roll every option but those that were chosen."""
     dice = Random(seed)
     size = dice.choice((1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7))
-    membership = _draw_membership(dice, size, choice)
-    start_us = _draw_starts(dice, size, membership.founders)
+    membership = _generate_membership(dice, size, choice)
+    start_us = _generate_starts(dice, size, membership.founders)
     failure_us = int(membership.failure_ms * 1_000)
     names = tuple(chr(ord("a") + index) for index in range(size))
     classes = Random(f"classes {seed}")
-    ordering = _draw_class_options(classes, _draw_ordering(dice))
-    ordering = _draw_reordering(Random(f"re-ordering {seed}"), ordering)
-    faults = draw_faults(dice, names, membership, max(start_us))
+    ordering = _generate_class_options(classes, _generate_ordering(dice))
+    ordering = _generate_reordering(Random(f"re-ordering {seed}"), ordering)
+    faults = generate_faults(dice, names, membership, max(start_us))
     membership = _founded_once(membership, size, faults)
-    drawn_order = draw_order(classes, membership)
+    drawn_order = generate_order(classes, membership)
     order = choice.order or drawn_order
     return Scenario(
         seed=seed,
-        workload=_draw_workload(dice, start_us, faults, membership),
+        workload=_generate_workload(dice, start_us, faults, membership),
         membership=membership,
         order=order,
         ordering=ordering,
-        link=_draw_link(dice),
-        network=_draw_network(dice, failure_us),
-        processor=_draw_processor(dice),
-        faults=draw_new_orders(classes, faults, order, membership),
+        link=_generate_link(dice),
+        network=_generate_network(dice, failure_us),
+        processor=_generate_processor(dice),
+        faults=generate_new_orders(classes, faults, order, membership),
     )
 
 
-def _draw_class_options(dice: Random, ordering: OrderingOptions) -> OrderingOptions:
+def _generate_class_options(dice: Random, ordering: OrderingOptions) -> OrderingOptions:
     """What only some classes look at."""
     return msgspec.structs.replace(
         ordering,
@@ -95,7 +95,7 @@ def _draw_class_options(dice: Random, ordering: OrderingOptions) -> OrderingOpti
     )
 
 
-def _draw_reordering(dice: Random, ordering: OrderingOptions) -> OrderingOptions:
+def _generate_reordering(dice: Random, ordering: OrderingOptions) -> OrderingOptions:
     """What only the classes that re-order queues look at; in most runs it is the default."""
     return msgspec.structs.replace(
         ordering,
@@ -104,7 +104,7 @@ def _draw_reordering(dice: Random, ordering: OrderingOptions) -> OrderingOptions
     )
 
 
-def _draw_starts(dice: Random, size: int, founders: int) -> tuple[int, ...]:
+def _generate_starts(dice: Random, size: int, founders: int) -> tuple[int, ...]:
     """Who does not found the group comes late."""
     late = [log_uniform(dice, 1_000, 500_000) for _ in range(size - founders)]
     return (0,) * founders + tuple(late)
@@ -122,7 +122,7 @@ def _founded_once(membership: MembershipOptions, size: int, faults: FaultOptions
     return membership
 
 
-def _draw_membership(dice: Random, size: int, choice: Choice) -> MembershipOptions:
+def _generate_membership(dice: Random, size: int, choice: Choice) -> MembershipOptions:
     policy: Policy = "partitionable" if chance(dice, 35) else "primary"
     delivery: Delivery = "safe" if chance(dice, 25) else "agreed"
     policy, delivery = choice.policy or policy, choice.delivery or delivery
@@ -142,7 +142,7 @@ def _draw_membership(dice: Random, size: int, choice: Choice) -> MembershipOptio
     )
 
 
-def _draw_workload(
+def _generate_workload(
     dice: Random, start_us: tuple[int, ...], faults: FaultOptions, membership: MembershipOptions
 ) -> WorkloadOptions:
     """The load lasts about as long as the faults do."""
@@ -177,7 +177,7 @@ def _draw_workload(
     )
 
 
-def _draw_ordering(dice: Random) -> OrderingOptions:
+def _generate_ordering(dice: Random) -> OrderingOptions:
     """The bounds are the defaults in most runs, and small enough to be met in the others."""
     step = log_uniform(dice, 50, 50_000) * MICROSECOND
     starvation: Starvation = dice.choice((Strict(), Strict(), Ageing(step), PeriodicRelease(step)))
@@ -195,7 +195,7 @@ def _draw_ordering(dice: Random) -> OrderingOptions:
     )
 
 
-def _draw_link(dice: Random) -> LinkOptions:
+def _generate_link(dice: Random) -> LinkOptions:
     default = LinkOptions()
     window_bytes = log_uniform(dice, 500, 50_000) if chance(dice, 20) else default.window_bytes
     return LinkOptions(
@@ -205,7 +205,7 @@ def _draw_link(dice: Random) -> LinkOptions:
     )
 
 
-def _draw_network(dice: Random, failure_us: int) -> NetworkOptions:
+def _generate_network(dice: Random, failure_us: int) -> NetworkOptions:
     """On average a frame is under way for much less than the time after which its sender is suspected."""
     latency_us = log_uniform(dice, 20, failure_us // 20 if chance(dice, 20) else 1_000)
     return NetworkOptions(
@@ -216,7 +216,7 @@ def _draw_network(dice: Random, failure_us: int) -> NetworkOptions:
     )
 
 
-def _draw_processor(dice: Random) -> ProcessorOptions:
+def _generate_processor(dice: Random) -> ProcessorOptions:
     if chance(dice, 20):
         return ProcessorOptions()
     return ProcessorOptions(
