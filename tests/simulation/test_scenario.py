@@ -1,6 +1,5 @@
 """Scenarios: one seed draws every option, faults heal, and the text names them all."""
 
-from random import Random
 
 import msgspec
 import pytest
@@ -21,7 +20,7 @@ from priocast.simulation.faults import (
 )
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.scenario_generator import Choice, generate_scenario
-from priocast.simulation.seeded_random import exponential, log_uniform
+from priocast.simulation.seeded_random import SeededRandom
 from simulation.scenarios import group
 
 
@@ -192,14 +191,14 @@ def test_cut_blocks_these_directions(kind: CutKind, blocked: set[tuple[str, str]
 
 
 def test_exponential_has_its_mean_and_tail() -> None:
-    dice = Random(1)
-    drawn = [exponential(dice, 1_000) for _ in range(20_000)]
+    random = SeededRandom(1)
+    drawn = [random.exponential(1_000) for _ in range(20_000)]
     assert 980 < sum(drawn) / len(drawn) < 1_020
     assert 0.045 < sum(one > 3_000 for one in drawn) / len(drawn) < 0.055, "exp(-3) is 0.0498"
 
 
 def test_log_uniform_favours_no_size() -> None:
-    dice = Random(1)
-    drawn = [log_uniform(dice, 10, 10_000) for _ in range(10_000)]
+    random = SeededRandom(1)
+    drawn = [random.log_uniform(10, 10_000) for _ in range(10_000)]
     assert min(drawn) == 10 and max(drawn) <= 10_000
     assert 0.25 < sum(one < 100 for one in drawn) / len(drawn) < 0.42, "a third in each decade"

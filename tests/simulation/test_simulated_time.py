@@ -18,13 +18,13 @@ def times(run: SimulatedRun, event: str, member: str) -> list[int]:
 
 
 def test_same_time_happens_in_the_order_it_was_put_down() -> None:
-    agenda = EventQueue()
+    event_queue = EventQueue()
     seen: list[str] = []
     for time, name in ((5, "b"), (3, "a"), (5, "c"), (9, "never")):
-        agenda.at(time, lambda name=name: seen.append(name))  # type: ignore[misc]
-    while (action := agenda.next(until=8)) is not None:
+        event_queue.schedule(time, lambda name=name: seen.append(name))  # type: ignore[misc]
+    while (action := event_queue.pop(until=8)) is not None:
         action()
-    assert seen == ["a", "b", "c"] and agenda.now == 5
+    assert seen == ["a", "b", "c"] and event_queue.now == 5
 
 
 def test_message_takes_two_hops() -> None:

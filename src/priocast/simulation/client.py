@@ -23,12 +23,12 @@ class SimulatedClient:
     """One client with its requests."""
 
     def __init__(
-        self, scenario: Scenario, agenda: EventQueue, network: SimulatedNetwork, counters: Counters
+        self, scenario: Scenario, event_queue: EventQueue, network: SimulatedNetwork, counters: Counters
     ) -> None:
         self._me = ProcessId(CLIENT)
         self._members = scenario.members
         self._patience_ns = scenario.workload.client_patience_us * MICROSECOND
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._network = network
         self._counters = counters
         self._waiting: dict[int, deque[PlannedBroadcast]] = {}
@@ -62,7 +62,7 @@ class SimulatedClient:
         """Ask the next member, unless there was an answer meanwhile."""
         waiting = self._waiting[wish.priority]
         if waiting and waiting[0] is wish:
-            self._counters.count("client turned away")
+            self._counters.count("client retry")
             self._next_member += 1
             self._ask(wish)
 
@@ -70,5 +70,5 @@ class SimulatedClient:
         settled = self._settled[wish.priority]
         request = Request(settled + 1, wish.priority, wish.scope, wish.payload, settled)
         member = self._members[self._next_member % len(self._members)]
-        self._network.transmit(self._me, member, frame_of(request), self._agenda.now)
-        self._agenda.at(self._agenda.now + self._patience_ns, partial(self._ask_again, wish))
+        self._network.transmit(self._me, member, frame_of(request), self._event_queue.now)
+        self._event_queue.schedule(self._event_queue.now + self._patience_ns, partial(self._ask_again, wish))

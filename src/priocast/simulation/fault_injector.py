@@ -36,13 +36,13 @@ class FaultInjector:
         self,
         scenario: Scenario,
         hosts: Mapping[str, SimulatedHost],
-        agenda: EventQueue,
+        event_queue: EventQueue,
         network: SimulatedNetwork,
         counters: Counters,
     ) -> None:
         self._scenario = scenario
         self._hosts = hosts
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._network = network
         self._counters = counters
         self._survival = QuorumGuard()
@@ -75,14 +75,14 @@ class FaultInjector:
                 if counts[name] >= crash.change_packets:
                     del self._armed[crash]
                     if self._may_crash(process.member, crash):
-                        self._counters.count("crash in a change")
+                        self._counters.count("crash in a view change")
                         self._end(process.member, crash)
                         return written[: index + 1]
                     break
         return written
 
     def _at(self, time_us: int, action: Callable[[], None]) -> None:
-        self._agenda.at(time_us * MICROSECOND, action)
+        self._event_queue.schedule(time_us * MICROSECOND, action)
 
     def _members(self) -> list[Member]:
         return [host.process.member for host in self._hosts.values() if host.process is not None]
@@ -134,7 +134,7 @@ class FaultInjector:
             for name, peer in ((one, other), (other, one)):
                 process = self._hosts[name].process
                 if process is not None and self._hosts[peer].process is not None:
-                    process.member.reachable(peer, self._agenda.now)
+                    process.member.reachable(peer, self._event_queue.now)
                     process.wake()
 
     def _arm(self, crash: Crash) -> None:
@@ -166,7 +166,7 @@ class FaultInjector:
     def _end(self, member: Member, crash: Crash) -> None:
         self._counters.count("crash")
         if any(each.membership.changing for each in self._members()):
-            self._counters.count("crash during a change")
+            self._counters.count("crash during a view change")
         self.crashed.add(str(member.me))
         back_after_us = crash.back_after_us
         if back_after_us is not None:
@@ -187,7 +187,7 @@ class FaultInjector:
         process = self._process(change.member)
         if process is not None and process.member.view is not None:
             ordering = Ordering(change.order or self._scenario.order, change.prioritised, change.starvation)
-            process.member.change_order(ordering, self._agenda.now)
+            process.member.change_order(ordering, self._event_queue.now)
             process.wake()
 
 

@@ -34,7 +34,7 @@ class SimulatedProcess:
         member: Member,
         application: SimulatedApplication,
         processor: ProcessorOptions,
-        agenda: EventQueue,
+        event_queue: EventQueue,
         network: SimulatedNetwork,
         counters: Counters,
         turned: Callable[["SimulatedProcess", Written], Written],
@@ -43,19 +43,19 @@ class SimulatedProcess:
         self.application = application
         self.over = False
         self._processor = processor
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._network = network
         self._counters = counters
         self._turned = turned
         self._inbox: list[tuple[ProcessId, Frame]] = []
-        self._free_at = self._paused_until = agenda.now
+        self._free_at = self._paused_until = event_queue.now
         self._wake_at: int | None = None
         self.wake()
 
     def arrive(self, peer: ProcessId, frame: Frame) -> None:
         """A frame is here; it is read when the processor is free."""
         self._inbox.append((peer, frame))
-        if self._agenda.now < self._free_at:
+        if self._event_queue.now < self._free_at:
             self._counters.count("busy processor")
         self.wake()
 
@@ -65,16 +65,16 @@ class SimulatedProcess:
 
     def wake(self) -> None:
         """There may be something to do."""
-        self._wake(self._agenda.now)
+        self._wake(self._event_queue.now)
 
     def _wake(self, at: int) -> None:
         at = max(at, self._free_at, self._paused_until)
         if not self.over and (self._wake_at is None or at < self._wake_at):
             self._wake_at = at
-            self._agenda.at(at, self._on_wake)
+            self._event_queue.schedule(at, self._on_wake)
 
     def _on_wake(self) -> None:
-        now = self._agenda.now
+        now = self._event_queue.now
         if self.over or now != self._wake_at:
             return
         self._wake_at = None

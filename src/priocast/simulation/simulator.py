@@ -66,17 +66,17 @@ class _Simulator:
     def __init__(self, scenario: Scenario, tap: Tap | None) -> None:
         self._scenario = scenario
         self._tap = tap
-        self._agenda = EventQueue()
+        self._event_queue = EventQueue()
         self._counters = Counters()
         self._watch = TraceObserver(scenario.seed)
-        self._network = SimulatedNetwork(scenario, self._agenda, self._counters, self._arrive)
+        self._network = SimulatedNetwork(scenario, self._event_queue, self._counters, self._arrive)
         wishes_of = {name: wishes(scenario, name) for name in scenario.members}
         self._hosts = {
-            name: SimulatedHost(name, of_host, self._agenda, self._begin)
+            name: SimulatedHost(name, of_host, self._event_queue, self._begin)
             for name, of_host in wishes_of.items()
         }
-        self._injector = FaultInjector(scenario, self._hosts, self._agenda, self._network, self._counters)
-        self._client = SimulatedClient(scenario, self._agenda, self._network, self._counters)
+        self._injector = FaultInjector(scenario, self._hosts, self._event_queue, self._network, self._counters)
+        self._client = SimulatedClient(scenario, self._event_queue, self._network, self._counters)
         self._settlement = Quiescence(self._hosts, self._client)
         everything = [wish for of_host in wishes_of.values() for wish in of_host]
         self._last_wish = max((wish.time for wish in everything), default=0)
@@ -106,32 +106,32 @@ class _Simulator:
         try:
             self._happen()
         except Exception as error:  # whatever the stack raises is a finding; the seed is the way to it
-            self._watch.report(_violation_of(error, self._agenda.now))
+            self._watch.report(_violation_of(error, self._event_queue.now))
         if not self._watch.violations:
             if self._settlement.lacks() is None:
                 self._panel.chronicle.at_rest = {str(member.me) for member in self._members()}
-            self._watch.finish(self._agenda.now)
+            self._watch.finish(self._event_queue.now)
         self._panel.finish()
         return SimulatedRun(
             scenario=self._scenario,
             rows=self._watch.rows,
             violations=self._watch.violations,
-            duration_ns=self._agenda.now,
+            duration_ns=self._event_queue.now,
             counters=self._counters,
         )
 
     def _happen(self) -> None:
         """Let things happen until all has been well for a while, or it is too late."""
-        agenda, violations = self._agenda, self._watch.violations
+        event_queue, violations = self._event_queue, self._watch.violations
         step_ns = self._scenario.membership.heartbeat_ns
         look_at = self._healed_at
-        while not violations and (action := agenda.next(self._deadline)) is not None:
-            if agenda.now >= look_at:
-                look_at = agenda.now + step_ns
-                if self._has_come_to_rest(agenda.now):
+        while not violations and (action := event_queue.pop(self._deadline)) is not None:
+            if event_queue.now >= look_at:
+                look_at = event_queue.now + step_ns
+                if self._has_come_to_rest(event_queue.now):
                     return
             action()
-            assert agenda.happened < _EVENTS_MAX, "a run that goes on and on makes no progress"
+            assert event_queue.executed < _EVENTS_MAX, "a run that goes on and on makes no progress"
 
     def _has_come_to_rest(self, now: int) -> bool:
         """Whether everything has been well for two failure timeouts."""
@@ -151,7 +151,7 @@ class _Simulator:
         self, me: ProcessId, errands: BroadcastPlan, unordered_messages: UnorderedMessages | None
     ) -> SimulatedProcess:
         """A life begins; it can reach the others, and they can reach it."""
-        scenario, now = self._scenario, self._agenda.now
+        scenario, now = self._scenario, self._event_queue.now
         witness = CheckedRecorder(me, self._watch)
         member = Member(
             me,
@@ -180,7 +180,7 @@ class _Simulator:
             member,
             application,
             scenario.processor,
-            self._agenda,
+            self._event_queue,
             self._network,
             self._counters,
             self._turned,
@@ -190,7 +190,7 @@ class _Simulator:
         return [host.process for host in self._hosts.values() if host.process is not None]
 
     def _turned(self, process: SimulatedProcess, written: Written) -> Written:
-        self._panel.look_at(process, self._agenda.now)
+        self._panel.look_at(process, self._event_queue.now)
         if process.member.departed is not None:
             rejoins = self._scenario.membership.rejoin
             self._hosts[process.member.me.name].be_out(_REJOIN_AFTER_NS if rejoins else None)
@@ -199,7 +199,7 @@ class _Simulator:
 
     def _arrive(self, target: str, source: ProcessId, frame: Frame) -> None:
         if self._tap is not None:
-            self._tap(self._agenda.now, source, target, frame)
+            self._tap(self._event_queue.now, source, target, frame)
         if target == CLIENT:
             self._client.arrive(source, frame)
             return

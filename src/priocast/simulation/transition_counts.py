@@ -45,7 +45,7 @@ class TransitionCounter(Checker):
         if self._heirs.setdefault(before.id, view.id) != view.id:
             self._counters.count("partition")
         if self._classes[before.id] != self._classes[view.id]:
-            self._counters.count("class changed")
+            self._counters.count("protocol changed")
         if before.coordinator not in view.members and str(before.coordinator) in self._crashed:
             self._counters.count("crash of the coordinator")
 
