@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.simulation.draw import Choice, draw
-from priocast.simulation.record import write_run
+from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
+from priocast.simulation.trace_writer import write_run
 
 
 def advised(*arguments: str) -> str:
@@ -46,7 +46,7 @@ def test_what_is_asked_of_the_order_counts() -> None:
 
 
 def test_a_recorded_run_is_measured(tmp_path: Path) -> None:
-    write_run(run_scenario(draw(5, Choice(order="token-ring"))), tmp_path)
+    write_run(run_scenario(generate_scenario(5, Choice(order="token-ring"))), tmp_path)
     said = " ".join(advised("--trace", str(tmp_path)).split())
     assert said.startswith("measured: 5 members, 4 of which broadcast 36 messages")
     assert "ordered by token-ring; mean delivery time" in said
@@ -59,5 +59,5 @@ def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     assert "members is 0" in refused("--members", "0")
     assert "priorities is 'few'" in refused("--members", "3", "--priorities", "few")
     assert "is not a run directory" in refused("--trace", str(tmp_path))
-    write_run(run_scenario(draw(5)), tmp_path)
+    write_run(run_scenario(generate_scenario(5)), tmp_path)
     assert "measured with --trace" in refused("--members", "3", "--trace", str(tmp_path))

@@ -40,7 +40,7 @@ from priocast.membership.state_transfer import Donor, Restoration, Snapshot, Sta
 from priocast.membership.stream import Stream
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.voter import Voter
-from priocast.simulation.host import Host
+from priocast.simulation.host import SimulatedHost
 
 Mutant = Callable[[pytest.MonkeyPatch], None]
 
@@ -274,13 +274,13 @@ def merged_view_begins_at_the_lowest_position(patch: pytest.MonkeyPatch) -> None
 
 
 def restart_has_the_same_incarnation(patch: pytest.MonkeyPatch) -> None:
-    honest = Host.crash
+    honest = SimulatedHost.crash
 
-    def crash(self: Host, back_after_ns: int | None) -> None:
+    def crash(self: SimulatedHost, back_after_ns: int | None) -> None:
         honest(self, back_after_ns)
         self.incarnation -= 1
 
-    patch.setattr(Host, "crash", crash)
+    patch.setattr(SimulatedHost, "crash", crash)
 
 
 def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from priocast.core.protocol import OrderingOptions
-from priocast.simulation.faults import COORDINATOR, Crash, Cut, FaultOptions, OrderChange, Pause
+from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, NetworkCut, Pause, PlannedOrderChange
 from priocast.simulation.scenario import NetworkOptions, Scenario
 from simulation.scenarios import group
 
@@ -74,7 +74,7 @@ def cuts(seed: int, **life: Any) -> Scenario:
     faults = {
         "loss_percent": dice.choice((0, 0, 20)),
         "cuts": tuple(
-            Cut(
+            NetworkCut(
                 kind="halves",
                 members=tuple(dice.sample(names, dice.randint(1, size - 1))),
                 from_us=dice.randint(50_000, 150_000) + part * 200_000,
@@ -91,7 +91,7 @@ def duels(seed: int, **life: Any) -> Scenario:
     dice = Random(f"duels {seed}")
     size = 5
     overlapping = tuple(
-        Cut(
+        NetworkCut(
             kind="halves",
             members=tuple(dice.sample("abcde", dice.randint(1, 2))),
             from_us=dice.randint(50_000, 350_000),
@@ -121,13 +121,13 @@ def returns(seed: int, **life: Any) -> Scenario:
     dice = Random(f"returns {seed}")
     faults = {
         "cuts": (
-            Cut(
+            NetworkCut(
                 kind="isolated",
                 members=(dice.choice(("a", "b", COORDINATOR)),),
                 from_us=dice.randint(60_000, 120_000),
                 for_us=dice.randint(2 * FAILURE_US, 3 * FAILURE_US),
             ),
-            Cut(
+            NetworkCut(
                 kind="one-way",
                 members=tuple(dice.sample("abc", 2)),
                 from_us=dice.randint(300_000, 350_000),
@@ -164,7 +164,8 @@ def deafness(seed: int, **life: Any) -> Scenario:
     from_us = dice.randint(60_000, 100_000)
     faults = {
         "cuts": tuple(
-            Cut(kind="one-way", members=(name, "a"), from_us=from_us, for_us=3 * FAILURE_US) for name in "bc"
+            NetworkCut(kind="one-way", members=(name, "a"), from_us=from_us, for_us=3 * FAILURE_US)
+            for name in "bc"
         ),
         "reordering_percent": 30,
         "reordering_us": 60_000,
@@ -188,7 +189,7 @@ def renewals(seed: int, **life: Any) -> Scenario:
         "reordering_percent": 50,
         "reordering_us": 50_000,
         "order_changes": tuple(
-            OrderChange(
+            PlannedOrderChange(
                 member=dice.choice("abc"),
                 at_us=100_000 + 30_000 * number,
                 prioritised=bool(number % 2),
@@ -207,10 +208,12 @@ def half_told(seed: int, **life: Any) -> Scenario:
     """
     dice = Random(f"half told {seed}")
     faults = {
-        "order_changes": (OrderChange(member="a", at_us=103_000, prioritised=False, starvation="none"),),
+        "order_changes": (
+            PlannedOrderChange(member="a", at_us=103_000, prioritised=False, starvation="none"),
+        ),
         "crashes": (Crash(member="a", at_us=99_000, change_packets=dice.randint(9, 22)),),
         "cuts": (
-            Cut(
+            NetworkCut(
                 kind="isolated",
                 members=("b",),
                 from_us=dice.randint(112_000, 122_000),
@@ -230,7 +233,7 @@ def delays(seed: int, **life: Any) -> Scenario:
         "reordering_us": 150_000,
         "duplication_percent": 30,
         "cuts": tuple(
-            Cut(
+            NetworkCut(
                 kind="halves",
                 members=tuple(dice.sample("abcde", 2)),
                 from_us=dice.randint(60_000, 400_000),

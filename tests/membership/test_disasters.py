@@ -10,16 +10,16 @@ import pytest
 
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import WINDOW_FRAMES
-from priocast.simulation.faults import COORDINATOR, Crash, Cut, FaultOptions, Pause
+from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, NetworkCut, Pause
 from priocast.simulation.scenario import NetworkOptions
-from priocast.simulation.simulator import Run
+from priocast.simulation.simulator import SimulatedRun
 from priocast.trace.schema import DELIVERED, RECEIVED, SENT, STOPPED
 from simulation.scenarios import LOW, MILLISECOND, delivered_by, group, run_without_violation, told, views_of
 
 PARTITIONABLE = {"policy": "partitionable"}
 
 
-def stopped(run: Run) -> list[str]:
+def stopped(run: SimulatedRun) -> list[str]:
     """The lives that were put out, and why."""
     return [f"{row.member}#{row.incarnation}: {row.packet}" for row in run.rows if row.event == STOPPED]
 
@@ -81,7 +81,7 @@ def test_a_restarted_imposter() -> None:
 
 def test_a_merge_that_never_ends() -> None:
     """Two sides that find each other at the same time must not outbid or call each other for ever."""
-    cut = Cut(kind="halves", members=("a", "b", "c"), from_us=100_000, for_us=300_000)
+    cut = NetworkCut(kind="halves", members=("a", "b", "c"), from_us=100_000, for_us=300_000)
     run = run_without_violation(
         group(
             (20,) * 6,
@@ -132,7 +132,7 @@ def test_a_member_that_joins_and_dies_in_one_round(crash: Crash, policy: str) ->
 @pytest.mark.parametrize("policy", ["primary", "partitionable"])
 def test_a_b_and_b_c_work_but_a_c_does_not(policy: str) -> None:
     """B hears both and must choose; a view of all three could not work, and must not be tried for ever."""
-    cut = Cut(kind="bridge", members=("a", "b", "c"), from_us=100_000, for_us=600_000)
+    cut = NetworkCut(kind="bridge", members=("a", "b", "c"), from_us=100_000, for_us=600_000)
     run = run_without_violation(
         group(
             (60, 60, 60),
@@ -174,7 +174,7 @@ def test_credit_lost_in_a_view_change() -> None:
 
 def test_a_sequencers_resend_delivered_twice() -> None:
     """The old sequencer's packets are still under way, or sent again, while the new one orders the rest."""
-    cut = Cut(kind="one-way", members=("a", "b"), from_us=120_000, for_us=400_000)
+    cut = NetworkCut(kind="one-way", members=("a", "b"), from_us=120_000, for_us=400_000)
     run = run_without_violation(
         group(
             (50, 50, 50),

@@ -7,14 +7,14 @@ import pytest
 
 from priocast.core.errors import UnreadableTrace
 from priocast.operations.recorded_load import _matched, measure_run
-from priocast.simulation.draw import Choice, draw
-from priocast.simulation.record import write_run
+from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
+from priocast.simulation.trace_writer import write_run
 from priocast.trace.schema import BROADCAST, DELIVERED
 
 
 def test_a_simulated_run_is_measured(tmp_path: Path) -> None:
-    run = run_scenario(draw(5, Choice(order="token-ring")))
+    run = run_scenario(generate_scenario(5, Choice(order="token-ring")))
     write_run(run, tmp_path)
     load = measure_run(tmp_path, rtt_ms=2.0)
     said = [row for row in run.rows if row.event == BROADCAST]
@@ -37,7 +37,7 @@ def test_a_simulated_run_is_measured(tmp_path: Path) -> None:
 
 
 def test_a_run_without_messages_has_no_load(tmp_path: Path) -> None:
-    run = run_scenario(draw(5))
+    run = run_scenario(generate_scenario(5))
     quiet = msgspec.structs.replace(
         run, rows=[row for row in run.rows if row.event not in (BROADCAST, DELIVERED)]
     )

@@ -5,11 +5,11 @@ import random
 from pipeline.sample_runs import SampleRun
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
-from priocast.simulation.draw import Choice, draw
 from priocast.simulation.faults import Crash, FaultOptions
-from priocast.simulation.record import manifest_of
 from priocast.simulation.scenario import NetworkOptions, Scenario
+from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
+from priocast.simulation.trace_writer import manifest_of
 from priocast.study.stage import Stage
 from simulation.scenarios import group
 
@@ -42,7 +42,7 @@ def played(
 
 def simulated(seed: int, order: str = "reorder") -> SampleRun:
     """A run with faults, crashes and new members."""
-    return _recorded(draw(seed, Choice(order))).named(f"{order}-{seed}")
+    return _recorded(generate_scenario(seed, Choice(order))).named(f"{order}-{seed}")
 
 
 def with_a_joiner_that_never_had_the_state(order: str) -> SampleRun:

@@ -6,18 +6,18 @@ from priocast.core.view import View
 from priocast.membership.packets import Ordering
 from priocast.simulation.checkers.agreement import Agreement
 from priocast.simulation.checkers.checker import Checker, Violation
-from priocast.simulation.checkers.chronicle import Chronicle
-from priocast.simulation.checkers.fifo import Fifo
+from priocast.simulation.checkers.fifo import FifoAmongEquals
 from priocast.simulation.checkers.integrity import Integrity
 from priocast.simulation.checkers.priority import Priority
 from priocast.simulation.checkers.priority_accounting import PriorityAccounting
+from priocast.simulation.checkers.process_history import RunHistory
 from priocast.simulation.checkers.total_order import TotalOrder
 from priocast.simulation.checkers.uniformity import Uniformity
 from priocast.simulation.checkers.view_synchrony import ViewSynchrony
-from priocast.simulation.checkers.window import Window
+from priocast.simulation.checkers.window import BoundedWindow
 from priocast.simulation.counters import Counters
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.watch import Watch
+from priocast.simulation.trace_observer import TraceObserver
 from priocast.trace.schema import STOPPED, VIEW, Row
 
 
@@ -33,8 +33,8 @@ def findings(
     """
     options = ordering or scenario.ordering
     membership = scenario.membership
-    watch = Watch(scenario.seed)
-    chronicle = Chronicle()
+    watch = TraceObserver(scenario.seed)
+    chronicle = RunHistory()
     all_safe = membership.delivery == "safe"
     strict = all_safe or not membership.primary
     checkers: list[Checker] = [
@@ -42,14 +42,14 @@ def findings(
         Integrity(watch.report),
         TotalOrder(watch.report, chronicle, strict),
         ViewSynchrony(watch.report, membership.primary),
-        Fifo(watch.report, membership.primary),
+        FifoAmongEquals(watch.report, membership.primary),
         Priority(watch.report, Counters()),
         Agreement(watch.report, chronicle),
         PriorityAccounting(watch.report, chronicle, all_safe=all_safe, joiners_wait=membership.state),
         Uniformity(watch.report, chronicle, all_safe),
     ]
     if options.window is not None:
-        checkers.append(Window(watch.report, options.window))
+        checkers.append(BoundedWindow(watch.report, options.window))
     watch.appoint(checkers)
     _install(watch, rows, Ordering(scenario.order, options.prioritised, str(options.starvation)))
     for row in rows:
@@ -63,7 +63,7 @@ def findings(
     return watch.violations
 
 
-def _install(watch: Watch, rows: list[Row], ordering: Ordering) -> None:
+def _install(watch: TraceObserver, rows: list[Row], ordering: Ordering) -> None:
     """Members work in a view before they tell their application of it."""
     for row in rows:
         if row.event == VIEW:

@@ -9,7 +9,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.simulation.faults import FaultOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario, WorkloadOptions
-from priocast.simulation.simulator import Run, run_scenario
+from priocast.simulation.simulator import SimulatedRun, run_scenario
 from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, Row
 
 MILLISECOND = 1_000_000
@@ -60,23 +60,23 @@ def group(
     )
 
 
-def run_without_violation(scenario: Scenario) -> Run:
+def run_without_violation(scenario: Scenario) -> SimulatedRun:
     run = run_scenario(scenario)
     assert [str(violation) for violation in run.violations] == []
     return run
 
 
-def views_of(run: Run, process: str) -> list[str]:
+def views_of(run: SimulatedRun, process: str) -> list[str]:
     """The views that a life was told of, as number and members: `2:b#1,c#1`."""
     return [f"{row.view}:{row.peer}" for row in told(run, process)]
 
 
-def told(run: Run, process: str) -> list[Row]:
+def told(run: SimulatedRun, process: str) -> list[Row]:
     """The rows in which a life was told of views."""
     return [row for row in run.rows if row.event == VIEW and f"{row.member}#{row.incarnation}" == process]
 
 
-def delivered_by(run: Run, process: str) -> list[str]:
+def delivered_by(run: SimulatedRun, process: str) -> list[str]:
     """The messages that a life delivered, in its order."""
     return [
         f"{row.sender}#{row.sender_incarnation}/{row.level}/{number}"
@@ -86,7 +86,7 @@ def delivered_by(run: Run, process: str) -> list[str]:
     ]
 
 
-def waits_ms(run: Run) -> dict[int, list[float]]:
+def waits_ms(run: SimulatedRun) -> dict[int, list[float]]:
     """By level: how long each message waited between broadcast and delivery, at every member."""
     broadcast_at: dict[tuple[str, int, int], int] = {}
     found: dict[int, list[float]] = defaultdict(list)
@@ -113,7 +113,7 @@ class Passage(NamedTuple):
     left_as: int
 
 
-def passages(run: Run, orderer: str = "a") -> list[Passage]:
+def passages(run: SimulatedRun, orderer: str = "a") -> list[Passage]:
     """When each message entered the orderer's queue and at which position it left it, by position."""
     entered_at: dict[tuple[str, int, int], int] = {}
     found = []
@@ -129,7 +129,7 @@ def passages(run: Run, orderer: str = "a") -> list[Passage]:
     return found
 
 
-def overtakings(run: Run) -> list[tuple[Passage, Passage]]:
+def overtakings(run: SimulatedRun) -> list[tuple[Passage, Passage]]:
     """All pairs of a message and one that entered the orderer's queue later and left it earlier."""
     order = passages(run)
     return [

@@ -10,7 +10,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
-from priocast.simulation.application import State
+from priocast.simulation.application import ApplicationState
 from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.checkers.integrity import Integrity
 from priocast.simulation.simulator import run_scenario
@@ -193,7 +193,7 @@ def test_priority_is_exact_for_every_policy(good: list[Row], starvation: Starvat
 def test_payload_of_another_message_is_caught() -> None:
     violations: list[Violation] = []
     checker = Integrity(violations.append)
-    me, state = ProcessId("c"), State()
+    me, state = ProcessId("c"), ApplicationState()
     message = Message(ProcessId("b"), HIGH, 3, HIGH, payload_of("b.7", HIGH, 20))
     checker.on_message(me, message, 7, state, 11)
     assert violations == []
@@ -212,7 +212,7 @@ def test_wish_that_the_state_holds_is_not_fulfilled_again() -> None:
     violations: list[Violation] = []
     checker = Integrity(violations.append)
     message = Message(ProcessId("b", 2), HIGH, 0, HIGH, payload_of("b.7", HIGH, 20))
-    checker.on_message(ProcessId("c"), message, 7, State(b"", {"b.6"}), 11)
+    checker.on_message(ProcessId("c"), message, 7, ApplicationState(b"", {"b.6"}), 11)
     assert violations == []
-    checker.on_message(ProcessId("c"), message, 7, State(b"", {"b.7"}), 11)
+    checker.on_message(ProcessId("c"), message, 7, ApplicationState(b"", {"b.7"}), 11)
     assert "fulfils b.7 a second time" in violations[0].text

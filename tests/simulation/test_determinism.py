@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from priocast.simulation.draw import draw
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import run_swarm
 
@@ -44,6 +44,6 @@ def test_workers_agree_with_this_process() -> None:
 
 
 def test_seed_is_all_there_is() -> None:
-    assert draw(7) == draw(7)
-    assert run_scenario(draw(7)).rows == run_scenario(draw(7)).rows
-    assert run_scenario(draw(7)).digest != run_scenario(draw(8)).digest
+    assert generate_scenario(7) == generate_scenario(7)
+    assert run_scenario(generate_scenario(7)).rows == run_scenario(generate_scenario(7)).rows
+    assert run_scenario(generate_scenario(7)).digest != run_scenario(generate_scenario(8)).digest

@@ -4,7 +4,7 @@ import pytest
 
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
-from priocast.simulation.faults import Crash, Cut, FaultOptions, Pause, Stall
+from priocast.simulation.faults import Crash, FaultOptions, NetworkCut, Pause, Stall
 from priocast.simulation.scenario import NetworkOptions
 from priocast.simulation.swarm import run_seed
 from simulation.scenarios import MILLISECOND, group, run_without_violation
@@ -90,7 +90,7 @@ def test_a_living_member_that_a_proposal_leaves_out_can_still_vote_for_it(packet
             (10,) * 6,
             rate_per_second=30,
             faults=FaultOptions(
-                cuts=(Cut(kind="halves", members=("a", "d"), from_us=100_000, for_us=260_000),),
+                cuts=(NetworkCut(kind="halves", members=("a", "d"), from_us=100_000, for_us=260_000),),
                 crashes=(
                     Crash(member="a", at_us=150_000, back_after_us=400_000),
                     Crash(member="b", at_us=160_000, change_packets=packets, back_after_us=300_000),
@@ -136,7 +136,7 @@ def test_who_alone_has_the_state_is_not_put_out_for_being_slow() -> None:
             rate_per_second=60,
             ordering=OrderingOptions(window=2),
             faults=FaultOptions(
-                cuts=(Cut(kind="isolated", members=("a",), from_us=690_000, for_us=400_000),),
+                cuts=(NetworkCut(kind="isolated", members=("a",), from_us=690_000, for_us=400_000),),
                 stalls=(Stall(member="a", from_us=480_000, for_us=2_100_000),),
                 healed_at_us=2_600_000,
             ),

@@ -19,7 +19,7 @@ from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.ring.token_ring import TokenRing
 from priocast.protocols.sequencer.ub import Ordered, SequencerUb
-from priocast.simulation.draw import Choice, draw
+from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import run_seed
 from simulation.scenarios import HIGH, LOW, group, mean, waits_ms
@@ -176,7 +176,7 @@ def test_window_that_counts_receipt_switches_priorities_off(monkeypatch: pytest.
 
 def test_all_kinds_of_scenario_are_among_the_seeds() -> None:
     """A mutant can only be caught by a seed that is about it."""
-    scenarios = [draw(seed) for seed in SEEDS]
+    scenarios = [generate_scenario(seed) for seed in SEEDS]
     assert any(scenario.ordering.window is not None for scenario in scenarios)
     assert {str(scenario.ordering.starvation).partition(":")[0] for scenario in scenarios} == {
         "none", "ageing", "flush",

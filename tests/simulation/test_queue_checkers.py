@@ -12,7 +12,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.flow.paced import PacedProtocol
-from priocast.simulation.faults import FaultOptions, OrderChange
+from priocast.simulation.faults import FaultOptions, PlannedOrderChange
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.trace.schema import BROADCAST, NO_POSITION, RECEIVED, SENT, Row
@@ -130,8 +130,10 @@ def test_a_layer_sends_first_in_first_out() -> None:
 def test_after_a_change_of_the_order_its_new_class_and_policy_count() -> None:
     """What waited in line is sent again first, and what comes later goes by priority, as each view says."""
     changes = (
-        OrderChange(member="a", at_us=120_000, prioritised=False, starvation="none", order="token-ring"),
-        OrderChange(
+        PlannedOrderChange(
+            member="a", at_us=120_000, prioritised=False, starvation="none", order="token-ring"
+        ),
+        PlannedOrderChange(
             member="b", at_us=180_000, prioritised=True, starvation="ageing:1ms", order="sequencer-bb"
         ),
     )

@@ -18,10 +18,10 @@ from priocast.protocols.reorder.base import Data, Reordering
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.locks import ReorderLocks
 from priocast.protocols.reorder.overtaking import Overtaking
-from priocast.simulation.draw import Choice
-from priocast.simulation.faults import Crash, FaultOptions, OrderChange
+from priocast.simulation.faults import Crash, FaultOptions, PlannedOrderChange
 from priocast.simulation.scenario import NetworkOptions, Scenario
-from priocast.simulation.simulator import Run, run_scenario
+from priocast.simulation.scenario_generator import Choice
+from priocast.simulation.simulator import SimulatedRun, run_scenario
 from priocast.simulation.swarm import run_seed
 from priocast.trace.recorded_run import process_of
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, STATE, Row
@@ -73,13 +73,13 @@ def crowded(order: str, **options: Any) -> Scenario:
     )
 
 
-def alone(run: Run, view: int = 1) -> list[tuple[Row, Row]]:
+def alone(run: SimulatedRun, view: int = 1) -> list[tuple[Row, Row]]:
     """What member a delivered one after the other in a view, if both messages have a row of their own."""
     here = [row for row in run.rows if (row.event, row.member, row.view) == (DELIVERED, "a", view)]
     return [(one, other) for one, other in pairwise(here) if one.count == other.count == 1]
 
 
-def overtaking(run: Run, view: int = 1) -> tuple[Row, Row]:
+def overtaking(run: SimulatedRun, view: int = 1) -> tuple[Row, Row]:
     """A message, and the less urgent one that it overtook last."""
     return next(
         (one, other)
@@ -89,7 +89,7 @@ def overtaking(run: Run, view: int = 1) -> tuple[Row, Row]:
     )
 
 
-def let_pass(run: Run) -> tuple[Row, Row]:
+def let_pass(run: SimulatedRun) -> tuple[Row, Row]:
     """A message, and the less urgent one before it, which somebody consumed when it was under way."""
     return next(
         (other, one)
@@ -99,7 +99,7 @@ def let_pass(run: Run) -> tuple[Row, Row]:
     )
 
 
-def when(run: Run, event: str, member: str, message: Row) -> int:
+def when(run: SimulatedRun, event: str, member: str, message: Row) -> int:
     """When something happened to a message at a member, as a place among all rows."""
     return next(
         index
@@ -161,8 +161,8 @@ def test_after_a_change_of_the_order_its_new_class_counts(
 ) -> None:
     """The first view promises nothing of the kind, the second one is plain, the third one does."""
     changes = (
-        OrderChange(member="a", at_us=80_000, prioritised=False, starvation="none", order=mutant.NAME),
-        OrderChange(member="b", at_us=90_000, prioritised=True, starvation="none", order=mutant.NAME),
+        PlannedOrderChange(member="a", at_us=80_000, prioritised=False, starvation="none", order=mutant.NAME),
+        PlannedOrderChange(member="b", at_us=90_000, prioritised=True, starvation="none", order=mutant.NAME),
     )
     faults = FaultOptions(order_changes=changes, healed_at_us=100_000)
     scenario = group((80, 80, 80), rate_per_second=250, consume_us=3_000, faults=faults)

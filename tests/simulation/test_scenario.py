@@ -1,6 +1,5 @@
 """Scenarios: one seed draws every option, faults heal, and the text names them all."""
 
-from random import Random
 
 import msgspec
 import pytest
@@ -8,26 +7,26 @@ import pytest
 from priocast.core.errors import InvalidOption
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders
 from priocast.protocols.sequencer.ub import SequencerUb
-from priocast.simulation.dice import exponential, log_uniform
-from priocast.simulation.draw import Choice, draw
 from priocast.simulation.faults import (
     LOSS_PERCENT_MAX,
     Crash,
-    Cut,
     CutKind,
     FaultOptions,
     Leave,
-    OrderChange,
+    NetworkCut,
     Pause,
+    PlannedOrderChange,
     Stall,
 )
 from priocast.simulation.scenario import Scenario
+from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.simulation.seeded_random import SeededRandom
 from simulation.scenarios import group
 
 
 def test_every_fault_heals() -> None:
     for seed in range(300):
-        faults = draw(seed).faults
+        faults = generate_scenario(seed).faults
         assert 0 <= faults.loss_percent <= LOSS_PERCENT_MAX
         assert all(outage.until_us <= faults.healed_at_us for outage in faults.outages)
         assert all(
@@ -36,7 +35,7 @@ def test_every_fault_heals() -> None:
 
 
 def test_draws_differ_and_reach_the_edges() -> None:
-    scenarios = [draw(seed) for seed in range(300)]
+    scenarios = [generate_scenario(seed) for seed in range(300)]
     assert {len(scenario.members) for scenario in scenarios} == {1, 2, 3, 4, 5, 6, 7}
     assert {scenario.network.latency_shape for scenario in scenarios} == {
         "constant",
@@ -53,7 +52,7 @@ def test_draws_differ_and_reach_the_edges() -> None:
 def test_founders_of_a_primary_group_are_most_of_it() -> None:
     """Otherwise those who come late could found another group, and there would be two."""
     for seed in range(300):
-        scenario = draw(seed)
+        scenario = generate_scenario(seed)
         if scenario.membership.primary:
             assert 2 * scenario.membership.founders > len(scenario.members)
 
@@ -68,13 +67,13 @@ def test_order_replaces_nothing_else() -> None:
 
     for seed in range(20):
         for order in all_orders(layered_over=["sequencer-ub"]):
-            chosen = draw(seed, Choice(order, "primary"))
+            chosen = generate_scenario(seed, Choice(order, "primary"))
             assert chosen.order == order
-            assert without_orders(chosen) == without_orders(draw(seed, Choice(policy="primary")))
+            assert without_orders(chosen) == without_orders(generate_scenario(seed, Choice(policy="primary")))
 
 
 def test_every_order_is_drawn_and_changed_to() -> None:
-    scenarios = [draw(seed) for seed in range(600)]
+    scenarios = [generate_scenario(seed) for seed in range(600)]
     assert {scenario.order for scenario in scenarios} >= set(PROTOCOLS)
     assert {scenario.order.rpartition("/")[0] for scenario in scenarios} == {"", *LAYERS}
     changes = [(one, change) for one in scenarios for change in one.faults.order_changes]
@@ -85,7 +84,7 @@ def test_every_order_is_drawn_and_changed_to() -> None:
 
 
 def test_what_re_ordering_looks_at_is_drawn_in_some_runs() -> None:
-    drawn = [draw(seed).ordering for seed in range(300)]
+    drawn = [generate_scenario(seed).ordering for seed in range(300)]
     assert 0.05 < sum(ordering.distributed for ordering in drawn) / len(drawn) < 0.25
     bounds = {ordering.overtakes_max for ordering in drawn}
     assert {None, 1} < bounds and len(bounds) > 10
@@ -97,21 +96,23 @@ def test_what_is_not_for_partitionable_groups_is_not_drawn_for_them(monkeypatch:
         PARTITIONABLE = False
 
     monkeypatch.setitem(PROTOCOLS, "undivided", Undivided)
-    scenarios = [draw(seed) for seed in range(600)]
+    scenarios = [generate_scenario(seed) for seed in range(600)]
     used = {
         (order.rpartition("/")[2], scenario.membership.policy)
         for scenario in scenarios
         for order in (scenario.order, *(change.order for change in scenario.faults.order_changes))
     }
     assert ("undivided", "primary") in used and ("undivided", "partitionable") not in used
-    assert {draw(seed, Choice("undivided")).membership.policy for seed in range(20)} == {"primary"}
+    assert {generate_scenario(seed, Choice("undivided")).membership.policy for seed in range(20)} == {
+        "primary"
+    }
     with pytest.raises(InvalidOption, match="undivided is not for groups that are partitionable"):
         Choice("undivided", "partitionable")
 
 
 def test_choice_of_the_group_is_kept() -> None:
     for seed in range(30):
-        scenario = draw(seed, Choice(policy="partitionable", delivery="safe"))
+        scenario = generate_scenario(seed, Choice(policy="partitionable", delivery="safe"))
         assert (scenario.membership.policy, scenario.membership.delivery) == ("partitionable", "safe")
 
 
@@ -121,15 +122,15 @@ def test_description_names_every_option() -> None:
         faults=FaultOptions(
             pauses=(Pause(member="a", from_us=5, for_us=10),),
             stalls=(Stall(member="b", from_us=6, for_us=10),),
-            cuts=(Cut(kind="one-way", members=("a", "b"), from_us=7, for_us=20),),
+            cuts=(NetworkCut(kind="one-way", members=("a", "b"), from_us=7, for_us=20),),
             crashes=(
                 Crash(member="coordinator", at_us=8, back_after_us=9),
                 Crash(at_us=8, change_packets=3),
             ),
             leaves=(Leave(member="b", at_us=9),),
             order_changes=(
-                OrderChange(member="a", at_us=4, prioritised=False, starvation="none"),
-                OrderChange(
+                PlannedOrderChange(member="a", at_us=4, prioritised=False, starvation="none"),
+                PlannedOrderChange(
                     member="b", at_us=5, prioritised=True, starvation="flush:5ms", order="token-ring"
                 ),
             ),
@@ -175,7 +176,7 @@ EVERYBODY = ("a", "b", "c", "d", "e")
     ],
 )
 def test_cut_leaves_these_directions(kind: CutKind, members: tuple[str, ...], talking: str) -> None:
-    cut = Cut(kind=kind, members=members, from_us=0, for_us=1)
+    cut = NetworkCut(kind=kind, members=members, from_us=0, for_us=1)
     directions = {(one, other) for one in EVERYBODY for other in EVERYBODY if one != other}
     left = directions - cut.blocked(members, EVERYBODY)
     assert left == {(pair[0], pair[1]) for pair in talking.split()}
@@ -185,19 +186,19 @@ def test_cut_leaves_these_directions(kind: CutKind, members: tuple[str, ...], ta
     ("kind", "blocked"), [("one-way", {("a", "c")}), ("bridge", {("a", "c"), ("c", "a")})]
 )
 def test_cut_blocks_these_directions(kind: CutKind, blocked: set[tuple[str, str]]) -> None:
-    cut = Cut(kind=kind, members=("a", "b", "c"), from_us=0, for_us=1)
+    cut = NetworkCut(kind=kind, members=("a", "b", "c"), from_us=0, for_us=1)
     assert cut.blocked(cut.members, EVERYBODY) == blocked
 
 
 def test_exponential_has_its_mean_and_tail() -> None:
-    dice = Random(1)
-    drawn = [exponential(dice, 1_000) for _ in range(20_000)]
+    random = SeededRandom(1)
+    drawn = [random.exponential(1_000) for _ in range(20_000)]
     assert 980 < sum(drawn) / len(drawn) < 1_020
     assert 0.045 < sum(one > 3_000 for one in drawn) / len(drawn) < 0.055, "exp(-3) is 0.0498"
 
 
 def test_log_uniform_favours_no_size() -> None:
-    dice = Random(1)
-    drawn = [log_uniform(dice, 10, 10_000) for _ in range(10_000)]
+    random = SeededRandom(1)
+    drawn = [random.log_uniform(10, 10_000) for _ in range(10_000)]
     assert min(drawn) == 10 and max(drawn) <= 10_000
     assert 0.25 < sum(one < 100 for one in drawn) / len(drawn) < 0.42, "a third in each decade"

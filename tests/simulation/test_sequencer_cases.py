@@ -9,7 +9,7 @@ from itertools import pairwise
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from priocast.simulation.faults import FaultOptions
-from priocast.simulation.simulator import Run
+from priocast.simulation.simulator import SimulatedRun
 from priocast.trace.schema import DELIVERED, NO_POSITION, SENT
 from simulation.scenarios import (
     HIGH,
@@ -79,7 +79,7 @@ def test_sequencer_loop_restarts_after_empty() -> None:
     assert max(pauses_ms) > 100, "and the sequencer was idle in between"
 
 
-def starved(starvation: Starvation) -> Run:
+def starved(starvation: Starvation) -> SimulatedRun:
     """Load 0.98, nine of ten messages high."""
     return run_without_violation(
         group(
@@ -112,7 +112,7 @@ def test_flush_bounded_inversion() -> None:
     """Techniques paper, section 4: nothing overtakes what was queued in an earlier period."""
     strict, flush = starved(Strict()), starved(PeriodicRelease(PERIOD_NS))
 
-    def periods_apart(run: Run) -> set[int]:
+    def periods_apart(run: SimulatedRun) -> set[int]:
         return {
             overtaker.entered_at // PERIOD_NS - overtaken.entered_at // PERIOD_NS
             for overtaken, overtaker in overtakings(run)

@@ -5,26 +5,26 @@ from itertools import pairwise
 import msgspec
 
 from priocast.core.protocol import OrderingOptions
-from priocast.simulation.agenda import Agenda
-from priocast.simulation.faults import Cut, FaultOptions, Pause
+from priocast.simulation.event_queue import EventQueue
+from priocast.simulation.faults import FaultOptions, NetworkCut, Pause
 from priocast.simulation.scenario import NetworkOptions, ProcessorOptions
-from priocast.simulation.simulator import Run
+from priocast.simulation.simulator import SimulatedRun
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 from simulation.scenarios import MILLISECOND, group, mean, run_without_violation, waits_ms
 
 
-def times(run: Run, event: str, member: str) -> list[int]:
+def times(run: SimulatedRun, event: str, member: str) -> list[int]:
     return [row.time_ns for row in run.rows if (row.event, row.member) == (event, member)]
 
 
 def test_same_time_happens_in_the_order_it_was_put_down() -> None:
-    agenda = Agenda()
+    event_queue = EventQueue()
     seen: list[str] = []
     for time, name in ((5, "b"), (3, "a"), (5, "c"), (9, "never")):
-        agenda.at(time, lambda name=name: seen.append(name))  # type: ignore[misc]
-    while (action := agenda.next(until=8)) is not None:
+        event_queue.schedule(time, lambda name=name: seen.append(name))  # type: ignore[misc]
+    while (action := event_queue.pop(until=8)) is not None:
         action()
-    assert seen == ["a", "b", "c"] and agenda.now == 5
+    assert seen == ["a", "b", "c"] and event_queue.now == 5
 
 
 def test_message_takes_two_hops() -> None:
@@ -49,7 +49,7 @@ def test_busy_processor_forms_batches() -> None:
     busy = msgspec.structs.replace(scenario, processor=ProcessorOptions(frame_us=300))
     idle_run, busy_run = run_without_violation(scenario), run_without_violation(busy)
 
-    def ordered_at_once(run: Run) -> float:
+    def ordered_at_once(run: SimulatedRun) -> float:
         return mean([row.count for row in run.rows if row.event == BROADCAST])
 
     assert busy_run.counters.occurred["busy processor"] > 100
@@ -68,7 +68,7 @@ def test_paused_process_does_nothing_and_then_catches_up() -> None:
 
 def test_cut_is_one_way_and_heals() -> None:
     """It is shorter than the failure timeout, so the view stays."""
-    cut = Cut(kind="one-way", members=("a", "b"), from_us=50_000, for_us=80_000)
+    cut = NetworkCut(kind="one-way", members=("a", "b"), from_us=50_000, for_us=80_000)
     run = run_without_violation(group((10, 10, 0), faults=FaultOptions(cuts=(cut,), healed_at_us=130_000)))
     assert min(times(run, DELIVERED, "b")) >= 130 * MILLISECOND
     received = [row for row in run.rows if (row.event, row.member, row.peer) == (RECEIVED, "a", "b")]

@@ -6,7 +6,7 @@ import pytest
 
 from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
-from priocast.simulation.swarm import Outcome, Summary, run_swarm, summarise
+from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
 
 SEED_COUNT = int(os.environ.get("PRIOCAST_SWARM_SEEDS", "300"))
 #: In how many percent of the seeds each kind of fault and of transition must occur.
@@ -14,30 +14,32 @@ OCCURS_PERCENT_MIN = 1.0
 
 
 @pytest.fixture(scope="module")
-def summary() -> Summary:
+def summary() -> SwarmSummary:
     return summarise(run_swarm(range(SEED_COUNT), jobs=min(4, os.cpu_count() or 1)), seconds=1.0)
 
 
 @pytest.mark.swarm
-def test_no_seed_violates_a_promise(summary: Summary) -> None:
+def test_no_seed_violates_a_promise(summary: SwarmSummary) -> None:
     assert summary.seeds == SEED_COUNT
     assert [str(violation) for violation in summary.violations] == []
 
 
 @pytest.mark.swarm
 @pytest.mark.parametrize("kind", FAULT_KINDS)
-def test_fault_occurs_in_a_share_of_the_seeds(summary: Summary, kind: str) -> None:
+def test_fault_occurs_in_a_share_of_the_seeds(summary: SwarmSummary, kind: str) -> None:
     assert summary.fault_percent[kind] >= OCCURS_PERCENT_MIN
 
 
 @pytest.mark.swarm
 @pytest.mark.parametrize("kind", TRANSITION_KINDS)
-def test_transition_occurs_in_a_share_of_the_seeds(summary: Summary, kind: str) -> None:
+def test_transition_occurs_in_a_share_of_the_seeds(summary: SwarmSummary, kind: str) -> None:
     assert summary.transition_percent[kind] >= OCCURS_PERCENT_MIN
 
 
-def outcome(seed: int, seconds: float, *violations: Violation, frames: int = 0, **occurred: int) -> Outcome:
-    return Outcome(
+def outcome(
+    seed: int, seconds: float, *violations: Violation, frames: int = 0, **occurred: int
+) -> SeedResult:
+    return SeedResult(
         seed=seed,
         digest="",
         violations=violations,

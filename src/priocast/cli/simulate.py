@@ -15,10 +15,10 @@ from rich.table import Table
 from priocast.cli.option_checks import check_directory, check_file
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
-from priocast.simulation.draw import Choice, Delivery, Policy, draw
-from priocast.simulation.record import write_run
+from priocast.simulation.scenario_generator import Choice, Delivery, Policy, generate_scenario
 from priocast.simulation.simulator import run_scenario
-from priocast.simulation.swarm import Outcome, Summary, run_swarm, summarise
+from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
+from priocast.simulation.trace_writer import write_run
 
 EXAMPLES = """
 [bold]Examples[/]:
@@ -70,7 +70,7 @@ def simulate(
     check_file("--hashes", hashes)
     console = Console(stderr=as_json)
     if show:
-        console.print(draw(chosen[0], choice).describe(), markup=False, highlight=False)
+        console.print(generate_scenario(chosen[0], choice).describe(), markup=False, highlight=False)
     started = time.perf_counter()
     outcomes = _run(chosen, jobs or os.cpu_count() or 1, choice, console)
     summary = summarise(outcomes, time.perf_counter() - started)
@@ -79,7 +79,7 @@ def simulate(
         hashes.parent.mkdir(parents=True, exist_ok=True)
         hashes.write_text("".join(f"{seed} {digest}\n" for seed, digest in lines))
     if out is not None:
-        write_run(run_scenario(draw(chosen[0], choice)), out)
+        write_run(run_scenario(generate_scenario(chosen[0], choice)), out)
     if as_json:
         typer.echo(msgspec.json.encode(summary).decode())
     else:
@@ -111,9 +111,9 @@ def parse_choice(order: str | None, policy: str | None, delivery: str | None) ->
     return Choice(order, cast("Policy | None", policy), cast("Delivery | None", delivery))
 
 
-def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[Outcome]:
+def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[SeedResult]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    outcomes: list[Outcome] = []
+    outcomes: list[SeedResult] = []
     with Progress(*columns, console=console, transient=True) as progress:
         bar = progress.add_task("seeds", total=len(seeds))
         for outcome in run_swarm(seeds, jobs, choice):
@@ -124,7 +124,7 @@ def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[Outc
     return outcomes
 
 
-def _print_summary(summary: Summary, choice: Choice, console: Console) -> None:
+def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> None:
     table = Table("what", "how much", title=f"{summary.seeds:,} seeds", title_justify="left")
     table.add_row("time", f"{summary.seconds:.1f} s, {summary.seeds / summary.seconds:.1f} seeds/s")
     table.add_row("virtual time", f"{summary.virtual_seconds:,.1f} s")

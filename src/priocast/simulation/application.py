@@ -18,12 +18,12 @@ from priocast.core.priority import CLASS_COUNT, class_of
 from priocast.member import Member
 from priocast.membership.stream import StateRestore
 from priocast.simulation.counters import Counters
-from priocast.simulation.workload import Wish, name_in
+from priocast.simulation.workload import PlannedBroadcast, name_in
 
-Inspect = Callable[[Message, int, "State", int], None]
+Inspect = Callable[[Message, int, "ApplicationState", int], None]
 
 
-class State(msgspec.Struct):
+class ApplicationState(msgspec.Struct):
     """What an application knows: it is what a new member takes over."""
 
     digest: bytes = b""
@@ -41,19 +41,19 @@ class State(msgspec.Struct):
         return msgspec.msgpack.encode((self.digest, sorted(self.wishes), bytes(padding)))
 
 
-def load(data: bytes) -> State:
+def load(data: bytes) -> ApplicationState:
     """The state that was saved."""
     digest, wishes, _ = msgspec.msgpack.decode(data, type=tuple[bytes, list[str], bytes])
-    return State(digest, set(wishes))
+    return ApplicationState(digest, set(wishes))
 
 
-class Errands:
+class BroadcastPlan:
     """What one process's application still has to broadcast; `handed` has what its present memory holds."""
 
-    def __init__(self, wishes: list[Wish]) -> None:
+    def __init__(self, wishes: list[PlannedBroadcast]) -> None:
         self._coming = deque(wishes)
-        self._lanes: list[deque[Wish]] = [deque() for _ in range(CLASS_COUNT)]
-        self.handed: list[Wish] = []
+        self._lanes: list[deque[PlannedBroadcast]] = [deque() for _ in range(CLASS_COUNT)]
+        self.handed: list[PlannedBroadcast] = []
 
     @property
     def next_at(self) -> int | None:
@@ -81,19 +81,19 @@ class Errands:
         return count, waiting
 
 
-class Application:
+class SimulatedApplication:
     """Wishes in, messages out; `inspect` sees every message before it is consumed, and where."""
 
     def __init__(
         self,
         member: Member,
-        errands: Errands,
+        errands: BroadcastPlan,
         consume_ns: int,
         state_bytes: int,
         inspect: Inspect,
         counters: Counters,
     ) -> None:
-        self.state = State()
+        self.state = ApplicationState()
         self.stalled = False
         self._member = member
         self._errands = errands

@@ -11,25 +11,27 @@ from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of, read
 from priocast.membership.packets import ClientReply, ClientRequest
-from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
+from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND
-from priocast.simulation.network import Network
+from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.workload import CLIENT, Wish, requests
+from priocast.simulation.workload import CLIENT, PlannedBroadcast, requests
 
 
-class Client:
+class SimulatedClient:
     """One client with its requests."""
 
-    def __init__(self, scenario: Scenario, agenda: Agenda, network: Network, counters: Counters) -> None:
+    def __init__(
+        self, scenario: Scenario, event_queue: EventQueue, network: SimulatedNetwork, counters: Counters
+    ) -> None:
         self._me = ProcessId(CLIENT)
         self._members = scenario.members
         self._patience_ns = scenario.workload.client_patience_us * MICROSECOND
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._network = network
         self._counters = counters
-        self._waiting: dict[int, deque[Wish]] = {}
+        self._waiting: dict[int, deque[PlannedBroadcast]] = {}
         for wish in requests(scenario):
             self._waiting.setdefault(wish.priority, deque()).append(wish)
         self._settled = dict.fromkeys(self._waiting, 0)
@@ -56,17 +58,17 @@ class Client:
         if self._waiting[priority]:
             self._ask(self._waiting[priority][0])
 
-    def _ask_again(self, wish: Wish) -> None:
+    def _ask_again(self, wish: PlannedBroadcast) -> None:
         """Ask the next member, unless there was an answer meanwhile."""
         waiting = self._waiting[wish.priority]
         if waiting and waiting[0] is wish:
-            self._counters.count("client turned away")
+            self._counters.count("client retry")
             self._next_member += 1
             self._ask(wish)
 
-    def _ask(self, wish: Wish) -> None:
+    def _ask(self, wish: PlannedBroadcast) -> None:
         settled = self._settled[wish.priority]
         request = ClientRequest(settled + 1, wish.priority, wish.scope, wish.payload, settled)
         member = self._members[self._next_member % len(self._members)]
-        self._network.transmit(self._me, member, frame_of(request), self._agenda.now)
-        self._agenda.at(self._agenda.now + self._patience_ns, partial(self._ask_again, wish))
+        self._network.transmit(self._me, member, frame_of(request), self._event_queue.now)
+        self._event_queue.schedule(self._event_queue.now + self._patience_ns, partial(self._ask_again, wish))

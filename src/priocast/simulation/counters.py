@@ -1,10 +1,10 @@
-"""What happened in a run, in numbers: a fault that never occurs tests nothing, so occurrences are counted."""
+"""What happened in a run, in numbers. A fault that never occurs tests nothing, so occurrences are counted."""
 
 import msgspec
 
 
 class Counters(msgspec.Struct):
-    """One run's counts; `occurred` has those of faults and of transitions between views, by kind."""
+    """The counts of one run; `occurred` counts faults and view transitions by kind."""
 
     broadcasts: int = 0
     deliveries: int = 0
@@ -20,7 +20,7 @@ class Counters(msgspec.Struct):
         self.occurred[kind] = self.occurred.get(kind, 0) + times
 
 
-#: What can hit a run.
+#: The faults and bottlenecks that a run can meet.
 FAULT_KINDS = (
     "loss",
     "duplication",
@@ -34,7 +34,7 @@ FAULT_KINDS = (
     "pause over the timeout",
     "stall",
     "crash",
-    "crash in a change",
+    "crash in a view change",
     "restart",
     "late start",
     "busy interface",
@@ -42,8 +42,8 @@ FAULT_KINDS = (
     "back-pressure",
     "overtaking",
     "retransmission",
-    "earlier life",
-    "client turned away",
+    "earlier incarnation",
+    "client retry",
 )
 
 #: How one view follows another, and what comes with it.
@@ -51,7 +51,7 @@ TRANSITION_KINDS = (
     "founding",
     "failure",
     "crash of the coordinator",
-    "crash during a change",
+    "crash during a view change",
     "join",
     "rejoin",
     "leave",
@@ -61,7 +61,7 @@ TRANSITION_KINDS = (
     "exclusion and return",
     "renewed",
     "order changed",
-    "class changed",
+    "protocol changed",
     "state transfer",
     "donor replaced",
 )

@@ -52,7 +52,7 @@ class Stall(Outage, frozen=True, kw_only=True):
         return f"{self.member}@{self.time}"
 
 
-class Cut(Outage, frozen=True, kw_only=True):
+class NetworkCut(Outage, frozen=True, kw_only=True):
     """Frames between some processes are lost.
 
     *halves*: the `members` and the others hear nothing of each other. *isolated*: the one member (perhaps the
@@ -121,7 +121,7 @@ class Leave(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.member}@{self.at_us}us{back}"
 
 
-class OrderChange(msgspec.Struct, frozen=True, kw_only=True):
+class PlannedOrderChange(msgspec.Struct, frozen=True, kw_only=True):
     """A member asks for the order to be made in another way; by the same class, if no `order` is named."""
 
     at_us: int
@@ -148,10 +148,10 @@ class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
     reordering_us: int = 0
     pauses: tuple[Pause, ...] = ()
     stalls: tuple[Stall, ...] = ()
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[NetworkCut, ...] = ()
     crashes: tuple[Crash, ...] = ()
     leaves: tuple[Leave, ...] = ()
-    order_changes: tuple[OrderChange, ...] = ()
+    order_changes: tuple[PlannedOrderChange, ...] = ()
     reconnects: bool = False
     healed_at_us: int = 0
 
@@ -171,6 +171,6 @@ class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
         return [*self.crashes, *self.leaves]
 
     @property
-    def outages(self) -> list[Pause | Stall | Cut]:
+    def outages(self) -> list[Pause | Stall | NetworkCut]:
         """All that does not work for a while."""
         return [*self.pauses, *self.stalls, *self.cuts]

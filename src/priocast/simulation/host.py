@@ -9,24 +9,24 @@ from collections.abc import Callable
 
 from priocast.core.identity import ProcessId
 from priocast.membership.unordered import UnorderedMessages
-from priocast.simulation.agenda import Agenda
-from priocast.simulation.application import Errands
-from priocast.simulation.process import Process
-from priocast.simulation.workload import Wish
+from priocast.simulation.application import BroadcastPlan
+from priocast.simulation.event_queue import EventQueue
+from priocast.simulation.process import SimulatedProcess
+from priocast.simulation.workload import PlannedBroadcast
 
-Begin = Callable[[ProcessId, Errands, UnorderedMessages | None], Process]
+Begin = Callable[[ProcessId, BroadcastPlan, UnorderedMessages | None], SimulatedProcess]
 
 
-class Host:
+class SimulatedHost:
     """Lives of one name. `awaited` says that a next one will come, `incarnation` counts them."""
 
-    def __init__(self, name: str, wishes: list[Wish], agenda: Agenda, begin: Begin) -> None:
+    def __init__(self, name: str, wishes: list[PlannedBroadcast], event_queue: EventQueue, begin: Begin) -> None:
         self.name = name
-        self.errands = Errands(wishes)
-        self.process: Process | None = None
+        self.errands = BroadcastPlan(wishes)
+        self.process: SimulatedProcess | None = None
         self.awaited = False
         self.incarnation = 0
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._begin = begin
         self._back_after_ns: int | None = None
 
@@ -45,7 +45,7 @@ class Host:
     def start_after(self, delay_ns: int, unordered_messages: UnorderedMessages | None = None) -> None:
         """A life will begin."""
         self.awaited = True
-        self._agenda.at(self._agenda.now + delay_ns, lambda: self.start(unordered_messages))
+        self._event_queue.schedule(self._event_queue.now + delay_ns, lambda: self.start(unordered_messages))
 
     def crash(self, back_after_ns: int | None) -> None:
         """The process vanishes."""
@@ -58,7 +58,7 @@ class Host:
         """The process asks to be let go."""
         assert self.process is not None
         self._back_after_ns = back_after_ns
-        self.process.member.leave(self._agenda.now)
+        self.process.member.leave(self._event_queue.now)
         self.process.wake()
 
     def be_out(self, rejoin_after_ns: int | None) -> None:
@@ -71,7 +71,7 @@ class Host:
         elif rejoin_after_ns is not None:
             self.start_after(rejoin_after_ns, process.member.unordered_messages())
 
-    def _end(self) -> Process:
+    def _end(self) -> SimulatedProcess:
         assert self.process is not None
         process, self.process = self.process, None
         process.over = True

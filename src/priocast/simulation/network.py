@@ -8,15 +8,14 @@ counted.
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
-from random import Random
 
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
-from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
-from priocast.simulation.dice import exponential
+from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.scenario import Scenario
+from priocast.simulation.seeded_random import SeededRandom
 
 HEADER_BYTES = 56
 _SECOND = 1_000_000_000
@@ -25,12 +24,12 @@ Direction = tuple[str, str]
 Arrive = Callable[[str, ProcessId, Frame], None]
 
 
-class Network:
+class SimulatedNetwork:
     """All paths between the processes of a run; `arrive` is told where which frame of whom has come."""
 
-    def __init__(self, scenario: Scenario, agenda: Agenda, counters: Counters, arrive: Arrive) -> None:
+    def __init__(self, scenario: Scenario, event_queue: EventQueue, counters: Counters, arrive: Arrive) -> None:
         self._scenario = scenario
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._counters = counters
         self._arrive = arrive
         self._interfaces: dict[str, _Interface] = {}
@@ -49,7 +48,7 @@ class Network:
         if self._blocked[direction]:
             return
         for arrival in path.arrivals(left):
-            self._agenda.at(arrival, partial(self._arrive, target, source, frame))
+            self._event_queue.schedule(arrival, partial(self._arrive, target, source, frame))
 
     def block(self, directions: Iterable[Direction]) -> None:
         """Nothing passes in these directions any more."""
@@ -60,10 +59,10 @@ class Network:
         self._blocked.subtract(directions)
 
     def _path(self, direction: Direction) -> "_Path":
-        """Each path has dice of its own, so one does not disturb another."""
+        """Each path has random of its own, so one does not disturb another."""
         source, target = direction
-        dice = Random(f"path {self._scenario.seed} {source} {target}")
-        path = self._paths[direction] = _Path(self._scenario, dice, self._counters)
+        random = SeededRandom(f"path {self._scenario.seed} {source} {target}")
+        path = self._paths[direction] = _Path(self._scenario, random, self._counters)
         if source not in self._interfaces:
             bandwidth = self._scenario.network.bandwidth_bytes_per_second
             self._interfaces[source] = _Interface(bandwidth, self._counters)
@@ -92,7 +91,7 @@ class _Interface:
 class _Path:
     """The way from one process to another, in one direction."""
 
-    def __init__(self, scenario: Scenario, dice: Random, counters: Counters) -> None:
+    def __init__(self, scenario: Scenario, random: SeededRandom, counters: Counters) -> None:
         network = scenario.network
         self._latency_ns = network.latency_us * MICROSECOND
         self._spread_ns = network.latency_spread_us * MICROSECOND
@@ -100,7 +99,7 @@ class _Path:
         self._faults = scenario.faults
         self._reordering_ns = scenario.faults.reordering_us * MICROSECOND
         self._healed_at = scenario.faults.healed_at_us * MICROSECOND
-        self._dice = dice
+        self._random = random
         self._counters = counters
         self._arrived_last = 0
 
@@ -125,17 +124,17 @@ class _Path:
         return self._arrived_last
 
     def _happens(self, percent: int, kind: str) -> bool:
-        happens = percent > 0 and self._dice.randrange(100) < percent
+        happens = percent > 0 and self._random.randrange(100) < percent
         if happens:
             self._counters.count(kind)
         return happens
 
     def _delay(self) -> int:
-        return self._dice.randint(0, self._reordering_ns)
+        return self._random.randint(0, self._reordering_ns)
 
     def _latency(self) -> int:
         if self._shape == "constant" or not self._spread_ns:
             return self._latency_ns
         if self._shape == "uniform":
-            return self._latency_ns + self._dice.randint(0, 2 * self._spread_ns)
-        return self._latency_ns + exponential(self._dice, self._spread_ns)
+            return self._latency_ns + self._random.randint(0, 2 * self._spread_ns)
+        return self._latency_ns + self._random.exponential(self._spread_ns)

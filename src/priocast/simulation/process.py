@@ -12,17 +12,17 @@ from operator import itemgetter
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
-from priocast.simulation.agenda import Agenda
-from priocast.simulation.application import Application
+from priocast.simulation.application import SimulatedApplication
 from priocast.simulation.counters import Counters
+from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND
-from priocast.simulation.network import Network
+from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.scenario import ProcessorOptions
 
 Written = list[tuple[str, Frame]]
 
 
-class Process:
+class SimulatedProcess:
     """A member as the simulator runs it, until it is out or crashes.
 
     `turned` is called after each turn with what it wrote; it returns how much of that gets out, which is all
@@ -32,30 +32,30 @@ class Process:
     def __init__(
         self,
         member: Member,
-        application: Application,
+        application: SimulatedApplication,
         processor: ProcessorOptions,
-        agenda: Agenda,
-        network: Network,
+        event_queue: EventQueue,
+        network: SimulatedNetwork,
         counters: Counters,
-        turned: Callable[["Process", Written], Written],
+        turned: Callable[["SimulatedProcess", Written], Written],
     ) -> None:
         self.member = member
         self.application = application
         self.over = False
         self._processor = processor
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._network = network
         self._counters = counters
         self._turned = turned
         self._inbox: list[tuple[ProcessId, Frame]] = []
-        self._free_at = self._paused_until = agenda.now
+        self._free_at = self._paused_until = event_queue.now
         self._wake_at: int | None = None
         self.wake()
 
     def arrive(self, peer: ProcessId, frame: Frame) -> None:
         """A frame is here; it is read when the processor is free."""
         self._inbox.append((peer, frame))
-        if self._agenda.now < self._free_at:
+        if self._event_queue.now < self._free_at:
             self._counters.count("busy processor")
         self.wake()
 
@@ -65,16 +65,16 @@ class Process:
 
     def wake(self) -> None:
         """There may be something to do."""
-        self._wake(self._agenda.now)
+        self._wake(self._event_queue.now)
 
     def _wake(self, at: int) -> None:
         at = max(at, self._free_at, self._paused_until)
         if not self.over and (self._wake_at is None or at < self._wake_at):
             self._wake_at = at
-            self._agenda.at(at, self._on_wake)
+            self._event_queue.schedule(at, self._on_wake)
 
     def _on_wake(self) -> None:
-        now = self._agenda.now
+        now = self._event_queue.now
         if self.over or now != self._wake_at:
             return
         self._wake_at = None

@@ -16,22 +16,22 @@ from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.unordered import UnorderedMessages
-from priocast.simulation.agenda import Agenda
-from priocast.simulation.application import Application, Errands, State
+from priocast.simulation.application import ApplicationState, BroadcastPlan, SimulatedApplication
+from priocast.simulation.checker_set import CheckerSet
 from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.checkers.liveness import FAILURE_TIMEOUTS, deadline_ns
-from priocast.simulation.client import Client
+from priocast.simulation.client import SimulatedClient
 from priocast.simulation.counters import Counters
+from priocast.simulation.event_queue import EventQueue
+from priocast.simulation.fault_injector import FaultInjector
 from priocast.simulation.faults import MICROSECOND
-from priocast.simulation.host import Host
-from priocast.simulation.injector import Injector
-from priocast.simulation.network import Network
-from priocast.simulation.panel import Panel
-from priocast.simulation.process import Process, Written
+from priocast.simulation.host import SimulatedHost
+from priocast.simulation.network import SimulatedNetwork
+from priocast.simulation.process import SimulatedProcess, Written
+from priocast.simulation.quiescence import Quiescence
 from priocast.simulation.scenario import MILLISECOND, Scenario
-from priocast.simulation.settlement import Settlement
-from priocast.simulation.watch import Watch, Witness
-from priocast.simulation.workload import CLIENT, Wish, requests, wishes
+from priocast.simulation.trace_observer import CheckedRecorder, TraceObserver
+from priocast.simulation.workload import CLIENT, PlannedBroadcast, requests, wishes
 from priocast.trace.schema import Row
 
 _EVENTS_MAX = 2_000_000
@@ -40,7 +40,7 @@ _REJOIN_AFTER_NS = MILLISECOND
 Tap = Callable[[int, ProcessId, str, Frame], None]
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a scenario."""
 
     scenario: Scenario
@@ -55,7 +55,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return sha256(msgspec.msgpack.encode(self.rows)).hexdigest()
 
 
-def run_scenario(scenario: Scenario, tap: Tap | None = None) -> Run:
+def run_scenario(scenario: Scenario, tap: Tap | None = None) -> SimulatedRun:
     """Run a scenario to its end; the tap sees every frame that arrives: when, from whom, where, and what."""
     return _Simulator(scenario, tap).run()
 
@@ -66,17 +66,18 @@ class _Simulator:
     def __init__(self, scenario: Scenario, tap: Tap | None) -> None:
         self._scenario = scenario
         self._tap = tap
-        self._agenda = Agenda()
+        self._event_queue = EventQueue()
         self._counters = Counters()
-        self._watch = Watch(scenario.seed)
-        self._network = Network(scenario, self._agenda, self._counters, self._arrive)
+        self._watch = TraceObserver(scenario.seed)
+        self._network = SimulatedNetwork(scenario, self._event_queue, self._counters, self._arrive)
         wishes_of = {name: wishes(scenario, name) for name in scenario.members}
         self._hosts = {
-            name: Host(name, of_host, self._agenda, self._begin) for name, of_host in wishes_of.items()
+            name: SimulatedHost(name, of_host, self._event_queue, self._begin)
+            for name, of_host in wishes_of.items()
         }
-        self._injector = Injector(scenario, self._hosts, self._agenda, self._network, self._counters)
-        self._client = Client(scenario, self._agenda, self._network, self._counters)
-        self._settlement = Settlement(self._hosts, self._client)
+        self._injector = FaultInjector(scenario, self._hosts, self._event_queue, self._network, self._counters)
+        self._client = SimulatedClient(scenario, self._event_queue, self._network, self._counters)
+        self._settlement = Quiescence(self._hosts, self._client)
         everything = [wish for of_host in wishes_of.values() for wish in of_host]
         self._last_wish = max((wish.time for wish in everything), default=0)
         self._deadline = deadline_ns(scenario, everything)
@@ -85,7 +86,7 @@ class _Simulator:
         self._whole_by = self._healed_at + FAILURE_TIMEOUTS * self._failure_ns
         self._whole = False
         self._well_since: int | None = None
-        self._panel = Panel(
+        self._panel = CheckerSet(
             scenario,
             self._watch.report,
             self._counters,
@@ -101,36 +102,36 @@ class _Simulator:
                 self._counters.count("late start")
             self._hosts[name].start_after(start_us * MICROSECOND)
 
-    def run(self) -> Run:
+    def run(self) -> SimulatedRun:
         try:
             self._happen()
         except Exception as error:  # whatever the stack raises is a finding; the seed is the way to it
-            self._watch.report(_violation_of(error, self._agenda.now))
+            self._watch.report(_violation_of(error, self._event_queue.now))
         if not self._watch.violations:
             if self._settlement.lacks() is None:
                 self._panel.chronicle.at_rest = {str(member.me) for member in self._members()}
-            self._watch.finish(self._agenda.now)
+            self._watch.finish(self._event_queue.now)
         self._panel.finish()
-        return Run(
+        return SimulatedRun(
             scenario=self._scenario,
             rows=self._watch.rows,
             violations=self._watch.violations,
-            duration_ns=self._agenda.now,
+            duration_ns=self._event_queue.now,
             counters=self._counters,
         )
 
     def _happen(self) -> None:
         """Let things happen until all has been well for a while, or it is too late."""
-        agenda, violations = self._agenda, self._watch.violations
+        event_queue, violations = self._event_queue, self._watch.violations
         step_ns = self._scenario.membership.heartbeat_ns
         look_at = self._healed_at
-        while not violations and (action := agenda.next(self._deadline)) is not None:
-            if agenda.now >= look_at:
-                look_at = agenda.now + step_ns
-                if self._has_come_to_rest(agenda.now):
+        while not violations and (action := event_queue.pop(self._deadline)) is not None:
+            if event_queue.now >= look_at:
+                look_at = event_queue.now + step_ns
+                if self._has_come_to_rest(event_queue.now):
                     return
             action()
-            assert agenda.happened < _EVENTS_MAX, "a run that goes on and on makes no progress"
+            assert event_queue.executed < _EVENTS_MAX, "a run that goes on and on makes no progress"
 
     def _has_come_to_rest(self, now: int) -> bool:
         """Whether everything has been well for two failure timeouts."""
@@ -147,11 +148,11 @@ class _Simulator:
         return self._well_since is not None and now - self._well_since >= 2 * self._failure_ns
 
     def _begin(
-        self, me: ProcessId, errands: Errands, unordered_messages: UnorderedMessages | None
-    ) -> Process:
+        self, me: ProcessId, errands: BroadcastPlan, unordered_messages: UnorderedMessages | None
+    ) -> SimulatedProcess:
         """A life begins; it can reach the others, and they can reach it."""
-        scenario, now = self._scenario, self._agenda.now
-        witness = Witness(me, self._watch)
+        scenario, now = self._scenario, self._event_queue.now
+        witness = CheckedRecorder(me, self._watch)
         member = Member(
             me,
             scenario.order,
@@ -163,7 +164,7 @@ class _Simulator:
             unordered_messages,
         )
         witness.member = member
-        application = Application(
+        application = SimulatedApplication(
             member,
             errands,
             scenario.workload.consume_us[scenario.members.index(me.name)] * MICROSECOND,
@@ -175,21 +176,21 @@ class _Simulator:
             member.reachable(process.member.me.name, now)
             process.member.reachable(me.name, now)
             process.wake()
-        return Process(
+        return SimulatedProcess(
             member,
             application,
             scenario.processor,
-            self._agenda,
+            self._event_queue,
             self._network,
             self._counters,
             self._turned,
         )
 
-    def _processes(self) -> list[Process]:
+    def _processes(self) -> list[SimulatedProcess]:
         return [host.process for host in self._hosts.values() if host.process is not None]
 
-    def _turned(self, process: Process, written: Written) -> Written:
-        self._panel.look_at(process, self._agenda.now)
+    def _turned(self, process: SimulatedProcess, written: Written) -> Written:
+        self._panel.look_at(process, self._event_queue.now)
         if process.member.departed is not None:
             rejoins = self._scenario.membership.rejoin
             self._hosts[process.member.me.name].be_out(_REJOIN_AFTER_NS if rejoins else None)
@@ -198,7 +199,7 @@ class _Simulator:
 
     def _arrive(self, target: str, source: ProcessId, frame: Frame) -> None:
         if self._tap is not None:
-            self._tap(self._agenda.now, source, target, frame)
+            self._tap(self._event_queue.now, source, target, frame)
         if target == CLIENT:
             self._client.arrive(source, frame)
             return
@@ -206,7 +207,7 @@ class _Simulator:
         if process is not None:
             process.arrive(source, frame)
 
-    def _wishes(self) -> Iterator[Wish]:
+    def _wishes(self) -> Iterator[PlannedBroadcast]:
         """What must have been fulfilled in the end.
 
         What is not for all may be for none who is left, and is passed over where a state takes its place.
@@ -221,7 +222,7 @@ class _Simulator:
     def _members(self) -> list[Member]:
         return [process.member for process in self._processes()]
 
-    def _states(self) -> dict[str, State]:
+    def _states(self) -> dict[str, ApplicationState]:
         return {str(process.member.me): process.application.state for process in self._processes()}
 
 

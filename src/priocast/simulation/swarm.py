@@ -13,14 +13,14 @@ import msgspec
 
 from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
-from priocast.simulation.draw import DRAWN, Choice, draw
+from priocast.simulation.scenario_generator import ALL_GENERATED, Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
 
 _CHUNK_SEEDS_MAX = 16
 _SLOWEST_SHOWN = 5
 
 
-class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
     """What one seed came to."""
 
     seed: int
@@ -31,7 +31,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float
 
 
-class Summary(msgspec.Struct, frozen=True, kw_only=True):
+class SwarmSummary(msgspec.Struct, frozen=True, kw_only=True):
     """What all seeds came to.
 
     `fault_percent` and `transition_percent` say in how many of them each kind of fault, and of transition
@@ -58,11 +58,11 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         return sorted({violation.seed for violation in self.violations})
 
 
-def run_seed(seed: int, choice: Choice = DRAWN) -> Outcome:
+def run_seed(seed: int, choice: Choice = ALL_GENERATED) -> SeedResult:
     """Draw and run one seed."""
     started = time.perf_counter()
-    run = run_scenario(draw(seed, choice))
-    return Outcome(
+    run = run_scenario(generate_scenario(seed, choice))
+    return SeedResult(
         seed=seed,
         digest=run.digest,
         violations=tuple(run.violations),
@@ -72,8 +72,8 @@ def run_seed(seed: int, choice: Choice = DRAWN) -> Outcome:
     )
 
 
-def run_swarm(seeds: Sequence[int], jobs: int, choice: Choice = DRAWN) -> Iterator[Outcome]:
-    """Run all seeds in `jobs` processes (one: in this one) and yield the outcomes as they come."""
+def run_swarm(seeds: Sequence[int], jobs: int, choice: Choice = ALL_GENERATED) -> Iterator[SeedResult]:
+    """SimulatedRun all seeds in `jobs` processes (one: in this one) and yield the outcomes as they come."""
     assert jobs >= 1
     if jobs == 1 or len(seeds) == 1:
         for seed in seeds:
@@ -86,18 +86,18 @@ def run_swarm(seeds: Sequence[int], jobs: int, choice: Choice = DRAWN) -> Iterat
             yield from future.result()
 
 
-def _run_chunk(seeds: Sequence[int], choice: Choice) -> list[Outcome]:
+def _run_chunk(seeds: Sequence[int], choice: Choice) -> list[SeedResult]:
     return [run_seed(seed, choice) for seed in seeds]
 
 
-def summarise(outcomes: Iterable[Outcome], seconds: float) -> Summary:
+def summarise(outcomes: Iterable[SeedResult], seconds: float) -> SwarmSummary:
     """Add up the outcomes of a swarm that took so many seconds."""
     by_seed = sorted(outcomes, key=lambda outcome: outcome.seed)
     assert by_seed, "a swarm has seeds"
     counts = [outcome.counters for outcome in by_seed]
     slowest = sorted(by_seed, key=lambda outcome: outcome.seconds, reverse=True)[:_SLOWEST_SHOWN]
     restless = sorted(by_seed, key=lambda outcome: outcome.counters.settling_ns, reverse=True)
-    return Summary(
+    return SwarmSummary(
         seeds=len(by_seed),
         seconds=seconds,
         virtual_seconds=sum(outcome.virtual_ns for outcome in by_seed) / 1e9,

@@ -5,19 +5,18 @@ right one. A wish may be broadcast again under another message's name, by a late
 through another member for a client; the wish is the same, and is to be fulfilled once.
 """
 
-from random import Random
 from typing import NamedTuple
 
 from priocast.core.message import TO_ALL, Scope
-from priocast.simulation.dice import chance, exponential
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.scenario import Scenario
+from priocast.simulation.seeded_random import SeededRandom
 
 CLIENT = "client"
 _SECOND = 1_000_000_000
 
 
-class Wish(NamedTuple):
+class PlannedBroadcast(NamedTuple):
     """A message that an application wants to broadcast at this time."""
 
     name: str
@@ -27,48 +26,48 @@ class Wish(NamedTuple):
     scope: Scope = TO_ALL
 
 
-def wishes(scenario: Scenario, member: str) -> list[Wish]:
+def wishes(scenario: Scenario, member: str) -> list[PlannedBroadcast]:
     """All that one process's application broadcasts in this run, by time."""
     workload = scenario.workload
     index = scenario.members.index(member)
     count, rate = workload.messages[index], workload.rate_per_second[index]
-    dice = Random(f"workload {scenario.seed} {member}")
-    found: list[Wish] = []
+    random = SeededRandom(f"workload {scenario.seed} {member}")
+    found: list[PlannedBroadcast] = []
     time = max(workload.start_us[index], workload.broadcast_from_us) * MICROSECOND
     while len(found) < count:
-        time += exponential(dice, _SECOND * workload.burst // rate)
-        scope = _scope(scenario, member, dice)
+        time += random.exponential(_SECOND * workload.burst // rate)
+        scope = _scope(scenario, member, random)
         for _ in range(min(workload.burst, count - len(found))):
-            found.append(_wish(scenario, f"{member}.{len(found)}", time, scope, dice))
+            found.append(_wish(scenario, f"{member}.{len(found)}", time, scope, random))
     return found
 
 
-def requests(scenario: Scenario) -> list[Wish]:
+def requests(scenario: Scenario) -> list[PlannedBroadcast]:
     """What the client asks for, one after the other."""
-    dice = Random(f"client {scenario.seed}")
+    random = SeededRandom(f"client {scenario.seed}")
     count = scenario.workload.client_requests
     safe = scenario.workload.safe_percent
     return [
-        _wish(scenario, f"{CLIENT}.{number}", 0, Scope(safe=chance(dice, safe)), dice)
+        _wish(scenario, f"{CLIENT}.{number}", 0, Scope(safe=random.chance(safe)), random)
         for number in range(count)
     ]
 
 
-def _wish(scenario: Scenario, name: str, time: int, scope: Scope, dice: Random) -> Wish:
+def _wish(scenario: Scenario, name: str, time: int, scope: Scope, random: SeededRandom) -> PlannedBroadcast:
     workload = scenario.workload
     priorities = [priority for priority, _ in workload.priorities]
-    (priority,) = dice.choices(priorities, [weight for _, weight in workload.priorities])
-    size = dice.randint(workload.payload_bytes_min, workload.payload_bytes_max)
-    return Wish(name, time, priority, payload_of(name, priority, size), scope)
+    (priority,) = random.choices(priorities, [weight for _, weight in workload.priorities])
+    size = random.randint(workload.payload_bytes_min, workload.payload_bytes_max)
+    return PlannedBroadcast(name, time, priority, payload_of(name, priority, size), scope)
 
 
-def _scope(scenario: Scenario, member: str, dice: Random) -> Scope:
+def _scope(scenario: Scenario, member: str, random: SeededRandom) -> Scope:
     workload = scenario.workload
-    safe = chance(dice, workload.safe_percent)
+    safe = random.chance(workload.safe_percent)
     to: tuple[str, ...] = ()
-    if chance(dice, workload.addressed_percent):
+    if random.chance(workload.addressed_percent):
         others = [name for name in scenario.members if name != member]
-        to = (member, *sorted(dice.sample(others, dice.randint(0, len(others)))))
+        to = (member, *sorted(random.sample(others, random.randint(0, len(others)))))
     return Scope(safe, to) if safe or to else TO_ALL
 
 

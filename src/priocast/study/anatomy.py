@@ -16,7 +16,7 @@ from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import CHANNEL
 from priocast.membership.options import MembershipOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario, WorkloadOptions
-from priocast.simulation.simulator import Run, run_scenario
+from priocast.simulation.simulator import SimulatedRun, run_scenario
 from priocast.trace.schema import BROADCAST, DELIVERED
 
 LATENCY_US = 1_000
@@ -82,7 +82,9 @@ def _frames_per_message(order: str, messages: tuple[int, ...], burst: int) -> fl
     return len(arrivals) / sum(messages)
 
 
-def _run(order: str, messages: tuple[int, ...], burst: int, **options: float) -> tuple[Run, list[Arrival]]:
+def _run(
+    order: str, messages: tuple[int, ...], burst: int, **options: float
+) -> tuple[SimulatedRun, list[Arrival]]:
     """Run a group without faults, in which nothing but the network takes time."""
     arrivals: list[Arrival] = []
 

@@ -2,7 +2,7 @@
 
 from priocast.core.guarantees import AGREEMENT
 from priocast.simulation.checkers.checker import Checker, Report, ViewKey, name_of, text_of
-from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle, Stay
+from priocast.simulation.checkers.process_history import FELL_OUT, EpochHistory, RunHistory
 
 
 class Agreement(Checker):
@@ -10,20 +10,20 @@ class Agreement(Checker):
 
     PROPERTY = AGREEMENT
 
-    def __init__(self, report: Report, chronicle: Chronicle) -> None:
+    def __init__(self, report: Report, chronicle: RunHistory) -> None:
         super().__init__(report)
         self._chronicle = chronicle
 
     def finish(self, now: int) -> None:
         for view, stays in self._chronicle.by_view().items():
-            together: dict[ViewKey, list[Stay]] = {}
+            together: dict[ViewKey, list[EpochHistory]] = {}
             for stay in stays:
                 if stay.onward != FELL_OUT:
                     together.setdefault(stay.onward, []).append(stay)
             for onward, group in together.items():
                 self._compare(view, onward, group, now)
 
-    def _compare(self, view: ViewKey, onward: ViewKey, group: list[Stay], now: int) -> None:
+    def _compare(self, view: ViewKey, onward: ViewKey, group: list[EpochHistory], now: int) -> None:
         for stay in group:
             for key, delivered in stay.delivered.items():
                 missing = list(self._chronicle.lacking(group, key, delivered))

@@ -6,7 +6,7 @@ It is what agreement and state transfer are for, seen from the application.
 from collections.abc import Callable, Mapping
 
 from priocast.core.guarantees import AGREEMENT
-from priocast.simulation.application import State
+from priocast.simulation.application import ApplicationState
 from priocast.simulation.checkers.checker import Checker, Report
 
 
@@ -18,7 +18,7 @@ class EqualStates(Checker):
     def __init__(
         self,
         report: Report,
-        states: Callable[[], Mapping[str, State]],
+        states: Callable[[], Mapping[str, ApplicationState]],
         applies: Callable[[], bool],
     ) -> None:
         super().__init__(report)

@@ -19,7 +19,7 @@ from priocast.simulation.checkers.checker import (
 from priocast.trace.schema import Row
 
 
-class Fifo(Checker):
+class FifoAmongEquals(Checker):
     """Counts what each life has delivered of each sender and level."""
 
     PROPERTY = FIFO_AMONG_EQUALS

@@ -8,7 +8,7 @@ fulfilled in its state, be it by a message or with a state that it took over, ge
 from priocast.core.guarantees import INTEGRITY
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
-from priocast.simulation.application import State
+from priocast.simulation.application import ApplicationState
 from priocast.simulation.checkers.checker import Checker, Key, Report, keys_of, name_of, process_of
 from priocast.simulation.workload import CLIENT, name_in, payload_of
 from priocast.trace.schema import Row
@@ -49,7 +49,9 @@ class Integrity(Checker):
                 self.violated(text, row.time_ns, position=position, messages=[key], members=[process])
             delivered.add(key)
 
-    def on_message(self, me: ProcessId, message: Message, position: int, state: State, now: int) -> None:
+    def on_message(
+        self, me: ProcessId, message: Message, position: int, state: ApplicationState, now: int
+    ) -> None:
         """The application has the message in hand."""
         key = (message.sender.name, message.sender.incarnation, message.level, message.number)
         wish = name_in(message.payload)

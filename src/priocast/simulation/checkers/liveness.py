@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Mapping
 from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
-from priocast.simulation.application import State
+from priocast.simulation.application import ApplicationState
 from priocast.simulation.checkers.checker import Checker, Report, process_of
-from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle
+from priocast.simulation.checkers.process_history import FELL_OUT, RunHistory
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.network import HEADER_BYTES
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.workload import CLIENT, Wish, name_in
+from priocast.simulation.workload import CLIENT, PlannedBroadcast, name_in
 from priocast.trace.schema import Row
 
 FAILURE_TIMEOUTS = 10
@@ -37,11 +37,11 @@ class Liveness(Checker):
     def __init__(
         self,
         report: Report,
-        chronicle: Chronicle,
+        chronicle: RunHistory,
         primary: bool,
         lacks: Callable[[], str | None],
-        wishes: Callable[[], Iterable[Wish]],
-        states: Callable[[], Mapping[str, State]],
+        wishes: Callable[[], Iterable[PlannedBroadcast]],
+        states: Callable[[], Mapping[str, ApplicationState]],
     ) -> None:
         super().__init__(report)
         self._chronicle = chronicle
@@ -99,7 +99,7 @@ def _is_of(owner: str, process: str) -> bool:
     return owner in (CLIENT, process.rpartition("#")[0])
 
 
-def deadline_ns(scenario: Scenario, wishes: Iterable[Wish]) -> int:
+def deadline_ns(scenario: Scenario, wishes: Iterable[PlannedBroadcast]) -> int:
     """By when all is well: after the last fault and the last wish, `FAILURE_TIMEOUTS` and the work itself.
 
     In the worst case (a window of one message, no batches) a token goes round for every message, which then

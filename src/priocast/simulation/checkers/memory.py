@@ -17,7 +17,7 @@ from priocast.simulation.checkers.checker import Checker, Report
 _UNSAID_BYTES = 4 * 1024 * 1024
 
 
-class Memory(Checker):
+class BoundedMemory(Checker):
     """Looks at every member after each of its turns; `members` are those that are there in the end."""
 
     PROPERTY = "Bounded memory"

@@ -47,7 +47,7 @@ class _Account:
         self.waiting: dict[str, dict[Key, _Waiting]] = {str(member): {} for member in view.members}
 
 
-class Overtaking(Checker):
+class BoundedOvertaking(Checker):
     """Counts the more urgent messages that members send while others wait there.
 
     `all_safe` says that every message is, `joiners_wait` that they take over a state, `senders_decide` that

@@ -36,7 +36,7 @@ from priocast.simulation.checkers.checker import (
     re_orders,
     view_of,
 )
-from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle, Stay
+from priocast.simulation.checkers.process_history import FELL_OUT, EpochHistory, RunHistory
 from priocast.trace.recorded_run import urgency_of
 from priocast.trace.schema import Row
 
@@ -98,7 +98,7 @@ class PriorityAccounting(Checker):
 
     PROPERTY = PRIORITY_ACCOUNTING
 
-    def __init__(self, report: Report, chronicle: Chronicle, *, all_safe: bool, joiners_wait: bool) -> None:
+    def __init__(self, report: Report, chronicle: RunHistory, *, all_safe: bool, joiners_wait: bool) -> None:
         super().__init__(report)
         self._chronicle = chronicle
         self._all_safe = all_safe
@@ -149,7 +149,7 @@ class PriorityAccounting(Checker):
             if view in self._visits:
                 self._judge(view, stays, now)
 
-    def _judge(self, view: ViewKey, stays: list[Stay], now: int) -> None:
+    def _judge(self, view: ViewKey, stays: list[EpochHistory], now: int) -> None:
         """Report the first message of a view that is not where it has to be."""
         place_of, visits = self._places(stays), self._visits[view]
         for stay in stays:
@@ -170,7 +170,7 @@ class PriorityAccounting(Checker):
                 return
             last_of[placed.urgency] = placed
 
-    def _places(self, stays: list[Stay]) -> dict[Key, int]:
+    def _places(self, stays: list[EpochHistory]) -> dict[Key, int]:
         """The places that bind: see Total order. If nobody went on, all do."""
         survived = any(stay.onward != FELL_OUT for stay in stays)
         return {

@@ -20,7 +20,7 @@ from priocast.simulation.checkers.checker import (
     text_of,
     view_of,
 )
-from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle
+from priocast.simulation.checkers.process_history import FELL_OUT, RunHistory
 from priocast.trace.schema import Row
 
 _Place = tuple[ViewKey, int]
@@ -31,7 +31,7 @@ class TotalOrder(Checker):
 
     PROPERTY = TOTAL_ORDER
 
-    def __init__(self, report: Report, chronicle: Chronicle, strict: bool) -> None:
+    def __init__(self, report: Report, chronicle: RunHistory, strict: bool) -> None:
         super().__init__(report)
         self._chronicle = chronicle
         self._strict = strict

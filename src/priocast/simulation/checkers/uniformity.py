@@ -7,7 +7,7 @@ Agreement, and needs no check of its own.
 
 from priocast.core.guarantees import UNIFORMITY
 from priocast.simulation.checkers.checker import Checker, Report, name_of, text_of
-from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle
+from priocast.simulation.checkers.process_history import FELL_OUT, RunHistory
 
 
 class Uniformity(Checker):
@@ -15,7 +15,7 @@ class Uniformity(Checker):
 
     PROPERTY = UNIFORMITY
 
-    def __init__(self, report: Report, chronicle: Chronicle, all_safe: bool) -> None:
+    def __init__(self, report: Report, chronicle: RunHistory, all_safe: bool) -> None:
         super().__init__(report)
         self._chronicle = chronicle
         self._all_safe = all_safe

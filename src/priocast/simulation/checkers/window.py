@@ -31,7 +31,7 @@ class _Account:
         self.put: set[Key] = set()
 
 
-class Window(Checker):
+class BoundedWindow(Checker):
     """Counts what was put on its way into the order, and what each member has consumed of it."""
 
     PROPERTY = BOUNDED_WINDOW

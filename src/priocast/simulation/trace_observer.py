@@ -23,7 +23,7 @@ _HANDLERS = {
 }
 
 
-class Watch:
+class TraceObserver:
     """One run's rows, in the order in which they happened, and the violations found in them."""
 
     def __init__(self, seed: int) -> None:
@@ -66,10 +66,10 @@ class Watch:
                 return
 
 
-class Witness(Recorder):
+class CheckedRecorder(Recorder):
     """Writes down what one member does, and tells the watch what rows do not say."""
 
-    def __init__(self, me: ProcessId, watch: Watch) -> None:
+    def __init__(self, me: ProcessId, watch: TraceObserver) -> None:
         super().__init__(me, watch.emit)
         self.member: Member | None = None
         self._watch = watch

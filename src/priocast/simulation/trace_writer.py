@@ -6,12 +6,12 @@ from pathlib import Path
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.protocols import find_protocol
-from priocast.simulation.simulator import Run
+from priocast.simulation.simulator import SimulatedRun
 from priocast.trace.run_directory import write_manifest, write_segment
 from priocast.trace.schema import Manifest, Row
 
 
-def write_run(run: Run, directory: Path) -> None:
+def write_run(run: SimulatedRun, directory: Path) -> None:
     """Write the manifest, and one segment a life."""
     write_manifest(directory, manifest_of(run))
     rows_of: dict[tuple[str, int], list[Row]] = {}
@@ -21,7 +21,7 @@ def write_run(run: Run, directory: Path) -> None:
         write_segment(directory, f"{member}-{incarnation}-000000", rows)
 
 
-def manifest_of(run: Run) -> Manifest:
+def manifest_of(run: SimulatedRun) -> Manifest:
     """What was simulated."""
     scenario = run.scenario
     founders = [

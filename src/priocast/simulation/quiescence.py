@@ -1,4 +1,4 @@
-"""Settlement: whether everything that a run should come to has come about.
+"""Quiescence: whether everything that a run should come to has come about.
 
 Everybody who is there is in one view of all of them, every wish was broadcast, everything that was broadcast
 has its place and was consumed, and the client has its answers.
@@ -6,15 +6,15 @@ has its place and was consumed, and the client has its answers.
 
 from collections.abc import Mapping
 
-from priocast.simulation.client import Client
-from priocast.simulation.host import Host
-from priocast.simulation.process import Process
+from priocast.simulation.client import SimulatedClient
+from priocast.simulation.host import SimulatedHost
+from priocast.simulation.process import SimulatedProcess
 
 
-class Settlement:
+class Quiescence:
     """Says what a run still lacks."""
 
-    def __init__(self, hosts: Mapping[str, Host], client: Client) -> None:
+    def __init__(self, hosts: Mapping[str, SimulatedHost], client: SimulatedClient) -> None:
         self._hosts = hosts
         self._client = client
 
@@ -24,17 +24,17 @@ class Settlement:
 
     def group_lacks(self) -> str | None:
         """Why not everybody who is there is in one view of all of them; None if they are."""
-        processes: list[Process] = []
+        processes: list[SimulatedProcess] = []
         for host in self._present():
             if host.process is None:
                 return f"{host.name} has not come back"
             processes.append(host.process)
         return self._view_lacks(processes)
 
-    def _present(self) -> list[Host]:
+    def _present(self) -> list[SimulatedHost]:
         return [host for host in self._hosts.values() if not host.gone]
 
-    def _view_lacks(self, processes: list[Process]) -> str | None:
+    def _view_lacks(self, processes: list[SimulatedProcess]) -> str | None:
         everybody = sorted(process.member.me for process in processes)
         names = ", ".join(map(str, everybody))
         for process in processes:

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from priocast.simulation.draw import Choice, draw
-from priocast.simulation.record import write_run
+from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
+from priocast.simulation.trace_writer import write_run
 from priocast.trace.run_directory import find_runs, read_manifest, segments
 from priocast.trace.schema import Row
 
@@ -17,7 +17,7 @@ from priocast.trace.schema import Row
     [("sequencer-ub", "coordinator", "sequencing"), ("token-ring", "", "sending")],
 )
 def test_run_directory_holds_every_row(order: str, orders: str, priorities_act: str, tmp_path: Path) -> None:
-    run = run_scenario(draw(17, Choice(order)))
+    run = run_scenario(generate_scenario(17, Choice(order)))
     write_run(run, tmp_path / "run")
     assert find_runs(tmp_path) == [tmp_path / "run"]
     manifest = read_manifest(tmp_path / "run")

@@ -6,30 +6,30 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.member import Member
 from priocast.membership.epoch import Epoch
-from priocast.simulation.application import State
-from priocast.simulation.census import Census
+from priocast.simulation.application import ApplicationState
 from priocast.simulation.checkers.agreement import Agreement
 from priocast.simulation.checkers.checker import Checker, Report
-from priocast.simulation.checkers.chronicle import Chronicle
 from priocast.simulation.checkers.equal_states import EqualStates
-from priocast.simulation.checkers.fifo import Fifo
+from priocast.simulation.checkers.fifo import FifoAmongEquals
 from priocast.simulation.checkers.integrity import Integrity
 from priocast.simulation.checkers.liveness import Liveness
-from priocast.simulation.checkers.memory import Memory
-from priocast.simulation.checkers.overtaking import Overtaking
+from priocast.simulation.checkers.memory import BoundedMemory
+from priocast.simulation.checkers.overtaking import BoundedOvertaking
 from priocast.simulation.checkers.priority import Priority
 from priocast.simulation.checkers.priority_accounting import PriorityAccounting
+from priocast.simulation.checkers.process_history import RunHistory
 from priocast.simulation.checkers.total_order import TotalOrder
 from priocast.simulation.checkers.uniformity import Uniformity
 from priocast.simulation.checkers.view_synchrony import ViewSynchrony
-from priocast.simulation.checkers.window import Window
+from priocast.simulation.checkers.window import BoundedWindow
 from priocast.simulation.counters import Counters
-from priocast.simulation.process import Process
+from priocast.simulation.process import SimulatedProcess
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.workload import Wish
+from priocast.simulation.transition_counts import TransitionCounter
+from priocast.simulation.workload import PlannedBroadcast
 
 
-class Panel:
+class CheckerSet:
     """One of each that applies.
 
     The chronicle comes first, because others read it when the run is over; what makes sense only when
@@ -44,27 +44,27 @@ class Panel:
         *,
         crashed: set[str],
         lacks: Callable[[], str | None],
-        wishes: Callable[[], Iterable[Wish]],
+        wishes: Callable[[], Iterable[PlannedBroadcast]],
         members: Callable[[], list[Member]],
-        states: Callable[[], Mapping[str, State]],
+        states: Callable[[], Mapping[str, ApplicationState]],
     ) -> None:
         membership, workload = scenario.membership, scenario.workload
         all_safe = membership.delivery == "safe"
-        self.chronicle = Chronicle()
+        self.chronicle = RunHistory()
         self._integrity = Integrity(report)
         self._liveness = Liveness(report, self.chronicle, membership.primary, lacks, wishes, states)
-        self._memory = Memory(report, scenario.ordering, members)
+        self._memory = BoundedMemory(report, scenario.ordering, members)
         self._primary = membership.primary
         self._counters = counters
         self._donors: dict[Member, ProcessId] = {}
         self._epochs: dict[Member, Epoch | None] = {}
         self.checkers: list[Checker] = [
             self.chronicle,
-            Census(counters, crashed),
+            TransitionCounter(counters, crashed),
             self._integrity,
             TotalOrder(report, self.chronicle, strict=all_safe or not membership.primary),
             ViewSynchrony(report, membership.primary),
-            Fifo(report, membership.primary),
+            FifoAmongEquals(report, membership.primary),
             Priority(report, counters),
             Agreement(report, self.chronicle),
             PriorityAccounting(report, self.chronicle, all_safe=all_safe, joiners_wait=membership.state),
@@ -73,10 +73,10 @@ class Panel:
             self.checkers.append(Uniformity(report, self.chronicle, all_safe))
         passed_over = workload.addressed_percent or workload.client_requests or membership.state
         if scenario.ordering.window is not None and not passed_over:
-            self.checkers.append(Window(report, scenario.ordering.window))
+            self.checkers.append(BoundedWindow(report, scenario.ordering.window))
         if scenario.ordering.overtakes_max is not None:
             self.checkers.append(
-                Overtaking(
+                BoundedOvertaking(
                     report,
                     scenario.ordering.overtakes_max,
                     all_safe=all_safe,
@@ -92,14 +92,16 @@ class Panel:
         """Whether all who are there in the end have come the same way; who merges keeps what it has."""
         return self._primary or "merge" not in self._counters.occurred
 
-    def on_message(self, member: Member, message: Message, position: int, state: State, now: int) -> None:
+    def on_message(
+        self, member: Member, message: Message, position: int, state: ApplicationState, now: int
+    ) -> None:
         """An application has a message in hand."""
         self._integrity.on_message(member.me, message, position, state, now)
         view = member.stream.view
         if view is not None:
             self._liveness.on_message(member.me, message, view.number)
 
-    def look_at(self, process: Process, now: int) -> None:
+    def look_at(self, process: SimulatedProcess, now: int) -> None:
         """A process has had a turn."""
         member = process.member
         self._memory.look_at(member, now)

@@ -3,11 +3,11 @@
 import pytest
 
 from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, Leave
-from priocast.simulation.simulator import Run
+from priocast.simulation.simulator import SimulatedRun
 from simulation.scenarios import delivered_by, group, run_without_violation, views_of
 
 
-def run_with(size: int, *crashes: Crash, policy: str = "primary", state: bool = False) -> Run:
+def run_with(size: int, *crashes: Crash, policy: str = "primary", state: bool = False) -> SimulatedRun:
     faults = FaultOptions(crashes=crashes, healed_at_us=1_500_000)
     life = {"policy": policy, "state": state}
     return run_without_violation(group((20,) * size, rate_per_second=40, faults=faults, life=life))

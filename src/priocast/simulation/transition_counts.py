@@ -8,7 +8,7 @@ from priocast.simulation.counters import Counters
 from priocast.trace.schema import Row
 
 
-class Census(Checker):
+class TransitionCounter(Checker):
     """Counts each view once, under every kind that it is of. `crashed` has the lives that crashed so far."""
 
     def __init__(self, counters: Counters, crashed: set[str]) -> None:
@@ -45,7 +45,7 @@ class Census(Checker):
         if self._heirs.setdefault(before.id, view.id) != view.id:
             self._counters.count("partition")
         if self._classes[before.id] != self._classes[view.id]:
-            self._counters.count("class changed")
+            self._counters.count("protocol changed")
         if before.coordinator not in view.members and str(before.coordinator) in self._crashed:
             self._counters.count("crash of the coordinator")
 

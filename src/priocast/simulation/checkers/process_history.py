@@ -15,7 +15,7 @@ STAYED: ViewKey = (-1, "stayed")
 FELL_OUT: ViewKey = (-1, "fell out")
 
 
-class Delivered(NamedTuple):
+class DeliveryRecord(NamedTuple):
     """One delivery of a message."""
 
     position: int
@@ -27,36 +27,36 @@ class Delivered(NamedTuple):
         return not self.to or process.rpartition("#")[0] in self.to.split(",")
 
 
-class Stay:
+class EpochHistory:
     """A life in one view: what it delivered there, and where it went on to."""
 
     def __init__(self, process: str, view: ViewKey) -> None:
         self.process = process
         self.view = view
-        self.delivered: dict[Key, Delivered] = {}
+        self.delivered: dict[Key, DeliveryRecord] = {}
         self.onward = FELL_OUT
 
 
-class Life:
+class IncarnationHistory:
     """One life; what comes before `owes_from` it got as a state."""
 
     def __init__(self, process: str) -> None:
         self.process = process
-        self.stays: list[Stay] = []
+        self.stays: list[EpochHistory] = []
         self.owes_from = 0
 
 
-class Chronicle(Checker):
+class RunHistory(Checker):
     """Writes down the lives of a run. `at_rest` are those who have nothing left to do when it is over."""
 
     def __init__(self) -> None:
-        self.lives: dict[str, Life] = {}
+        self.lives: dict[str, IncarnationHistory] = {}
         self.at_rest: set[str] = set()
 
     def on_view(self, row: Row) -> None:
         process = process_of(row)
-        life = self.lives.setdefault(process, Life(process))
-        stay = Stay(process, view_of(row))
+        life = self.lives.setdefault(process, IncarnationHistory(process))
+        stay = EpochHistory(process, view_of(row))
         if life.stays:
             life.stays[-1].onward = stay.view
         life.stays.append(stay)
@@ -67,7 +67,7 @@ class Chronicle(Checker):
         if stay is None or stay.view != view_of(row):
             return
         for position, key in enumerate(keys_of(row), row.position):
-            stay.delivered[key] = Delivered(position, row.to, row.safe)
+            stay.delivered[key] = DeliveryRecord(position, row.to, row.safe)
 
     def on_state(self, row: Row) -> None:
         self.lives[process_of(row)].owes_from = row.position
@@ -77,15 +77,15 @@ class Chronicle(Checker):
             if life.stays and life.process in self.at_rest:
                 life.stays[-1].onward = STAYED
 
-    def by_view(self) -> dict[ViewKey, list[Stay]]:
+    def by_view(self) -> dict[ViewKey, list[EpochHistory]]:
         """All stays in each view."""
-        found: dict[ViewKey, list[Stay]] = {}
+        found: dict[ViewKey, list[EpochHistory]] = {}
         for life in self.lives.values():
             for stay in life.stays:
                 found.setdefault(stay.view, []).append(stay)
         return found
 
-    def lacking(self, stays: list[Stay], key: Key, delivered: Delivered) -> Iterator[str]:
+    def lacking(self, stays: list[EpochHistory], key: Key, delivered: DeliveryRecord) -> Iterator[str]:
         """Of these stays in a view, the lives that should have delivered a message there and did not."""
         for stay in stays:
             owes = delivered.position >= self.lives[stay.process].owes_from

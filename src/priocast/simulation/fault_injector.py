@@ -8,35 +8,44 @@ from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL
 from priocast.membership.packets import Ordering
-from priocast.simulation.agenda import Agenda
 from priocast.simulation.counters import Counters
-from priocast.simulation.faults import COORDINATOR, MICROSECOND, Crash, Cut, Leave, OrderChange, Pause, Stall
-from priocast.simulation.host import Host
-from priocast.simulation.network import Network
-from priocast.simulation.process import Process, Written
+from priocast.simulation.event_queue import EventQueue
+from priocast.simulation.faults import (
+    COORDINATOR,
+    MICROSECOND,
+    Crash,
+    Leave,
+    NetworkCut,
+    Pause,
+    PlannedOrderChange,
+    Stall,
+)
+from priocast.simulation.host import SimulatedHost
+from priocast.simulation.network import SimulatedNetwork
+from priocast.simulation.process import SimulatedProcess, Written
+from priocast.simulation.quorum_guard import QuorumGuard, knows_the_state, stays
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.survival import Survival, knows_the_state, stays
 
 _CHANGE_PACKETS = (b"prepare", b"promise", b"propose", b"accepted", b"install", b"fetch", b"supply")
 
 
-class Injector:
+class FaultInjector:
     """One run's faults."""
 
     def __init__(
         self,
         scenario: Scenario,
-        hosts: Mapping[str, Host],
-        agenda: Agenda,
-        network: Network,
+        hosts: Mapping[str, SimulatedHost],
+        event_queue: EventQueue,
+        network: SimulatedNetwork,
         counters: Counters,
     ) -> None:
         self._scenario = scenario
         self._hosts = hosts
-        self._agenda = agenda
+        self._event_queue = event_queue
         self._network = network
         self._counters = counters
-        self._survival = Survival()
+        self._survival = QuorumGuard()
         self._armed: dict[Crash, dict[str, int]] = {}
         self.crashed: set[str] = set()
         faults = scenario.faults
@@ -54,7 +63,7 @@ class Injector:
             self._at(change.at_us, partial(self._change_order, change))
         self._at(faults.healed_at_us, self._armed.clear)
 
-    def turned(self, process: Process, written: Written) -> Written:
+    def turned(self, process: SimulatedProcess, written: Written) -> Written:
         """A process wrote this; return what gets out before it crashes, if it does."""
         self._survival.look_at(process.member)
         for crash, counts in list(self._armed.items()):
@@ -66,14 +75,14 @@ class Injector:
                 if counts[name] >= crash.change_packets:
                     del self._armed[crash]
                     if self._may_crash(process.member, crash):
-                        self._counters.count("crash in a change")
+                        self._counters.count("crash in a view change")
                         self._end(process.member, crash)
                         return written[: index + 1]
                     break
         return written
 
     def _at(self, time_us: int, action: Callable[[], None]) -> None:
-        self._agenda.at(time_us * MICROSECOND, action)
+        self._event_queue.schedule(time_us * MICROSECOND, action)
 
     def _members(self) -> list[Member]:
         return [host.process.member for host in self._hosts.values() if host.process is not None]
@@ -88,7 +97,7 @@ class Injector:
                 newest = each.view
         return newest.coordinator.name if newest else next(iter(self._hosts))
 
-    def _process(self, member: str) -> Process | None:
+    def _process(self, member: str) -> SimulatedProcess | None:
         host = self._hosts.get(self._name(member))
         return host.process if host else None
 
@@ -106,11 +115,11 @@ class Injector:
             process.application.stalled = True
             self._at(stall.until_us, partial(self._go_on, process))
 
-    def _go_on(self, process: Process) -> None:
+    def _go_on(self, process: SimulatedProcess) -> None:
         process.application.stalled = False
         process.wake()
 
-    def _cut(self, cut: Cut) -> None:
+    def _cut(self, cut: NetworkCut) -> None:
         self._counters.count(f"cut: {cut.kind}")
         names = tuple(dict.fromkeys(map(self._name, cut.members)))
         blocked = cut.blocked(names, tuple(self._hosts))
@@ -125,7 +134,7 @@ class Injector:
             for name, peer in ((one, other), (other, one)):
                 process = self._hosts[name].process
                 if process is not None and self._hosts[peer].process is not None:
-                    process.member.reachable(peer, self._agenda.now)
+                    process.member.reachable(peer, self._event_queue.now)
                     process.wake()
 
     def _arm(self, crash: Crash) -> None:
@@ -157,7 +166,7 @@ class Injector:
     def _end(self, member: Member, crash: Crash) -> None:
         self._counters.count("crash")
         if any(each.membership.changing for each in self._members()):
-            self._counters.count("crash during a change")
+            self._counters.count("crash during a view change")
         self.crashed.add(str(member.me))
         back_after_us = crash.back_after_us
         if back_after_us is not None:
@@ -174,11 +183,11 @@ class Injector:
         host = self._hosts[process.member.me.name]
         host.leave(None if back_after_us is None else back_after_us * MICROSECOND)
 
-    def _change_order(self, change: OrderChange) -> None:
+    def _change_order(self, change: PlannedOrderChange) -> None:
         process = self._process(change.member)
         if process is not None and process.member.view is not None:
             ordering = Ordering(change.order or self._scenario.order, change.prioritised, change.starvation)
-            process.member.change_order(ordering, self._agenda.now)
+            process.member.change_order(ordering, self._event_queue.now)
             process.wake()
 
 

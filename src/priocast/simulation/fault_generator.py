@@ -5,75 +5,74 @@ little longer is, and what comes back in the middle of a view change is the most
 """
 
 from collections.abc import Callable
-from random import Random
 
 import msgspec
 
 from priocast.core.starvation import Ageing, PeriodicRelease
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import all_orders, find_protocol
-from priocast.simulation.dice import chance, log_uniform
 from priocast.simulation.faults import (
     COORDINATOR,
     LOSS_PERCENT_MAX,
     MICROSECOND,
     Crash,
-    Cut,
     CutKind,
     FaultOptions,
     Leave,
-    OrderChange,
+    NetworkCut,
     Pause,
+    PlannedOrderChange,
     Stall,
 )
+from priocast.simulation.seeded_random import SeededRandom
 
 _CALM_PERCENT = 25
 _LAYERED_PERCENT = 20
 _SAME_ORDER_PERCENT = 40
 
 
-def draw_faults(
-    dice: Random, names: tuple[str, ...], membership: MembershipOptions, started_us: int
+def generate_faults(
+    random: SeededRandom, names: tuple[str, ...], membership: MembershipOptions, started_us: int
 ) -> FaultOptions:
     """Roll what goes wrong between the processes of these names."""
-    drawn = _Faults(dice, names, membership)
+    drawn = _Faults(random, names, membership)
     failure_us = drawn.failure_us
-    phase_us = started_us + failure_us * dice.randint(1, 8)
-    if not chance(dice, _CALM_PERCENT):
-        for _ in range(dice.choice((1, 1, 2, 2, 3, 4))):
-            drawn.add_one(dice.randint(failure_us // 4, phase_us))
+    phase_us = started_us + failure_us * random.randint(1, 8)
+    if not random.chance(_CALM_PERCENT):
+        for _ in range(random.choice((1, 1, 2, 2, 3, 4))):
+            drawn.add_one(random.randint(failure_us // 4, phase_us))
     return FaultOptions(
-        loss_percent=log_uniform(dice, 1, LOSS_PERCENT_MAX) if chance(dice, 40) else 0,
-        duplication_percent=log_uniform(dice, 1, 30) if chance(dice, 30) else 0,
-        reordering_percent=log_uniform(dice, 1, 50) if chance(dice, 30) else 0,
-        reordering_us=log_uniform(dice, 50, 100_000),
+        loss_percent=random.log_uniform(1, LOSS_PERCENT_MAX) if random.chance(40) else 0,
+        duplication_percent=random.log_uniform(1, 30) if random.chance(30) else 0,
+        reordering_percent=random.log_uniform(1, 50) if random.chance(30) else 0,
+        reordering_us=random.log_uniform(50, 100_000),
         pauses=tuple(drawn.pauses),
         stalls=tuple(drawn.stalls),
         cuts=tuple(drawn.cuts),
         crashes=tuple(drawn.crashes),
         leaves=tuple(drawn.leaves),
         order_changes=tuple(drawn.order_changes),
-        reconnects=chance(dice, 30),
+        reconnects=random.chance(30),
         healed_at_us=max(drawn.healed_at_us, phase_us),
     )
 
 
-def draw_order(dice: Random, membership: MembershipOptions) -> str:
+def generate_order(random: SeededRandom, membership: MembershipOptions) -> str:
     """Roll a class that a group may be ordered by: one of its own, or one that is laid over another."""
     plain, layered = all_orders(layered_over=()), all_orders()
-    orders = layered if chance(dice, _LAYERED_PERCENT) else plain
-    return dice.choice(
+    orders = layered if random.chance(_LAYERED_PERCENT) else plain
+    return random.choice(
         [order for order in orders if membership.primary or find_protocol(order).PARTITIONABLE]
     )
 
 
-def draw_new_orders(
-    dice: Random, faults: FaultOptions, order: str, membership: MembershipOptions
+def generate_new_orders(
+    random: SeededRandom, faults: FaultOptions, order: str, membership: MembershipOptions
 ) -> FaultOptions:
     """Roll by which class a group is ordered after each change: the one that it has, or any other."""
     changes = (
         msgspec.structs.replace(
-            change, order=order if chance(dice, _SAME_ORDER_PERCENT) else draw_order(dice, membership)
+            change, order=order if random.chance(_SAME_ORDER_PERCENT) else generate_order(random, membership)
         )
         for change in faults.order_changes
     )
@@ -83,18 +82,18 @@ def draw_new_orders(
 class _Faults:
     """What was rolled so far."""
 
-    def __init__(self, dice: Random, names: tuple[str, ...], membership: MembershipOptions) -> None:
-        self._dice = dice
+    def __init__(self, random: SeededRandom, names: tuple[str, ...], membership: MembershipOptions) -> None:
+        self._random = random
         self._names = names
         self.failure_us = membership.failure_ns // MICROSECOND
         self._slow_us = membership.slow_ns // MICROSECOND
         self._state = membership.state
         self.pauses: list[Pause] = []
         self.stalls: list[Stall] = []
-        self.cuts: list[Cut] = []
+        self.cuts: list[NetworkCut] = []
         self.crashes: list[Crash] = []
         self.leaves: list[Leave] = []
-        self.order_changes: list[OrderChange] = []
+        self.order_changes: list[PlannedOrderChange] = []
         self.healed_at_us = 0
 
     def add_one(self, at_us: int) -> None:
@@ -109,19 +108,19 @@ class _Faults:
             (self._add_leave, 8),
             (self._add_order_change, 8),
         ]
-        (add,) = self._dice.choices([add for add, _ in kinds], [weight for _, weight in kinds])
+        (add,) = self._random.choices([add for add, _ in kinds], [weight for _, weight in kinds])
         add(at_us)
 
     def _somebody(self) -> str:
-        return COORDINATOR if chance(self._dice, 35) else self._dice.choice(self._names)
+        return COORDINATOR if self._random.chance(35) else self._random.choice(self._names)
 
     def _until(self, time_us: int) -> None:
         self.healed_at_us = max(self.healed_at_us, time_us)
 
     def _back_after_us(self) -> int | None:
-        if chance(self._dice, 30):
+        if self._random.chance(30):
             return None
-        return log_uniform(self._dice, 500, 4 * self.failure_us)
+        return self._random.log_uniform(500, 4 * self.failure_us)
 
     def _add_crash(self, at_us: int) -> None:
         self._add_crash_of(self._somebody(), at_us)
@@ -133,20 +132,20 @@ class _Faults:
 
     def _add_crash_of_donor(self, at_us: int) -> None:
         """Somebody comes back, and the one that would give it the state crashes."""
-        back_after_us = log_uniform(self._dice, self.failure_us // 10, 2 * self.failure_us)
-        joiner = self._dice.choice(self._names)
+        back_after_us = self._random.log_uniform(self.failure_us // 10, 2 * self.failure_us)
+        joiner = self._random.choice(self._names)
         self.crashes.append(Crash(member=joiner, at_us=at_us, back_after_us=back_after_us))
         others = len(self._names) - 1
         self._add_armed_crash(
-            COORDINATOR, at_us + back_after_us, self._dice.randint(2 * others + 1, 4 * others + 1)
+            COORDINATOR, at_us + back_after_us, self._random.randint(2 * others + 1, 4 * others + 1)
         )
 
     def _add_crash_in_change(self, at_us: int) -> None:
         """Something makes the view change, and then somebody crashes in the middle of that."""
-        add = self._dice.choice((self._add_crash, self._add_crash, self._add_cut, self._add_leave))
+        add = self._random.choice((self._add_crash, self._add_crash, self._add_cut, self._add_leave))
         add(at_us)
-        member = COORDINATOR if chance(self._dice, 30) else ""
-        self._add_armed_crash(member, at_us, log_uniform(self._dice, 1, 4 * len(self._names)))
+        member = COORDINATOR if self._random.chance(30) else ""
+        self._add_armed_crash(member, at_us, self._random.log_uniform(1, 4 * len(self._names)))
 
     def _add_armed_crash(self, member: str, at_us: int, change_packets: int) -> None:
         back_after_us = self._back_after_us()
@@ -161,31 +160,31 @@ class _Faults:
             return
         kinds: list[CutKind] = ["halves", "isolated", "one-way"]
         kinds += ["bridge", "ring"] if size >= 4 else ["bridge"] if size == 3 else []
-        kind = self._dice.choice(kinds)
-        names = self._dice.sample(self._names, size)
+        kind = self._random.choice(kinds)
+        names = self._random.sample(self._names, size)
         match kind:
             case "halves":
-                names = names[: self._dice.randint(1, size - 1)]
+                names = names[: self._random.randint(1, size - 1)]
             case "isolated":
-                names = [COORDINATOR] if chance(self._dice, 60) else names[:1]
+                names = [COORDINATOR] if self._random.chance(60) else names[:1]
             case "one-way":
                 names = names[:2]
-        cut = Cut(
+        cut = NetworkCut(
             kind=kind,
             members=tuple(names),
             from_us=at_us,
-            for_us=log_uniform(self._dice, self.failure_us // 4, 5 * self.failure_us),
+            for_us=self._random.log_uniform(self.failure_us // 4, 5 * self.failure_us),
         )
         self.cuts.append(cut)
         self._until(cut.until_us)
 
     def _add_pause(self, at_us: int) -> None:
         """A little shorter or longer than the timeout, or as it comes."""
-        for_us = self._dice.choice(
+        for_us = self._random.choice(
             (
-                self.failure_us * self._dice.randint(70, 99) // 100,
-                self.failure_us * self._dice.randint(100, 150) // 100,
-                log_uniform(self._dice, 1_000, 4 * self.failure_us),
+                self.failure_us * self._random.randint(70, 99) // 100,
+                self.failure_us * self._random.randint(100, 150) // 100,
+                self._random.log_uniform(1_000, 4 * self.failure_us),
             )
         )
         pause = Pause(member=self._somebody(), from_us=at_us, for_us=for_us)
@@ -193,7 +192,7 @@ class _Faults:
         self._until(pause.until_us)
 
     def _add_stall(self, at_us: int) -> None:
-        for_us = self._slow_us * self._dice.randint(80, 300) // 100
+        for_us = self._slow_us * self._random.randint(80, 300) // 100
         stall = Stall(member=self._somebody(), from_us=at_us, for_us=min(for_us, 10 * self.failure_us))
         self.stalls.append(stall)
         self._until(stall.until_us)
@@ -204,12 +203,12 @@ class _Faults:
         self._until(at_us + (back_after_us or 0))
 
     def _add_order_change(self, at_us: int) -> None:
-        step = log_uniform(self._dice, 50, 50_000) * MICROSECOND
-        change = OrderChange(
+        step = self._random.log_uniform(50, 50_000) * MICROSECOND
+        change = PlannedOrderChange(
             member=self._somebody(),
             at_us=at_us,
-            prioritised=chance(self._dice, 50),
-            starvation=str(self._dice.choice(("none", Ageing(step), PeriodicRelease(step)))),
+            prioritised=self._random.chance(50),
+            starvation=str(self._random.choice(("none", Ageing(step), PeriodicRelease(step)))),
         )
         self.order_changes.append(change)
         self._until(at_us)

@@ -12,7 +12,7 @@ from priocast.member import Member
 from priocast.membership.quorum import is_quorum
 
 
-class Survival:
+class QuorumGuard:
     """Knows every view that was ever proposed: one that is still on its way may yet be decided."""
 
     def __init__(self) -> None:
