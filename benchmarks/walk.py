@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -39,10 +40,11 @@ class Walk:
 
     def __str__(self) -> str:
         folders = [str(Path(file).parent) for file, _ in self.calls]
-        switches = sum(before != after for before, after in zip(folders, folders[1:], strict=False))
+        switches = sum(before != after for before, after in pairwise(folders))
         return (
             f"{len(self.calls)} calls of {len(set(self.calls))} functions in "
-            f"{len({file for file, _ in self.calls})} files and {len(set(folders))} folders, {switches} switches"
+            f"{len({file for file, _ in self.calls})} files and {len(set(folders))} folders, "
+            f"{switches} switches between folders"
         )
 
 
