@@ -19,6 +19,7 @@ from typing import Any
 import priocast
 
 _SOURCE = str(Path(priocast.__file__).parent)
+_WALKS = 40
 
 
 class Walk:
@@ -60,8 +61,8 @@ async def _until(reached: Callable[[], bool]) -> None:
 
 
 async def walk_of_a_message(order: str, trace: str) -> Walk:
-    """From `broadcast` to the sender's own delivery."""
-    hub, walk = priocast.MemoryHub(), Walk()
+    """From `broadcast` to the sender's own delivery: the shortest of several walks, without timers in between."""
+    hub, walks = priocast.MemoryHub(), [Walk() for _ in range(_WALKS)]
     arguments: dict[str, Any] = {"hub": hub, "size": 2, "order": order, "trace": trace}
     a = priocast.join("walk", member="a", **arguments)
     b = priocast.join("walk", member="b", **arguments)
@@ -69,18 +70,16 @@ async def walk_of_a_message(order: str, trace: str) -> Walk:
     async with b as sender:
         other = await entering
         reading = asyncio.create_task(_delivered(other, b"last"))
-        for _ in range(20):  # what is done once per view or window is done, and heartbeats are quiet
-            await sender.broadcast(b"warm")
-            await _delivered(sender, b"warm")
-        await asyncio.sleep(0.02)
-        walk.start()
-        await sender.broadcast(b"one")
-        await _delivered(sender, b"one")
-        walk.stop()
+        for walk in walks:
+            await asyncio.sleep(0.002)
+            walk.start()
+            await sender.broadcast(b"one")
+            await _delivered(sender, b"one")
+            walk.stop()
         await sender.broadcast(b"last")
         await reading
         await a.__aexit__(None, None, None)
-    return walk
+    return min(walks, key=lambda walk: len(walk.calls))
 
 
 async def walk_of_a_view_change() -> Walk:
