@@ -61,7 +61,7 @@ async def _until(reached: Callable[[], bool]) -> None:
 
 
 async def walk_of_a_message(order: str, trace: str) -> Walk:
-    """From `broadcast` to the sender's own delivery: the shortest of several walks, without timers in between."""
+    """From `broadcast` to the sender's own delivery: the shortest walk of several."""
     hub, walks = priocast.MemoryHub(), [Walk() for _ in range(_WALKS)]
     arguments: dict[str, Any] = {"hub": hub, "size": 2, "order": order, "trace": trace}
     a = priocast.join("walk", member="a", **arguments)

@@ -49,7 +49,7 @@ def same(one: object, other: object) -> bool:
         lambda: {"a": 1, (2, 3): deque([b"x"])},
         lambda: Box(A, Strict(), {1, 2}, bytearray(b"x")),
         lambda: Inheriting([1], {"x": 2}),
-        lambda: Box(int, Box.__init__, Strict().rank),
+        lambda: Box(int, Box.__init__, Strict().sort_key),
         lambda: SequencerUb(A, View(1, (A, B)), OrderingOptions()),
     ],
 )

@@ -24,7 +24,7 @@ def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> Non
 def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
     def init(self: Protocol, *given: object) -> None:
         original(self, *given)  # type: ignore[arg-type]
-        self.outgoing._rank = lambda *_: 0
+        self.outgoing._sort_key = lambda *_: 0
 
     original = Protocol.__init__
     patch.setattr(Protocol, "__init__", init)

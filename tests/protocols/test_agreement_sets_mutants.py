@@ -68,7 +68,7 @@ def a_full_set_has_what_is_most_urgent(patch: pytest.MonkeyPatch) -> None:
 def _ranked_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
     def init(self: _Candidates, *given: Any) -> None:
         original(self, *given)
-        self._rank = policy.rank
+        self._rank = policy.sort_key
 
     original = _Candidates.__init__
     patch.setattr(_Candidates, "__init__", init)

@@ -59,7 +59,7 @@ def only_the_sequencer_ignores_priorities(patch: pytest.MonkeyPatch) -> None:
 
     def init(self: SequencerUb, *given: Any) -> None:
         original(self, *given)
-        self._incoming._rank = lambda *_: 0
+        self._incoming._sort_key = lambda *_: 0
 
     patch.setattr(SequencerUb, "__init__", init)
 
@@ -74,7 +74,7 @@ def ageing_runs_backwards(patch: pytest.MonkeyPatch) -> None:
 
     def init(self: SequencerUb, *given: Any) -> None:
         original(self, *given)
-        self._incoming._rank = lambda priority, now: -now - priority * MILLISECOND
+        self._incoming._sort_key = lambda priority, now: -now - priority * MILLISECOND
 
     patch.setattr(SequencerUb, "__init__", init)
 
@@ -89,7 +89,7 @@ def the_window_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
 
     def placed(self: Grants, batch: Batch) -> None:
         original(self, batch)
-        self._under_way_bytes = 0
+        self._in_flight_bytes = 0
 
     patch.setattr(Grants, "placed", placed)
 
@@ -150,7 +150,7 @@ def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> Non
     def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
         for batch in ordered.batches:
             if batch.sender == self.me:
-                self.under_way.placed(batch)
+                self.in_flight.placed(batch)
             else:
                 self.place(batch, held=False)
 

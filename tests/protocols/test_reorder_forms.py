@@ -75,10 +75,10 @@ class Twins:
 
     def check_packets(self) -> None:
         """As many packets are on their way in one group as in the other."""
-        under_way = [
+        in_flight = [
             {link: len(each.frames) for link, each in group.links.items()} for group in self.forms.values()
         ]
-        assert under_way[0] == under_way[1]
+        assert in_flight[0] == in_flight[1]
 
     def come_to_rest(self) -> None:
         """Let everything happen that can still happen."""

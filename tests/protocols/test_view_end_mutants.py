@@ -14,9 +14,15 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Protocol
 from priocast.membership.epoch import Epoch
-from priocast.membership.stability import Stability
-from priocast.protocols.flow.credit import Outstanding
-from priocast.protocols.flow.submissions import Submissions
+from priocast.membership.stability import (
+    Stability,
+)
+from priocast.protocols.flow.credit import (
+    InFlight,
+)
+from priocast.protocols.flow.submission_validator import (
+    SubmissionValidator,
+)
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.mutants import PEER_FAULT, Patch, found_in_lives, name_of
 
@@ -26,21 +32,21 @@ def what_was_not_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_was_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Outstanding, "unordered", lambda _: [])
+    patch.setattr(InFlight, "unordered", lambda _: [])
 
 
 def what_was_submitted_is_sent_again_last(patch: pytest.MonkeyPatch) -> None:
     def unordered(self: SequencerUb) -> list[Batch]:
-        return Protocol.unordered(self) + self.under_way.unordered()
+        return Protocol.unordered(self) + self.in_flight.unordered()
 
     patch.setattr(SequencerUb, "unordered", unordered)
 
 
 def a_batch_that_has_half_its_places_is_sent_again_whole(patch: pytest.MonkeyPatch) -> None:
-    def unordered(self: Outstanding) -> list[Batch]:
-        return [under_way.batch for level in self._sent for under_way in self._sent[level]]
+    def unordered(self: InFlight) -> list[Batch]:
+        return [in_flight.batch for level in self._sent for in_flight in self._sent[level]]
 
-    patch.setattr(Outstanding, "unordered", unordered)
+    patch.setattr(InFlight, "unordered", unordered)
 
 
 def what_has_a_place_is_sent_again(patch: pytest.MonkeyPatch) -> None:
@@ -137,13 +143,13 @@ def the_sequencer_numbers_from_0(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_sender_s_numbers_begin_with_0_in_each_view(patch: pytest.MonkeyPatch) -> None:
-    original = Submissions.check
+    original = SubmissionValidator.check
 
-    def check(self: Submissions, sender: ProcessId, batch: Batch) -> None:
+    def check(self: SubmissionValidator, sender: ProcessId, batch: Batch) -> None:
         self._number_next.setdefault((sender, batch.level), 0)
         original(self, sender, batch)
 
-    patch.setattr(Submissions, "check", check)
+    patch.setattr(SubmissionValidator, "check", check)
 
 
 MUTANTS: list[tuple[Patch, str]] = [

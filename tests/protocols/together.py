@@ -124,7 +124,7 @@ def _check_chosen(group: Group, name: str) -> None:
         match happened:
             case Received(member=receiver, packet=Data(batches=batches), now=now) if receiver == name:
                 for batch in batches:
-                    key = (group.options.policy.rank(batch.urgency, now), next(arrivals))
+                    key = (group.options.policy.sort_key(batch.urgency, now), next(arrivals))
                     waiting.update(dict.fromkeys(ids(batch), key))
             case Sent(member=leader, packet=Accept(instance=instance, references=references)):
                 # What was proposed there before was not chosen anew, but may be decided already.

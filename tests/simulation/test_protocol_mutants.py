@@ -14,7 +14,7 @@ from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.flow.credit import Outstanding
+from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.ring.token_ring import TokenRing
@@ -87,7 +87,7 @@ class IndifferentHolder(TokenRing):
         self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
 
 
-class HoardedCredit(Outstanding):
+class HoardedCredit(InFlight):
     def placed(self, batch: Batch) -> None:
         pass
 
@@ -97,7 +97,7 @@ class HoardingSender(SequencerUb):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self.under_way = HoardedCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
+        self.in_flight = HoardedCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
 
 
 class HastyLink(FifoLink):

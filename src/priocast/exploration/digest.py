@@ -38,7 +38,7 @@ UNORDERED = frozenset(
         "Join.marks",
         "Reordering._joining",
         "Station.placed_before",
-        "Submissions._number_next",
+        "SubmissionValidator._number_next",
     }
 )
 _VALUES = frozenset({int, str, bytes, bool, float, type(None)})

@@ -31,10 +31,10 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, Grants, References, fill_frame
-from priocast.protocols.flow.references import Named, NamedMessages
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 _MEMBERS_MAX = 1024
 
@@ -92,7 +92,7 @@ class Apply(Packet, frozen=True, tag="apply"):
     round: RoundNumber
 
 
-class AgreementProposal(PlacingProtocol):
+class AgreementProposal(FlowControlledProtocol):
     """A member's part in the protocol; the view's coordinator is the starter, too."""
 
     NAME = "agreement-proposal"
@@ -104,13 +104,13 @@ class AgreementProposal(PlacingProtocol):
         self._starter = view.coordinator
         # destination
         # A sender may know places of its messages that this member does not know yet: those in the window.
-        self._submissions = Submissions(view, options.submit_max + WINDOW_MAX)
+        self._validator = SubmissionValidator(view, options.submit_max + WINDOW_MAX)
         self._held = [0] * len(view.members)
         self._question: StartRound | None = None
         self._proposal: Propose | None = None
         self._proposed_round = 0
         self._proposed_end = position
-        self._messages = NamedMessages()
+        self._messages = ReferencedMessages()
         # starter
         self._round = _Round(0)
         self._received: deque[_Received] = deque()
@@ -240,7 +240,7 @@ class AgreementProposal(PlacingProtocol):
     def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int) -> None:
         rank = self.ranks[sender]
         for batch in batches:
-            self._submissions.check(sender, batch)
+            self._validator.check(sender, batch)
             self._messages.came(batch, packet_id)
             self._held[rank] += batch.count
             if self.me == self._starter:
@@ -279,17 +279,17 @@ class AgreementProposal(PlacingProtocol):
             raise PeerFault(f"{sender} applies round {number}, which is not proposed")
         held = self._proposal.bottleneck == self.me.name
         for reference in self._proposal.references:
-            self._messages.named(Named(reference, sender, packet_id, held))
+            self._messages.named(OrderedReference(reference, sender, packet_id, held))
         self._proposal = None
         self._place_applied()
 
     def _place_applied(self) -> None:
         """Place what is next and has come; the packet that applied it came after the one that proposed it."""
-        for place, brought_by, batches in self._messages.next_ones():
+        for place, brought_by, batches in self._messages.next_ordered():
             self.depends_on(brought_by)
             self.depends_on(place.packet_id)
-            self._submissions.placed(place.reference)
-            self.place_together(batches, place.held)
+            self._validator.placed(place.reference)
+            self.append_ordered(batches, place.held)
 
     def report(self, source: ProcessId, consumed: Consumed) -> None:
         self.send(self._starter, consumed)

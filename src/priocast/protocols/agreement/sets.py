@@ -37,7 +37,7 @@ from priocast.protocols.agreement.consensus import (
 )
 from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed, References
 from priocast.protocols.flow.paced import PacedProtocol
-from priocast.protocols.flow.references import Named, NamedMessages
+from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 
 _PATIENCE = "patience with the leader"
 
@@ -80,7 +80,7 @@ class AgreementSets(PacedProtocol):
         self._waits_since = 0
         self._decisions: dict[int, tuple[Decide, PacketId]] = {}
         self._position_decided = position
-        self._messages = NamedMessages()
+        self._messages = ReferencedMessages()
 
     @property
     def idle(self) -> bool:
@@ -167,12 +167,12 @@ class AgreementSets(PacedProtocol):
             )
         self._candidates.decided(sender, decide.references)
         for reference in decide.references:
-            self._messages.named(Named(reference, sender, packet_id, held=False))
+            self._messages.named(OrderedReference(reference, sender, packet_id, held=False))
         self._position_decided += sum(reference.count for reference in decide.references)
         self._consensus.decided(decide.references)
 
     def _place_decided(self) -> None:
-        for place, brought_by, batches in self._messages.next_ones():
+        for place, brought_by, batches in self._messages.next_ordered():
             self.depends_on(brought_by)
             self.depends_on(place.packet_id)
             for batch in batches:
@@ -192,7 +192,7 @@ class _Candidates:
     """What came and waits for a decision, at every member: any of them may come to lead."""
 
     def __init__(self, options: OrderingOptions, ranks: dict[ProcessId, int]) -> None:
-        self._rank = options.policy.rank
+        self._rank = options.policy.sort_key
         self._prioritised = options.prioritised
         self._sender_ranks = ranks
         self._arrivals = 0

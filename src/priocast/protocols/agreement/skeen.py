@@ -126,7 +126,7 @@ class AgreementSkeen(PacedProtocol):
 
     @property
     def idle(self) -> bool:
-        return not (self.outgoing or self.under_way.count or any(self._owed.values()))
+        return not (self.outgoing or self.in_flight.count or any(self._owed.values()))
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._propose()

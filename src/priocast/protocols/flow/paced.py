@@ -6,12 +6,12 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions
 from priocast.core.view import View
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumed, Grants, fill_frame
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 
-class PacedProtocol(PlacingProtocol):
+class PacedProtocol(FlowControlledProtocol):
     """Every member sends its own messages to all, as far as its share of the window allows.
 
     A frame has at most `FRAME_BATCHES_MAX` batches, where what is answered to each is large.
@@ -24,13 +24,13 @@ class PacedProtocol(PlacingProtocol):
         super().__init__(me, view, options, position, shares)
         self.grants = Grants(view, options, shares)
         # A sender may know places that this member does not know yet: its credit says nothing here.
-        self._submissions = Submissions(view, WINDOW_MAX)
+        self._validator = SubmissionValidator(view, WINDOW_MAX)
         self._held = dict.fromkeys(view.members, False)
 
     def bottleneck(self) -> ProcessId | None:
         """Who could consume own messages that have a place; as long as they have none, nobody is to blame."""
         slowest = self._bottleneck()
-        placed = self.grants.placed_count - self.under_way.count
+        placed = self.grants.placed_count - self.in_flight.count
         return slowest if slowest and self.grants.consumed_by(slowest) < placed else None
 
     # Sender
@@ -45,10 +45,10 @@ class PacedProtocol(PlacingProtocol):
         return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing else None
 
     def _room(self, level: int) -> int:
-        return min(self.under_way.room(level), self.grants.of_level(level))
+        return min(self.in_flight.room(level), self.grants.of_level(level))
 
     def _leaves(self, batch: Batch) -> None:
-        self.under_way.sent(batch)
+        self.in_flight.sent(batch)
         self.grants.placed(batch)
 
     # Destination
@@ -56,13 +56,13 @@ class PacedProtocol(PlacingProtocol):
     def accept(self, sender: ProcessId, batches: tuple[Batch, ...], bottleneck: str) -> None:
         """A member sent messages of its own: check that they are, and note whether it waits for us."""
         for batch in batches:
-            self._submissions.check(sender, batch)
+            self._validator.check(sender, batch)
             self._consumption.announced(sender, batch.count, len(batch.block))
         self._held[sender] = bottleneck == self.me.name
 
     def place_next(self, batch: Batch) -> None:
         """Messages that were accepted are next in the order."""
-        self._submissions.placed(batch)
+        self._validator.placed(batch)
         self.queue(batch, self._held[batch.sender])
 
     def source(self, batch: Batch) -> ProcessId:

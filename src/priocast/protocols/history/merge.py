@@ -83,7 +83,7 @@ class DeterministicMerge(PacedProtocol):
 
     @property
     def idle(self) -> bool:
-        return not (self.outgoing or self.under_way.count or self._own_next < self._rounds_wanted)
+        return not (self.outgoing or self.in_flight.count or self._own_next < self._rounds_wanted)
 
     def on_turn(self, event: Turn, now: int) -> None:
         if not self.blocked:

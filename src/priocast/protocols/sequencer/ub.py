@@ -25,7 +25,7 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.sequencer.base import QueueingSequencer
 
 
@@ -56,7 +56,7 @@ class SequencerUb(QueueingSequencer):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._submissions = Submissions(view, options.submit_max)
+        self._validator = SubmissionValidator(view, options.submit_max)
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._submit()
@@ -82,12 +82,12 @@ class SequencerUb(QueueingSequencer):
     def _on_submit(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
         self._check_sequencer(sender)
         for batch in batches:
-            self._submissions.check(sender, batch)
+            self._validator.check(sender, batch)
             self._incoming.put(batch, now)
 
     def _number(self, batch: Batch) -> None:
         super()._number(batch)
-        self._submissions.placed(batch)
+        self._validator.placed(batch)
 
     def _ordered(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Ordered:
         return Ordered(position, batches, bottleneck)

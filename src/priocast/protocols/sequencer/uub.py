@@ -25,8 +25,14 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.numbering.base import Ask, Grant, NumberedBase, NumberingProtocol, Numbers
-from priocast.protocols.numbering.requests import Promises, Want
+from priocast.protocols.numbering.base import (
+    NumberedBase,
+    NumberGrant,
+    NumberingProtocol,
+    Numbers,
+    RequestNumbers,
+)
+from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
 from priocast.protocols.sequencer.base import FixedSequencer
 
 
@@ -38,11 +44,11 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
     """A member's part in the protocol; the view's coordinator is the sequencer, too."""
 
     NAME = "sequencer-uub"
-    PACKETS = (Ask, Grant, Numbered, Consumed)
+    PACKETS = (RequestNumbers, NumberGrant, Numbered, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._grants: Promises = Promises(view, options)
+        self._grants: NumberReservations = NumberReservations(view, options)
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._ask(self._sequencer)
@@ -54,16 +60,16 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
         match event.packet:
             case Numbered() as numbered:
                 self._on_numbered(event.sender, numbered, event.packet_id)
-            case Ask(wants=wants):
+            case RequestNumbers(wants=wants):
                 self._on_ask(event.sender, wants, now)
-            case Grant() as grant:
+            case NumberGrant() as grant:
                 self._on_grant(event.sender, grant)
             case Consumed() as consumed:
                 self._on_report(event.sender, consumed)
 
     # Sender
 
-    def _on_grant(self, giver: ProcessId, grant: Grant) -> None:
+    def _on_grant(self, giver: ProcessId, grant: NumberGrant) -> None:
         if giver != self._sequencer:
             raise PeerFault(f"{giver} grants numbers, which only {self._sequencer} does")
         super()._on_grant(giver, grant)
@@ -73,7 +79,7 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
 
     # Sequencer
 
-    def _on_ask(self, sender: ProcessId, wants: tuple[Want, ...], now: int) -> None:
+    def _on_ask(self, sender: ProcessId, wants: tuple[NumberRequest, ...], now: int) -> None:
         self._check_sequencer(sender)
         super()._on_ask(sender, wants, now)
 

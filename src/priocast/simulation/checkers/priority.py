@@ -52,7 +52,7 @@ class _Queue:
     def __init__(self, policy: Starvation) -> None:
         self.waiting: dict[Key, _Entry] = {}
         self.early: set[Key] = set()  # those whose places came before them
-        self._rank = policy.rank
+        self._rank = policy.sort_key
         self._by_rank: list[_Entry] = []
         self._entered = 0
 

@@ -13,7 +13,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import share
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.simulation.checkers.checker import Checker, Key, Report, ViewKey, keys_of, process_of, view_of
@@ -52,7 +52,7 @@ class BoundedWindow(Checker):
         elif issubclass(protocol, PacedProtocol):
             window = share(self._window, len(members))
             accounts = {member: _Account(members, window) for member in members}
-        elif issubclass(protocol, PlacingProtocol):
+        elif issubclass(protocol, FlowControlledProtocol):
             accounts = {_EVERYBODY: _Account(members, self._window)}
         self._accounts[key] = accounts
 

@@ -6,7 +6,7 @@ from priocast.core.message import CONTROL, Batch, Reference
 from priocast.core.view import View
 
 
-class Submissions:
+class SubmissionValidator:
     """What each sender has sent that has no place yet, and which numbers come next.
 
     There may be `gaps` in the numbers where senders send some of their messages to other members.

@@ -1,4 +1,4 @@
-"""Candidates: messages that wait here for a place, where another member may give them theirs."""
+"""PendingQueue: messages that wait here for a place, where another member may give them theirs."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ def _ignored(messages: Reference) -> None:
     """Nobody counts what waits."""
 
 
-class Candidates(PriorityQueue):
+class PendingQueue(PriorityQueue):
     """A priority queue that what has a place leaves, too, whoever gave it.
 
     Messages of one sender and level get their places in the order of their numbers, so it is enough to know
