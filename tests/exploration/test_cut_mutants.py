@@ -22,8 +22,9 @@ from priocast.core.message import OrderedBatch
 from priocast.core.protocol import Consume, Input, Output, Protocol, Turn
 from priocast.exploration import local
 from priocast.exploration.violation import OWN_FAULT
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder import cuts as reorder
-from priocast.protocols.reorder.base import Data, Reordering, highest
+from priocast.protocols.reorder.base import Reordering, highest
 from priocast.protocols.reorder.cut_queues import Cut, CutJoin, Level, Levels
 from priocast.protocols.reorder.cuts import CutAnswer, CutDecision, Reorder
 from priocast.protocols.reorder.level_order import LevelOrder
@@ -152,7 +153,7 @@ def the_lock_comes_after_the_snapshot(patch: pytest.MonkeyPatch) -> None:
     """The answer tells what was consumed on reception, and lower messages stall from the turn on."""
     original_join, original_turn = Reorder._join, Reorder.on_turn
 
-    def join(self: Any, rank: int, data: Data) -> None:
+    def join(self: Any, rank: int, data: NumberedData) -> None:
         consumed = self._levels.consumed_below(256)
         vars(self).setdefault("_late", []).append((rank, data, self.packet_id, consumed))
 
@@ -177,7 +178,7 @@ def the_lock_comes_after_the_snapshot(patch: pytest.MonkeyPatch) -> None:
 def snapshot_and_lock_come_with_the_turn(patch: pytest.MonkeyPatch) -> None:
     original_join, original_turn = Reorder._join, Reorder.on_turn
 
-    def join(self: Any, rank: int, data: Data) -> None:
+    def join(self: Any, rank: int, data: NumberedData) -> None:
         vars(self).setdefault("_late", []).append((rank, data, self.packet_id))
 
     def on_turn(self: Any, event: Turn, now: int) -> None:

@@ -15,7 +15,8 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.starvation import Strict
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder.base import AnswersToAll, Data, Decided
+from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.reorder.base import AnswersToAll, Decided
 from priocast.protocols.reorder.overtaking import Overtaking
 from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
@@ -51,7 +52,7 @@ class Member:
         self._waiting: dict[MessageId, list[int]] = {}
 
     def receive(self, sender: str, packet: Packet) -> None:
-        if isinstance(packet, Data):
+        if isinstance(packet, NumberedData):
             self._data[sender, packet.number] = packet.batches
         elif isinstance(packet, Decided):
             for decision in packet.decisions:
@@ -63,7 +64,7 @@ class Member:
                 if len(self._answers[key]) == len(self._members):
                     self._know(key)
 
-    def send(self, packet: Data, bound: int) -> None:
+    def send(self, packet: NumberedData, bound: int) -> None:
         self._pass(packet)
         top = max(batch.urgency for batch in packet.batches)
         for message, (level, passed) in self._waiting.items():
@@ -78,7 +79,7 @@ class Member:
             for message in ids(batch):
                 self._waiting[message] = [batch.urgency, 0]
 
-    def _pass(self, packet: Data) -> None:
+    def _pass(self, packet: NumberedData) -> None:
         for batch in packet.batches:
             for waiting in self._waiting.values():
                 waiting[1] += batch.count if waiting[0] < batch.urgency else 0
@@ -92,7 +93,7 @@ def check_bound(group: Group) -> None:
     for happened in group.journal:
         if isinstance(happened, Received):
             members[happened.member].receive(happened.peer, happened.packet)
-        elif isinstance(happened, Sent) and isinstance(happened.packet, Data):
+        elif isinstance(happened, Sent) and isinstance(happened.packet, NumberedData):
             members[happened.member].send(happened.packet, bound)
         elif isinstance(happened, Delivered):
             members[happened.member].consume(happened.message.id)

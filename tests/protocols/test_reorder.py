@@ -12,7 +12,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import pack
 from priocast.core.protocol import Consume, Packet, SendAll
-from priocast.protocols.reorder.base import Data
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.cuts import (
     CutAnswer,
     CutAnswers,
@@ -31,8 +31,8 @@ def _hear_each(reorder: Reorder, sender: ProcessId, *packets: Packet) -> None:
         hear(reorder, sender, packet)
 
 
-def data(sender: ProcessId, number: int, level: int, *payloads: bytes, first: int = 0) -> Data:
-    return Data(number, (pack(sender, level, first, list(payloads)),))
+def data(sender: ProcessId, number: int, level: int, *payloads: bytes, first: int = 0) -> NumberedData:
+    return NumberedData(number, (pack(sender, level, first, list(payloads)),))
 
 
 def decided(number: int, final: int, *cut: tuple[int, int, int]) -> CutDecided:

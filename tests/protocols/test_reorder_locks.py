@@ -14,7 +14,7 @@ from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Consume, OrderingOptions, Output, Packet
-from priocast.protocols.reorder.base import Data
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.locks import (
     LockAnswer,
     LockAnswers,
@@ -44,8 +44,8 @@ def _hear(member: ReorderLocks, sender: ProcessId, packet: Packet, now: int = 0)
     return hear(member, sender, packet, (member.ranks[sender], 1), now)
 
 
-def _data(sender: ProcessId, level: int = 0, number: int = 0) -> Data:
-    return Data(number, (batch_of(1, level, sender=sender),))
+def _data(sender: ProcessId, level: int = 0, number: int = 0) -> NumberedData:
+    return NumberedData(number, (batch_of(1, level, sender=sender),))
 
 
 def _answer(sender: int = 0, **changes: object) -> LockAnswer:
@@ -175,7 +175,7 @@ class TestWhatAnApplicationSees:
         member = _member(A, submit_max=1)
         for number in range(2):
             say(member, batch_of(1, first=number, sender=A))
-        (data,) = packets(turn(member), Data)
+        (data,) = packets(turn(member), NumberedData)
         _hear(member, A, data)
         assert (member.bottleneck(), member.idle, member.settled) == (None, False, False)
         _decide(member, A, _decision())
@@ -186,7 +186,7 @@ class TestWhatAnApplicationSees:
     def test_no_more_is_queued_than_locking_can_bear(self) -> None:
         member = _member(A)
         say(member, batch_of(1_000, sender=A))
-        (data,) = packets(turn(member), Data)
+        (data,) = packets(turn(member), NumberedData)
         assert sum(batch.count for batch in data.batches) <= ReorderLocks.QUEUED_MAX // 3
 
     @pytest.mark.parametrize("form", FORMS)
@@ -310,5 +310,5 @@ class TestOneAtATime:
         member = _member(B, ReorderLocksInTurn)
         for level in (0, 9):
             say(member, batch_of(2, level, sender=B))
-        said = packets(turn(member), Data)
+        said = packets(turn(member), NumberedData)
         assert [[str(batch) for batch in data.messages] for data in said] == [["b#1/9/0+2"], ["b#1/0/0+2"]]

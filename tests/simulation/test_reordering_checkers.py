@@ -14,7 +14,8 @@ from pipeline.damages import exchange_places
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.core.protocol import OrderingOptions
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder.base import Data, Reordering
+from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.reorder.base import Reordering
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.locks import ReorderLocks
 from priocast.protocols.reorder.overtaking import Overtaking
@@ -33,21 +34,21 @@ FEW_SEEDS = range(5)
 BOUND = 3
 
 
-def of_one_level(data: Data) -> Data:
+def of_one_level(data: NumberedData) -> NumberedData:
     return msgspec.structs.replace(data, batches=tuple(batch.in_line() for batch in data.batches))
 
 
 class OneLevel(Reorder):
     """All messages are in one queue, so nothing is ever re-ordered."""
 
-    def _join(self, rank: int, data: Data) -> None:
+    def _join(self, rank: int, data: NumberedData) -> None:
         super()._join(rank, of_one_level(data))
 
 
 class OneLevelWithLocks(ReorderLocks):
     """The same, in the other form."""
 
-    def _join(self, rank: int, data: Data) -> None:
+    def _join(self, rank: int, data: NumberedData) -> None:
         super()._join(rank, of_one_level(data))
 
 

@@ -28,7 +28,8 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
+from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.reorder.answers import (
     TOGETHER_MAX,
@@ -44,16 +45,6 @@ from priocast.protocols.reorder.overtaking import Overtaking
 
 #: What is offered at once: enough to share the cost of a step, and few to copy when it is overtaken.
 _OFFERED_MAX = 64
-
-
-class Data(Packet, frozen=True, tag="data"):
-    """From a sender to all: these join; `number` counts the sender's packets of this kind."""
-
-    TO_ALL = True
-
-    number: Count
-    batches: Batches
-    bottleneck: BottleneckName = ""
 
 
 class Decision(msgspec.Struct, frozen=True, array_like=True):
@@ -150,7 +141,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def _queues(self) -> Queues[JoinT]: ...
 
     @abstractmethod
-    def _join(self, rank: int, data: Data) -> None:
+    def _join(self, rank: int, data: NumberedData) -> None:
         """Messages came that were accepted: take them into the queues, and note the answer."""
 
     @abstractmethod
@@ -247,14 +238,14 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         room = super()._room(level)
         return room if self._overtaking is None else min(room, self._overtaking.room(level))
 
-    def _leaves(self, batch: Batch) -> None:
-        super()._leaves(batch)
+    def _sent(self, batch: Batch) -> None:
+        super()._sent(batch)
         if self._overtaking is not None:
             self._overtaking.sent(batch.urgency, batch.count)
 
     def _send(self, batches: tuple[Batch, ...], bottleneck: str) -> None:
         self._own_open += 1
-        self.send_all(Data(self._data_sent, batches, bottleneck))
+        self.send_all(NumberedData(self._data_sent, batches, bottleneck))
         self._data_sent += 1
 
     def _decide(self) -> None:
@@ -267,7 +258,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def on_received(self, event: Received, now: int) -> None:
         sender, rank = event.sender, self.ranks[event.sender]
         match event.packet:
-            case Data() as data:
+            case NumberedData() as data:
                 self._on_data(sender, rank, data)
                 self._changed(now)
             case Answers(answers=answers):
@@ -288,7 +279,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
             case Consumed(total=total, window=window):
                 self.grants.granted(sender, total, window)
 
-    def _on_data(self, sender: ProcessId, rank: int, data: Data) -> None:
+    def _on_data(self, sender: ProcessId, rank: int, data: NumberedData) -> None:
         if data.number != self._data_received[rank]:
             raise PeerFault(f"{sender} sends data {data.number}, where {self._data_received[rank]} is next")
         self._data_received[rank] += 1
@@ -380,7 +371,7 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
         self._queues.consume(join, count)
         for packet_id in join.packet_ids:
             self.depends_on(packet_id)
-        self.place_next(batch)
+        self.append(batch)
 
     def _dependencies_with(self, join: Join) -> tuple[int, ...]:
         dependencies = list(self._dependencies)

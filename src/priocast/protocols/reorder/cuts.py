@@ -27,12 +27,12 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.reorder.answers import Answer, Count
 from priocast.protocols.reorder.base import (
     Answers,
     AnswersToAll,
-    Data,
     Decided,
     Decision,
     Reordering,
@@ -80,7 +80,7 @@ class Reorder(Reordering[CutJoin, CutAnswer, CutDecision]):
     """A member's part in the protocol."""
 
     NAME = "reorder"
-    PACKETS = (Data, CutAnswers, CutAnswersToAll, CutDecided, Consumed)
+    PACKETS = (NumberedData, CutAnswers, CutAnswersToAll, CutDecided, Consumed)
     ANSWERS = CutAnswers
     ANSWERS_TO_ALL = CutAnswersToAll
     DECIDED = CutDecided
@@ -93,7 +93,7 @@ class Reorder(Reordering[CutJoin, CutAnswer, CutDecision]):
     def _queues(self) -> Levels:
         return self._levels
 
-    def _join(self, rank: int, data: Data) -> None:
+    def _join(self, rank: int, data: NumberedData) -> None:
         top = max(batch.urgency for batch in data.batches)
         cut = self._levels.consumed_below(top)
         joins = [self._new_join(batch, (rank, data.number, n), cut) for n, batch in enumerate(data.batches)]

@@ -36,12 +36,12 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumed
 from priocast.protocols.reorder.answers import Answer, Count, Key
 from priocast.protocols.reorder.base import (
     Answers,
     AnswersToAll,
-    Data,
     Decided,
     Decision,
     Reordering,
@@ -119,7 +119,13 @@ class ReorderLocks(Reordering[LockJoin, LockAnswer, LockDecision]):
     """A member's part in the protocol."""
 
     NAME = "reorder-locks"
-    PACKETS: ClassVar[tuple[type[Packet], ...]] = (Data, LockAnswers, LockAnswersToAll, LockDecided, Consumed)
+    PACKETS: ClassVar[tuple[type[Packet], ...]] = (
+        NumberedData,
+        LockAnswers,
+        LockAnswersToAll,
+        LockDecided,
+        Consumed,
+    )
     ANSWERS = LockAnswers
     ANSWERS_TO_ALL = LockAnswersToAll
     DECIDED = LockDecided
@@ -135,10 +141,10 @@ class ReorderLocks(Reordering[LockJoin, LockAnswer, LockDecision]):
     def _queues(self) -> LockQueue:
         return self._queue
 
-    def _join(self, rank: int, data: Data) -> None:
+    def _join(self, rank: int, data: NumberedData) -> None:
         self._lock(rank, data, [self.packet_id])
 
-    def _lock(self, rank: int, data: Data, packet_ids: list[PacketId]) -> None:
+    def _lock(self, rank: int, data: NumberedData, packet_ids: list[PacketId]) -> None:
         """The lock phase: what is answered is the state of the queue at the moment of locking."""
         history = self._history.messages.runs
         locked = [
@@ -217,7 +223,7 @@ class ReorderLocksInTurn(ReorderLocks):
         self._turns_due: list[Key] = []
         self._turns: list[tuple[Key, PacketId]] = []
         self._turns_given = [0] * len(view.members)
-        self._waiting: dict[Key, tuple[Data, PacketId]] = {}
+        self._waiting: dict[Key, tuple[NumberedData, PacketId]] = {}
         self._current: Key | None = None
 
     @property
@@ -241,7 +247,7 @@ class ReorderLocksInTurn(ReorderLocks):
         if room <= 0:
             return (), ""
         batch = self.outgoing.take(room)
-        self._leaves(batch)
+        self._sent(batch)
         bottleneck = self._bottleneck()
         return (batch,), bottleneck.name if bottleneck else ""
 
@@ -263,7 +269,7 @@ class ReorderLocksInTurn(ReorderLocks):
             self._turns.append(((rank, number), self.packet_id))
         self._proceed()
 
-    def _join(self, rank: int, data: Data) -> None:
+    def _join(self, rank: int, data: NumberedData) -> None:
         self._waiting[rank, data.number] = (data, self.packet_id)
         if self.me == self.view.coordinator:
             self._turns_due.append((rank, data.number))
