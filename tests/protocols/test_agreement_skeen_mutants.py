@@ -5,8 +5,8 @@ import pytest
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
-from priocast.protocols.agreement import skeen as agreement_skeen
 from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.flow.data import NumberedData
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Group
 from protocols.lives import Chapter, End, end_view
@@ -55,7 +55,7 @@ def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
 def the_clock_stands_still(patch: pytest.MonkeyPatch) -> None:
     """All frames that come before a final stamp are proposed the same one."""
 
-    def on_data(self: AgreementSkeen, sender: ProcessId, data: agreement_skeen.NumberedData) -> None:
+    def on_data(self: AgreementSkeen, sender: ProcessId, data: NumberedData) -> None:
         self._clock = min(self._clock, 0)
         original(self, sender, data)
 

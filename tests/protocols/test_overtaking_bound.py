@@ -16,8 +16,8 @@ from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.starvation import Strict
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.flow.data import NumberedData
-from priocast.protocols.reorder.base import AnswersToAll, Decided
-from priocast.protocols.reorder.overtaking import Overtaking
+from priocast.protocols.reorder.acknowledgments import AcknowledgmentsToAll, Decisions
+from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
 from protocols.harness import Delivered, Group, Received, Sent, Violation
@@ -54,12 +54,12 @@ class Member:
     def receive(self, sender: str, packet: Packet) -> None:
         if isinstance(packet, NumberedData):
             self._data[sender, packet.number] = packet.batches
-        elif isinstance(packet, Decided):
+        elif isinstance(packet, Decisions):
             for decision in packet.decisions:
                 self._know((sender, decision.number))
-        elif isinstance(packet, AnswersToAll):
-            for answer in packet.answers:
-                key = (self._members[answer.sender], answer.number)
+        elif isinstance(packet, AcknowledgmentsToAll):
+            for acknowledgment in packet.acknowledgments:
+                key = (self._members[acknowledgment.sender], acknowledgment.number)
                 self._answers.setdefault(key, set()).add(sender)
                 if len(self._answers[key]) == len(self._members):
                     self._know(key)
@@ -122,34 +122,34 @@ def test_nobody_sends_what_would_overtake_too_often(order: str) -> None:
 
 
 def there_is_no_bound(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Overtaking, "room", lambda *_: 100)
+    patch.setattr(OvertakingBound, "room", lambda *_: 100)
 
 
 def one_more_may_pass(patch: pytest.MonkeyPatch) -> None:
-    original = Overtaking.room
-    patch.setattr(Overtaking, "room", lambda self, level: original(self, level) + 1)
+    original = OvertakingBound.room
+    patch.setattr(OvertakingBound, "room", lambda self, level: original(self, level) + 1)
 
 
 def the_last_to_get_its_number_counts(patch: pytest.MonkeyPatch) -> None:
-    original = Overtaking.room
+    original = OvertakingBound.room
 
-    def room(self: Overtaking, level: int) -> int:
+    def room(self: OvertakingBound, level: int) -> int:
         for waiting in self._waiting.values():
             while len(waiting) > 1:
                 waiting.popleft()
         return original(self, level)
 
-    patch.setattr(Overtaking, "room", room)
+    patch.setattr(OvertakingBound, "room", room)
 
 
 def the_lowest_level_alone_is_protected(patch: pytest.MonkeyPatch) -> None:
-    original = Overtaking.waits
+    original = OvertakingBound.waits
 
-    def waits(self: Overtaking, join: object) -> None:
-        if join.level == 0:  # type: ignore[attr-defined]
-            original(self, join)  # type: ignore[arg-type]
+    def waits(self: OvertakingBound, insertion: object) -> None:
+        if insertion.level == 0:  # type: ignore[attr-defined]
+            original(self, insertion)  # type: ignore[arg-type]
 
-    patch.setattr(Overtaking, "waits", waits)
+    patch.setattr(OvertakingBound, "waits", waits)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_what_was_consumed_is_not_remembered() -> None:
         group.broadcast("a", 7, [b"x"])
         assert group.settle(50)
     for member in group.members.values():
-        bound = member.protocol._overtaking  # type: ignore[attr-defined]
+        bound = member.protocol._bound  # type: ignore[attr-defined]
         assert [len(waiting) for waiting in bound._waiting.values()] == [1], (
             "the last one, until the next comes"
         )
