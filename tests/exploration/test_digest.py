@@ -10,7 +10,7 @@ from priocast.core.protocol import OrderingOptions, Protocol, Received, Turn
 from priocast.core.starvation import Strict
 from priocast.core.view import View
 from priocast.exploration.digest import NOT_STATE, UNORDERED, Digester
-from priocast.protocols.reorder.level_order import Join
+from priocast.protocols.reorder.level_order import Insertion
 from priocast.protocols.sequencer.ub import SequencerUb, Submit
 
 A, B = ProcessId("a"), ProcessId("b")
@@ -96,7 +96,7 @@ def test_what_refers_to_itself_has_an_end() -> None:
 
 def test_caches_and_orders_that_do_not_matter_are_left_out() -> None:
     batch = pack(A, 7, 0, [b"x", b"y"])
-    one, other = Join(batch, (0, 0, 0), 1), Join(batch, (0, 0, 0), 1)
+    one, other = Insertion(batch, (0, 0, 0), 1), Insertion(batch, (0, 0, 0), 1)
     one.packet_ids += [(0, 1), (1, 1)]
     other.packet_ids += [(1, 1), (0, 1)]
     one.next(1)
@@ -125,4 +125,4 @@ def test_the_names_of_what_is_left_out_are_still_in_use() -> None:
     """A name that is no attribute any more would hide another one some day."""
     protocol = SequencerUb(A, View(1, (A, B)), OrderingOptions())
     assert {"_handlers", "_outputs"} <= NOT_STATE & set(vars(protocol))
-    assert {name.partition(".")[0] for name in UNORDERED} >= {"Join", "Reordering"}
+    assert {name.partition(".")[0] for name in UNORDERED} >= {"Insertion", "Exchange"}

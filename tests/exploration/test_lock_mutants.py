@@ -40,7 +40,7 @@ MUTANTS: list[tuple[Patch, str, dict[str, Any], tuple[str, ...]]] = [
     (without.the_dummy_tail_has_no_locks, "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.no_locks_are_inherited, "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.a_message_that_was_inserted_keeps_its_locks, "a:low b:high", TWO, (LIVENESS,)),
-    (without.one_answer_may_be_missing, "a:low b:high", THREE_DISTRIBUTED, (TOTAL_ORDER,)),
+    (without.one_acknowledgment_may_be_missing, "a:low b:high", THREE_DISTRIBUTED, (TOTAL_ORDER,)),
     (without.the_first_target_tail_is_taken_for_the_common_set, THREE_LEVELS, TWO, (TOTAL_ORDER,)),
     (without.the_first_history_is_taken_for_the_history_set, "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.what_all_have_consumed_is_what_one_has, "a:low b:high", TWO, (PEER_FAULT,)),

@@ -4,9 +4,12 @@ import pytest
 
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions, PacketId
-from priocast.protocols.agreement import skeen as agreement_skeen
+from priocast.core.protocol import (
+    OrderingOptions,
+    PacketId,
+)
 from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.flow.data import NumberedData
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Group
 from protocols.lives import Chapter, End, end_view
@@ -59,7 +62,7 @@ def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
 def the_clock_stands_still(patch: pytest.MonkeyPatch) -> None:
     """All frames that come before a final stamp are proposed the same one."""
 
-    def on_data(self: AgreementSkeen, sender: ProcessId, data: agreement_skeen.Data) -> None:
+    def on_data(self: AgreementSkeen, sender: ProcessId, data: NumberedData) -> None:
         self._clock = min(self._clock, 0)
         original(self, sender, data)
 
@@ -72,7 +75,7 @@ def what_is_final_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
         for frames in self._frames.values():
             while frames and frames[0].packet_id is not None:
                 for batch in frames.popleft().batches:
-                    self.place_next(batch)
+                    self.append(batch)
 
     patch.setattr(AgreementSkeen, "_place_final", place_final)
 

@@ -51,7 +51,7 @@ def slots_are_merged_as_they_come(patch: pytest.MonkeyPatch) -> None:
         filled = self._filled[self._merging[1]].popleft()
         if isinstance(filled.packet, Slot):
             for batch in filled.packet.batches:
-                self.place_next(batch)
+                self.append(batch)
 
     original = DeterministicMerge._on_filled
     patch.setattr(DeterministicMerge, "_on_filled", on_filled)

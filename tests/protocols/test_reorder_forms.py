@@ -1,12 +1,12 @@
 """The two forms of re-ordering, checked against each other: the same schedules, message by message.
 
-Both forms say the same packets at the same times: data, answers, decisions and reports. So one schedule
-drives a group of each form in step. What an application could consume at a given moment may differ, because
-the forms hold up different messages while a more urgent one is being placed: the cut form whatever is less
-urgent, unless what is known of the levels above lets it go first; the lock form what was behind all that is
-at least as urgent when the message came. So here an application consumes when both forms let it. What it gets
-must be the same message at the same place, and a view must end alike: the order follows from what was
-received and consumed, and from nothing else.
+Both forms say the same packets at the same times: data, acknowledgments, decisions and reports. So one
+schedule drives a group of each form in step. What an application could consume at a given moment may
+differ, because the forms hold up different messages while a more urgent one is being placed: the cut form
+whatever is less urgent, unless what is known of the levels above lets it go first; the lock form what was
+behind all that is at least as urgent when the message came. So here an application consumes when both
+forms let it. What it gets must be the same message at the same place, and a view must end alike: the
+order follows from what was received and consumed, and from nothing else.
 """
 
 from collections import Counter

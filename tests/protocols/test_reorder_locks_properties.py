@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from priocast.core.protocol import OrderingOptions
 from priocast.exploration.inspection import inspect
 from priocast.protocols.reorder.lock_queue import LockQueue
-from priocast.protocols.reorder.locks import ReorderLocks, ReorderLocksInTurn
+from priocast.protocols.reorder.locks import ReorderLocks
+from priocast.protocols.reorder.locks_in_turn import ReorderLocksInTurn
 from protocols.accounting import check_accounting
 from protocols.harness import Group
 from protocols.lives import Life, live, lives

@@ -9,16 +9,25 @@ from typing import Any
 import msgspec
 import pytest
 
-import priocast.protocols.reorder.base
+import priocast.protocols.reorder.reordering
 from pipeline.damages import exchange_places
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
-from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder.base import Data, Reordering
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.locks import ReorderLocks
-from priocast.protocols.reorder.overtaking import Overtaking
-from priocast.simulation.faults import Crash, FaultOptions, PlannedOrderChange
+from priocast.protocols.reorder.overtaking_bound import (
+    OvertakingBound,
+)
+from priocast.protocols.reorder.reordering import (
+    ReorderingProtocol,
+)
+from priocast.simulation.faults import (
+    Crash,
+    FaultOptions,
+    PlannedOrderChange,
+)
 from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.scenario_generator import Choice
 from priocast.simulation.simulator import SimulatedRun, run_scenario
@@ -33,25 +42,25 @@ FEW_SEEDS = range(5)
 BOUND = 3
 
 
-def of_one_level(data: Data) -> Data:
+def of_one_level(data: NumberedData) -> NumberedData:
     return msgspec.structs.replace(data, batches=tuple(batch.in_line() for batch in data.batches))
 
 
 class OneLevel(Reorder):
     """All messages are in one queue, so nothing is ever re-ordered."""
 
-    def _join(self, rank: int, data: Data, packet_id: tuple[int, int]) -> None:
-        super()._join(rank, of_one_level(data), packet_id)
+    def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
+        super()._on_data(rank, of_one_level(data), packet_id)
 
 
 class OneLevelWithLocks(ReorderLocks):
     """The same, in the other form."""
 
-    def _join(self, rank: int, data: Data, packet_id: tuple[int, int]) -> None:
-        super()._join(rank, of_one_level(data), packet_id)
+    def _lock(self, rank: int, data: NumberedData, packet_ids: list[PacketId]) -> None:
+        super()._lock(rank, of_one_level(data), packet_ids)
 
 
-class NoBound(Overtaking):
+class NoBound(OvertakingBound):
     """Lets everything out."""
 
     def room(self, level: int) -> int:
@@ -157,7 +166,7 @@ def test_the_view_after_a_failure_is_judged_by_its_members(order: str) -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_after_a_change_of_the_order_its_new_class_counts(
-    mutant: type[Reordering[Any, Any, Any]], monkeypatch: pytest.MonkeyPatch
+    mutant: type[ReorderingProtocol[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first view promises nothing of the kind, the second one is plain, the third one does."""
     changes = (
@@ -197,7 +206,7 @@ def test_a_joiner_that_crashes_before_it_has_the_state_may_have_consumed_anythin
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_few_seeds_find_queues_that_are_not_re_ordered(
-    mutant: type[Reordering[Any, Any, Any]], monkeypatch: pytest.MonkeyPatch
+    mutant: type[ReorderingProtocol[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     choice = Choice(mutant.NAME)
     assert [violation for seed in FEW_SEEDS for violation in run_seed(seed, choice).violations] == []
@@ -214,7 +223,7 @@ def test_a_member_that_lets_everything_overtake_is_caught(
     ordering = OrderingOptions(overtakes_max=BOUND, distributed=delivery == "safe")
     scenario = crowded(order, ordering=ordering, life={"delivery": delivery})
     run_without_violation(scenario)
-    monkeypatch.setattr(priocast.protocols.reorder.base, "Overtaking", NoBound)
+    monkeypatch.setattr(priocast.protocols.reorder.reordering, "OvertakingBound", NoBound)
     violation, *_ = run_scenario(scenario).violations
     assert violation.property == "Bounded overtaking" and len(violation.messages) == 2
     assert f"has sent {BOUND + 1} more urgent ones" in violation.text

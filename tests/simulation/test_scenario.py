@@ -1,6 +1,5 @@
 """Scenarios: one seed draws every option, faults heal, and the text names them all."""
 
-
 import msgspec
 import pytest
 

@@ -32,11 +32,11 @@ NOT_STATE = frozenset(
 #: Attributes whose content is never gone through in an order that matters: only looked up, or added up.
 UNORDERED = frozenset(
     {
-        "Collector._collected",
         "Consumption._accounts",
-        "CutJoin.cut",
-        "Join.marks",
-        "Reordering._joining",
+        "CutInsertion.cut",
+        "Insertion.packet_ids",
+        "Exchange._collected",
+        "Exchange.undecided",
         "Station.placed_before",
         "SubmissionValidator._number_next",
     }

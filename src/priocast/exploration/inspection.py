@@ -14,8 +14,8 @@ from collections.abc import Callable
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.core.protocol import Protocol
 from priocast.exploration.violation import Violation
-from priocast.protocols.reorder.cut_queues import CutJoin, Level, Levels
 from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.level_queues import CutInsertion, LevelQueue, LevelQueues
 from priocast.protocols.reorder.locks import ReorderLocks
 
 
@@ -28,8 +28,8 @@ def inspect(protocol: Protocol) -> None:
 
 def _inspect_levels(protocol: Protocol) -> None:
     assert isinstance(protocol, Reorder)
-    levels: Levels = protocol._levels
-    in_use: dict[int, Level] = levels._levels
+    levels: LevelQueues = protocol._queue
+    in_use: dict[int, LevelQueue] = levels._levels
     allowed = [
         head
         for number, level in in_use.items()
@@ -45,7 +45,7 @@ def _inspect_levels(protocol: Protocol) -> None:
         raise Violation(PRIORITY_ACCOUNTING, f"{protocol.me.name} is not offered what it may consume")
 
 
-def _may_be_consumed(number: int, head: CutJoin, in_use: dict[int, Level]) -> bool:
+def _may_be_consumed(number: int, head: CutInsertion, in_use: dict[int, LevelQueue]) -> bool:
     """The rule: all that the cut names was consumed, and the cuts of all higher heads name this one."""
     assert head.final is not None
     for other, level in in_use.items():
@@ -58,7 +58,7 @@ def _may_be_consumed(number: int, head: CutJoin, in_use: dict[int, Level]) -> bo
     return all(other in in_use for other in head.cut if other < number)
 
 
-def _count_allowed(head: CutJoin, in_use: dict[int, Level]) -> int:
+def _count_allowed(head: CutInsertion, in_use: dict[int, LevelQueue]) -> int:
     """How many of the head's messages the cuts of all higher heads name."""
     assert head.final is not None
     above = [level.head() for number, level in in_use.items() if number > head.level and level.waiting]
@@ -74,10 +74,10 @@ def _inspect_locks(protocol: Protocol) -> None:
         lockers = {level for level, _ in element.locks}
         met |= lockers
         if element.level in lockers or min(met, default=element.level) < element.level:
-            assert element.join is not None
+            assert element.insertion is not None
             raise Violation(
                 PRIORITY_ACCOUNTING,
-                f"{element.join.batch} waits at {protocol.me.name} for a lock of what is not more urgent",
+                f"{element.insertion.batch} is locked at {protocol.me.name} by what is not more urgent",
             )
 
 

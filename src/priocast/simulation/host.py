@@ -20,7 +20,9 @@ Begin = Callable[[ProcessId, BroadcastPlan, UnorderedMessages | None], Simulated
 class SimulatedHost:
     """Lives of one name. `awaited` says that a next one will come, `incarnation` counts them."""
 
-    def __init__(self, name: str, wishes: list[PlannedBroadcast], event_queue: EventQueue, begin: Begin) -> None:
+    def __init__(
+        self, name: str, wishes: list[PlannedBroadcast], event_queue: EventQueue, begin: Begin
+    ) -> None:
         self.name = name
         self.errands = BroadcastPlan(wishes)
         self.process: SimulatedProcess | None = None

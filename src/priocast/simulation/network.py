@@ -27,7 +27,9 @@ Arrive = Callable[[str, ProcessId, Frame], None]
 class SimulatedNetwork:
     """All paths between the processes of a run; `arrive` is told where which frame of whom has come."""
 
-    def __init__(self, scenario: Scenario, event_queue: EventQueue, counters: Counters, arrive: Arrive) -> None:
+    def __init__(
+        self, scenario: Scenario, event_queue: EventQueue, counters: Counters, arrive: Arrive
+    ) -> None:
         self._scenario = scenario
         self._event_queue = event_queue
         self._counters = counters

@@ -75,7 +75,9 @@ class _Simulator:
             name: SimulatedHost(name, of_host, self._event_queue, self._begin)
             for name, of_host in wishes_of.items()
         }
-        self._injector = FaultInjector(scenario, self._hosts, self._event_queue, self._network, self._counters)
+        self._injector = FaultInjector(
+            scenario, self._hosts, self._event_queue, self._network, self._counters
+        )
         self._client = SimulatedClient(scenario, self._event_queue, self._network, self._counters)
         self._settlement = Quiescence(self._hosts, self._client)
         everything = [wish for of_host in wishes_of.values() for wish in of_host]

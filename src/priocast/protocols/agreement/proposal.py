@@ -31,23 +31,31 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.base import FlowControlledProtocol
-from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, Grants, References, fill_frame
-from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
-from priocast.protocols.flow.submission_validator import SubmissionValidator
+from priocast.protocols.flow.base import (
+    FlowControlledProtocol,
+)
+from priocast.protocols.flow.data import (
+    Data,
+)
+from priocast.protocols.flow.grants import (
+    BottleneckName,
+    Consumed,
+    Grants,
+    References,
+    fill_frame,
+)
+from priocast.protocols.flow.references import (
+    OrderedReference,
+    ReferencedMessages,
+)
+from priocast.protocols.flow.submission_validator import (
+    SubmissionValidator,
+)
 
 _MEMBERS_MAX = 1024
 
 RoundNumber = Annotated[int, msgspec.Meta(ge=1)]
 Counts = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
-
-
-class Data(Packet, frozen=True, tag="data"):
-    """From a sender to all: messages of mine."""
-
-    TO_ALL = True
-
-    batches: Batches
 
 
 class StartRound(Packet, frozen=True, tag="start-round"):

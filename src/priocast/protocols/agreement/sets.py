@@ -35,23 +35,12 @@ from priocast.protocols.agreement.consensus import (
     Instance,
     Value,
 )
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed, References
+from priocast.protocols.flow.data import Data
+from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed, References
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 
 _PATIENCE = "patience with the leader"
-
-
-class Data(Packet, frozen=True, tag="data"):
-    """From a sender to all: messages of mine.
-
-    `bottleneck` names the member for whose grant the next ones wait, if they do.
-    """
-
-    TO_ALL = True
-
-    batches: Batches
-    bottleneck: BottleneckName = ""
 
 
 class Decide(Packet, frozen=True, tag="decide"):
@@ -176,7 +165,7 @@ class AgreementSets(PacedProtocol):
             self.depends_on(brought_by)
             self.depends_on(place.packet_id)
             for batch in batches:
-                self.place_next(batch)
+                self.append(batch)
 
 
 class _Candidate(NamedTuple):

@@ -26,7 +26,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
+from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed
 from priocast.protocols.flow.paced import PacedProtocol
 
 _STAMPS_MAX = 1024
@@ -36,19 +37,6 @@ Stamps = Annotated[
     tuple[Annotated[int, msgspec.Meta(ge=1, le=1 << 62)], ...],
     msgspec.Meta(min_length=1, max_length=_STAMPS_MAX),
 ]
-
-
-class Data(Packet, frozen=True, tag="data"):
-    """From a sender to all: propose a place for these; it is my frame of this number.
-
-    `bottleneck` names the member for whose grant the next ones wait, if they do.
-    """
-
-    TO_ALL = True
-
-    number: Number
-    batches: Batches
-    bottleneck: BottleneckName = ""
 
 
 class Proposed(Packet, frozen=True, tag="proposed"):
@@ -108,7 +96,7 @@ class AgreementSkeen(PacedProtocol):
     NAME = "agreement-skeen"
     PRIORITIES_ACT = "sending"
     PARTITIONABLE = False
-    PACKETS = (Data, Proposed, Final, Consumed)
+    PACKETS = (NumberedData, Proposed, Final, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
@@ -136,7 +124,7 @@ class AgreementSkeen(PacedProtocol):
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Data() as data:
+            case NumberedData() as data:
                 self._on_data(event.sender, data)
             case Proposed(first=first, stamps=stamps):
                 self._on_proposed(event.sender, first, stamps)
@@ -152,7 +140,7 @@ class AgreementSkeen(PacedProtocol):
             batches, bottleneck = self.take_frame()
             if not batches:
                 return
-            self.send_all(Data(self._sent_count, batches, bottleneck))
+            self.send_all(NumberedData(self._sent_count, batches, bottleneck))
             self._sent_count += 1
             self._highest.append(0)
         self.more_to_do()
@@ -173,7 +161,7 @@ class AgreementSkeen(PacedProtocol):
 
     # Destination
 
-    def _on_data(self, sender: ProcessId, data: Data) -> None:
+    def _on_data(self, sender: ProcessId, data: NumberedData) -> None:
         if data.number != self._received[sender]:
             raise PeerFault(f"{sender} sends frame {data.number}; {self._received[sender]} is next")
         self.accept(sender, data.batches, data.bottleneck)
@@ -215,7 +203,7 @@ class AgreementSkeen(PacedProtocol):
             lowest.popleft()
             self.depends_on(frame.packet_id)
             for batch in frame.batches:
-                self.place_next(batch)
+                self.append(batch)
 
     def close(self) -> None:
         """Place all that has a final stamp; what has none goes back to its sender.

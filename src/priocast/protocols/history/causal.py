@@ -155,7 +155,7 @@ class CausalHistory(PacedProtocol):
         while nexts:
             rank = nexts[0][1]
             history = self._histories[rank]
-            self.place_next(history.batches.popleft()[1])
+            self.append(history.batches.popleft()[1])
             if history.first <= end:
                 heapreplace(nexts, (self._precedence(history.batches[0][1]), rank))
             else:

@@ -139,7 +139,7 @@ class DeterministicMerge(PacedProtocol):
             self.depends_on(filled.packet_id)
             if isinstance(filled.packet, Slot):
                 for batch in filled.packet.batches:
-                    self.place_next(batch)
+                    self.append(batch)
                 if rank == self.ranks[self.me]:
                     self._unmerged_count -= 1
             if filled.round_next == round_ + 1:
