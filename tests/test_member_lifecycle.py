@@ -39,7 +39,7 @@ class TestFounding:
 
     def test_what_was_broadcast_before_there_was_a_group_is_delivered_in_it(self) -> None:
         group = Neighbourhood("ab", founders=3)
-        group.say("b", "early")
+        group.broadcast("b", "early")
         group.run(100)
         assert group.members["b"].backlog == 1
         group.start("c")
@@ -75,11 +75,11 @@ class TestFounding:
 class TestComingAndGoing:
     def test_who_joins_begins_where_the_group_is(self) -> None:
         group = founded("ab")
-        group.say("a", "1", "2")
+        group.broadcast("a", "1", "2")
         group.wait_payloads("ab", "1", "2")
         group.start("c")
         group.wait_view("abc")
-        group.say("c", "3")
+        group.broadcast("c", "3")
         group.wait_payloads("ab", "1", "2", "3")
         assert group.payloads("c") == ["3"]
         (change,) = group.applications["c"].events
@@ -88,7 +88,7 @@ class TestComingAndGoing:
     @pytest.mark.parametrize("leaver", "abc")
     def test_who_leaves_is_let_go_with_all_that_it_said(self, leaver: str) -> None:
         group = founded("abc")
-        group.say(leaver, "goodbye")
+        group.broadcast(leaver, "goodbye")
         group.run(1)
         group.members[leaver].leave(group.now)
         staying = "abc".replace(leaver, "")
@@ -114,11 +114,11 @@ class TestComingAndGoing:
     def test_who_fails_is_left_behind_and_nothing_of_the_others_is_lost(self, failing: str) -> None:
         group = founded("abc")
         staying = "abc".replace(failing, "")
-        group.say(staying[0], "1")
-        group.say(staying[1], "2")
+        group.broadcast(staying[0], "1")
+        group.broadcast(staying[1], "2")
         group.run(1)
         group.kill(failing)
-        group.say(staying[1], "3")
+        group.broadcast(staying[1], "3")
         group.wait_view(staying)
         group.run_until(lambda: len(group.payloads(staying[0])) == 3)
         group.run(10)
@@ -129,8 +129,8 @@ class TestComingAndGoing:
     def test_what_one_of_those_who_go_on_holds_all_of_them_get_before_the_next_view(self) -> None:
         group = founded("abc")
         group.lost.add(("a", "c"))
-        group.say("b", "1", "2")
-        group.say("a", "3")
+        group.broadcast("b", "1", "2")
+        group.broadcast("a", "3")
         group.run_until(lambda: len(group.payloads("b")) == 3)
         assert group.payloads("c") == []
         group.kill("a")
@@ -145,7 +145,7 @@ class TestComingAndGoing:
         group = founded("abc")
         said = [str(number) for number in range(400)]
         for number, payload in enumerate(said):
-            group.say("b", payload)
+            group.broadcast("b", payload)
             group.run(1)
             if number == 50:
                 group.kill("a")
@@ -164,7 +164,7 @@ class TestComingAndGoing:
         group.run(300)
         member = group.members["a"]
         assert member.membership.suspended
-        group.say("a", "to nobody")
+        group.broadcast("a", "to nobody")
         group.run(300)
         assert group.payloads("a") == []
         assert member.view is not None
@@ -173,7 +173,7 @@ class TestComingAndGoing:
     def test_a_member_whose_application_takes_nothing_is_put_out(self) -> None:
         group = founded("abc", window=4, slow_ms=200.0)
         group.applications["c"].takes_messages = False
-        group.say("a", *map(str, range(20)))
+        group.broadcast("a", *map(str, range(20)))
         group.wait_view("ab")
         assert group.applications["a"].reasons[-1] == "c was too slow"
         group.wait_payloads("ab", *map(str, range(20)))
@@ -190,7 +190,7 @@ class TestComingAndGoing:
 
     def test_the_order_changes_for_all_at_one_place(self) -> None:
         group = founded("abc")
-        group.say("b", "1")
+        group.broadcast("b", "1")
         group.wait_payloads("abc", "1")
         group.members["c"].change_order(PLAIN, group.now)
         group.run_until(lambda: all(len(each.events) == 2 for each in group.applications.values()))
@@ -198,7 +198,7 @@ class TestComingAndGoing:
             "the order changes to sequencer-ub"
         }
         for priority in (1, 200, 100):
-            group.say("b", f"plain {priority}", priority=priority)
+            group.broadcast("b", f"plain {priority}", priority=priority)
         group.wait_payloads("abc", "1", "plain 1", "plain 200", "plain 100")
         group.start("d")
         group.wait_view("abcd")
@@ -215,15 +215,15 @@ class TestComingAndGoing:
 class TestComingBack:
     def test_the_next_life_says_once_what_the_one_before_had_to_say(self) -> None:
         group = founded("abc")
-        group.say("c", "1")
+        group.broadcast("c", "1")
         group.wait_payloads("abc", "1")
-        group.say("c", "2")
+        group.broadcast("c", "2")
         group.run(2)  # on its way to the sequencer, and from there to nobody
         group.cut("c", "ab")
         group.run(1)
-        group.say("c", "3", priority=200)
+        group.broadcast("c", "3", priority=200)
         group.wait_view("ab")
-        group.say("c", "4")
+        group.broadcast("c", "4")
         group.run(200)
         group.lost.clear()
         group.run_until(lambda: group.members["c"].departed)
@@ -243,7 +243,7 @@ class TestComingBack:
     def test_what_has_a_place_already_is_not_said_again(self) -> None:
         group = founded("abc")
         group.applications["c"].takes_messages = False
-        group.say("c", "1", "2")
+        group.broadcast("c", "1", "2")
         group.wait_payloads("ab", "1", "2")
         group.cut("c", "ab")
         group.wait_view("ab")
@@ -259,7 +259,7 @@ class TestComingBack:
     def test_what_a_life_leaves_is_passed_on_by_lives_that_were_never_in_a_view(self) -> None:
         group = founded("abc")
         group.cut("c", "ab")
-        group.say("c", "1")
+        group.broadcast("c", "1")
         group.wait_view("ab")
         unordered_messages = group.members["c"].unordered_messages()
         for incarnation in (2, 3, 4):
@@ -286,7 +286,7 @@ def test_the_head_is_the_next_thing_whatever_it_is() -> None:
     member = group.members["a"]
     group.applications["a"].takes_messages = False
     group.wait_view("a")
-    group.say("a", "x", "y")
+    group.broadcast("a", "x", "y")
     group.run(5)
     head = member.head(group.now)
     assert isinstance(head, OrderedBatch)

@@ -1,6 +1,6 @@
-"""Deliberate faults in membership, flush and links: each is one wrong thing that a tired programmer might do.
+"""Deliberate faults in membership, flush and links: each is one mistake that a tired programmer might make.
 
-A mutant is a function that puts the fault in place for the time of a test. `test_mutants.py` shows that the
+A mutant is a function that injects the fault for the duration of a test. `test_mutants.py` shows that the
 simulator's checkers catch each of them.
 """
 
@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 import pytest
 
-from priocast import member as member_module
 from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
@@ -21,10 +20,12 @@ from priocast.membership import epoch as epoch_module
 from priocast.membership import round as round_module
 from priocast.membership import target_view as target_view_module
 from priocast.membership import unordered
+from priocast.membership import view_installer as view_installer_module
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.membership import Membership
+from priocast.membership.outputs import MembershipOutput, SendControl
 from priocast.membership.packets import (
     FlushPlan,
     Install,
@@ -35,8 +36,9 @@ from priocast.membership.packets import (
 )
 from priocast.membership.proposer import Proposer
 from priocast.membership.round import Round
+from priocast.membership.snapshot import Snapshot
 from priocast.membership.stability import Stability
-from priocast.membership.state_transfer import Donor, Restoration, Snapshot, StateTransfer
+from priocast.membership.state_transfer import Donor, Restoration, StateTransfer
 from priocast.membership.stream import Stream
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.voter import Voter
@@ -87,12 +89,13 @@ def installs_without_all_packets(patch: pytest.MonkeyPatch) -> None:
 def does_not_freeze_at_the_promise(patch: pytest.MonkeyPatch) -> None:
     """Packets that come after the promise are taken, although the proposer was told of fewer."""
 
-    def on_link_frame(self: Member, peer: ProcessId, frame: Frame, now: int) -> None:
-        epoch = self.membership.epoch
-        if self.membership.heard(peer, now) and epoch is not None and frame.channel == epoch.channel:
-            epoch.receive(peer, frame, now)
+    def receive(self: Epoch, peer: ProcessId, frame: Frame, now: int) -> None:
+        bodies = self.links[peer].receive(frame, now)
+        self.restless |= not self.frozen
+        for body in bodies:
+            self._on_body(peer, body, now)
 
-    patch.setattr(Member, "_on_link_frame", on_link_frame)
+    patch.setattr(Epoch, "receive", receive)
 
 
 def forgets_retained_packets_too_early(patch: pytest.MonkeyPatch) -> None:
@@ -165,10 +168,12 @@ def decides_without_a_quorum(patch: pytest.MonkeyPatch) -> None:
 def follows_a_lower_ballot(patch: pytest.MonkeyPatch) -> None:
     honest = Voter.on_prepare
 
-    def on_prepare(self: Voter, prepare: Prepare, now: int) -> None:
+    def on_prepare(
+        self: Voter, process: ProcessId, prepare: Prepare, objection: str, now: int
+    ) -> list[MembershipOutput]:
         if self.promised is not None and prepare.ballot < self.promised:
             self.promised = None
-        honest(self, prepare, now)
+        return honest(self, process, prepare, objection, now)
 
     patch.setattr(Voter, "on_prepare", on_prepare)
 
@@ -185,9 +190,11 @@ def proposes_anew_what_was_accepted(patch: pytest.MonkeyPatch) -> None:
 def forgets_what_it_accepted(patch: pytest.MonkeyPatch) -> None:
     honest = Voter.on_prepare
 
-    def on_prepare(self: Voter, prepare: Prepare, now: int) -> None:
+    def on_prepare(
+        self: Voter, process: ProcessId, prepare: Prepare, objection: str, now: int
+    ) -> list[MembershipOutput]:
         self.accepted = self.accepted_in = None
-        honest(self, prepare, now)
+        return honest(self, process, prepare, objection, now)
 
     patch.setattr(Voter, "on_prepare", on_prepare)
 
@@ -195,16 +202,18 @@ def forgets_what_it_accepted(patch: pytest.MonkeyPatch) -> None:
 def two_proposals_in_one_ballot(patch: pytest.MonkeyPatch) -> None:
     """The last of the voters is asked to accept a view without it."""
 
-    def ask(self: Proposer, round_: Round) -> None:
+    def ask(self: Proposer, round_: Round) -> list[MembershipOutput]:
         question = round_.question()
+        outputs: list[MembershipOutput] = []
         for voter in round_.waiting_for():
             if isinstance(question, Propose) and voter == round_.voters[-1] and len(round_.voters) > 2:
                 members = tuple(each for each in question.proposal.view.members if each != round_.voters[1])
                 view = View(question.proposal.view.number, members, question.proposal.view.parts)
                 proposal = msgspec.structs.replace(question.proposal, view=view)
-                self._host.tell(voter, Propose(question.ballot, proposal))
+                outputs.append(SendControl(voter, Propose(question.ballot, proposal)))
             else:
-                self._host.tell(voter, question)
+                outputs.append(SendControl(voter, question))
+        return outputs
 
     patch.setattr(Proposer, "_ask", ask)
 
@@ -213,14 +222,14 @@ def installs_something_else_than_it_accepted(patch: pytest.MonkeyPatch) -> None:
     """Each member puts itself first in the view, and so each has another coordinator."""
     honest = Voter.on_install
 
-    def on_install(self: Voter, install: Install, now: int) -> None:
-        view, me = install.proposal.view, self._host.me
+    def on_install(self: Voter, process: ProcessId, install: Install, now: int) -> list[MembershipOutput]:
+        view, me = install.proposal.view, self._me
         if me in view.members:
             members = (me, *(member for member in view.members if member != me))
             proposal = msgspec.structs.replace(install.proposal, view=View(view.number, members, view.parts))
             self.accepted = None
             install = Install(proposal, install.digest)
-        honest(self, install, now)
+        return honest(self, process, install, now)
 
     patch.setattr(Voter, "on_install", on_install)
 
@@ -288,13 +297,13 @@ def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
     honest = Member.receive
 
     def receive(self: Member, peer: ProcessId, frames: list[Frame], now: int) -> None:
-        honest(self, self.membership.neighbours._incarnations.get(peer.name, peer), frames, now)
+        honest(self, self.membership.neighbours.incarnations.get(peer.name, peer), frames, now)
 
     patch.setattr(Member, "receive", receive)
 
 
 def excluded_members_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Membership, "_on_eviction_notice", lambda *_: None)
+    patch.setattr(Membership, "_on_eviction_notice", lambda *_: [])
 
 
 def nobody_is_ever_suspected(patch: pytest.MonkeyPatch) -> None:
@@ -311,30 +320,22 @@ def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
     honest = unordered.resubmit
 
     def resubmit(
-        me: ProcessId,
-        unordered_messages: UnorderedMessages,
-        own: list[Batch],
-        digest: OrderDigest,
-        prioritised: bool,
-    ) -> Assembler:
-        return honest(me, unordered_messages, own, msgspec.structs.replace(digest, ordered=()), prioritised)
+        assembler: Assembler, unordered_messages: UnorderedMessages, digest: OrderDigest, prioritised: bool
+    ) -> None:
+        honest(assembler, unordered_messages, msgspec.structs.replace(digest, ordered=()), prioritised)
 
-    patch.setattr(member_module, "resubmit", resubmit)
+    patch.setattr(view_installer_module, "resubmit", resubmit)
 
 
 def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
     honest = unordered.resubmit
 
     def resubmit(
-        me: ProcessId,
-        unordered_messages: UnorderedMessages,
-        own: list[Batch],
-        digest: OrderDigest,
-        prioritised: bool,
-    ) -> Assembler:
-        return honest(me, UnorderedMessages([]), own, digest, prioritised)
+        assembler: Assembler, unordered_messages: UnorderedMessages, digest: OrderDigest, prioritised: bool
+    ) -> None:
+        honest(assembler, UnorderedMessages([]), digest, prioritised)
 
-    patch.setattr(member_module, "resubmit", resubmit)
+    patch.setattr(view_installer_module, "resubmit", resubmit)
 
 
 def client_repetitions_are_delivered(patch: pytest.MonkeyPatch) -> None:
@@ -362,7 +363,7 @@ def snapshot_is_one_message_too_old(patch: pytest.MonkeyPatch) -> None:
 
 
 def joiner_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(StateTransfer, "begin", lambda *_: False)
+    patch.setattr(StateTransfer, "on_view", lambda *_: [])
 
 
 def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
@@ -375,7 +376,7 @@ def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
 
 def questions_are_asked_once(patch: pytest.MonkeyPatch) -> None:
     """A question of a round that is lost is never asked again, and the round is never given up."""
-    patch.setattr(Proposer, "repeat", lambda *_: None)
+    patch.setattr(Proposer, "on_tick", lambda *_: [])
 
 
 def decision_is_told_once(patch: pytest.MonkeyPatch) -> None:
@@ -384,7 +385,7 @@ def decision_is_told_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def missing_packets_are_fetched_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Voter, "repeat", lambda *_: None)
+    patch.setattr(Voter, "on_tick", lambda *_: [])
 
 
 ALL: tuple[Mutant, ...] = tuple(

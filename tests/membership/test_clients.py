@@ -1,4 +1,4 @@
-"""Clients: each request is broadcast once by the member that is asked, and answered when it has its place."""
+"""Clients: each request is broadcast once by the member that is asked, and answered when it was delivered."""
 
 from membership.builders import A, batch
 from priocast.core.identity import ProcessId
@@ -31,24 +31,23 @@ def test_a_request_after_a_gap_has_to_wait() -> None:
     assert clients.is_new(X, request(2, settled=1)), "unless the client does not wait for it"
 
 
-def test_the_client_is_told_the_place() -> None:
+def test_the_client_is_told_the_position() -> None:
     clients = Clients(DeliveryTable())
     clients.is_new(X, request(1))
-    clients.placed(batch(A, 0, scope=scope(1)), 17)
+    clients.on_ordered(batch(A, 0, scope=scope(1)), 17)
     assert clients.replies == [("x", ClientReply(1, 0, 17, ""))]
 
 
 def test_a_client_that_asked_elsewhere_is_not_told() -> None:
     clients = Clients(DeliveryTable())
-    clients.placed(batch(A, 0, scope=scope(1)), 17)
-    clients.placed(batch(A, 1), 18)
+    clients.on_ordered(batch(A, 0, scope=scope(1)), 17)
     assert clients.replies == []
 
 
-def test_what_has_its_place_is_answered_at_once() -> None:
+def test_a_request_that_was_delivered_is_answered_at_once() -> None:
     delivery_table = DeliveryTable()
     clients = Clients(delivery_table)
-    delivery_table.place(batch(A, 0, scope=scope(1)), 1)
+    delivery_table.add(batch(A, 0, scope=scope(1)), 1)
     assert not clients.is_new(X, request(1))
     assert clients.replies == [("x", ClientReply(1, 0, -1, ""))]
 
@@ -56,5 +55,5 @@ def test_what_has_its_place_is_answered_at_once() -> None:
 def test_when_the_view_has_ended_requests_may_be_broadcast_again() -> None:
     clients = Clients(DeliveryTable())
     clients.is_new(X, request(1))
-    clients.forget_pending()
+    clients.on_view()
     assert clients.is_new(X, request(1))

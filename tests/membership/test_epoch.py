@@ -8,7 +8,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import Broadcast
 from priocast.links.fifo_link import Frame
 from priocast.membership.epoch import Epoch, channel_of
-from priocast.membership.packets import FlushPlan
+from priocast.membership.packets import FlushPlan, FlushReply
 
 OLD = view(A, B, C)
 EVERYBODY = (A, B, C)
@@ -64,10 +64,10 @@ def test_those_who_hold_the_same_packets_end_alike() -> None:
     epochs[B].step(Broadcast(batch(B, 0, 2)), 0)
     epochs[C].step(Broadcast(batch(C, 0)), 0)
     exchange(epochs)
-    held = epochs[A].stability.received[0]
+    received = epochs[A].stability.received[0]
     for each in epochs.values():
         each.freeze(0)
-    endings = [names(each, plan_of(held, 0, 0)) for each in epochs.values()]
+    endings = [names(each, plan_of(received, 0, 0)) for each in epochs.values()]
     assert endings[0] == endings[1] == endings[2] and len(endings[0]) == 2
 
 
@@ -80,7 +80,7 @@ def test_a_frozen_epoch_lacks_what_it_did_not_get_and_takes_it_from_others() -> 
     count = epochs[B].stability.received[0]
     plan = plan_of(count, 0, 0, members=(B, C))
     assert late.missing(plan) == (B, A, 1, count)
-    late.supply(A, 1, tuple(epochs[B].stability.bodies(0, 1, count, 1 << 20)), 0)
+    late.on_flush_reply(FlushReply(OLD.id, A, 1, tuple(epochs[B].stability.bodies(0, 1, count, 1 << 20))), 0)
     epochs[B].freeze(0)
     assert late.missing(plan) is None
     assert names(late, plan) == names(epochs[B], plan) != []
@@ -90,7 +90,7 @@ def test_an_open_epoch_takes_no_supplies() -> None:
     epochs = three()
     epochs[B].step(Broadcast(batch(B, 0)), 0)
     exchange(epochs, C)
-    epochs[C].supply(A, 1, tuple(epochs[B].stability.bodies(0, 1, 9, 1 << 20)), 0)
+    epochs[C].on_flush_reply(FlushReply(OLD.id, A, 1, tuple(epochs[B].stability.bodies(0, 1, 9, 1 << 20))), 0)
     assert epochs[C].stability.received == [0, 0, 0]
 
 
@@ -112,12 +112,14 @@ def test_a_message_of_one_who_stays_behind_is_kept_only_if_it_knew_the_place() -
     exchange(epochs)
     one = epochs[B]
     one.freeze(0)
-    held = one.stability.received[0]
-    unknown = plan_of(held, 0, 0, members=(A, B), acknowledged=((held, 0, 0), (held, 0, 0), (0, 0, 0)))
-    known = plan_of(held, 0, 0, members=(A, B), acknowledged=((held, 0, 0),) * 3)
+    received = one.stability.received[0]
+    unknown = plan_of(
+        received, 0, 0, members=(A, B), acknowledged=((received, 0, 0), (received, 0, 0), (0, 0, 0))
+    )
+    known = plan_of(received, 0, 0, members=(A, B), acknowledged=((received, 0, 0),) * 3)
     assert {each.partition("/")[0] for each in names(one, unknown)} == {"b#1"}
     assert {each.partition("/")[0] for each in names(one, known)} == {"b#1", "c#1"}
-    assert {each.partition("/")[0] for each in names(one, plan_of(held, 0, 0))} == {"b#1", "c#1"}
+    assert {each.partition("/")[0] for each in names(one, plan_of(received, 0, 0))} == {"b#1", "c#1"}
 
 
 def test_a_frozen_epoch_says_nothing_more() -> None:
@@ -125,4 +127,4 @@ def test_a_frozen_epoch_says_nothing_more() -> None:
     one.freeze(0)
     one.step(Broadcast(batch(B, 0)), 0)
     assert all(not link.frames for link in one.links.values())
-    assert one.deadline is None and not one.has_work
+    assert one.deadline is None and not one.restless

@@ -28,10 +28,12 @@ def round_of(
     return Round(Ballot(5, voters[0]), wish, of, ORDERING, "why", primary, now=0)
 
 
-def promise(round_: Round, of: View | None = OLD, held: tuple[int, ...] = (0, 0, 0), **more: Any) -> Promise:
-    known = more.pop("known", tuple(held for _ in held))
+def promise(
+    round_: Round, of: View | None = OLD, received: tuple[int, ...] = (0, 0, 0), **more: Any
+) -> Promise:
+    acknowledged = more.pop("acknowledged", tuple(received for _ in received))
     return Promise(
-        round_.ballot, of, held if of else (), known, more.get("accepted_in"), more.get("accepted")
+        round_.ballot, of, received if of else (), acknowledged, more.get("accepted_in"), more.get("accepted")
     )
 
 

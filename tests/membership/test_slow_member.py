@@ -1,4 +1,4 @@
-"""SlowMemberDetector: a member is slow if the order waits for it, for too long, although it could consume."""
+"""Slow members: a member is slow if the order waits for it, for too long, although it could consume."""
 
 from typing import cast
 
@@ -9,7 +9,7 @@ from priocast.membership.slow_member import SlowMemberDetector
 
 
 class Waiting:
-    """As much of a protocol as it takes: whom it waits for, and how far it is."""
+    """A protocol with a bottleneck."""
 
     def __init__(self) -> None:
         self.slowest: ProcessId | None = B
@@ -20,37 +20,37 @@ class Waiting:
 
 
 def found(
-    slowness: SlowMemberDetector, protocol: Waiting, now: int, could_consume: bool = True
+    detector: SlowMemberDetector, protocol: Waiting, now: int, could_consume: bool = True
 ) -> ProcessId | None:
-    return slowness.found(cast("Protocol", protocol), could_consume, now)
+    return detector.found(cast("Protocol", protocol), could_consume, now)
 
 
-def test_the_order_waits_for_a_while_and_then_names_the_one() -> None:
-    slowness, protocol = SlowMemberDetector(100, now=0), Waiting()
-    assert found(slowness, protocol, 0) is None and found(slowness, protocol, 99) is None
-    assert found(slowness, protocol, 100) == B
-    assert slowness.waited(100) == (B, 100)
+def test_a_bottleneck_is_slow_after_the_configured_time() -> None:
+    detector, protocol = SlowMemberDetector(100, now=0), Waiting()
+    assert found(detector, protocol, 0) is None and found(detector, protocol, 99) is None
+    assert found(detector, protocol, 100) == B
+    assert detector.waited(100) == (B, 100)
 
 
-def test_any_progress_begins_the_wait_anew() -> None:
-    slowness, protocol = SlowMemberDetector(100, now=0), Waiting()
-    found(slowness, protocol, 0)
+def test_progress_restarts_the_wait() -> None:
+    detector, protocol = SlowMemberDetector(100, now=0), Waiting()
+    found(detector, protocol, 0)
     protocol.position_next += 1
-    assert found(slowness, protocol, 99) is None and found(slowness, protocol, 198) is None
-    assert found(slowness, protocol, 199) == B
+    assert found(detector, protocol, 99) is None and found(detector, protocol, 198) is None
+    assert found(detector, protocol, 199) == B
 
 
-def test_another_one_begins_the_wait_anew() -> None:
-    slowness, protocol = SlowMemberDetector(100, now=0), Waiting()
-    found(slowness, protocol, 0)
+def test_another_bottleneck_restarts_the_wait() -> None:
+    detector, protocol = SlowMemberDetector(100, now=0), Waiting()
+    found(detector, protocol, 0)
     protocol.slowest = A
-    assert found(slowness, protocol, 100) is None
-    assert found(slowness, protocol, 200) == A
+    assert found(detector, protocol, 100) is None
+    assert found(detector, protocol, 200) == A
 
 
-def test_nobody_is_slow_while_nothing_waits_or_nothing_could_be_consumed() -> None:
-    slowness, protocol = SlowMemberDetector(100, now=0), Waiting()
-    assert found(slowness, protocol, 500, could_consume=False) is None
-    assert slowness.waited(500) == (None, 0)
+def test_nobody_is_slow_without_a_bottleneck_or_while_nobody_could_consume() -> None:
+    detector, protocol = SlowMemberDetector(100, now=0), Waiting()
+    assert found(detector, protocol, 500, could_consume=False) is None
+    assert detector.waited(500) == (None, 0)
     protocol.slowest = None
-    assert found(slowness, protocol, 700) is None and found(slowness, protocol, 900) is None
+    assert found(detector, protocol, 700) is None and found(detector, protocol, 900) is None

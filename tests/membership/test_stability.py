@@ -1,4 +1,4 @@
-"""Stability: a packet is kept until everybody is known to hold it, and no longer."""
+"""Stability: a packet is kept until every member has acknowledged it, and no longer."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,19 +16,21 @@ def test_packets_are_numbered_per_sender() -> None:
     assert stability.bodies(1, 1, 2, PLENTY) == [b"x", b"yy"]
 
 
-def test_what_all_hold_is_forgotten() -> None:
+def test_stable_packets_are_forgotten() -> None:
     stability = Stability(3, my_rank=0)
     stability.add(1, b"x")
     stability.add(1, b"y")
     assert stability.report(1, [0, 2, 0])
-    assert stability.unstable_bytes == 2 and not stability.is_stable((0, 1, 0)), "the third has not said so"
+    assert stability.unstable_bytes == 2 and not stability.is_stable((0, 1, 0)), (
+        "the third has not acknowledged it"
+    )
     assert stability.report(2, [0, 1, 0])
     assert stability.is_stable((0, 1, 0)) and not stability.is_stable((0, 2, 0))
     assert stability.unstable_bytes == 1 and stability.bodies(1, 1, 2, PLENTY) == []
     assert stability.bodies(1, 2, 2, PLENTY) == [b"y"]
 
 
-def test_what_others_had_before_us_is_forgotten_as_soon_as_it_comes() -> None:
+def test_a_packet_that_all_others_acknowledged_is_not_kept() -> None:
     stability = Stability(2, my_rank=0)
     stability.report(1, [0, 3])
     for _ in range(3):
@@ -36,33 +38,33 @@ def test_what_others_had_before_us_is_forgotten_as_soon_as_it_comes() -> None:
     assert stability.unstable_bytes == 0 and stability.received == [0, 3]
 
 
-def test_nothing_is_kept_for_nobody() -> None:
+def test_a_member_alone_keeps_nothing() -> None:
     stability = Stability(1, my_rank=0)
     stability.add(0, b"x")
     assert stability.unstable_bytes == 0 and stability.is_stable((1,))
 
 
-def test_reports_only_ever_add() -> None:
+def test_reports_never_lower_a_count() -> None:
     stability = Stability(2, my_rank=0)
     stability.add(0, b"x")
     assert stability.report(1, [1, 0])
     assert not stability.report(1, [0, 0]), "an old report says nothing new"
     assert stability.is_received_by(1, (1, 0))
     assert not stability.is_received_by(1, (1, 1))
-    assert not stability.report(0, [9, 9]), "nobody else speaks for us"
+    assert not stability.report(0, [9, 9]), "nobody else reports for us"
     assert not stability.report(1, [9]), "a report of another size is of another view"
     assert stability.received == [1, 0]
 
 
-def test_what_others_know_is_taken_over_without_forgetting() -> None:
+def test_merged_acknowledgements_forget_nothing() -> None:
     stability = Stability(3, my_rank=0)
     stability.add(1, b"x")
     stability.merge([[9, 9, 9], [0, 1, 0], [0, 1, 0]])
-    assert stability.received == [0, 1, 0], "what we hold we know best"
+    assert stability.received == [0, 1, 0], "our own counts are exact"
     assert stability.is_stable((0, 1, 0)) and stability.unstable_bytes == 1
 
 
-def test_a_supply_is_cut_by_bytes() -> None:
+def test_a_flush_reply_is_cut_by_bytes() -> None:
     stability = Stability(2, my_rank=0)
     for _ in range(5):
         stability.add(1, bytes(10))
@@ -76,8 +78,8 @@ additions = st.tuples(st.just(0), st.lists(st.integers(0, 2), min_size=1, max_si
 
 
 @given(st.lists(st.one_of(additions, reports)))
-def test_whatever_somebody_lacks_is_kept(history: list[tuple[int, list[int]]]) -> None:
-    """We are rank 0 and add what comes from a sender; the others report what they hold."""
+def test_whatever_a_member_lacks_is_kept(history: list[tuple[int, list[int]]]) -> None:
+    """Rank 0 adds packets of each sender; the others report what they have received."""
     stability = Stability(3, my_rank=0)
     said = {1: [0, 0, 0], 2: [0, 0, 0]}
     for rank, numbers in history:

@@ -1,169 +1,167 @@
-"""TargetViewPlanner: what the next view should be, as one process sees it."""
+"""The target view: what one process would propose, as a pure function of its situation."""
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from membership.builders import MILLISECOND, A, B, C, D, E, acquainted, alive, options, view
+from membership.builders import MILLISECOND, A, B, C, D, E, options, view
 from priocast.core.identity import ProcessId
-from priocast.core.view import View, ViewId
-from priocast.membership.packets import Heartbeat
-from priocast.membership.target_view import TargetView, TargetViewPlanner
+from priocast.core.view import View
+from priocast.membership.target_view import GroupSituation, Peer, TargetView, TargetViewPlanner
 
 PARTITIONABLE = {"policy": "partitionable"}
 
 
-def wishes(me: ProcessId, others: dict[ProcessId, Heartbeat], **chosen: Any) -> TargetViewPlanner:
-    return TargetViewPlanner(me, options(**chosen), acquainted(me, others, **chosen))
-
-
-def everybody(*processes: ProcessId, of: View | None = None) -> dict[ProcessId, Heartbeat]:
-    """What processes say that all hear each other, and us."""
+def peer(process: ProcessId, *hears: ProcessId, of: View | None = None, leaving: bool = False) -> Peer:
     members = of.members if of else ()
-    return {
-        process: alive(A, *(other for other in processes if other != process), of=_id(of), members=members)
-        for process in processes
-    }
+    return Peer(process, of.id if of else None, members, frozenset(hears), leaving)
 
 
-def _id(of: View | None) -> ViewId | None:
-    return of.id if of else None
+def everybody(*processes: ProcessId, of: View | None = None) -> list[Peer]:
+    """Processes that all hear each other, and a."""
+    return [
+        peer(process, A, *(other for other in processes if other != process), of=of) for process in processes
+    ]
+
+
+def situation(
+    me: ProcessId,
+    peers: list[Peer],
+    of: View | None = None,
+    chosen: dict[str, Any] | None = None,
+    **more: Any,
+) -> GroupSituation:
+    return GroupSituation(me, options(**(chosen or {})), of, tuple(peers), **more)
+
+
+def target(*given: Any, **more: Any) -> TargetView | None:
+    return TargetViewPlanner(situation(*given, **more)).target()
 
 
 def of_all(*processes: ProcessId) -> TargetView:
     return TargetView(processes, processes)
 
 
-# To begin
+# Founding
 
 
 def test_founders_wait_until_they_are_enough() -> None:
-    assert wishes(A, everybody(B)).form(None, 0, 0) is None
-    assert wishes(A, everybody(B, C)).form(None, 0, 0) == of_all(A, B, C)
+    assert target(A, everybody(B)) is None
+    assert target(A, everybody(B, C)) == of_all(A, B, C)
 
 
-def test_only_the_first_found_a_group_of_that_size() -> None:
-    assert wishes(A, everybody(B, C, D)).form(None, 0, 0) == of_all(A, B, C)
-    last = {process: alive(D, *(each for each in (A, B, C) if each != process)) for process in (A, B, C)}
-    assert wishes(D, last).form(None, 0, 0) is None, "the fourth waits to be taken in"
+def test_only_the_first_processes_found_the_group() -> None:
+    assert target(A, everybody(B, C, D)) == of_all(A, B, C)
+    others = [peer(process, D, *(each for each in (A, B, C) if each != process)) for process in (A, B, C)]
+    assert target(D, others) is None, "the fourth waits to be admitted"
 
 
-def test_where_there_is_a_view_nobody_founds_another() -> None:
-    there = everybody(B, C) | {D: alive(A, B, C, of=view(D).id)}
-    assert wishes(A, there).form(None, 0, 0) is None
+def test_nobody_founds_a_group_that_has_a_view() -> None:
+    assert target(A, [*everybody(B, C), peer(D, A, B, C, of=view(D))]) is None
 
 
-def test_who_has_heard_of_a_view_does_not_found_one_in_a_primary_group() -> None:
-    wanting = wishes(A, everybody(B, C))
-    wanting.may_found = False
-    assert wanting.form(None, 0, 0) is None
+def test_a_process_that_may_not_found_has_no_target() -> None:
+    assert target(A, everybody(B, C), may_found=False) is None
 
 
 def test_impatient_founders_begin_with_fewer_only_in_a_partitionable_group() -> None:
     long = 1_000 * MILLISECOND
-    assert wishes(A, everybody(B)).form(None, long, 0) is None
-    assert wishes(A, everybody(B), **PARTITIONABLE).form(None, long, 0) == of_all(A, B)
-    assert wishes(A, {}, **PARTITIONABLE).form(None, 0, 0) is None
+    assert target(A, everybody(B), waited_ns=long) is None
+    assert target(A, everybody(B), chosen=PARTITIONABLE, waited_ns=long) == of_all(A, B)
+    assert target(A, [], chosen=PARTITIONABLE) is None
 
 
-# To go on
+# Continuing
 
 
-def test_who_is_silent_is_left_out() -> None:
+def test_a_silent_member_is_excluded() -> None:
     old = view(A, B, C)
-    assert wishes(A, everybody(B, of=old)).form(old, 0, 0) == of_all(A, B)
+    assert target(A, everybody(B, of=old), old) == of_all(A, B)
 
 
-def test_a_minority_of_a_primary_group_wishes_for_nothing() -> None:
+def test_a_minority_of_a_primary_group_has_no_target() -> None:
     old = view(A, B, C)
-    assert wishes(A, {}).form(old, 0, 0) is None
-    assert wishes(A, {}, **PARTITIONABLE).form(old, 0, 0) == of_all(A)
+    assert target(A, [], old) is None
+    assert target(A, [], old, PARTITIONABLE) == of_all(A)
 
 
-def test_of_two_the_first_goes_on_alone() -> None:
-    assert wishes(A, {}).form(view(A, B), 0, 0) == of_all(A)
-    assert wishes(B, {}).form(view(A, B), 0, 0) is None
+def test_of_two_members_the_first_continues_alone() -> None:
+    assert target(A, [], view(A, B)) == of_all(A)
+    assert target(B, [], view(A, B)) is None
 
 
-def test_who_comes_is_taken_in_after_those_who_are_there() -> None:
+def test_joining_processes_come_after_the_members() -> None:
     old = view(B, A)
-    there = everybody(B, of=old) | {C: alive(A, B), D: alive(A, B, C)}
-    there[B] = alive(A, C, D, of=old.id)
-    there[C] = alive(A, B, D)
-    assert wishes(A, there).form(old, 0, 0) == of_all(B, A, C, D)
+    peers = [peer(B, A, C, D, of=old), peer(C, A, B, D), peer(D, A, B, C)]
+    assert target(A, peers, old) == of_all(B, A, C, D)
 
 
-def test_a_new_life_is_taken_in_for_the_old_one() -> None:
+def test_a_new_incarnation_replaces_the_old_one() -> None:
     old, again = view(A, B, C), ProcessId("c", 2)
-    there = {B: alive(A, again, of=old.id), again: alive(A, B)}
-    assert wishes(A, there).form(old, 0, 0) == of_all(A, B, again)
+    assert target(A, [peer(B, A, again, of=old), peer(again, A, B)], old) == of_all(A, B, again)
 
 
-def test_who_leaves_or_is_put_out_votes_but_is_not_in_the_view() -> None:
+def test_a_process_that_leaves_or_is_evicted_votes_but_is_not_a_member() -> None:
     old = view(A, B, C)
-    there = everybody(B, C, of=old)
-    there[B] = alive(A, C, of=old.id, leaving=True)
-    assert wishes(A, there).form(old, 0, 0) == TargetView((A, B, C), (A, C))
-    wanting = wishes(A, everybody(B, C, of=old))
-    wanting.evicted[C] = "was too slow"
-    assert wanting.form(old, 0, 0) == TargetView((A, B, C), (A, B))
-    assert wanting.goes(C) and not wanting.goes(B)
+    leaving = [peer(B, A, C, of=old, leaving=True), peer(C, A, B, of=old)]
+    assert target(A, leaving, old) == TargetView((A, B, C), (A, C))
+    peers = everybody(B, C, of=old)
+    assert target(A, peers, old, evicted=frozenset({C})) == TargetView((A, B, C), (A, B))
 
 
-def test_somebody_who_has_the_state_stays() -> None:
-    old = view(A)
-    wanting = wishes(A, {B: alive(A)})
-    wanting.evicted[A] = "was too slow"
-    wish = wanting.form(old, 0, 0)
-    assert wish is not None and A in wish.members
+def test_a_member_that_has_the_state_stays() -> None:
+    found = target(A, [peer(B, A)], view(A), evicted=frozenset({A}))
+    assert found is not None and A in found.members
+
+
+def test_asking_for_the_target_changes_nothing() -> None:
+    given = situation(A, [peer(B, A)], view(A), evicted=frozenset({A}))
+    before = msgspec.structs.asdict(given)
+    assert TargetViewPlanner(given).target() == TargetViewPlanner(given).target()
+    assert msgspec.structs.asdict(given) == before
 
 
 @pytest.mark.parametrize("chosen", [{}, PARTITIONABLE])
 def test_of_a_bridge_one_side_is_chosen(chosen: dict[str, Any]) -> None:
     """A and C hear B, and not each other: a view of all three could not work."""
     old = view(A, B, C)
-    there = {A: alive(B, of=old.id), C: alive(B, of=old.id)}
-    assert wishes(B, there, **chosen).form(old, 0, 0) == of_all(A, B), "the senior one"
+    peers = [peer(A, B, of=old), peer(C, B, of=old)]
+    assert target(B, peers, old, chosen) == of_all(A, B), "the senior one"
 
 
-# To merge
+# Merging
 
 
-def test_the_larger_part_comes_first_and_strangers_last() -> None:
+def test_the_larger_part_comes_first_and_processes_without_a_view_last() -> None:
     mine, theirs = view(A, number=3), view(C, B, number=2)
-    there = everybody(B, C, of=theirs) | {D: alive(A, B, C)}
-    there[B] = alive(A, C, D, of=theirs.id, members=theirs.members)
-    there[C] = alive(A, B, D, of=theirs.id, members=theirs.members)
-    wish = wishes(A, there, **PARTITIONABLE).form(mine, 0, 0)
-    assert wish == of_all(B, C, A, D)
+    peers = [peer(B, A, C, D, of=theirs), peer(C, A, B, D, of=theirs), peer(D, A, B, C)]
+    assert target(A, peers, mine, PARTITIONABLE) == of_all(B, C, A, D)
 
 
-def test_of_parts_that_are_alike_all_agree_who_is_first() -> None:
+def test_all_agree_on_the_order_of_parts_of_equal_size() -> None:
     one, other = view(A, B, number=3), view(C, D, number=2)
-    hear_all = {process: tuple(each for each in (A, B, C, D) if each != process) for process in (A, B, C, D)}
-    said = {
-        process: alive(*hear_all[process], of=part.id, members=part.members)
-        for part in (one, other)
-        for process in part.members
+    view_of = {process: part for part in (one, other) for process in part.members}
+    peers = {
+        process: peer(process, *(each for each in view_of if each != process), of=part)
+        for process, part in view_of.items()
     }
-    seen = {
-        me: wishes(
-            me, {process: each for process, each in said.items() if process != me}, **PARTITIONABLE
-        ).form(one if me in one.members else other, 0, 0)
-        for me in (A, B, C, D)
+    targets = {
+        target(me, [each for each in peers.values() if each.process != me], view_of[me], PARTITIONABLE)
+        for me in peers
     }
-    assert set(seen.values()) == {of_all(A, B, C, D)} or set(seen.values()) == {of_all(C, D, A, B)}
+    assert targets in ({of_all(A, B, C, D)}, {of_all(C, D, A, B)})
 
 
-def test_who_is_bound_to_others_is_not_asked_to_merge() -> None:
+def test_a_process_with_members_that_we_cannot_reach_is_not_asked_to_merge() -> None:
     mine, theirs = view(A), view(B, E, number=2)
-    there = {B: alive(A, E, of=theirs.id, members=theirs.members)}
-    assert wishes(A, there, **PARTITIONABLE).form(mine, 0, 0) == of_all(A)
+    assert target(A, [peer(B, A, E, of=theirs)], mine, PARTITIONABLE) == of_all(A)
+    reachable = [peer(B, A, E, of=theirs), peer(E, A, B, of=theirs)]
+    assert target(A, reachable, mine, PARTITIONABLE) == of_all(B, E, A), "all of them can come"
 
 
-def test_who_is_avoided_is_left_alone() -> None:
+def test_an_avoided_process_is_left_out() -> None:
     old = view(A, B, C)
-    wanting = wishes(A, everybody(B, C, of=old), **PARTITIONABLE)
-    wanting._neighbours.avoid(C, until=5)
-    assert wanting.form(old, 0, 4) == of_all(A, B)
-    assert wanting.form(old, 0, 5) == of_all(A, B, C)
+    peers = everybody(B, C, of=old)
+    assert target(A, peers, old, PARTITIONABLE, avoided=frozenset({C})) == of_all(A, B)
+    assert target(A, peers, old, PARTITIONABLE) == of_all(A, B, C)

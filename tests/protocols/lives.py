@@ -14,7 +14,7 @@ from priocast.core.guarantees import AGREEMENT, INTEGRITY, LIVENESS, VIEW_SYNCHR
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
-from priocast.membership.packets import FlushPlan
+from priocast.membership.packets import FlushPlan, FlushReply
 from protocols.guarantees import (
     check_fifo,
     check_integrity,
@@ -102,7 +102,7 @@ def end_view(group: Group, chapter: Chapter) -> dict[str, End]:
         if chapter.assembled:
             member.act(group.now)
         member.epoch.freeze(group.now)
-    plan = _closure(staying)
+    plan = _flush_plan(staying)
     for member in staying.values():
         _flush(member, staying, plan, chapter.bytes_cut, group.now)
     ends = {}
@@ -112,7 +112,7 @@ def end_view(group: Group, chapter: Chapter) -> dict[str, End]:
     return ends
 
 
-def _closure(staying: dict[str, OneView]) -> FlushPlan:
+def _flush_plan(staying: dict[str, OneView]) -> FlushPlan:
     """What any of those who go on holds counts for all of them."""
     held = [member.epoch.stability.received for member in staying.values()]
     columns = list(zip(*held, strict=True))
@@ -137,7 +137,7 @@ def _flush(member: OneView, staying: dict[str, OneView], plan: FlushPlan, bytes_
             raise Violation(
                 LIVENESS, f"{holder} has forgotten packet {first} of {sender}, which {member.me} lacks"
             )
-        epoch.supply(sender, first, tuple(bodies), now)
+        epoch.on_flush_reply(FlushReply(epoch.view.id, sender, first, tuple(bodies)), now)
         if epoch.missing(plan) == missing:
             raise Violation(LIVENESS, f"{member.me} was given packet {first} of {sender} and still lacks it")
 

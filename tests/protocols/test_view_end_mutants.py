@@ -23,6 +23,9 @@ from priocast.protocols.flow.credit import (
 from priocast.protocols.flow.submission_validator import (
     SubmissionValidator,
 )
+from priocast.membership.packets import (
+    FlushReply,
+)
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.mutants import PEER_FAULT, Patch, found_in_lives, name_of
 
@@ -75,12 +78,13 @@ def a_frozen_member_does_not_hear_itself(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_supplied_is_noted_and_not_heard(patch: pytest.MonkeyPatch) -> None:
-    def supply(self: Epoch, sender: ProcessId, first: int, bodies: tuple[bytes, ...], now: int) -> None:
-        for number, body in enumerate(bodies, first):
-            if number == self.stability.received[self.ranks[sender]] + 1:
-                self.stability.add(self.ranks[sender], body)
+    def on_flush_reply(self: Epoch, reply: FlushReply, now: int) -> None:
+        rank = self.ranks[reply.sender]
+        for number, body in enumerate(reply.bodies, reply.first):
+            if number == self.stability.received[rank] + 1:
+                self.stability.add(rank, body)
 
-    patch.setattr(Epoch, "supply", supply)
+    patch.setattr(Epoch, "on_flush_reply", on_flush_reply)
 
 
 def what_is_supplied_is_heard_twice_if_it_comes_twice(patch: pytest.MonkeyPatch) -> None:
@@ -114,13 +118,13 @@ def one_s_own_packets_are_not_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_s_own_packets_have_no_mark(patch: pytest.MonkeyPatch) -> None:
-    original = Epoch._hear_myself
+    original = Epoch._receive_own
 
-    def hear_myself(self: Epoch, now: int) -> None:
-        self._own_heard = 0
+    def receive_own(self: Epoch, now: int) -> None:
+        self._own_received = 0
         original(self, now)
 
-    patch.setattr(Epoch, "_hear_myself", hear_myself)
+    patch.setattr(Epoch, "_receive_own", receive_own)
 
 
 def a_view_begins_at_position_0(patch: pytest.MonkeyPatch) -> None:

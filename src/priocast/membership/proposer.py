@@ -1,161 +1,148 @@
-"""A member's own attempts to bring about a view: rounds, and the pauses between them.
+"""The proposer: the rounds that a member starts to agree on a view, and the pauses between them.
 
-A round that is declined, or that does not get on, is given up. The next one comes after a pause that grows,
-so that others may succeed meanwhile. In a partitionable group, a process that declines again and again
-prefers others, and is left alone for a while.
+A round that is declined or does not advance is given up. The next one follows after a pause that grows, so
+that others can succeed meanwhile. In a partitionable group a process that declines again and again prefers
+other companions, and is avoided for a while.
 """
-
-from typing import Protocol
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import Accepted, Ballot, Control, Declined, Ordering, Promise
+from priocast.membership.outputs import (
+    AvoidProcess,
+    CorrectMember,
+    MembershipOutput,
+    SendControl,
+    StartRound,
+)
+from priocast.membership.packets import Accepted, Ballot, Declined, Promise
 from priocast.membership.round import Round
-from priocast.membership.target_view import TargetView
 
 _PAUSE_DOUBLINGS_MAX = 3
 _DECLINES_MAX = 3
 
 
-class Host(Protocol):
-    """The member that proposes."""
-
-    @property
-    def me(self) -> ProcessId: ...
-    @property
-    def view(self) -> View | None: ...
-    @property
-    def options(self) -> MembershipOptions: ...
-    @property
-    def neighbours(self) -> Neighbours: ...
-    def tell(self, process: ProcessId, control: Control) -> None: ...
-    def correct(self, process: ProcessId) -> None: ...
-
-
 class Proposer:
-    """The round that this member holds, if it holds one. `objection` is what was last said against one."""
+    """One member's rounds, at most one at a time. `objection` is why the last one was declined."""
 
-    def __init__(self, host: Host, now: int) -> None:
-        self._host = host
+    def __init__(self, me: ProcessId, options: MembershipOptions, neighbours: Neighbours, now: int) -> None:
         self.round: Round | None = None
         self.objection = ""
         self.round_highest = 0
+        self._me = me
+        self._options = options
+        self._neighbours = neighbours
+        self._view: View | None = None
         self._paused_until = now
         self._pauses = 0
         self._declines: dict[ProcessId, int] = {}
 
-    def may_start(self, now: int) -> bool:
-        """Whether no round is held now, and the pause after the last one is over."""
-        return self.round is None and now >= self._paused_until
-
-    def start(self, wish: TargetView, ordering: Ordering, reason: str, now: int) -> None:
-        """Hold a round on a view."""
-        host = self._host
+    def on_start(self, start: StartRound, now: int) -> list[MembershipOutput]:
+        """Start a round, unless one is in progress or the pause after the last one is not over."""
+        if self.round is not None or now < self._paused_until:
+            return []
         self.round_highest += 1
-        ballot = Ballot(self.round_highest, host.me)
-        self.round = Round(ballot, wish, host.view, ordering, reason, host.options.primary, now)
-        self._ask(self.round)
+        ballot = Ballot(self.round_highest, self._me)
+        primary = self._options.primary
+        self.round = Round(ballot, start.target, self._view, start.ordering, start.reason, primary, now)
+        return self._ask(self.round)
 
-    def note(self, number: int) -> None:
-        """There has been a round of this number."""
+    def on_round_number(self, number: int) -> None:
+        """Another process knows of a round with this number."""
         self.round_highest = max(self.round_highest, number)
 
-    def succeeded(self) -> None:
-        """A view was installed, by whomever."""
+    def on_view(self, view: View | None) -> None:
+        """A view was installed, whoever proposed it; None: one without this member."""
+        self._view = view or self._view
         self.round = None
         self._pauses = 0
         self._declines.clear()
 
-    def repeat(self, now: int) -> None:
-        """Ask again whoever has not answered; give up if that is in vain."""
-        round_ = self.round
-        if round_ is None or self._decide_if_possible(round_, now):
-            return
-        in_vain = now - round_.moved_at >= self._host.options.failure_ns
-        if in_vain or self._has_lost_a_voter(round_, now):
-            self._give_up(now)
-        else:
-            self._ask(round_)
-
-    def on_promise(self, process: ProcessId, promise: Promise, now: int) -> None:
-        """A voter follows our ballot."""
-        round_ = self.round
+    def on_promise(self, process: ProcessId, promise: Promise, now: int) -> list[MembershipOutput]:
+        """A voter follows our ballot. In a primary group voters come from our view or from none."""
+        round_, view = self.round, self._view
         if round_ is None or promise.ballot != round_.ballot:
-            return
-        if self._stands_with_us(process, promise, now) and round_.on_promise(process, promise, now):
-            self._ask(round_)
+            return []
+        if promise.view is None:
+            is_behind = view is not None and process in view.members
+        elif not self._options.primary or (view is not None and promise.view.id == view.id):
+            is_behind = False
+        elif view is None or promise.view.number > view.number:
+            self._give_up(now)
+            return []
+        else:
+            is_behind = True
+        if is_behind:
+            return [CorrectMember(process)]
+        return self._ask(round_) if round_.on_promise(process, promise, now) else []
 
-    def on_accepted(self, process: ProcessId, accepted: Accepted, now: int) -> None:
-        """A voter holds all that counts of the old view."""
-        if self.round is not None:
-            self.round.on_accepted(process, accepted, now)
-            self._decide_if_possible(self.round, now)
+    def on_accepted(self, process: ProcessId, accepted: Accepted, now: int) -> list[MembershipOutput]:
+        """A voter has all packets of the old view that count, and accepts the proposal."""
+        if self.round is None:
+            return []
+        self.round.on_accepted(process, accepted, now)
+        return self._decide(self.round, now)
 
-    def on_declined(self, process: ProcessId, declined: Declined, now: int) -> None:
-        """A voter does not want this view, or follows a higher ballot."""
+    def on_declined(self, process: ProcessId, declined: Declined, now: int) -> list[MembershipOutput]:
+        """A voter objects to the view, or follows a higher ballot."""
         round_ = self.round
         if round_ is None or declined.ballot != round_.ballot:
-            return
-        self.note(declined.promised.round)
+            return []
+        self.on_round_number(declined.promised.round)
         self.objection = declined.reason
-        if declined.promised > round_.ballot or self._host.options.primary or round_.proposal is not None:
+        if declined.promised > round_.ballot or self._options.primary or round_.proposal is not None:
             self._give_up(now)
         elif round_.on_declined(process):
-            for decliner in round_.declined:
-                self._avoid_if_often(decliner, now)
             self._give_up(now)
+            return self._avoid_frequent(round_.declined, now)
+        return []
 
-    def _ask(self, round_: Round) -> None:
+    def on_tick(self, now: int) -> list[MembershipOutput]:
+        """Ask again whoever has not answered; give up if the round does not advance."""
+        round_ = self.round
+        if round_ is None:
+            return []
+        decision = self._decide(round_, now)
+        if decision:
+            return decision
+        if now - round_.moved_at >= self._options.failure_ns or self._has_lost_a_voter(round_, now):
+            self._give_up(now)
+            return []
+        return self._ask(round_)
+
+    def _ask(self, round_: Round) -> list[MembershipOutput]:
         question = round_.question()
-        for voter in round_.waiting_for():
-            self._host.tell(voter, question)
+        return [SendControl(voter, question) for voter in round_.waiting_for()]
 
-    def _give_up(self, now: int) -> None:
-        host = self._host
-        self.round = None
-        self._pauses = min(self._pauses + 1, _PAUSE_DOUBLINGS_MAX)
-        rank = host.view.members.index(host.me) if host.view else 0
-        heartbeat_ns = host.options.heartbeat_ns
-        self._paused_until = now + (heartbeat_ns << self._pauses) // 2 + rank * heartbeat_ns // 4
-
-    def _stands_with_us(self, process: ProcessId, promise: Promise, now: int) -> bool:
-        """Voters come from our view or from none, in a primary group; others are put right first."""
-        host, view = self._host, promise.view
-        if view is None:
-            behind = host.view is not None and process in host.view.members
-        elif not host.options.primary or (host.view is not None and view.id == host.view.id):
-            behind = False
-        elif host.view is None or view.number > host.view.number:
-            self._give_up(now)
-            return False
-        else:
-            behind = True
-        if behind:
-            host.correct(process)
-        return not behind
-
-    def _avoid_if_often(self, process: ProcessId, now: int) -> None:
-        self._declines[process] = self._declines.get(process, 0) + 1
-        if self._declines[process] >= _DECLINES_MAX:
-            del self._declines[process]
-            self._host.neighbours.avoid(process, now + 2 * self._host.options.failure_ns)
-
-    def _has_lost_a_voter(self, round_: Round, now: int) -> bool:
-        """Whether the round waits for somebody who counts as failed."""
-        host = self._host
-        return any(
-            voter != host.me and not host.neighbours.trusts(voter, now) for voter in round_.waiting_for()
-        )
-
-    def _decide_if_possible(self, round_: Round, now: int) -> bool:
-        """Tell everybody of the decision, once there is one."""
-        waited = now - round_.moved_at >= 2 * self._host.options.heartbeat_ns
+    def _decide(self, round_: Round, now: int) -> list[MembershipOutput]:
+        """Announce the decision, once there is one."""
+        waited = now - round_.moved_at >= 2 * self._options.heartbeat_ns
         if not round_.is_decided(hurried=waited or self._has_lost_a_voter(round_, now)):
-            return False
+            return []
         self.round = None
         decision = round_.decision()
-        for voter in round_.voters:
-            self._host.tell(voter, decision)
-        return True
+        return [SendControl(voter, decision) for voter in round_.voters]
+
+    def _give_up(self, now: int) -> None:
+        self.round = None
+        self._pauses = min(self._pauses + 1, _PAUSE_DOUBLINGS_MAX)
+        rank = self._view.members.index(self._me) if self._view else 0
+        heartbeat_ns = self._options.heartbeat_ns
+        self._paused_until = now + (heartbeat_ns << self._pauses) // 2 + rank * heartbeat_ns // 4
+
+    def _avoid_frequent(self, decliners: list[ProcessId], now: int) -> list[MembershipOutput]:
+        """Avoid who has declined too often."""
+        outputs: list[MembershipOutput] = []
+        for process in decliners:
+            self._declines[process] = self._declines.get(process, 0) + 1
+            if self._declines[process] >= _DECLINES_MAX:
+                del self._declines[process]
+                outputs.append(AvoidProcess(process, now + 2 * self._options.failure_ns))
+        return outputs
+
+    def _has_lost_a_voter(self, round_: Round, now: int) -> bool:
+        """Whether the round waits for a process that counts as failed."""
+        return any(
+            voter != self._me and not self._neighbours.trusts(voter, now) for voter in round_.waiting_for()
+        )

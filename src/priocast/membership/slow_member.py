@@ -1,11 +1,11 @@
-"""Slow members: the order waits for the slowest application, but not for ever."""
+"""Slow members: the order waits for the slowest application, but only for so long."""
 
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Protocol
 
 
 class SlowMemberDetector:
-    """Notices when nothing could be ordered for too long because of one member."""
+    """Detects that one member has kept the order waiting for too long."""
 
     def __init__(self, patience_ns: int, now: int) -> None:
         self._patience_ns = patience_ns
@@ -13,7 +13,7 @@ class SlowMemberDetector:
         self._since = now
 
     def found(self, protocol: Protocol, could_consume: bool, now: int) -> ProcessId | None:
-        """The member that the others have waited for too long although it could consume, if there is one."""
+        """The member that the order has waited for too long although it could consume, if there is one."""
         seen = (protocol.bottleneck() if could_consume else None, protocol.position_next)
         if seen != self._seen or seen[0] is None:
             self._seen = seen

@@ -1,8 +1,8 @@
-"""What was sent to all in a view, kept until every member has it.
+"""The packets that were sent to all in a view, kept until they are stable.
 
-Each member numbers what it sends to all, from 1 on, and links keep the order, so what a member holds of
-another one is told by one number. Members tell each other these numbers; what all hold is *stable* and is
-forgotten. The rest is what a flush may have to hand to those who lack it.
+Each member numbers the packets that it sends to all, from 1 on, and links keep their order. So one count per
+sender says what a member has received. Members report these counts to each other. What every member has
+acknowledged is *stable* and is forgotten; the rest may be needed in a flush.
 """
 
 from collections import deque
@@ -12,9 +12,10 @@ _EVERYTHING = 1 << 62
 
 
 class Stability:
-    """The packets to all of one view, by the rank of their sender, and who is known to hold how many.
+    """The packets to all of one view, by the rank of their sender, and how many each member acknowledged.
 
-    `unstable_bytes` is what is kept now, `packets_total` and `bytes_total` what there ever was.
+    `received` counts them by sender; `acknowledged` has such a row for each member. `unstable_bytes` is what
+    is kept now, `packets_total` and `bytes_total` is everything that was ever received.
     """
 
     def __init__(self, size: int, my_rank: int) -> None:
@@ -39,33 +40,32 @@ class Stability:
             self._forget_stable(rank)
         return self.received[rank]
 
-    def report(self, rank: int, held: Sequence[int]) -> bool:
-        """A member says what it holds; forget what is stable now. Returns whether that was news."""
-        known = self.acknowledged[rank]
-        if rank == self._my_rank or len(held) != len(known) or all(map(int.__le__, held, known)):
+    def report(self, rank: int, received: Sequence[int]) -> bool:
+        """A member reports what it has received; forget what is stable now. Returns whether that was news."""
+        row = self.acknowledged[rank]
+        if rank == self._my_rank or len(received) != len(row) or all(map(int.__le__, received, row)):
             return False
-        for sender, count in enumerate(held):
-            if count > known[sender]:
-                known[sender] = count
-                others = (
-                    row[sender] for member, row in enumerate(self.acknowledged) if member != self._my_rank
+        for sender, count in enumerate(received):
+            if count > row[sender]:
+                row[sender] = count
+                self._received_by_others[sender] = min(
+                    other[sender] for member, other in enumerate(self.acknowledged) if member != self._my_rank
                 )
-                self._received_by_others[sender] = min(others)
                 self._forget_stable(sender)
         return True
 
-    def merge(self, known: Sequence[Sequence[int]]) -> None:
-        """Take over what others know; nothing is forgotten, because a flush is under way."""
-        for rank, row in enumerate(known):
+    def merge(self, acknowledged: Sequence[Sequence[int]]) -> None:
+        """Adopt what others know; nothing is forgotten, because a flush is in progress."""
+        for rank, row in enumerate(acknowledged):
             if rank != self._my_rank:
                 self.acknowledged[rank] = list(map(max, self.acknowledged[rank], row))
 
     def is_received_by(self, rank: int, dependencies: Sequence[int]) -> bool:
-        """Whether a member is known to hold this many packets of each sender."""
+        """Whether a member has acknowledged this many packets of each sender."""
         return all(map(int.__ge__, self.acknowledged[rank], dependencies))
 
     def is_stable(self, dependencies: Sequence[int]) -> bool:
-        """Whether every member is known to hold this many packets of each sender."""
+        """Whether every member has acknowledged this many packets of each sender."""
         return all(all(map(int.__ge__, row, dependencies)) for row in self.acknowledged)
 
     def bodies(self, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:

@@ -1,4 +1,7 @@
-"""What the next view should be, as one process sees it: by whom it hears and what was asked for."""
+"""The target view: the view that a process would propose now.
+
+It is a pure function of a `GroupSituation`: asking for the target view changes nothing.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -6,17 +9,45 @@ import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
-from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.membership.quorum import best_clique, is_quorum
 
 _Value = Callable[[list[ProcessId]], tuple[int, ...]]
 
 
-class TargetView(msgspec.Struct, frozen=True):
-    """The processes that shall vote, the first of which shall propose, and those that shall be the view.
+class Peer(msgspec.Struct, frozen=True):
+    """Another process, as it described itself in its last heartbeat: its view, and whom it hears."""
 
-    Who leaves, or is put out, votes but is not in the view.
+    process: ProcessId
+    view: ViewId | None
+    members: tuple[ProcessId, ...]
+    hears: frozenset[ProcessId]
+    leaving: bool
+
+
+class GroupSituation(msgspec.Struct, frozen=True):
+    """Everything that the target view of one process depends on.
+
+    `peers` are the other processes that count as alive, sorted; those in `avoided` are left alone for now.
+    `evicted` are members that the next view shall exclude. `may_found` is whether this process may found the
+    group, for which it has waited `waited_ns`.
+    """
+
+    me: ProcessId
+    options: MembershipOptions
+    view: View | None
+    peers: tuple[Peer, ...]
+    avoided: frozenset[ProcessId] = frozenset()
+    leaving: bool = False
+    evicted: frozenset[ProcessId] = frozenset()
+    may_found: bool = True
+    waited_ns: int = 0
+
+
+class TargetView(msgspec.Struct, frozen=True):
+    """The voters, the first of which proposes, and the members of the view.
+
+    A process that leaves or is evicted votes, but is not a member.
     """
 
     voters: tuple[ProcessId, ...]
@@ -24,53 +55,43 @@ class TargetView(msgspec.Struct, frozen=True):
 
 
 class TargetViewPlanner:
-    """Forms the wish of one process.
+    """Computes the target view of one situation."""
 
-    `may_found` is lost, in a primary group, by whoever has heard of a view: there must not be two first ones.
-    """
+    def __init__(self, situation: GroupSituation) -> None:
+        self._situation = situation
+        self._me = situation.me
+        self._peers = {peer.process: peer for peer in situation.peers}
+        present = [process for process in self._peers if process not in situation.avoided]
+        self._present = [self._me, *present]
 
-    def __init__(self, me: ProcessId, options: MembershipOptions, neighbours: Neighbours) -> None:
-        self._me = me
-        self._options = options
-        self._neighbours = neighbours
-        self.leaving = False
-        self.may_found = True
-        self.evicted: dict[ProcessId, str] = {}
-
-    def form(self, view: View | None, waited_ns: int, now: int) -> TargetView | None:
-        """What this process wants now; None if there is nothing that it could want."""
-        present = [self._me, *self._neighbours.trusted(now)]
-        present = [process for process in present if not self._neighbours.avoids(process, now)]
+    def target(self) -> TargetView | None:
+        """The target view; None if this process can be in no view now."""
+        view = self._situation.view
         if view is None:
-            return self._to_begin(present, waited_ns)
-        if self._options.primary:
-            return self._to_go_on(view, present)
-        present = [one for one in present if not self._neighbours.is_bound_elsewhere(one, now)]
-        return self._to_go_on_or_merge(view, present)
+            return self._founding()
+        if self._situation.options.primary:
+            return self._continuing(view)
+        return self._continuing_or_merging(view)
 
-    def goes(self, process: ProcessId) -> bool:
-        """Whether a process is to leave the group, by its own will or not."""
-        if process in self.evicted:
-            return True
-        return self.leaving if process == self._me else self._neighbours.is_leaving(process)
-
-    def _to_begin(self, present: list[ProcessId], waited_ns: int) -> TargetView | None:
-        """Found the group; but if there is one already, wait to be taken in."""
-        founders = self._options.founders
-        if self.leaving or not self.may_found or any(self._view_of(process) for process in present):
+    def _founding(self) -> TargetView | None:
+        """Found the group; if somebody is in a view already, wait to be admitted."""
+        situation, options = self._situation, self._situation.options
+        if situation.leaving or not situation.may_found or any(map(self._view_of, self._present)):
             return None
-        there = sorted(process for process in present if not self.goes(process))
-        clique = self._clique(there, lambda found: (self._me in found, len(found)))
-        patient = self._options.primary or waited_ns < 2 * self._options.failure_ns
-        if len(clique) < founders and patient:
+        candidates = sorted(process for process in self._present if not self._goes(process))
+        clique = self._clique(candidates, lambda found: (self._me in found, len(found)))
+        patient = options.primary or situation.waited_ns < 2 * options.failure_ns
+        if len(clique) < options.founders and patient:
             return None
-        chosen = clique[:founders]
-        return _wish(chosen, self) if self._me in chosen else None
+        chosen = clique[: options.founders]
+        return self._target_of(chosen, None) if self._me in chosen else None
 
-    def _to_go_on(self, view: View, present: list[ProcessId]) -> TargetView | None:
-        """The majority of the view, and those who want to join it."""
-        survivors = [member for member in view.members if member in present]
-        joiners = [process for process in present if process not in survivors and not self._view_of(process)]
+    def _continuing(self, view: View) -> TargetView | None:
+        """The majority of the view, and the processes that join it."""
+        survivors = [member for member in view.members if member in self._present]
+        joiners = [
+            process for process in self._present if process not in survivors and not self._view_of(process)
+        ]
         clique = self._clique(
             survivors + sorted(joiners),
             lambda found: (
@@ -82,35 +103,55 @@ class TargetViewPlanner:
         )
         if not is_quorum(view.members, clique) or self._me not in clique:
             return None
-        return _wish(clique, self, view)
+        return self._target_of(clique, view)
 
-    def _to_go_on_or_merge(self, view: View, present: list[ProcessId]) -> TargetView | None:
-        """Everybody who can be reached: the view's members first, then those of other views."""
+    def _continuing_or_merging(self, view: View) -> TargetView | None:
+        """Every reachable process: the largest view's members first, processes without a view last."""
+        present = [process for process in self._present if not self._is_bound_elsewhere(process)]
         survivors = [member for member in view.members if member in present]
         parts: dict[ViewId | None, list[ProcessId]] = {view.id: survivors}
         for process in present:
             if process not in view.members:
                 parts.setdefault(self._view_of(process), []).append(process)
-        strangers = parts.pop(None, [])
+        joiners = parts.pop(None, [])
         by_size = sorted(parts.items(), key=lambda part: (-len(part[1]), part[0]))
-        order = [process for _, part in by_size for process in part] + strangers
         clique = self._clique(
-            order,
+            [process for _, part in by_size for process in part] + joiners,
             lambda found: (self._me in found, sum(member in found for member in survivors), len(found)),
         )
-        return _wish(clique, self, view)
+        return self._target_of(clique, view)
 
-    def _clique(self, processes: Sequence[ProcessId], value: _Value) -> list[ProcessId]:
-        return best_clique(processes[:MEMBERS_MAX], self._neighbours.linked, value)
+    def _target_of(self, voters: list[ProcessId], view: View | None) -> TargetView | None:
+        """Exclude who leaves or is evicted, unless nobody who has the state of the view would remain."""
+        members = tuple(process for process in voters if not self._goes(process))
+        if members and view is not None and not any(member in view.members for member in members):
+            members = tuple(voters)
+        return TargetView(tuple(voters), members) if members else None
+
+    def _goes(self, process: ProcessId) -> bool:
+        """Whether a process leaves the group, or is evicted from it."""
+        if process in self._situation.evicted:
+            return True
+        return self._situation.leaving if process == self._me else self._peers[process].leaving
 
     def _view_of(self, process: ProcessId) -> ViewId | None:
-        return None if process == self._me else self._neighbours.view_of(process)
+        return None if process == self._me else self._peers[process].view
 
+    def _is_bound_elsewhere(self, process: ProcessId) -> bool:
+        """Whether the process is in another view, with members that are not linked to this process."""
+        peer = self._peers.get(process)
+        if peer is None or self._me in peer.members:
+            return False
+        companions = (other for other in peer.members if other != process and other in peer.hears)
+        return any(other not in self._peers or not self._linked(self._me, other) for other in companions)
 
-def _wish(voters: list[ProcessId], wishes: TargetViewPlanner, view: View | None = None) -> TargetView | None:
-    """Leave out those who go; but somebody of the present view, who has its state, must be in the next."""
-    members = tuple(process for process in voters if not wishes.goes(process))
-    if members and view is not None and not any(member in view.members for member in members):
-        members = tuple(voters)
-        wishes.evicted.clear()
-    return TargetView(tuple(voters), members) if members else None
+    def _clique(self, processes: Sequence[ProcessId], value: _Value) -> list[ProcessId]:
+        return best_clique(processes[:MEMBERS_MAX], self._linked, value)
+
+    def _linked(self, one: ProcessId, other: ProcessId) -> bool:
+        """Whether each of the two hears the other; this process hears all of its peers."""
+        if one == self._me:
+            return one in self._peers[other].hears
+        if other == self._me:
+            return other in self._peers[one].hears
+        return other in self._peers[one].hears and one in self._peers[other].hears

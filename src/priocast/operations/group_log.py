@@ -74,7 +74,7 @@ class _MemberLog:
 
     def _tell_changes(self) -> None:
         membership = self._driver.member.membership
-        for change in membership.changes:
+        for change in membership.installations:
             if change.at <= self._changes_told_until:
                 continue
             self._changes_told_until = change.at

@@ -144,13 +144,13 @@ class Driver:
         """This life is over: begin the next one, or stop."""
         member = self.member
         assert member.departed is not None and self._port is not None
-        if member.left or self._leaving:
+        if member.departed.voluntary or self._leaving:
             self.stop(GroupClosed("the group was left"))
             return
-        self.evictions.append((member.departed, time.monotonic_ns()))
+        self.evictions.append((member.departed.reason, time.monotonic_ns()))
         self.taken = 0
         self.settlements += 1
-        self._notices.append(Evicted(member.departed))
+        self._notices.append(Evicted(member.departed.reason))
         if not self.configuration.membership.rejoin:
             self.stop(GroupClosed(f"{self.configuration.name} is out of the group: {member.departed}"))
             return

@@ -119,7 +119,7 @@ def status_of(driver: Driver) -> Status:
         peers=_peers(member, now),
         last_change_reason=membership.decided.proposal.reason if membership.decided else "",
         last_change_seconds_ago=(now - membership.installed_at) / 1e9,
-        last_change_took_ms=membership.changes[-1].took_ns / 1e6 if membership.changes else 0.0,
+        last_change_took_ms=membership.installations[-1].took_ns / 1e6 if membership.installations else 0.0,
         views=membership.views,
         incarnations=driver.incarnations,
         state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,

@@ -66,7 +66,7 @@ class SimulatedHost:
     def be_out(self, rejoin_after_ns: int | None) -> None:
         """The group went on without the process."""
         process = self._end()
-        if process.member.left:
+        if process.member.departed is not None and process.member.departed.voluntary:
             self.errands.handed = []
             if self._back_after_ns is not None:
                 self.start_after(self._back_after_ns)

@@ -43,7 +43,7 @@ class QuorumGuard:
 
 def stays(member: Member) -> bool:
     """Whether a member is in the group, or wants to be, and does not want to leave it."""
-    return member.departed is None and not member.membership.wishes.leaving
+    return member.departed is None and not member.membership.trigger.leaving
 
 
 def knows_the_state(member: Member) -> bool:
