@@ -14,6 +14,9 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Protocol
 from priocast.membership.epoch import Epoch
+from priocast.membership.packets import (
+    FlushReply,
+)
 from priocast.membership.stability import (
     Stability,
 )
@@ -22,9 +25,6 @@ from priocast.protocols.flow.credit import (
 )
 from priocast.protocols.flow.submission_validator import (
     SubmissionValidator,
-)
-from priocast.membership.packets import (
-    FlushReply,
 )
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.mutants import PEER_FAULT, Patch, found_in_lives, name_of

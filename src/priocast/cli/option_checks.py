@@ -1,4 +1,4 @@
-"""What commands check before they begin, so that nothing is measured, or lost, in vain."""
+"""Checks that commands make before they start, so that no long run fails only when it writes its result."""
 
 from collections.abc import Collection
 from importlib.util import find_spec
@@ -14,44 +14,45 @@ _PIPELINE_PACKAGES = ("pyspark", "matplotlib")
 
 
 def check_pipeline() -> None:
-    """Refuse to begin what ends in Spark or in figures where they are not installed."""
+    """Raise if a package that Spark jobs or figures need is not installed."""
     for package in _PIPELINE_PACKAGES:
         if find_spec(package) is None:
             raise InvalidInput(f"{package} is not installed: pip install 'priocast[pipeline]'")
 
 
 def check_directory(option: str, path: Path | None) -> None:
-    """Refuse a directory, if one is named, that cannot be written to."""
-    _refuse(option, directory_problem(path) if path is not None else "")
+    """Raise if the directory, when one is given, cannot be created or written to."""
+    _raise_if(option, directory_problem(path) if path is not None else "")
 
 
 def check_file(option: str, path: Path | None) -> None:
-    """Refuse a file, if one is named, that cannot be written."""
-    _refuse(option, file_problem(path) if path is not None else "")
+    """Raise if the file, when one is given, cannot be written."""
+    _raise_if(option, file_problem(path) if path is not None else "")
 
 
 def check_report(option: str, path: Path) -> None:
-    """Refuse a report that cannot be written aside, and then be renamed."""
+    """Raise if a report cannot be written to a temporary file beside it and then renamed."""
     check_file(option, path)
     check_directory(option, path.parent)
 
 
-def _refuse(option: str, stall_reason: str) -> None:
-    if stall_reason:
-        raise InvalidOption(f"{option}: {stall_reason}")
+def _raise_if(option: str, problem: str) -> None:
+    if problem:
+        raise InvalidOption(f"{option}: {problem}")
 
 
 def check_seconds(parameter: typer.CallbackParam, seconds: float | None) -> float | None:
-    """Refuse a time to wait that is none; as the callback of an option."""
+    """Reject a timeout that is not positive or not finite; for use as an option's callback."""
     if seconds is not None:
         check_wait(parameter.opts[0], seconds)
     return seconds
 
 
-def first_typed(context: typer.Context, besides: Collection[str]) -> str | None:
-    """The first parameter that was typed and is not one of these."""
-    for name in context.params:
+def first_given(context: typer.Context, except_for: Collection[str]) -> str | None:
+    """The first parameter on the command line that is not one of these, as the user wrote it."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
         source = context.get_parameter_source(name)
-        if name not in besides and source is not None and source.name == "COMMANDLINE":
-            return name
+        if name not in except_for and source is not None and source.name == "COMMANDLINE":
+            return parameter.opts[0] if parameter.param_type_name == "option" else name.upper()
     return None

@@ -1,4 +1,4 @@
-"""Runs on real processes as a person watches them, and what Spark makes of their traces."""
+"""What the studies on real processes share: output directory, progress bar, verdict, durations."""
 
 import asyncio
 from pathlib import Path
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 class Output(NamedTuple):
-    """Where the traces and the report of a study go."""
+    """The output paths of a study: directory of traces, report."""
 
     traces: Path
     report: Path
 
 
 def prepare_output(directory: Path) -> Output:
-    """Make sure that traces and report can be made and written, before anything is measured."""
+    """Check that the traces and the report can be written, and remove earlier runs, before measuring."""
     output = Output(directory / "traces", directory / "report.html")
     check_pipeline()
     check_directory("--out", output.traces)
@@ -33,7 +33,7 @@ def prepare_output(directory: Path) -> Output:
 
 
 def progress_bar(console: Console) -> Progress:
-    """What is done, how far it is, and since when."""
+    """A progress bar: description, completed of total, elapsed time."""
     columns = (
         TextColumn("{task.description:<38}"),
         BarColumn(bar_width=16),
@@ -44,7 +44,7 @@ def progress_bar(console: Console) -> Progress:
 
 
 def run_planned(planned: PlannedRun, traces: Path, console: Console) -> FinishedRun:
-    """Carry out a run, with a progress bar."""
+    """Carry out a run and show its progress."""
     with progress_bar(console) as progress:
         task = progress.add_task(planned.title, total=planned.workload.total)
         return asyncio.run(
@@ -53,7 +53,7 @@ def run_planned(planned: PlannedRun, traces: Path, console: Console) -> Finished
 
 
 def study_traces(output: Output, master: str, console: Console) -> "Outcome":
-    """Check and measure all runs, and write the report."""
+    """Verify and measure all runs on Spark, and write the report."""
     from priocast.pipeline.study import study_runs
 
     with console.status("Spark: starting") as status:
@@ -61,21 +61,27 @@ def study_traces(output: Output, master: str, console: Console) -> "Outcome":
 
 
 def print_verdict(outcome: "Outcome", console: Console) -> None:
-    """Whether every promise was kept, and where the report is."""
-    kept = "[bold green]every promise kept[/]" if not outcome.broken else "[bold red]promises broken[/]"
-    console.print(f"Spark checked {outcome.events:,} events of {len(outcome.runs)} runs: {kept}.")
+    """Print whether every guarantee held, every violation, and the path of the report."""
+    promised = sum(verdict.promised for verdict in outcome.verdicts)
+    kept = promised - len(outcome.broken)
+    verdict = "[bold green]every promise kept[/]" if not outcome.broken else "[bold red]promises broken[/]"
+    console.print(
+        f"Spark checked {outcome.events:,} events of {len(outcome.runs)} runs: {verdict} "
+        f"({kept} of {promised})."
+    )
     for broken in outcome.broken:
         console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
-    console.print(f"The report: {outcome.report}")
+    assert outcome.report is not None
+    console.print(f"Report: [link={outcome.report.resolve().as_uri()}]{outcome.report}[/link]")
 
 
 def duration(milliseconds: float) -> str:
-    """A time as a person reads it."""
+    """A duration with a readable unit."""
     if milliseconds >= 1000:
         return f"{milliseconds / 1000:.1f} s"
     return f"{milliseconds:.0f} ms" if milliseconds >= 100 else f"{milliseconds:.1f} ms"
 
 
 def ratio_of(ratio: float) -> str:
-    """A ratio as a person reads it."""
+    """A ratio with a readable precision."""
     return f"{ratio:,.0f} x" if ratio >= 10 else f"{ratio:.1f} x"

@@ -1,4 +1,4 @@
-"""What the commands of the pipeline show: a status while Spark works, and verdicts as tables."""
+"""Output of the commands that run Spark: a status line while it works, and a table of verdicts."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 @contextmanager
 def show_progress(quiet: bool = False) -> Iterator["Progress"]:
-    """Show on the terminal, beside the output, what is being done; nothing when `quiet` or not a terminal."""
+    """Show the current step on standard error; nothing if `quiet` or not a terminal."""
     with Console(stderr=True, quiet=quiet).status("starting") as status:
         yield lambda line: status.update(f"{line} …")
 
 
 def print_verdicts(console: Console, verification: "Verification") -> None:
-    """Print every verdict, then the places of whatever is broken, then one line that sums it up."""
+    """Print every verdict, then examples of each violation, then a summary line."""
     table = Table("run", "property", "verdict", box=None, header_style="dim", pad_edge=False)
     table.add_column("examined", justify="right")
     for verdict in verification.verdicts:
@@ -33,34 +33,36 @@ def print_verdicts(console: Console, verification: "Verification") -> None:
         if not verdict.holds:
             _print_violations(console, verdict)
     console.print()
-    console.print(sum_up(verification), highlight=False)
+    console.print(summary_of(verification), highlight=False)
 
 
-def sum_up(verification: "Verification") -> str:
-    """One line: whether all promises were kept, and how much was examined."""
+def summary_of(verification: "Verification") -> str:
+    """One line: whether every promised guarantee holds, and how much was checked."""
     runs = len(verification.runs)
-    looked_at = f"{verification.events:,} events of {runs} run{'s' if runs > 1 else ''}"
+    checked = f"{verification.events:,} events of {runs} run{'s' if runs > 1 else ''}"
     promises = sum(verdict.promised for verdict in verification.verdicts)
     if verification.broken:
-        return f"[bold red]{len(verification.broken)} of {promises} promises are broken[/] ({looked_at})"
-    return f"[bold green]All {promises} promises hold[/] ({looked_at} checked)"
+        return (
+            f"[bold red]{len(verification.broken)} of {promises} promises are broken[/] ({checked} checked)"
+        )
+    return f"[bold green]All {promises} promises hold[/] ({checked} checked)"
 
 
 def _word(verdict: "Verdict") -> str:
     if not verdict.promised:
         return "[dim]not promised[/]"
-    return "[green]holds[/]" if verdict.holds else f"[bold red]broken {verdict.violations:,} times[/]"
+    return "[green]holds[/]" if verdict.holds else f"[bold red]{verdict.violations:,} violations[/]"
 
 
 def _print_violations(console: Console, verdict: "Verdict") -> None:
     console.print()
     console.print(
-        f"[bold]{escape(verdict.run)}: {verdict.property}[/] is broken at {verdict.violations:,} "
-        f"place{'s' if verdict.violations > 1 else ''}"
+        f"[bold]{escape(verdict.run)}: {verdict.property}[/] has {verdict.violations:,} "
+        f"violation{'s' if verdict.violations > 1 else ''}"
     )
     for violation in verdict.examples:
-        place = f"view {_number(violation.view)}, position {_number(violation.position)}"
-        console.print(f"  [red]{place}[/]  {escape(_list(violation.messages))}", highlight=False)
+        where = f"view {_number(violation.view)}, position {_number(violation.position)}"
+        console.print(f"  [red]{where}[/]  {escape(_list(violation.messages))}", highlight=False)
         console.print(f"    [dim]{escape(violation.detail)}[/]", highlight=False)
     if verdict.violations > len(verdict.examples):
         console.print(f"  … and {verdict.violations - len(verdict.examples):,} more", highlight=False)

@@ -1,7 +1,7 @@
-"""Follows the groups of a node, and logs what whoever is on call wants to know.
+"""Logs the events of a node's groups that an operator wants to know.
 
-It looks a few times a second at what the members keep anyway (the last views, when they were put out, what
-they refused), so the members know nothing of logs, and pay nothing for them.
+It polls the state that the members keep anyway (the last views, evictions, rejections), so the members
+contain no logging and pay nothing for it.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from priocast.runtime.adaptation import NEWS
 from priocast.runtime.driver import Driver
 from priocast.runtime.node import Node
 
-LOOK_SECONDS = 0.2
+POLL_SECONDS = 0.2
 SLOW_SECONDS = 1.0
 REJECTION_SECONDS = 1.0
 
@@ -21,121 +21,121 @@ log = logging.getLogger("priocast.group")
 
 
 class GroupLogger:
-    """Logs for all groups of a node; `run` it as a task."""
+    """Logs the events of all groups of a node; `run` it as a task."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
-        self._followed: dict[Driver, _MemberLog] = {}
+        self._logs: dict[Driver, _MemberLog] = {}
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Poll until cancelled."""
         while True:
-            self.look()
-            await asyncio.sleep(LOOK_SECONDS)
+            self.poll()
+            await asyncio.sleep(POLL_SECONDS)
 
-    def look(self) -> None:
-        """Log what is new since the last look; once more at the end, and nothing is missing."""
+    def poll(self) -> None:
+        """Log what is new since the last poll."""
         drivers = list(self._node.groups.values())
-        self._followed = {driver: self._followed.get(driver) or _MemberLog(driver) for driver in drivers}
-        for followed in self._followed.values():
-            followed.look(time.monotonic_ns())
+        self._logs = {driver: self._logs.get(driver) or _MemberLog(driver) for driver in drivers}
+        for member_log in self._logs.values():
+            member_log.poll(time.monotonic_ns())
 
 
 class _MemberLog:
-    """One member, and what has been told of it."""
+    """The log of one member, and what has been logged already."""
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._stops_told_until = 0
-        self._changes_told_until = 0
+        self._evictions_logged_until = 0
+        self._views_logged_until = 0
         self._suspended = False
-        self._warned_of = ""
-        self._warn_at_seconds = SLOW_SECONDS
+        self._bottleneck = ""
+        self._slow_warn_at_seconds = SLOW_SECONDS
         self._stall_warn_at_seconds = SLOW_SECONDS
         self._rejections: dict[str, int] = {}
         self._rejections_logged_at = 0
         self._membership: Membership | None = None
         self._advice = ""
 
-    def look(self, now: int) -> None:
+    def poll(self, now: int) -> None:
         """Log what is new."""
-        self._tell_stops()
-        self._tell_changes()
-        self._tell_suspension(now)
-        self._tell_slowness(now)
-        self._tell_stall(now)
+        self._log_evictions()
+        self._log_views()
+        self._log_suspension(now)
+        self._log_bottleneck(now)
+        self._log_stall(now)
         self._log_rejections(now)
-        self._tell_advice()
+        self._log_advice()
 
-    def _tell(self, level: int, sentence: str, **fields: object) -> None:
+    def _log(self, level: int, message: str, **fields: object) -> None:
         driver = self._driver
         where = {"group": driver.configuration.group, "member": str(driver.member.me)}
-        log.log(level, sentence, extra=where | fields)
+        log.log(level, message, extra=where | fields)
 
-    def _tell_changes(self) -> None:
+    def _log_views(self) -> None:
         membership = self._driver.member.membership
         for change in membership.installations:
-            if change.at <= self._changes_told_until:
+            if change.at <= self._views_logged_until:
                 continue
-            self._changes_told_until = change.at
+            self._views_logged_until = change.at
             names = ", ".join(member.name for member in change.view.members)
-            is_back = self._driver.incarnations > 1 and membership is not self._membership
+            rejoined = self._driver.incarnations > 1 and membership is not self._membership
             self._membership = membership
-            self._tell(
+            self._log(
                 logging.INFO,
-                f"{'back in' if is_back else 'in'} view {change.view.number} of {names}: {change.reason}",
+                f"{'rejoined' if rejoined else 'in'} view {change.view.number} of {names}: {change.reason}",
                 view=change.view.number,
                 members=[str(member) for member in change.view.members],
-                reason=change.reason,
+                reason=str(change.reason),
                 took_ms=round(change.took_ns / 1e6, 1),
             )
 
-    def _tell_stops(self) -> None:
+    def _log_evictions(self) -> None:
         for reason, at in self._driver.evictions:
-            if at > self._stops_told_until:
-                self._stops_told_until = at
+            if at > self._evictions_logged_until:
+                self._evictions_logged_until = at
                 self._suspended = False
-                self._tell(logging.WARNING, f"put out of the group: {reason}", reason=reason)
+                self._log(logging.WARNING, f"evicted: {reason}", reason=str(reason))
 
-    def _tell_suspension(self, now: int) -> None:
+    def _log_suspension(self, now: int) -> None:
         membership = self._driver.member.membership
         if membership.suspended == self._suspended:
             return
         members = membership.view.members if membership.view else ()
-        unheard = [
+        silent = [
             member.name
             for member in members
             if member != membership.me and not membership.neighbours.trusts(member, now)
         ]
-        if membership.suspended and not unheard:
-            return  # Others have just left and were heard until then: that is over in a moment.
+        if membership.suspended and not silent:
+            return  # Others have just left and were heard until then: a new view follows shortly.
         self._suspended = membership.suspended
         if membership.suspended:
             assert membership.view is not None
-            self._tell(
+            self._log(
                 logging.ERROR,
-                f"suspended: no majority of the group can be reached; {', '.join(unheard)} cannot be heard",
+                f"suspended: no quorum can be reached; no heartbeats from {', '.join(silent)}",
                 view=membership.view.number,
-                unheard=unheard,
+                silent=silent,
             )
         elif membership.view is not None:
-            self._tell(logging.INFO, "goes on: a majority of the group can be reached again")
+            self._log(logging.INFO, "resumed: a quorum can be reached again")
 
-    def _tell_slowness(self, now: int) -> None:
+    def _log_bottleneck(self, now: int) -> None:
         slow, waited_ns = self._driver.member.slow_member.waited(now)
         name, seconds = slow.name if slow else "", waited_ns / 1e9
-        if name != self._warned_of:
-            self._warned_of, self._warn_at_seconds = name, SLOW_SECONDS
-        if name and seconds >= self._warn_at_seconds:
-            self._warn_at_seconds = 2 * seconds
-            self._tell(
+        if name != self._bottleneck:
+            self._bottleneck, self._slow_warn_at_seconds = name, SLOW_SECONDS
+        if name and seconds >= self._slow_warn_at_seconds:
+            self._slow_warn_at_seconds = 2 * seconds
+            self._log(
                 logging.WARNING,
-                f"blocked on credit from {name} for {seconds:.1f} s: its application does not consume",
-                peer=name,
+                f"the order has waited {seconds:.1f} s for {name}: its application does not consume",
+                bottleneck=name,
                 seconds=round(seconds, 1),
             )
 
-    def _tell_stall(self, now: int) -> None:
+    def _log_stall(self, now: int) -> None:
         epoch = self._driver.member.epoch
         seconds = epoch.protocol.stalls.lasting(now) / 1e9 if epoch else 0.0
         if seconds < SLOW_SECONDS:
@@ -143,19 +143,19 @@ class _MemberLog:
         if epoch and seconds >= self._stall_warn_at_seconds:
             self._stall_warn_at_seconds = 2 * seconds
             reason = epoch.protocol.stall_reason()
-            self._tell(
+            self._log(
                 logging.WARNING,
-                f"the application has had to wait for {seconds:.1f} s: {reason}",
+                f"delivery has stalled for {seconds:.1f} s: {reason}",
                 reason=reason,
                 seconds=round(seconds, 1),
             )
 
-    def _tell_advice(self) -> None:
-        """Log which order was chosen, and why; that it stays, only for those who want to know everything."""
+    def _log_advice(self) -> None:
+        """Log a choice or change of the order at level info, a confirmation of it at level debug."""
         advice = self._driver.advice
         if advice and advice != self._advice:
             news = advice.startswith(NEWS)
-            self._tell(logging.INFO if news else logging.DEBUG, advice, advice=advice)
+            self._log(logging.INFO if news else logging.DEBUG, advice, advice=advice)
         self._advice = advice
 
     def _log_rejections(self, now: int) -> None:
@@ -166,5 +166,5 @@ class _MemberLog:
         for reason, count in rejections.items():
             new = count - self._rejections.get(reason, 0)
             if new > 0:
-                self._tell(logging.WARNING, f"refused: {reason} ({new} times)", reason=reason, count=count)
+                self._log(logging.WARNING, f"rejected: {reason} ({new} times)", reason=reason, count=count)
         self._rejections = rejections

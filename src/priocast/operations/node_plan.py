@@ -1,4 +1,4 @@
-"""What a node is to run: made from a file or from arguments, checked, and not yet started."""
+"""What a node will run: made from a configuration file or from arguments, checked, not started yet."""
 
 from pathlib import Path
 
@@ -17,20 +17,22 @@ WAIT_SECONDS_MAX = 3600.0
 
 
 def check_wait(name: str, seconds: float) -> None:
-    """Refuse a wait that is none, or that nobody sits out."""
+    """Reject a timeout that is not positive, or longer than `WAIT_SECONDS_MAX`."""
     if not 0 < seconds <= WAIT_SECONDS_MAX:
-        raise InvalidOption(f"{name} is {seconds:g}: it must be above 0, and at most {WAIT_SECONDS_MAX:g}")
+        raise InvalidOption(
+            f"{name} is {seconds:g}: must be above 0 and at most {WAIT_SECONDS_MAX:g} seconds"
+        )
 
 
 class AdminPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the node answers questions about itself."""
+    """The admin endpoint of the node."""
 
     listen: str
     allow_remote: bool = False
 
 
 class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A group that the node is in; `key` is what its members share over UDP."""
+    """A group that the node joins. `key` is the key that its members share over UDP."""
 
     name: str
     order: str = ORDER
@@ -42,7 +44,7 @@ class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
-    """One node and its groups. `peers` are the addresses of the others."""
+    """A node and its groups. `peers` are the addresses of the other members."""
 
     name: str
     listen: str
@@ -62,7 +64,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
         check_wait("shutdown_seconds", self.shutdown_seconds)
 
     def node(self) -> Node:
-        """The node, to be entered."""
+        """The node, as a context manager that starts and stops it."""
         return open_node(
             self.name,
             listen=self.listen,
@@ -76,7 +78,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def joining(self, node: Node, group: GroupPlan) -> Joining:
-        """A group of the node's, to be entered."""
+        """The membership in a group, as a context manager that joins and leaves it."""
         return node.join(
             group.name,
             order=group.order,
@@ -89,27 +91,34 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def describe(self) -> str:
-        """What was understood, for a person."""
-        way = {"tcp": "TCP in the clear: whoever reaches it may join", "udp": "UDP, sealed by group keys"}
-        known_as = f", known as {self.advertise}" if self.advertise else ""
+        """A summary for people."""
+        transports = {
+            "tcp": "TCP without TLS: not encrypted, any process can join",
+            "udp": "UDP with group keys",
+        }
+        advertised = f", advertised as {self.advertise}" if self.advertise else ""
         lines = [
-            f"{self.name} listens on {self.listen}{known_as}",
-            f"  over {'TCP with TLS' if self.tls else way[self.transport]}",
+            f"{self.name} listens on {self.listen}{advertised}",
+            f"  transport: {'TCP with TLS' if self.tls else transports[self.transport]}",
             f"  peers: {', '.join(self.peers) or 'none'}",
-            f"  state directory: {self.state_directory or 'none; the clock tells its lives apart'}",
+            f"  state directory: {self.state_directory or 'none; incarnations are numbered by the clock'}",
             f"  admin: {self.admin.listen if self.admin else 'none'}",
         ]
-        return "\n".join([*lines, *(line for group in self.groups for line in _lines_of(group))])
+        return "\n".join([*lines, *(line for group in self.groups for line in _group_summary(group))])
 
 
-def _lines_of(group: GroupPlan) -> list[str]:
-    life, options = group.membership, group.options
+def _group_summary(group: GroupPlan) -> list[str]:
+    membership, options = group.membership, group.options
     kind = f"prioritised (starvation: {options.starvation})" if options.prioritised else "plain"
-    window = f"{options.window} messages" if options.window else f"by speed, {options.window_ms:g} ms"
+    window = (
+        f"{options.window} messages"
+        if options.window
+        else f"what the application consumes in {options.window_ms:g} ms"
+    )
     return [
-        f"group {group.name}: {group.order}, {kind}, {life.policy}, {life.delivery} delivery",
-        f"  founders: {life.founders}; heartbeat: {life.heartbeat_ms:g} ms",
-        f"  failed after: {life.failure_ms:g} ms; too slow after: {life.slow_ms:g} ms",
+        f"group {group.name}: {group.order}, {kind}, {membership.policy}, {membership.delivery} delivery",
+        f"  founders: {membership.founders}; heartbeat: {membership.heartbeat_ms:g} ms",
+        f"  failed after: {membership.failure_ms:g} ms; evicted as slow after: {membership.slow_ms:g} ms",
         f"  window: {window}; queue: {options.queue_max:,} messages",
         f"  trace: {group.trace or 'none'}",
     ]

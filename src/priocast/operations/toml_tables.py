@@ -1,7 +1,7 @@
-"""Reads the tables of a TOML file strictly, and finds everything that is wrong with them at once.
+"""Reads the tables of a TOML file strictly and collects all their problems.
 
-The tables are described by msgspec structs. A value that cannot be taken is noted with its key, and left out;
-the others are read all the same, so that whoever wrote the file hears of every problem at one time.
+The tables are described by msgspec structs. An invalid value is reported with its key and left out; the rest
+is read nevertheless, so that all problems of a file are reported together.
 """
 
 import tomllib
@@ -19,7 +19,7 @@ Hook = Callable[[type, Any], Any]
 
 
 class TableReader:
-    """Reads one file. `hook` makes values of types that TOML does not have, such as paths."""
+    """Reads one file. `hook` converts values to types that TOML does not have, such as paths."""
 
     def __init__(self, path: Path, hook: Hook) -> None:
         self._path = path
@@ -27,27 +27,27 @@ class TableReader:
         self._problems: list[str] = []
 
     def parse(self) -> Table:
-        """The tables of the file, as they are."""
+        """Parse the file."""
         try:
             return tomllib.loads(self._path.read_text(encoding="utf-8"))
         except OSError as error:
             raise InvalidOption(
-                f"cannot read {self._path}: {error.strerror or error}; name a file that is there"
+                f"cannot read {self._path}: {error.strerror or error}; choose a file that exists"
             ) from error
         except ValueError as error:
             raise InvalidOption(
-                f"{self._path} is not TOML: {error}; correct it there (a key stands once in its table)"
+                f"{self._path} is not valid TOML: {error}; correct it (a key must be unique in its table)"
             ) from error
 
     def table(
         self, key: str, raw: object, *kinds: type[msgspec.Struct], hidden: frozenset[str] = frozenset()
     ) -> Table:
-        """The values of a table that are right, by key; the first of the structs that knows a key decides.
+        """The valid values of a table, by key. The first of the structs that has a key defines its type.
 
-        What is absent is left out, too, and noted if it has no default. `hidden` fields are not for files.
+        A missing key is reported if it has no default. `hidden` fields are not accepted in files.
         """
         if not isinstance(raw, dict):
-            self.problem(key, f"is {raw!r}: it should be a table; write [{key}] and its keys below")
+            self.problem(key, f"is {raw!r}: must be a table; write [{key}] and its keys below")
             return {}
         fields: dict[str, msgspec.structs.FieldInfo] = {}
         for kind in kinds:
@@ -64,7 +64,7 @@ class TableReader:
         return {name: value for name, value in found.items() if value is not None}
 
     def value(self, key: str, raw: object, kind: Any) -> Any:
-        """One value, or None if it is wrong; a table within a table is read like any other."""
+        """One value, or None if it is invalid; nested tables are read in the same way."""
         struct = _struct_in(kind)
         if struct is not None:
             found = self.table(key, raw, struct)
@@ -75,14 +75,16 @@ class TableReader:
         except msgspec.ValidationError as error:
             self.problem(key, _sentence(str(error), raw))
             return None
-        return str(value) if isinstance(value, str) else value  # a checked text has done its work
+        return (
+            str(value) if isinstance(value, str) else value
+        )  # the subclass of str was only needed for the check
 
     def problem(self, key: str, text: str) -> None:
-        """Note what is wrong, and what to do."""
+        """Report what is wrong with a key, and what to do."""
         self._problems.append(f"{key}: {text}")
 
     def check(self) -> None:
-        """Raise if anything was wrong."""
+        """Raise if there is any problem."""
         if self._problems:
             count = f"{len(self._problems)} problems" if len(self._problems) > 1 else "a problem"
             lines = "".join(f"\n  {problem}" for problem in self._problems)
@@ -92,8 +94,8 @@ class TableReader:
         for name in raw:
             if name not in known:
                 near = get_close_matches(name, known, 1)
-                hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(known)}"
-                self.problem(_joined(key, name), f"is not known; {hint}")
+                hint = f"did you mean {near[0]}?" if near else f"the keys are: {', '.join(known)}"
+                self.problem(_joined(key, name), f"is not a known key; {hint}")
 
 
 def _joined(key: str, name: str) -> str:
@@ -101,7 +103,7 @@ def _joined(key: str, name: str) -> str:
 
 
 def _struct_in(kind: Any) -> type[msgspec.Struct] | None:
-    """The struct that a type stands for, alone or with None."""
+    """The struct in a type, on its own or in a union with None."""
     for each in (kind, *get_args(kind)):
         if isinstance(each, type) and issubclass(each, msgspec.Struct):
             return each
@@ -109,6 +111,6 @@ def _struct_in(kind: Any) -> type[msgspec.Struct] | None:
 
 
 def _sentence(error: str, raw: object) -> str:
-    """What msgspec says, with the value; what our own checks say names it already."""
+    """The error of msgspec with the value; those of our own checks contain it already."""
     ours = not error.startswith(("Expected", "Invalid"))
     return error if ours else f"is {raw!r}: {error[0].lower()}{error[1:]}"
