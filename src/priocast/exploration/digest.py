@@ -5,7 +5,6 @@ first, and by its number when it is met again: so two parts that are one object 
 equal make different digests. No protocol needs to know that it is looked at.
 """
 
-import marshal
 from collections import deque
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
@@ -36,21 +35,23 @@ UNORDERED = frozenset(
         "Collector._collected",
         "Consumption._accounts",
         "CutJoin.cut",
-        "Join.marks",
+        "Join.packet_ids",
         "Reordering._joining",
         "Station.placed_before",
         "Submissions._number_next",
     }
 )
 _VALUES = frozenset({int, str, bytes, bool, float, type(None)})
-_NO_SHARING = 2  # The version of `marshal` in which equal values have equal bytes.
+#: The first item of an encoded part says what it is; a type that can be changed has a number from 0 on.
+_CONSTANT, _REPEATED, _TUPLE, _FROZENSET = -1, -2, -3, -4
+
+_encode = msgspec.msgpack.Encoder().encode
 
 _CONTENTS: dict[type, Callable[[Any], Iterable[Any]]] = {
     list: lambda thing: thing,
     deque: lambda thing: thing,
     dict: lambda thing: (part for item in thing.items() for part in item),
     set: sorted,
-    frozenset: sorted,
     bytearray: lambda thing: (bytes(thing),),
 }
 
@@ -63,7 +64,8 @@ class Digester:
         self._met: dict[int, int] = {}
         self._ways: dict[type, Callable[[Any], Any]] = {
             tuple: self._tuple,
-            MethodType: lambda thing: ("constant", self._constants.number(thing.__func__)),
+            frozenset: lambda thing: (_FROZENSET, self._tuple(sorted(thing))),
+            MethodType: lambda thing: (_CONSTANT, self._constants.number(thing.__func__)),
         }
 
     def digest(self, thing: object) -> bytes:
@@ -72,7 +74,7 @@ class Digester:
         That two of a million states have one digest by chance is as likely as 1 in 10^27.
         """
         self._met = {}
-        return blake2b(marshal.dumps(self._of(thing), _NO_SHARING), digest_size=16).digest()
+        return blake2b(_encode(self._of(thing)), digest_size=16).digest()
 
     def _of(self, thing: Any) -> Any:
         kind = type(thing)
@@ -87,7 +89,7 @@ class Digester:
         """How things of this type go into a digest."""
         frozen = isinstance(thing, msgspec.Struct) and thing.__struct_config__.frozen
         if frozen or isinstance(thing, type | FunctionType):
-            return lambda thing: ("constant", self._constants.number(thing))
+            return lambda thing: (_CONSTANT, self._constants.number(thing))
         if isinstance(thing, tuple):
             number = self._constants.number(type(thing))
             return lambda thing: (number, self._tuple(thing))
@@ -108,14 +110,14 @@ class Digester:
         def way(thing: Any) -> Any:
             again = self._met.get(id(thing))
             if again is not None:
-                return ("again", again)
+                return (_REPEATED, again)
             self._met[id(thing)] = len(self._met)
             return [number, *[part if type(part) in _VALUES else self._of(part) for part in content(thing)]]
 
         return way
 
     def _tuple(self, thing: tuple[Any, ...]) -> Any:
-        return tuple([part if type(part) in _VALUES else self._of(part) for part in thing])
+        return [_TUPLE, *[part if type(part) in _VALUES else self._of(part) for part in thing]]
 
 
 def _names(thing: object, slots: list[str]) -> list[str]:

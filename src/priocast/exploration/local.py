@@ -5,19 +5,18 @@ runs once for each pair of both that occurs, however often it occurs in the stat
 are then no more than the numbers of the members' states and of the contents of the channels.
 """
 
-import io
-import pickle
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
 
 from priocast.core.guarantees import INTEGRITY
-from priocast.core.protocol import Packet, Protocol
+from priocast.core.protocol import Packet
 from priocast.exploration.digest import Digester
 from priocast.exploration.inspection import inspect
 from priocast.exploration.numbered import Numbered
 from priocast.exploration.scenario import Scenario
+from priocast.exploration.state_copy import copy_state
 from priocast.exploration.station import Sent, Station
 from priocast.exploration.violation import OWN_FAULT, Violation, faults_found
 
@@ -57,7 +56,7 @@ class Local:
         "steps",
     )
 
-    def __init__(self, station: Station, snapshot: bytes, sent_to_all: tuple[int, ...]) -> None:
+    def __init__(self, station: Station, snapshot: Station, sent_to_all: tuple[int, ...]) -> None:
         self.snapshot = snapshot
         self.consumed = tuple(station.consumed)
         self.placed_before = dict(station.placed_before)
@@ -82,7 +81,6 @@ class Locals:
     def __init__(self, scenario: Scenario) -> None:
         self._scenario = scenario
         self.packets = Numbered()
-        self._shared = Numbered()
         self._digest = Digester().digest
         self._numbers: dict[tuple[bytes, int | None], int] = {}
         self._states: list[Local] = []
@@ -108,10 +106,7 @@ class Locals:
 
     def restore(self, number: int) -> Station:
         """A member in this state."""
-        unpickler = pickle.Unpickler(io.BytesIO(self._states[number].snapshot))  # noqa: S301  # our own
-        unpickler.persistent_load = self._shared.__getitem__  # type: ignore[method-assign]
-        station = unpickler.load()
-        assert isinstance(station, Station)
+        station: Station = copy_state(self._states[number].snapshot)
         return station
 
     def _run(self, number: int, move: Move) -> Step:
@@ -142,8 +137,8 @@ class Locals:
             if station.head() != offered or self._digest(station) != key[0]:
                 raise Violation(OWN_FAULT, f"{station.name} is another one after it was asked for its head")
             sent_to_all = tuple(map(self._number_of, station.sent_to_all))
-            local = Local(station, self._snapshot(station), sent_to_all)
-            inspect(station.protocol)
+            local = Local(station, station, sent_to_all)
+            inspect(copy_state(station.protocol))  # looking into the queues may tidy them up
             number = self._numbers[key] = len(self._states)
             self._states.append(local)
         return number
@@ -152,36 +147,6 @@ class Locals:
         if packet not in self.packets and self._decode(self._encode(packet)) != packet:
             raise Violation(INTEGRITY, f"{packet} is another one when it arrives")
         return self.packets.number(packet)
-
-    def _snapshot(self, station: Station) -> bytes:
-        buffer = io.BytesIO()
-        _Pickler(buffer, self._shared).dump(station)
-        return buffer.getvalue()
-
-
-class _Pickler(pickle.Pickler):
-    """Copies what may change; classes, packets and other constants are shared by all copies."""
-
-    def __init__(self, buffer: io.BytesIO, shared: Numbered) -> None:
-        super().__init__(buffer, pickle.HIGHEST_PROTOCOL)
-        self._shared = shared
-        self._constant: dict[type, bool] = {}
-
-    def persistent_id(self, thing: Any) -> int | None:
-        kind = type(thing)
-        constant = self._constant.get(kind)
-        if constant is None:
-            frozen = issubclass(kind, msgspec.Struct) and kind.__struct_config__.frozen
-            constant = self._constant[kind] = frozen or issubclass(kind, type)
-        return self._shared.number(thing) if constant else None
-
-    def reducer_override(self, thing: Any) -> Any:
-        """A layer is made around another protocol, and cannot be made as a copy otherwise."""
-        return (_bare, (type(thing),), vars(thing)) if isinstance(thing, Protocol) else NotImplemented
-
-
-def _bare(kind: type[Protocol]) -> Protocol:
-    return object.__new__(kind)
 
 
 def _union(packets: Iterable[Any]) -> Any:
