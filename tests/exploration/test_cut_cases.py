@@ -5,7 +5,7 @@ What they look like step by step is in the scripts `cut-*`; what each rule is ne
 
 import pytest
 
-from exploration.scenes import holds
+from exploration.scenarios import holds
 from priocast.core.protocol import OrderingOptions
 from protocols.harness import Group
 from protocols.lives import Chapter, end_view
@@ -68,7 +68,7 @@ def test_a_bound_on_overtaking_holds_up_nothing_for_ever(bound: int, distributed
 
 
 def test_what_only_departed_members_consumed_leaves_its_place_to_nobody() -> None:
-    """Found by exploration when cuts counted messages: x, which goes with a and c, counted for y.
+    """Counterexample by exploration when cuts counted messages: x, which goes with a and c, counted for y.
 
     c had consumed x when h came there. b alone goes on, and holds what was agreed on for h and for y, but not
     for x. Nobody has consumed y, so h goes first.

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from exploration.scenes import broken, holds
+from exploration.scenarios import broken, holds
 from priocast.core.guarantees import (
     INTEGRITY,
     LIVENESS,
@@ -20,7 +20,7 @@ from priocast.core.guarantees import (
 )
 from priocast.core.message import OrderedBatch
 from priocast.core.protocol import Consume, Input, Output, Protocol, Turn
-from priocast.exploration import local
+from priocast.exploration import member_states
 from priocast.exploration.violation import OWN_FAULT
 from priocast.protocols.reorder import cuts as reorder
 from priocast.protocols.reorder.base import Data, Reordering, highest
@@ -308,7 +308,7 @@ def test_exploration_finds_the_rule_that_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Seen from outside: nobody looks into the queues."""
-    monkeypatch.setattr(local, "inspect", lambda _: None)
+    monkeypatch.setattr(member_states, "check_invariants", lambda _: None)
     mutate(monkeypatch)
     guarantee, story = broken(ORDER, messages, **options)
     assert guarantee in guarantees, story

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from exploration.scenes import broken, explored, holds, scenario
+from exploration.scenarios import broken, explored, holds, scenario
 from priocast.core.guarantees import FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Protocol, Turn
-from priocast.exploration.explorer import Progress, explore
-from priocast.exploration.space import Space
+from priocast.exploration.explorer import ExplorationProgress, explore
+from priocast.exploration.state_graph import StateGraph
 from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.sequencer.ub import Ordered, SequencerUb
@@ -36,7 +36,7 @@ def test_two_members_do_everything_in_every_order() -> None:
 
 def test_free_turns_let_inputs_gather() -> None:
     """With turns of their own, two messages may share a packet."""
-    scenes = {free: Space(scenario(ORDER, "b:low b:low", free_turns=free)) for free in (False, True)}
+    scenes = {free: StateGraph(scenario(ORDER, "b:low b:low", free_turns=free)) for free in (False, True)}
     most = {}
     for free, space in scenes.items():
         seen, frontier = {space.first}, deque([space.first])
@@ -51,11 +51,11 @@ def test_free_turns_let_inputs_gather() -> None:
 
 
 def test_the_search_says_how_far_it_is() -> None:
-    told: list[Progress] = []
+    told: list[ExplorationProgress] = []
     seen = explore(scenario(ORDER, "a:low b:high b:low", 3), told.append)
     assert len(told) > 1
     assert told == sorted(told)
-    assert told[0] == Progress(1, 0, 0)
+    assert told[0] == ExplorationProgress(1, 0, 0)
     assert all(each.explored <= each.states <= seen.states for each in told)
 
 

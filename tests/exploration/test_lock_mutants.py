@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from exploration.scenes import broken, explored, holds
+from exploration.scenarios import broken, explored, holds
 from priocast.core.guarantees import LIVENESS, PRIORITY_ACCOUNTING, TOTAL_ORDER, VIEW_SYNCHRONY
-from priocast.exploration import local
+from priocast.exploration import member_states
 from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 from protocols import test_reorder_locks_mutants as without
 from protocols.mutants import Patch, name_of
@@ -72,7 +72,7 @@ def test_exploration_finds_the_rule_that_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Seen from outside: nobody looks into the queues."""
-    monkeypatch.setattr(local, "inspect", lambda _: None)
+    monkeypatch.setattr(member_states, "check_invariants", lambda _: None)
     mutate(monkeypatch)
     guarantee, story = broken(ORDER, messages, **options)
     assert guarantee in guarantees, story
@@ -83,5 +83,5 @@ def test_no_lower_lock_blocks_high(mutate: Patch, messages: str, monkeypatch: py
     """Only who looks into the queues finds it."""
     mutate(monkeypatch)
     assert broken(ORDER, messages)[0] == PRIORITY_ACCOUNTING
-    monkeypatch.setattr(local, "inspect", lambda _: None)
+    monkeypatch.setattr(member_states, "check_invariants", lambda _: None)
     assert explored(ORDER, messages).found is None

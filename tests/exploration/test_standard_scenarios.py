@@ -2,7 +2,7 @@
 
 import pytest
 
-from exploration.scenes import holds
+from exploration.scenarios import holds
 from priocast.protocols import PROTOCOLS, all_orders
 
 

@@ -11,11 +11,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from priocast.cli.checks import first_typed
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
-from priocast.exploration.explorer import Exploration, Found
-from priocast.exploration.explorer import Progress as Reached
+from priocast.exploration.explorer import Counterexample, Exploration, ExplorationProgress
 from priocast.exploration.explorer import explore as search
-from priocast.exploration.scenario import Scenario, parse_messages
-from priocast.exploration.standard import standard
+from priocast.exploration.scenario import ExplorationScenario, parse_messages
+from priocast.exploration.standard_scenarios import standard_scenarios
 
 EXAMPLES = """
 [bold]Examples[/]:
@@ -77,11 +76,11 @@ def explore(
             raise InvalidOption(
                 f"--all has scenarios of its own: leave --{typed.replace('_', '-')} out, or --all"
             )
-        scenarios = list(standard(order))
+        scenarios = list(standard_scenarios(order))
     else:
         chosen = parse_messages(messages)
         scenarios = [
-            Scenario(
+            ExplorationScenario(
                 order=order,
                 processes=processes,
                 messages=chosen,
@@ -94,7 +93,7 @@ def explore(
         raise typer.Exit(1)
 
 
-def _explore_all(scenarios: Sequence[Scenario], console: Console) -> bool:
+def _explore_all(scenarios: Sequence[ExplorationScenario], console: Console) -> bool:
     """Explore one scenario after the other up to the first violation; return whether there was none."""
     seen: list[tuple[Exploration, float]] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[states]}"))
@@ -103,7 +102,7 @@ def _explore_all(scenarios: Sequence[Scenario], console: Console) -> bool:
         for number, scenario in enumerate(scenarios, 1):
             title = f"{number}/{len(scenarios)} {scenario}"
 
-            def tell(reached: Reached, title: str = title) -> None:
+            def tell(reached: ExplorationProgress, title: str = title) -> None:
                 states = (
                     f"{reached.explored:,} of {reached.states:,} known states, {reached.depth} moves deep"
                 )
@@ -147,7 +146,7 @@ def _in_columns(cells: Sequence[str]) -> str:
     return "".join(cell.rjust(width) for cell, width in zip(cells, _COLUMNS.values(), strict=True))
 
 
-def _print_story(found: Found, console: Console) -> None:
+def _print_story(found: Counterexample, console: Console) -> None:
     console.print()
     for number, line in enumerate(found.story, 1):
         console.print(f"{number:4}  {line}", markup=False, highlight=False, soft_wrap=True)

@@ -9,20 +9,20 @@ from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
-from priocast.exploration.checks import Checks
-from priocast.exploration.endings import Endings
-from priocast.exploration.local import CONSUME, Move
-from priocast.exploration.narration import Narrator
-from priocast.exploration.scenario import Scenario, name_of
-from priocast.exploration.space import Space, State
-from priocast.exploration.violation import Violation
+from priocast.exploration.counterexample import StepDescriber
+from priocast.exploration.member_states import CONSUME, Action
+from priocast.exploration.properties import PropertyChecks
+from priocast.exploration.scenario import ExplorationScenario, name_of
+from priocast.exploration.state_graph import State, StateGraph
+from priocast.exploration.view_ends import ViewEnds
+from priocast.exploration.violation import PropertyViolation
 
 _REPORT_EVERY = 2_000
 _MOVES_BITS = 8
 _MOVES_MAX = (1 << _MOVES_BITS) - 1
 
 
-class Progress(NamedTuple):
+class ExplorationProgress(NamedTuple):
     """How far a search is: states met, states looked at, and moves made from the first state to these."""
 
     states: int
@@ -30,10 +30,10 @@ class Progress(NamedTuple):
     depth: int
 
 
-class Found(NamedTuple):
+class Counterexample(NamedTuple):
     """A violation, and the shortest way there, step by step."""
 
-    violation: Violation
+    violation: PropertyViolation
     story: tuple[str, ...]
 
 
@@ -44,7 +44,7 @@ class Exploration(NamedTuple):
     made once. `endings` are the ends of the view that were looked at.
     """
 
-    scenario: Scenario
+    scenario: ExplorationScenario
     states: int
     transitions: int
     rests: int
@@ -52,28 +52,30 @@ class Exploration(NamedTuple):
     member_states: int
     steps: int
     endings: int
-    found: Found | None
+    found: Counterexample | None
 
 
-def explore(scenario: Scenario, tell: Callable[[Progress], None] = lambda _: None) -> Exploration:
+def explore(
+    scenario: ExplorationScenario, tell: Callable[[ExplorationProgress], None] = lambda _: None
+) -> Exploration:
     """Look at every state that can be reached, or at all until a violation is found."""
     return _Search(scenario).run(tell)
 
 
 class _Search:
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: ExplorationScenario) -> None:
         self._scenario = scenario
-        self.space = Space(scenario)
-        self._checks = Checks(scenario)
-        self._endings = Endings(scenario, self.space) if scenario.view_ends else None
+        self.space = StateGraph(scenario)
+        self._checks = PropertyChecks(scenario)
+        self._endings = ViewEnds(scenario, self.space) if scenario.view_ends else None
         self._numbers: dict[State, int] = {self.space.first: 0}
-        self._narrator = Narrator(scenario, self.space.locals)
+        self._narrator = StepDescriber(scenario, self.space.locals)
         self._came_from = array("q", [-1])
         self._transitions = 0
         self._rests = 0
         self._depth = 0
 
-    def run(self, tell: Callable[[Progress], None]) -> Exploration:
+    def run(self, tell: Callable[[ExplorationProgress], None]) -> Exploration:
         frontier = [self.space.first]
         explored = 0
         try:
@@ -81,7 +83,7 @@ class _Search:
                 following: list[State] = []
                 for state in frontier:
                     if explored % _REPORT_EVERY == 0:
-                        tell(Progress(len(self._numbers), explored, self._depth))
+                        tell(ExplorationProgress(len(self._numbers), explored, self._depth))
                     explored += 1
                     following += self._look_at(state)
                 frontier = following
@@ -109,13 +111,13 @@ class _Search:
             if move.kind == CONSUME:
                 try:
                     self._checks.after_consuming(rank, self.space.members(after))
-                except Violation as violation:
+                except PropertyViolation as violation:
                     self._stop(violation, state, (rank, state[rank], move))
         if rests:
             self._rests += 1
             try:
                 self._checks.at_rest(self.space.members(state))
-            except Violation as violation:
+            except PropertyViolation as violation:
                 self._stop(violation, state)
         return new
 
@@ -125,10 +127,12 @@ class _Search:
         if found is not None:
             violation, survivors = found
             end = f"the view ends for {', '.join(map(name_of, survivors))}"
-            raise _Stop(Found(violation, (*self._story(state), end)))
+            raise _Stop(Counterexample(violation, (*self._story(state), end)))
 
-    def _stop(self, violation: Violation, state: State, *last: tuple[int, int, Move]) -> None:
-        raise _Stop(Found(violation, (*self._story(state), *(self._narrator.tell(*each) for each in last))))
+    def _stop(self, violation: PropertyViolation, state: State, *last: tuple[int, int, Action]) -> None:
+        raise _Stop(
+            Counterexample(violation, (*self._story(state), *(self._narrator.tell(*each) for each in last)))
+        )
 
     def _story(self, state: State) -> tuple[str, ...]:
         """How the search came to a state."""
@@ -142,7 +146,7 @@ class _Search:
             came_from = self._came_from[came_from >> _MOVES_BITS]
         return tuple(reversed(backwards))
 
-    def _report(self, found: Found | None) -> Exploration:
+    def _report(self, found: Counterexample | None) -> Exploration:
         return Exploration(
             self._scenario,
             len(self._numbers),
@@ -157,6 +161,6 @@ class _Search:
 
 
 class _Stop(Exception):
-    def __init__(self, found: Found) -> None:
+    def __init__(self, found: Counterexample) -> None:
         super().__init__(str(found.violation))
         self.found = found

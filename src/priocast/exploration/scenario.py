@@ -16,7 +16,7 @@ MESSAGES_MAX = 16
 LEVELS = {"low": BACKGROUND, "middle": ROUTINE, "high": URGENT}
 
 
-class Said(msgspec.Struct, frozen=True):
+class ScenarioMessage(msgspec.Struct, frozen=True):
     """A message of a scenario: its name, the rank of its sender, and its priority."""
 
     name: str
@@ -24,7 +24,7 @@ class Said(msgspec.Struct, frozen=True):
     priority: int
 
 
-class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+class ExplorationScenario(msgspec.Struct, frozen=True, kw_only=True):
     """A group and its messages; each member says its own in the order in which they stand here.
 
     After an input a member acts at once until nothing is left to do; with `free_turns` each step of its turns
@@ -34,7 +34,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     order: str
     processes: int
-    messages: tuple[Said, ...]
+    messages: tuple[ScenarioMessage, ...]
     options: OrderingOptions = OrderingOptions()
     free_turns: bool = False
     view_ends: bool = False
@@ -109,13 +109,13 @@ def name_of(rank: int) -> str:
     return chr(ord("a") + rank)
 
 
-def parse_messages(text: str) -> tuple[Said, ...]:
+def parse_messages(text: str) -> tuple[ScenarioMessage, ...]:
     """Read messages that a person typed: `a:low b:high c:low`, each a member and a level."""
     numbers = count(1)
     return tuple(_parse_message(word, next(numbers)) for word in text.split())
 
 
-def _parse_message(word: str, number: int) -> Said:
+def _parse_message(word: str, number: int) -> ScenarioMessage:
     sender, colon, level = word.partition(":")
     if len(sender) != 1 or not "a" <= sender <= name_of(PROCESSES_MAX - 1) or not colon:
         known = ", ".join([*LEVELS, *NAMED_LEVELS])
@@ -123,4 +123,4 @@ def _parse_message(word: str, number: int) -> Said:
             f"{word!r} is no message: name a member (a, b, …) and a level ({known}, or 0 to 255), as in a:low"
         )
     priority = LEVELS[level] if level in LEVELS else parse_priority(level)
-    return Said(f"{level}-{number}", ord(sender) - ord("a"), priority)
+    return ScenarioMessage(f"{level}-{number}", ord(sender) - ord("a"), priority)

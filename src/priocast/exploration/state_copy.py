@@ -117,12 +117,12 @@ def _copy_method(thing: MethodType, memo: Memo) -> MethodType:
     return MethodType(thing.__func__, _copy(thing.__self__, memo))
 
 
-def _copy_function(thing: FunctionType, memo: Memo) -> FunctionType:
+def _copy_function(thing: FunctionType, _: Memo) -> FunctionType:
     assert thing.__closure__ is None, f"the variables that {thing.__qualname__} captured cannot be copied"
     return thing
 
 
-def _copy_builtin(thing: BuiltinFunctionType, memo: Memo) -> BuiltinFunctionType:
+def _copy_builtin(thing: BuiltinFunctionType, _: Memo) -> BuiltinFunctionType:
     owner = getattr(thing, "__self__", None)
     assert owner is None or type(owner).__name__ == "module" or isinstance(owner, type), (
         f"{thing.__qualname__} is bound to an object and cannot be copied"

@@ -9,7 +9,7 @@ OWN_FAULT = "Our own fault"
 PEER_FAULT = "Peer fault"
 
 
-class Violation(Exception):
+class PropertyViolation(Exception):
     """A guarantee is broken."""
 
     def __init__(self, guarantee: str, how: str) -> None:
@@ -24,8 +24,8 @@ def faults_found(member: str) -> Iterator[None]:
     try:
         yield
     except PeerFault as fault:
-        raise Violation(PEER_FAULT, f"{member} says: {fault}") from fault
-    except Violation:
+        raise PropertyViolation(PEER_FAULT, f"{member} says: {fault}") from fault
+    except PropertyViolation:
         raise
     except Exception as fault:
-        raise Violation(OWN_FAULT, f"{member} fails with {fault!r}") from fault
+        raise PropertyViolation(OWN_FAULT, f"{member} fails with {fault!r}") from fault

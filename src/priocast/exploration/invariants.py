@@ -13,13 +13,13 @@ from collections.abc import Callable
 
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.core.protocol import Protocol
-from priocast.exploration.violation import Violation
+from priocast.exploration.violation import PropertyViolation
 from priocast.protocols.reorder.cut_queues import CutJoin, Level, Levels
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.locks import ReorderLocks
 
 
-def inspect(protocol: Protocol) -> None:
+def check_invariants(protocol: Protocol) -> None:
     """Raise what is wrong within a member, where there is a way to know."""
     for kind, way in _WAYS.items():
         if isinstance(protocol, kind):
@@ -36,13 +36,13 @@ def _inspect_levels(protocol: Protocol) -> None:
         if level.waiting and (head := level.head()) is not None and _may_be_consumed(number, head, in_use)
     ]
     if len(allowed) > 1:
-        raise Violation(
+        raise PropertyViolation(
             PRIORITY_ACCOUNTING,
             f"{protocol.me.name} may consume {' and '.join(str(h.batch) for h in allowed)}",
         )
     offered = [found] if (found := levels.consumable()) else []
     if offered != [(head, _count_allowed(head, in_use)) for head in allowed]:
-        raise Violation(PRIORITY_ACCOUNTING, f"{protocol.me.name} is not offered what it may consume")
+        raise PropertyViolation(PRIORITY_ACCOUNTING, f"{protocol.me.name} is not offered what it may consume")
 
 
 def _may_be_consumed(number: int, head: CutJoin, in_use: dict[int, Level]) -> bool:
@@ -75,7 +75,7 @@ def _inspect_locks(protocol: Protocol) -> None:
         met |= lockers
         if element.level in lockers or min(met, default=element.level) < element.level:
             assert element.join is not None
-            raise Violation(
+            raise PropertyViolation(
                 PRIORITY_ACCOUNTING,
                 f"{element.join.batch} waits at {protocol.me.name} for a lock of what is not more urgent",
             )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from priocast.core.protocol import OrderingOptions
-from priocast.exploration.scenario import Scenario, parse_messages
+from priocast.exploration.scenario import ExplorationScenario, parse_messages
 from priocast.protocols import find_protocol
 
 #: For every order: processes, messages, and whether turns are moves of their own and the view may end.
@@ -31,7 +31,7 @@ _FOR_COORDINATORS = (
 _OVERTAKES_MAX = (1, 2)
 
 
-def standard(order: str) -> Iterator[Scenario]:
+def standard_scenarios(order: str) -> Iterator[ExplorationScenario]:
     """The scenarios for an order, the small ones first."""
     for processes, messages, free_turns, view_ends in _FOR_ALL:
         yield _scenario(order, OrderingOptions(), processes, messages, free_turns, view_ends)
@@ -50,8 +50,8 @@ def standard(order: str) -> Iterator[Scenario]:
 
 def _scenario(
     order: str, options: OrderingOptions, processes: int, messages: str, free_turns: bool, view_ends: bool
-) -> Scenario:
-    return Scenario(
+) -> ExplorationScenario:
+    return ExplorationScenario(
         order=order,
         processes=processes,
         messages=parse_messages(messages),

@@ -2,20 +2,20 @@
 
 import pytest
 
-from exploration.scenes import scenario
+from exploration.scenarios import scenario
 from priocast.core.errors import InvalidOption, PriorityOutOfRange, UnknownProtocol
 from priocast.core.priority import BACKGROUND, HIGHEST, URGENT
-from priocast.exploration.scenario import Said, parse_messages
-from priocast.exploration.standard import standard
+from priocast.exploration.scenario import ScenarioMessage, parse_messages
+from priocast.exploration.standard_scenarios import standard_scenarios
 from priocast.protocols import PROTOCOLS
 
 
 def test_messages_have_a_sender_and_a_level() -> None:
     assert parse_messages("a:low b:high  a:7 c:highest") == (
-        Said("low-1", 0, BACKGROUND),
-        Said("high-2", 1, URGENT),
-        Said("7-3", 0, 7),
-        Said("highest-4", 2, HIGHEST),
+        ScenarioMessage("low-1", 0, BACKGROUND),
+        ScenarioMessage("high-2", 1, URGENT),
+        ScenarioMessage("7-3", 0, 7),
+        ScenarioMessage("highest-4", 2, HIGHEST),
     )
 
 
@@ -61,7 +61,7 @@ def test_a_scenario_says_what_it_is() -> None:
 
 def test_there_are_standard_scenarios_for_every_order() -> None:
     for order in PROTOCOLS:
-        scenarios = list(standard(order))
+        scenarios = list(standard_scenarios(order))
         assert any(each.view_ends for each in scenarios)
         assert {each.processes for each in scenarios} == {2, 3}
         assert len(set(map(str, scenarios))) == len(scenarios)

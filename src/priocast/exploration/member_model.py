@@ -29,24 +29,24 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
-from priocast.exploration.scenario import Said, Scenario
-from priocast.exploration.violation import Violation
+from priocast.exploration.scenario import ExplorationScenario, ScenarioMessage
+from priocast.exploration.violation import PropertyViolation
 
 #: By what a step sends: to whom, by rank, and what.
 Sent = list[tuple[int, Packet]]
 
 
-class End(NamedTuple):
+class ViewEnd(NamedTuple):
     """How the view ended at one member: all that it consumes of it, and what it has to send again."""
 
     consumed: tuple[int, ...]
     unordered: tuple[int, ...]
 
 
-class Station:
+class MemberModel:
     """One member. Messages are known by their index in the scenario, members by their rank."""
 
-    def __init__(self, scenario: Scenario, rank: int) -> None:
+    def __init__(self, scenario: ExplorationScenario, rank: int) -> None:
         view = View(1, tuple(map(ProcessId, scenario.members)))
         self.rank = rank
         self.scenario = scenario
@@ -87,11 +87,11 @@ class Station:
         message = self._index(ordered_batch.batch, ordered_batch.taken)
         place = ordered_batch.position + ordered_batch.taken
         if place != len(self.consumed):
-            raise Violation(
+            raise PropertyViolation(
                 TOTAL_ORDER, f"{self.name} is offered place {place} after {len(self.consumed) - 1}"
             )
         if message in self.consumed:
-            raise Violation(INTEGRITY, f"{self.name} is offered {self._said(message).name} twice")
+            raise PropertyViolation(INTEGRITY, f"{self.name} is offered {self._said(message).name} twice")
         return message
 
     # Moves
@@ -137,7 +137,7 @@ class Station:
 
     # The end of the view
 
-    def end(self, missing: Sequence[tuple[int, Packet]]) -> End:
+    def end(self, missing: Sequence[tuple[int, Packet]]) -> ViewEnd:
         """The view is over; others hand over packets to all that they hold, by the rank of their sender."""
         self._hear_myself()
         for sender, packet in missing:
@@ -147,7 +147,7 @@ class Station:
             self.consumed += self._indices(ordered_batch.batch)[ordered_batch.taken :]
         unsaid = [message for batch in self._assembler.close() for message in self._indices(batch)]
         unordered = [message for batch in self.protocol.unordered() for message in self._indices(batch)]
-        return End(tuple(self.consumed), (*unordered, *unsaid))
+        return ViewEnd(tuple(self.consumed), (*unordered, *unsaid))
 
     # Within a move
 
@@ -224,11 +224,11 @@ class Station:
             before = self._said(other)
             equal = before.priority == said.priority or not self.scenario.options.prioritised
             if before.sender == said.sender and equal and other > message:
-                raise Violation(
+                raise PropertyViolation(
                     FIFO_AMONG_EQUALS, f"{self.name} consumes {said.name} after {before.name}, said later"
                 )
 
-    def _said(self, message: int) -> Said:
+    def _said(self, message: int) -> ScenarioMessage:
         return self.scenario.messages[message]
 
     def _indices(self, batch: Batch) -> list[int]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from priocast.exploration.numbered import Numbered
+from priocast.exploration.interner import Interner
 
 #: Attributes that hold nothing which is not known otherwise, or which no later step looks at.
 NOT_STATE = frozenset(
@@ -37,7 +37,7 @@ UNORDERED = frozenset(
         "CutJoin.cut",
         "Join.packet_ids",
         "Reordering._joining",
-        "Station.placed_before",
+        "MemberModel.placed_before",
         "Submissions._number_next",
     }
 )
@@ -56,15 +56,15 @@ _CONTENTS: dict[type, Callable[[Any], Iterable[Any]]] = {
 }
 
 
-class Digester:
+class StateDigester:
     """Makes digests that can be compared with each other."""
 
     def __init__(self) -> None:
-        self._constants = Numbered()
+        self._constants = Interner()
         self._met: dict[int, int] = {}
         self._ways: dict[type, Callable[[Any], Any]] = {
             tuple: self._tuple,
-            frozenset: lambda thing: (_FROZENSET, self._tuple(sorted(thing))),
+            frozenset: lambda thing: (_FROZENSET, self._tuple(tuple(sorted(thing)))),
             MethodType: lambda thing: (_CONSTANT, self._constants.number(thing.__func__)),
         }
 

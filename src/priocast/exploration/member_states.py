@@ -12,18 +12,18 @@ import msgspec
 
 from priocast.core.guarantees import INTEGRITY
 from priocast.core.protocol import Packet
-from priocast.exploration.digest import Digester
-from priocast.exploration.inspection import inspect
-from priocast.exploration.numbered import Numbered
-from priocast.exploration.scenario import Scenario
+from priocast.exploration.interner import Interner
+from priocast.exploration.invariants import check_invariants
+from priocast.exploration.member_model import MemberModel, Sent
+from priocast.exploration.scenario import ExplorationScenario
 from priocast.exploration.state_copy import copy_state
-from priocast.exploration.station import Sent, Station
-from priocast.exploration.violation import OWN_FAULT, Violation, faults_found
+from priocast.exploration.state_digest import StateDigester
+from priocast.exploration.violation import OWN_FAULT, PropertyViolation, faults_found
 
 SAY, CONSUME, ACT, RECEIVE, FIRE = range(5)
 
 
-class Move(NamedTuple):
+class Action(NamedTuple):
     """What happens at one member; a packet by its number, a timer by its name."""
 
     kind: int
@@ -32,15 +32,15 @@ class Move(NamedTuple):
     timer: str = ""
 
 
-class Step(NamedTuple):
+class Transition(NamedTuple):
     """What a move leads to: the member's next state, what it sends to whom, or what it breaks."""
 
     state: int
     sent: tuple[tuple[int, int], ...]
-    violation: Violation | None = None
+    violation: PropertyViolation | None = None
 
 
-class Local:
+class MemberState:
     """One state of one member: what it may do by itself, and what the checks look at."""
 
     __slots__ = (
@@ -56,7 +56,7 @@ class Local:
         "steps",
     )
 
-    def __init__(self, station: Station, snapshot: Station, sent_to_all: tuple[int, ...]) -> None:
+    def __init__(self, station: MemberModel, snapshot: MemberModel, sent_to_all: tuple[int, ...]) -> None:
         self.snapshot = snapshot
         self.consumed = tuple(station.consumed)
         self.placed_before = dict(station.placed_before)
@@ -64,39 +64,39 @@ class Local:
         self.said = station.said
         self.sent_to_all = sent_to_all
         self.idle = station.protocol.idle and not station.protocol.backlog
-        self.steps: dict[Move, Step] = {}
-        self.fires = [Move(FIRE, timer=timer) for timer in station.timers]
-        self.moves: list[Move] = []
+        self.steps: dict[Action, Transition] = {}
+        self.fires = [Action(FIRE, timer=timer) for timer in station.timers]
+        self.moves: list[Action] = []
         if station.to_say:
-            self.moves.append(Move(SAY))
+            self.moves.append(Action(SAY))
         if station.head() is not None:
-            self.moves.append(Move(CONSUME))
+            self.moves.append(Action(CONSUME))
         if station.scenario.free_turns and station.has_work:
-            self.moves.append(Move(ACT))
+            self.moves.append(Action(ACT))
 
 
-class Locals:
+class MemberStates:
     """All states of members and all packets that were met, by number."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: ExplorationScenario) -> None:
         self._scenario = scenario
-        self.packets = Numbered()
-        self._digest = Digester().digest
+        self.packets = Interner()
+        self._digest = StateDigester().digest
         self._numbers: dict[tuple[bytes, int | None], int] = {}
-        self._states: list[Local] = []
+        self._states: list[MemberState] = []
         self.steps_made = 0
         packets: Any = scenario.protocol.PACKETS
         self._decode = msgspec.msgpack.Decoder(_union(packets)).decode
         self._encode = msgspec.msgpack.Encoder().encode
-        self.first = [self._number(Station(scenario, rank)) for rank in range(scenario.processes)]
+        self.first = [self._number(MemberModel(scenario, rank)) for rank in range(scenario.processes)]
 
     def __len__(self) -> int:
         return len(self._states)
 
-    def __getitem__(self, number: int) -> Local:
+    def __getitem__(self, number: int) -> MemberState:
         return self._states[number]
 
-    def step(self, number: int, move: Move) -> Step:
+    def step(self, number: int, move: Action) -> Transition:
         """What a move leads to in a member's state."""
         steps = self._states[number].steps
         step = steps.get(move)
@@ -104,23 +104,23 @@ class Locals:
             step = steps[move] = self._run(number, move)
         return step
 
-    def restore(self, number: int) -> Station:
+    def restore(self, number: int) -> MemberModel:
         """A member in this state."""
-        station: Station = copy_state(self._states[number].snapshot)
+        station: MemberModel = copy_state(self._states[number].snapshot)
         return station
 
-    def _run(self, number: int, move: Move) -> Step:
+    def _run(self, number: int, move: Action) -> Transition:
         self.steps_made += 1
         station = self.restore(number)
         try:
             with faults_found(station.name):
                 sent = self.carry_out(station, move)
                 packets = tuple((rank, self._number_of(packet)) for rank, packet in sent)
-                return Step(self._number(station), packets)
-        except Violation as violation:
-            return Step(number, (), violation)
+                return Transition(self._number(station), packets)
+        except PropertyViolation as violation:
+            return Transition(number, (), violation)
 
-    def carry_out(self, station: Station, move: Move) -> Sent:
+    def carry_out(self, station: MemberModel, move: Action) -> Sent:
         """Let a move happen."""
         if move.kind == RECEIVE:
             return station.receive(move.sender, self.packets[move.packet])
@@ -129,23 +129,25 @@ class Locals:
         does: dict[int, Callable[[], Sent]] = {SAY: station.say, CONSUME: station.consume, ACT: station.act}
         return does[move.kind]()
 
-    def _number(self, station: Station) -> int:
+    def _number(self, station: MemberModel) -> int:
         offered = station.head()  # Asking may tidy up, once.
         key = (self._digest(station), offered)
         number = self._numbers.get(key)
         if number is None:
             if station.head() != offered or self._digest(station) != key[0]:
-                raise Violation(OWN_FAULT, f"{station.name} is another one after it was asked for its head")
+                raise PropertyViolation(
+                    OWN_FAULT, f"{station.name} is another one after it was asked for its head"
+                )
             sent_to_all = tuple(map(self._number_of, station.sent_to_all))
-            local = Local(station, station, sent_to_all)
-            inspect(copy_state(station.protocol))  # looking into the queues may tidy them up
+            local = MemberState(station, station, sent_to_all)
+            check_invariants(copy_state(station.protocol))  # looking into the queues may tidy them up
             number = self._numbers[key] = len(self._states)
             self._states.append(local)
         return number
 
     def _number_of(self, packet: Packet) -> int:
         if packet not in self.packets and self._decode(self._encode(packet)) != packet:
-            raise Violation(INTEGRITY, f"{packet} is another one when it arrives")
+            raise PropertyViolation(INTEGRITY, f"{packet} is another one when it arrives")
         return self.packets.number(packet)
 
 

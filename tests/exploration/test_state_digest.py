@@ -9,7 +9,7 @@ from priocast.core.message import pack
 from priocast.core.protocol import OrderingOptions, Protocol, Received, Turn
 from priocast.core.starvation import Strict
 from priocast.core.view import View
-from priocast.exploration.digest import NOT_STATE, UNORDERED, Digester
+from priocast.exploration.state_digest import NOT_STATE, UNORDERED, StateDigester
 from priocast.protocols.reorder.level_order import Join
 from priocast.protocols.sequencer.ub import SequencerUb, Submit
 
@@ -38,7 +38,7 @@ class Inheriting(Slotted):
 
 
 def same(one: object, other: object) -> bool:
-    digest = Digester().digest
+    digest = StateDigester().digest
     return digest(one) == digest(other)
 
 
@@ -107,7 +107,7 @@ def test_caches_and_orders_that_do_not_matter_are_left_out() -> None:
 
 def test_what_cannot_be_looked_into_is_refused() -> None:
     with pytest.raises(AssertionError, match="cannot be seen"):
-        Digester().digest([object()])
+        StateDigester().digest([object()])
 
 
 def test_a_protocol_is_in_another_state_after_a_step() -> None:

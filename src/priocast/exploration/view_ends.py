@@ -10,76 +10,76 @@ from itertools import chain, combinations, permutations, zip_longest
 
 from priocast.core.guarantees import INTEGRITY, VIEW_SYNCHRONY
 from priocast.core.protocol import Packet
-from priocast.exploration.checks import Checks
-from priocast.exploration.local import Local, Locals
-from priocast.exploration.scenario import Scenario, name_of
-from priocast.exploration.space import Space, State
-from priocast.exploration.station import End
-from priocast.exploration.violation import Violation, faults_found
+from priocast.exploration.member_model import ViewEnd
+from priocast.exploration.member_states import MemberState, MemberStates
+from priocast.exploration.properties import PropertyChecks
+from priocast.exploration.scenario import ExplorationScenario, name_of
+from priocast.exploration.state_graph import State, StateGraph
+from priocast.exploration.violation import PropertyViolation, faults_found
 
 #: By sender: the packets that a member lacks, by number.
 Missing = tuple[tuple[int, ...], ...]
 
 
-class Endings:
+class ViewEnds:
     """Lets the view end in a state, and looks at what becomes of it."""
 
-    def __init__(self, scenario: Scenario, space: Space) -> None:
+    def __init__(self, scenario: ExplorationScenario, space: StateGraph) -> None:
         self._scenario = scenario
-        self._locals: Locals = space.locals
+        self._locals: MemberStates = space.locals
         self._members = space.members
-        self._checks = Checks(scenario)
+        self._checks = PropertyChecks(scenario)
         ranks = range(scenario.processes)
         self._survivors = [each for size in ranks for each in combinations(ranks, size + 1)]
-        self._ends: dict[tuple[int, Missing], End | Violation] = {}
+        self._ends: dict[tuple[int, Missing], ViewEnd | PropertyViolation] = {}
         self.count = 0
 
-    def check(self, state: State) -> tuple[Violation, tuple[int, ...]] | None:
+    def check(self, state: State) -> tuple[PropertyViolation, tuple[int, ...]] | None:
         """The first way to end the view here that breaks something, and who goes on then."""
         members = self._members(state)
         for survivors in self._survivors:
             self.count += 1
             try:
                 self._check(survivors, state, members)
-            except Violation as violation:
+            except PropertyViolation as violation:
                 return violation, survivors
         return None
 
-    def _check(self, survivors: tuple[int, ...], state: State, members: Sequence[Local]) -> None:
+    def _check(self, survivors: tuple[int, ...], state: State, members: Sequence[MemberState]) -> None:
         lacking = tuple((state[rank], _missing(rank, survivors, members)) for rank in survivors)
         ends = [self._end(number, missing) for number, missing in lacking]
         names = self._scenario.names
         for rank, end in zip(survivors, ends, strict=True):
             if end.consumed != ends[0].consumed:
-                raise Violation(
+                raise PropertyViolation(
                     VIEW_SYNCHRONY,
                     f"{name_of(rank)} consumes {names(end.consumed)} of the view, and "
                     f"{name_of(survivors[0])} {names(ends[0].consumed)}",
                 )
             placed = [each for each in end.consumed if self._scenario.messages[each].sender == rank]
             if sorted((*placed, *end.unordered)) != list(members[rank].said):
-                raise Violation(
+                raise PropertyViolation(
                     INTEGRITY,
                     f"{name_of(rank)} said {names(members[rank].said)}; {names(placed)} have a place, "
                     f"{names(end.unordered)} have none",
                 )
         self._checks.at_end(ends[0].consumed, members)
 
-    def _end(self, number: int, missing: Missing) -> End:
+    def _end(self, number: int, missing: Missing) -> ViewEnd:
         """How the view ends for a member in this state that gets these packets."""
         found = self._ends.get((number, missing))
         if found is None:
             try:
                 found = self._run(number, missing)
-            except Violation as violation:
+            except PropertyViolation as violation:
                 found = violation
             self._ends[number, missing] = found
-        if isinstance(found, Violation):
+        if isinstance(found, PropertyViolation):
             raise found
         return found
 
-    def _run(self, number: int, missing: Missing) -> End:
-        ends: set[End] = set()
+    def _run(self, number: int, missing: Missing) -> ViewEnd:
+        ends: set[ViewEnd] = set()
         for flush in _orders(missing):
             station = self._locals.restore(number)
             packets: list[tuple[int, Packet]] = [
@@ -89,7 +89,7 @@ class Endings:
                 ends.add(station.end(packets))
         if len(ends) > 1:
             one, other, *_ = ends
-            raise Violation(
+            raise PropertyViolation(
                 VIEW_SYNCHRONY,
                 f"{station.name} consumes {self._scenario.names(one.consumed)} or "
                 f"{self._scenario.names(other.consumed)}: it depends on whose packets come first",
@@ -97,7 +97,7 @@ class Endings:
         return ends.pop()
 
 
-def _missing(rank: int, survivors: tuple[int, ...], members: Sequence[Local]) -> Missing:
+def _missing(rank: int, survivors: tuple[int, ...], members: Sequence[MemberState]) -> Missing:
     """What a member lacks of the packets to all that anybody holds who goes on, by sender."""
     missing = []
     for sender, member in enumerate(members):
@@ -106,7 +106,7 @@ def _missing(rank: int, survivors: tuple[int, ...], members: Sequence[Local]) ->
     return tuple(missing)
 
 
-def _held(members: Sequence[Local], rank: int, sender: int) -> int:
+def _held(members: Sequence[MemberState], rank: int, sender: int) -> int:
     """How many packets to all of a sender a member holds: of its own, all."""
     return len(members[rank].sent_to_all) if rank == sender else members[rank].held[sender]
 

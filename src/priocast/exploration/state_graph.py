@@ -6,8 +6,8 @@ ranks of its sender and of its receiver.
 
 from collections.abc import Iterator
 
-from priocast.exploration.local import RECEIVE, Local, Locals, Move, Step
-from priocast.exploration.scenario import Scenario
+from priocast.exploration.member_states import RECEIVE, Action, MemberState, MemberStates, Transition
+from priocast.exploration.scenario import ExplorationScenario
 
 State = tuple[int, ...]
 EMPTY = 0
@@ -49,12 +49,12 @@ class Channels:
         return number
 
 
-class Space:
+class StateGraph:
     """Which moves there are in a state, and where they lead."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: ExplorationScenario) -> None:
         self.size = size = scenario.processes
-        self.locals = Locals(scenario)
+        self.locals = MemberStates(scenario)
         self.channels = Channels()
         others = [(sender, to) for sender in range(size) for to in range(size) if sender != to]
         self._channel = {pair: size + index for index, pair in enumerate(others)}
@@ -64,11 +64,11 @@ class Space:
         ]
         self.first: State = (*self.locals.first, *(EMPTY,) * len(others))
 
-    def members(self, state: State) -> list[Local]:
+    def members(self, state: State) -> list[MemberState]:
         """The states of the members."""
         return [self.locals[number] for number in state[: self.size]]
 
-    def moves(self, state: State) -> Iterator[tuple[int, Move, Step, State]]:
+    def moves(self, state: State) -> Iterator[tuple[int, Action, Transition, State]]:
         """What may happen next, at whom, and where it leads; timers are later than everything else."""
         channels, members = self.channels, self.locals
         quiet = True
@@ -81,7 +81,7 @@ class Space:
             for sender, place in self._into[rank]:
                 if state[place] != EMPTY:
                     quiet = False
-                    move = Move(RECEIVE, sender, channels.first[state[place]])
+                    move = Action(RECEIVE, sender, channels.first[state[place]])
                     step = members.step(number, move)
                     yield rank, move, step, self._after(state, rank, step, place)
         if quiet:
@@ -90,7 +90,7 @@ class Space:
                     step = members.step(state[rank], move)
                     yield rank, move, step, self._after(state, rank, step, None)
 
-    def _after(self, state: State, rank: int, step: Step, emptied: int | None) -> State:
+    def _after(self, state: State, rank: int, step: Transition, emptied: int | None) -> State:
         after = list(state)
         after[rank] = step.state
         if emptied is not None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from priocast.core.protocol import OrderingOptions
 from priocast.exploration.explorer import Exploration, explore
-from priocast.exploration.scenario import Scenario, parse_messages
+from priocast.exploration.scenario import ExplorationScenario, parse_messages
 
 
 def scenario(
@@ -14,9 +14,9 @@ def scenario(
     free_turns: bool = False,
     view_ends: bool = False,
     **options: Any,
-) -> Scenario:
+) -> ExplorationScenario:
     """These messages in a group of so many."""
-    return Scenario(
+    return ExplorationScenario(
         order=order,
         processes=processes,
         messages=parse_messages(messages),

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import Any
 
 
-class Numbered:
+class Interner:
     """Things that never change, each with a number of its own; equal things of one type are one thing."""
 
     def __init__(self) -> None:

@@ -12,20 +12,20 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from priocast.core.guarantees import LIVENESS, PRIORITY_ACCOUNTING, TOTAL_ORDER
-from priocast.exploration.local import Local
-from priocast.exploration.scenario import Scenario, name_of
-from priocast.exploration.violation import Violation
+from priocast.exploration.member_states import MemberState
+from priocast.exploration.scenario import ExplorationScenario, name_of
+from priocast.exploration.violation import PropertyViolation
 
 
-class Checks:
+class PropertyChecks:
     """The checks of one scenario."""
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: ExplorationScenario) -> None:
         self._scenario = scenario
         self._all = range(len(scenario.messages))
         self._judges_priority = scenario.judges_priority
 
-    def after_consuming(self, rank: int, members: Sequence[Local]) -> None:
+    def after_consuming(self, rank: int, members: Sequence[MemberState]) -> None:
         """A member has just consumed a message."""
         consumed = members[rank].consumed
         for other, member in enumerate(members):
@@ -34,23 +34,23 @@ class Checks:
         if self._judges_priority:
             self._check_priority(consumed, consumed[-1], self._all, members)
 
-    def at_rest(self, members: Sequence[Local]) -> None:
+    def at_rest(self, members: Sequence[MemberState]) -> None:
         """Nothing can happen any more."""
         for rank, member in enumerate(members):
             missing = set(self._all) - set(member.consumed)
             if missing:
-                raise Violation(
+                raise PropertyViolation(
                     LIVENESS, f"{name_of(rank)} never consumes {self._scenario.names(sorted(missing))}"
                 )
             if not member.idle:
-                raise Violation(LIVENESS, f"{name_of(rank)} still waits for something")
+                raise PropertyViolation(LIVENESS, f"{name_of(rank)} still waits for something")
         for (rank, member), (other, next_one) in pairwise(enumerate(members)):
             self._check_order(rank, member.consumed, other, next_one.consumed)
         if self._judges_priority:
             for message in self._all:
                 self._check_priority(members[0].consumed, message, self._all, members)
 
-    def at_end(self, order: Sequence[int], members: Sequence[Local]) -> None:
+    def at_end(self, order: Sequence[int], members: Sequence[MemberState]) -> None:
         """The view ends with this order for some of the members."""
         if self._judges_priority:
             for message in order:
@@ -59,14 +59,14 @@ class Checks:
     def _check_order(self, rank: int, one: Sequence[int], other_rank: int, other: Sequence[int]) -> None:
         common = min(len(one), len(other))
         if one[:common] != other[:common]:
-            raise Violation(
+            raise PropertyViolation(
                 TOTAL_ORDER,
                 f"{name_of(rank)} consumes {self._scenario.names(one)}, "
                 f"and {name_of(other_rank)} {self._scenario.names(other)}",
             )
 
     def _check_priority(
-        self, order: Sequence[int], urgent: int, among: Iterable[int], members: Sequence[Local]
+        self, order: Sequence[int], urgent: int, among: Iterable[int], members: Sequence[MemberState]
     ) -> None:
         """Compare what goes before an urgent message with what was consumed when it came."""
         messages, before = self._scenario.messages, set(order[: order.index(urgent)])
@@ -81,7 +81,7 @@ class Checks:
             if (lower in before) == bool(consumed_at):
                 continue
             low, high = messages[lower].name, messages[urgent].name
-            raise Violation(
+            raise PropertyViolation(
                 PRIORITY_ACCOUNTING,
                 f"{high} goes before {low}, which {' and '.join(consumed_at)} had consumed when {high} came"
                 if consumed_at

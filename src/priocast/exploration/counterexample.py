@@ -7,18 +7,27 @@ import msgspec
 
 from priocast.core.message import Batch, Reference
 from priocast.core.protocol import Packet
-from priocast.exploration.local import ACT, CONSUME, FIRE, RECEIVE, SAY, Locals, Move, Step
-from priocast.exploration.scenario import Scenario, name_of
+from priocast.exploration.member_states import (
+    ACT,
+    CONSUME,
+    FIRE,
+    RECEIVE,
+    SAY,
+    Action,
+    MemberStates,
+    Transition,
+)
+from priocast.exploration.scenario import ExplorationScenario, name_of
 
 
-class Narrator:
+class StepDescriber:
     """Tells what happened in one scenario."""
 
-    def __init__(self, scenario: Scenario, members: Locals) -> None:
+    def __init__(self, scenario: ExplorationScenario, members: MemberStates) -> None:
         self._scenario = scenario
         self._locals = members
 
-    def tell(self, rank: int, state: int, move: Move) -> str:
+    def tell(self, rank: int, state: int, move: Action) -> str:
         """A move of a member, in one of its own states."""
         station = self._locals.restore(state)
         messages = self._scenario.messages
@@ -38,7 +47,7 @@ class Narrator:
         said = f"{station.name} {does}"
         return said + "".join(self._sent(self._locals.step(state, move), rank))
 
-    def _sent(self, step: Step, rank: int) -> Iterable[str]:
+    def _sent(self, step: Transition, rank: int) -> Iterable[str]:
         """What the step sends; what goes to all is told once."""
         by_packet: dict[int, list[int]] = {}
         for to, packet in step.sent:
