@@ -1,4 +1,4 @@
-"""Scenarios for tests, by one line each."""
+"""Scenarios for tests, in one line each."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ def scenario(
     view_ends: bool = False,
     **options: Any,
 ) -> ExplorationScenario:
-    """These messages in a group of so many."""
+    """A group of this size that broadcasts these messages."""
     return ExplorationScenario(
         order=order,
         processes=processes,
@@ -27,20 +27,23 @@ def scenario(
 
 
 def explored(order: str, messages: str, processes: int = 2, **options: Any) -> Exploration:
-    """What there is to see in such a group."""
+    """Explore such a group."""
     return explore(scenario(order, messages, processes, **options))
 
 
-def holds(order: str, messages: str, processes: int = 2, **options: Any) -> Exploration:
-    """The same, where nothing may be broken."""
-    seen = explored(order, messages, processes, **options)
-    assert seen.found is None, "\n".join((str(seen.found.violation), *seen.found.story))
-    assert seen.rests > 0
-    return seen
+def assert_holds(order: str, messages: str, processes: int = 2, **options: Any) -> Exploration:
+    """Explore such a group, and expect no violation."""
+    result = explored(order, messages, processes, **options)
+    found = result.counterexample
+    assert found is None, "\n".join((str(found.violation), *found.steps))
+    assert result.terminal_states > 0
+    return result
 
 
-def broken(order: str, messages: str, processes: int = 2, **options: Any) -> tuple[str, tuple[str, ...]]:
-    """The same, where something must be broken: which guarantee, and the story that leads there."""
-    seen = explored(order, messages, processes, **options)
-    assert seen.found is not None, f"{seen.states} states, and nothing is wrong"
-    return seen.found.violation.guarantee, seen.found.story
+def counterexample(
+    order: str, messages: str, processes: int = 2, **options: Any
+) -> tuple[str, tuple[str, ...]]:
+    """Explore such a group, and expect a violation: the guarantee, and the steps that lead there."""
+    result = explored(order, messages, processes, **options)
+    assert result.counterexample is not None, f"no violation in {result.states} states"
+    return result.counterexample.violation.guarantee, result.counterexample.steps

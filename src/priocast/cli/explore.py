@@ -11,7 +11,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from priocast.cli.checks import first_typed
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
-from priocast.exploration.explorer import Counterexample, Exploration, ExplorationProgress
+from priocast.exploration.counterexample import Counterexample
+from priocast.exploration.explorer import Exploration, ExplorationProgress
 from priocast.exploration.explorer import explore as search
 from priocast.exploration.scenario import ExplorationScenario, parse_messages
 from priocast.exploration.standard_scenarios import standard_scenarios
@@ -117,12 +118,12 @@ def _explore_all(scenarios: Sequence[ExplorationScenario], console: Console) -> 
             started = time.perf_counter()
             exploration = search(scenario, tell)
             seen.append((exploration, time.perf_counter() - started))
-            if exploration.found is not None:
+            if exploration.counterexample is not None:
                 break
     _print_table(seen, console)
-    found = seen[-1][0].found
+    found = seen[-1][0].counterexample
     if found is not None:
-        _print_story(found, console)
+        _print_counterexample(found, console)
     return found is None
 
 
@@ -130,10 +131,10 @@ def _print_table(seen: Sequence[tuple[Exploration, float]], console: Console) ->
     """A line with the scenario and its verdict, and below it the numbers: both fit a narrow terminal."""
     console.print(_in_columns([*_COLUMNS]), style="dim", highlight=False, soft_wrap=True)
     for each, seconds in seen:
-        verdict = "holds" if each.found is None else each.found.violation.guarantee
-        style = "green" if each.found is None else "red"
+        verdict = "holds" if each.counterexample is None else each.counterexample.violation.guarantee
+        style = "green" if each.counterexample is None else "red"
         console.print(f"[{style}]{verdict}[/]: {each.scenario}", highlight=False, soft_wrap=True)
-        counts = (each.states, each.transitions, each.rests, each.depth, each.endings)
+        counts = (each.states, each.transitions, each.terminal_states, each.depth, each.view_ends)
         cells = (*(f"{count:,}" for count in counts), f"{seconds:.1f}", f"{each.states / seconds:,.0f}")
         console.print(_in_columns(cells), highlight=False, soft_wrap=True)
     states, seconds = sum(each.states for each, _ in seen), sum(seconds for _, seconds in seen)
@@ -146,8 +147,8 @@ def _in_columns(cells: Sequence[str]) -> str:
     return "".join(cell.rjust(width) for cell, width in zip(cells, _COLUMNS.values(), strict=True))
 
 
-def _print_story(found: Counterexample, console: Console) -> None:
+def _print_counterexample(found: Counterexample, console: Console) -> None:
     console.print()
-    for number, line in enumerate(found.story, 1):
+    for number, line in enumerate(found.steps, 1):
         console.print(f"{number:4}  {line}", markup=False, highlight=False, soft_wrap=True)
     console.print(str(found.violation), style="red", markup=False, highlight=False, soft_wrap=True)

@@ -1,62 +1,72 @@
-"""How a story is told: one line for each step, with what was sent because of it."""
+"""Counterexamples: a violation, and the steps that lead to it, one line for each."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from priocast.core.message import Batch, Reference
 from priocast.core.protocol import Packet
 from priocast.exploration.member_states import (
-    ACT,
+    BROADCAST,
     CONSUME,
     FIRE,
     RECEIVE,
-    SAY,
+    TURN_STEP,
     Action,
     MemberStates,
     Transition,
 )
 from priocast.exploration.scenario import ExplorationScenario, name_of
+from priocast.exploration.violation import PropertyViolation
+
+
+class Counterexample(NamedTuple):
+    """A violation, and the shortest sequence of steps that leads to it."""
+
+    violation: PropertyViolation
+    steps: tuple[str, ...]
 
 
 class StepDescriber:
-    """Tells what happened in one scenario."""
+    """Describes the steps of one scenario."""
 
-    def __init__(self, scenario: ExplorationScenario, members: MemberStates) -> None:
+    def __init__(self, scenario: ExplorationScenario, member_states: MemberStates) -> None:
         self._scenario = scenario
-        self._locals = members
+        self._member_states = member_states
 
-    def tell(self, rank: int, state: int, move: Action) -> str:
-        """A move of a member, in one of its own states."""
-        station = self._locals.restore(state)
+    def describe(self, rank: int, state: int, action: Action) -> str:
+        """An action of a member in one of its states, and what it sends."""
+        model = self._member_states.restore(state)
         messages = self._scenario.messages
-        if move.kind == SAY:
-            does = f"says {messages[station.to_say[0]].name}"
-        elif move.kind == CONSUME:
-            head = station.head()
+        if action.kind == BROADCAST:
+            text = f"broadcasts {messages[model.to_broadcast[0]].name}"
+        elif action.kind == CONSUME:
+            head = model.head()
             assert head is not None
-            does = f"consumes {messages[head].name}"
-        elif move.kind == RECEIVE:
-            does = f"receives from {name_of(move.sender)}: {_packet(self._locals.packets[move.packet])}"
-        elif move.kind == FIRE:
-            does = f"finds that the time has come: {move.timer}"
+            text = f"consumes {messages[head].name}"
+        elif action.kind == RECEIVE:
+            packet = self._member_states.packets[action.packet]
+            text = f"receives from {name_of(action.sender)}: {_packet(packet)}"
+        elif action.kind == FIRE:
+            text = f"timer expires: {action.timer}"
         else:
-            assert move.kind == ACT
-            does = "acts"
-        said = f"{station.name} {does}"
-        return said + "".join(self._sent(self._locals.step(state, move), rank))
+            assert action.kind == TURN_STEP
+            text = "takes a turn"
+        transition = self._member_states.transition(state, action)
+        return f"{model.name} {text}" + "".join(self._sent(transition, rank))
 
-    def _sent(self, step: Transition, rank: int) -> Iterable[str]:
-        """What the step sends; what goes to all is told once."""
+    def _sent(self, transition: Transition, rank: int) -> Iterable[str]:
+        """What the step sends; a packet to all is one line."""
         by_packet: dict[int, list[int]] = {}
-        for to, packet in step.sent:
+        for to, packet in transition.sent:
             by_packet.setdefault(packet, []).append(to)
         for packet, ranks in by_packet.items():
             others = [name_of(to) for to in ranks]
-            all_of_them = len(others) == self._scenario.processes - 1 > 1
-            to_whom = "all" if all_of_them else ", ".join(others)
-            yield f"\n      {name_of(rank)} -> {to_whom}: {_packet(self._locals.packets[packet])}"
+            to_all = len(others) == self._scenario.processes - 1 > 1
+            receivers = "all" if to_all else ", ".join(others)
+            text = _packet(self._member_states.packets[packet])
+            yield f"\n      {name_of(rank)} -> {receivers}: {text}"
 
 
 def _packet(packet: Packet) -> str:

@@ -5,24 +5,24 @@ from typing import Any
 
 
 class Interner:
-    """Things that never change, each with a number of its own; equal things of one type are one thing."""
+    """Numbers for values that never change; equal values of one type have one number."""
 
     def __init__(self) -> None:
-        self._things: list[Any] = []
+        self._values: list[Any] = []
         self._numbers: dict[tuple[type, Hashable], int] = {}
 
     def __len__(self) -> int:
-        return len(self._things)
+        return len(self._values)
 
     def __getitem__(self, number: int) -> Any:
-        return self._things[number]
+        return self._values[number]
 
-    def __contains__(self, thing: Hashable) -> bool:
-        return (type(thing), thing) in self._numbers
+    def __contains__(self, value: Hashable) -> bool:
+        return (type(value), value) in self._numbers
 
-    def number(self, thing: Hashable) -> int:
-        """The number of a thing, which is the next one if it is new."""
-        number = self._numbers.setdefault((type(thing), thing), len(self._things))
-        if number == len(self._things):
-            self._things.append(thing)
+    def number(self, value: Hashable) -> int:
+        """The number of a value; a new value gets the next one."""
+        number = self._numbers.setdefault((type(value), value), len(self._values))
+        if number == len(self._values):
+            self._values.append(value)
         return number

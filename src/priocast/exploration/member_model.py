@@ -1,11 +1,10 @@
-"""A station: one member of the group while one view lasts, and what it and its application have done.
+"""One member while one view lasts, with its application, as the model checker steps it.
 
 It is what `Member` and `Epoch` are, without links, clock and membership: the same inputs in the same order,
-acted on in the same steps. Whatever a later step or check may depend on is an attribute, and nothing else is:
-so the digest of a station is its state.
+acted on in the same steps. Everything that a later step or check depends on is an attribute, and nothing else
+is: so the digest of a member model is its state.
 """
 
-from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -13,56 +12,40 @@ from priocast.core.assembler import Assembler
 from priocast.core.guarantees import FIFO_AMONG_EQUALS, INTEGRITY, TOTAL_ORDER
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import (
-    Broadcast,
-    CancelTimer,
-    Consume,
-    Input,
-    MoreToDo,
-    Packet,
-    Received,
-    Send,
-    SendAll,
-    SendEach,
-    SetTimer,
-    TimerFired,
-    Turn,
-)
+from priocast.core.protocol import Broadcast, Packet
 from priocast.core.view import View
 from priocast.exploration.scenario import ExplorationScenario, ScenarioMessage
 from priocast.exploration.violation import PropertyViolation
+from priocast.testing.protocol_runner import ProtocolRunner
 
-#: By what a step sends: to whom, by rank, and what.
-Sent = list[tuple[int, Packet]]
+#: What a step sends: the rank of the receiver, and the packet.
+SentPackets = list[tuple[int, Packet]]
 
 
 class ViewEnd(NamedTuple):
-    """How the view ended at one member: all that it consumes of it, and what it has to send again."""
+    """How the view ended at one member: all messages that it consumes, and its own unordered messages."""
 
     consumed: tuple[int, ...]
     unordered: tuple[int, ...]
 
 
-class MemberModel:
+class MemberModel(ProtocolRunner):
     """One member. Messages are known by their index in the scenario, members by their rank."""
 
     def __init__(self, scenario: ExplorationScenario, rank: int) -> None:
         view = View(1, tuple(map(ProcessId, scenario.members)))
+        super().__init__(scenario.protocol(view.members[rank], view, scenario.options))
         self.rank = rank
         self.scenario = scenario
-        self.protocol = scenario.protocol(view.members[rank], view, scenario.options)
-        self.to_say = [index for index, said in enumerate(scenario.messages) if said.sender == rank]
+        self.to_broadcast = [
+            index for index, message in enumerate(scenario.messages) if message.sender == rank
+        ]
         self.consumed: list[int] = []
-        #: By message: which less urgent ones were consumed here, or had a place here, when it came.
-        self.placed_before: dict[int, frozenset[int]] = {}
-        self.held = [0] * scenario.processes
+        #: By message: which less urgent ones were consumed or had a position here when it was received.
+        self.ordered_before: dict[int, frozenset[int]] = {}
         self.sent_to_all: list[Packet] = []
-        self.restless = False
-        self.timers: dict[str, int] = {}
         self._assembler = Assembler(view.members[rank], scenario.options.prioritised)
-        self._to_myself: deque[Packet] = deque()
         self._now = 0
-        self._sent: Sent = []
 
     @property
     def name(self) -> str:
@@ -71,168 +54,135 @@ class MemberModel:
     @property
     def has_work(self) -> bool:
         """Whether a step of a turn would act on anything."""
-        return self.restless or bool(self._assembler.count or self._to_myself)
+        return bool(self._assembler.count) or super().has_work
 
     @property
-    def said(self) -> tuple[int, ...]:
+    def broadcast_messages(self) -> tuple[int, ...]:
         """The messages that its application has broadcast."""
-        own = [index for index, said in enumerate(self.scenario.messages) if said.sender == self.rank]
-        return tuple(own[: len(own) - len(self.to_say)])
+        own = [index for index, message in enumerate(self.scenario.messages) if message.sender == self.rank]
+        return tuple(own[: len(own) - len(self.to_broadcast)])
 
     def head(self) -> int | None:
         """The message that the application may consume next; asking changes nothing."""
         ordered_batch = self.protocol.head()
         if ordered_batch is None:
             return None
-        message = self._index(ordered_batch.batch, ordered_batch.taken)
-        place = ordered_batch.position + ordered_batch.taken
-        if place != len(self.consumed):
+        message = self._indices(ordered_batch.batch)[ordered_batch.taken]
+        position = ordered_batch.position + ordered_batch.taken
+        if position != len(self.consumed):
             raise PropertyViolation(
-                TOTAL_ORDER, f"{self.name} is offered place {place} after {len(self.consumed) - 1}"
+                TOTAL_ORDER, f"{self.name} is offered position {position} after {len(self.consumed) - 1}"
             )
         if message in self.consumed:
-            raise PropertyViolation(INTEGRITY, f"{self.name} is offered {self._said(message).name} twice")
+            raise PropertyViolation(INTEGRITY, f"{self.name} is offered {self._message(message).name} twice")
         return message
 
-    # Moves
+    # Actions
 
-    def say(self) -> Sent:
+    def broadcast_next(self) -> SentPackets:
         """The application broadcasts its next message."""
-        said = self._said(self.to_say.pop(0))
-        self._assembler.add(said.name.encode(), said.priority)
-        return self._act_on_it()
+        message = self._message(self.to_broadcast.pop(0))
+        self._assembler.add(message.name.encode(), message.priority)
+        return self._complete()
 
-    def receive(self, sender: int, packet: Packet) -> Sent:
-        """A packet comes from another member."""
-        self._hear(sender, packet)
-        self.restless = True
-        return self._act_on_it()
+    def receive_packet(self, sender: int, packet: Packet) -> SentPackets:
+        """A packet arrives from another member."""
+        self.receive(self.protocol.view.members[sender], packet, self._now)
+        return self._complete()
 
-    def consume(self) -> Sent:
+    def consume_next(self) -> SentPackets:
         """The application consumes the next message."""
         message = self.head()
         assert message is not None
         self._check_fifo(message)
-        self._step(Consume(1))
+        self.consume(1, self._now)
         self.consumed.append(message)
         if not self.scenario.free_turns:
-            self._come_to_rest()
+            self.run_until_idle(self._now)
         return self._take_sent()
 
-    def act(self) -> Sent:
+    def take_turn_step(self) -> SentPackets:
         """One step of a turn."""
-        for batch in self._assembler.close():
-            self._step(Broadcast(batch))
-        self.restless = False
-        self._hear_myself()
-        self._step(Turn())
+        self.act(self._now)
         return self._take_sent()
 
-    def fire(self, timer: str) -> Sent:
-        """A timer is due."""
-        self._now = max(self._now, self.timers.pop(timer))
-        self.restless = True
-        self._step(TimerFired(timer))
-        return self._act_on_it()
+    def fire_timer(self, timer: str) -> SentPackets:
+        """A timer expires."""
+        self._now = max(self._now, self.timers[timer])
+        self.fire(timer, self._now)
+        return self._complete()
 
     # The end of the view
 
-    def end(self, missing: Sequence[tuple[int, Packet]]) -> ViewEnd:
-        """The view is over; others hand over packets to all that they hold, by the rank of their sender."""
-        self._hear_myself()
+    def end_view(self, missing: Sequence[tuple[int, Packet]]) -> ViewEnd:
+        """The view ends; the flush brings the packets to all that are missing, with their senders' ranks."""
+        self.receive_own_packets(self._now)
         for sender, packet in missing:
-            self._hear(sender, packet)
+            self.receive(self.protocol.view.members[sender], packet, self._now)
         self.protocol.close()
         for ordered_batch in self.protocol.unconsumed():
             self.consumed += self._indices(ordered_batch.batch)[ordered_batch.taken :]
-        unsaid = [message for batch in self._assembler.close() for message in self._indices(batch)]
+        unsent = [message for batch in self._assembler.close() for message in self._indices(batch)]
         unordered = [message for batch in self.protocol.unordered() for message in self._indices(batch)]
-        return ViewEnd(tuple(self.consumed), (*unordered, *unsaid))
+        return ViewEnd(tuple(self.consumed), (*unordered, *unsent))
 
-    # Within a move
+    # Within an action
 
-    def _act_on_it(self) -> Sent:
+    def act(self, now: int) -> None:
+        """One step of a turn; what the application has broadcast comes first."""
+        for batch in self._assembler.close():
+            self.step(Broadcast(batch), now)
+        super().act(now)
+
+    def on_packet_sent(self, packet: Packet, to: ProcessId | None, now: int) -> None:
+        """Keep packets to all for the flush."""
+        if packet.TO_ALL and self.scenario.view_ends:
+            self.sent_to_all.append(packet)
+
+    def _receive(self, sender: ProcessId, packet: Packet, now: int) -> None:
+        super()._receive(sender, packet, now)
+        if self.scenario.checks_priority:
+            for batch in getattr(packet, "batches", ()):
+                self._note_received(batch)
+
+    def _complete(self) -> SentPackets:
+        """Act on the input, unless turns are actions of their own."""
         if not self.scenario.free_turns:
-            self.restless = True
-            self._come_to_rest()
+            self.needs_turn = True
+            self.run_until_idle(self._now)
         return self._take_sent()
 
-    def _come_to_rest(self) -> None:
-        sent = self._take_sent()
-        while self.has_work:
-            sent += self.act()
-        self._sent = sent
-
-    def _take_sent(self) -> Sent:
-        sent, self._sent = self._sent, []
+    def _take_sent(self) -> SentPackets:
+        ranks = [rank for rank in range(self.scenario.processes) if rank != self.rank]
+        sent: SentPackets = []
+        for to, packet in self.take_outbox():
+            sent += [(rank, packet) for rank in (ranks if to is None else [self.protocol.ranks[to]])]
         return sent
 
-    def _hear_myself(self) -> None:
-        while self._to_myself:
-            self._hear(self.rank, self._to_myself.popleft())
-
-    def _hear(self, sender: int, packet: Packet) -> None:
-        self.held[sender] += packet.TO_ALL
-        packet_id = (sender, self.held[sender] if packet.TO_ALL else 0)
-        self._step(Received(self.protocol.view.members[sender], packet, packet_id))
-        if self.scenario.judges_priority:
-            for batch in getattr(packet, "batches", ()):
-                self._note_coming(batch)
-
-    def _step(self, event: Input) -> None:
-        for output in self.protocol.step(event, self._now):
-            match output:
-                case SendAll(packet=packet):
-                    if self.scenario.view_ends:
-                        self.sent_to_all.append(packet)
-                    self._send_to_all(packet)
-                case SendEach(packet=packet):
-                    self._send_to_all(packet)
-                case Send(to=to, packet=packet):
-                    self._send(self.protocol.ranks[to], packet)
-                case SetTimer(name=name, at=at):
-                    self.timers[name] = at
-                case CancelTimer(name=name):
-                    self.timers.pop(name, None)
-                case MoreToDo():
-                    self.restless = True
-
-    def _send_to_all(self, packet: Packet) -> None:
-        for rank in range(self.scenario.processes):
-            self._send(rank, packet)
-
-    def _send(self, rank: int, packet: Packet) -> None:
-        if rank == self.rank:
-            self._to_myself.append(packet)
-        else:
-            self._sent.append((rank, packet))
-
-    def _note_coming(self, batch: Batch) -> None:
-        """Note what had its place when messages came; a place that they brought about came before them."""
-        placed = {*self.consumed}
+    def _note_received(self, batch: Batch) -> None:
+        """Note what had a position when messages came; a position that they caused came before them."""
+        ordered = {*self.consumed}
         for ordered_batch in self.protocol.unconsumed():
-            placed.update(self._indices(ordered_batch.batch))
+            ordered.update(self._indices(ordered_batch.batch))
         for message in self._indices(batch):
-            if message not in self.placed_before:
-                priority = self._said(message).priority
-                lower = [other for other in placed if self._said(other).priority < priority]
-                self.placed_before[message] = frozenset(lower)
+            if message not in self.ordered_before:
+                priority = self._message(message).priority
+                lower = [other for other in ordered if self._message(other).priority < priority]
+                self.ordered_before[message] = frozenset(lower)
 
-    def _check_fifo(self, message: int) -> None:
-        said = self._said(message)
+    def _check_fifo(self, index: int) -> None:
+        message = self._message(index)
         for other in self.consumed:
-            before = self._said(other)
-            equal = before.priority == said.priority or not self.scenario.options.prioritised
-            if before.sender == said.sender and equal and other > message:
+            before = self._message(other)
+            equal = before.priority == message.priority or not self.scenario.options.prioritised
+            if before.sender == message.sender and equal and other > index:
                 raise PropertyViolation(
-                    FIFO_AMONG_EQUALS, f"{self.name} consumes {said.name} after {before.name}, said later"
+                    FIFO_AMONG_EQUALS,
+                    f"{self.name} consumes {message.name} after {before.name}, which was broadcast later",
                 )
 
-    def _said(self, message: int) -> ScenarioMessage:
-        return self.scenario.messages[message]
+    def _message(self, index: int) -> ScenarioMessage:
+        return self.scenario.messages[index]
 
     def _indices(self, batch: Batch) -> list[int]:
         return [self.scenario.index_of(payload) for payload in batch.payloads()]
-
-    def _index(self, batch: Batch, taken: int) -> int:
-        return self._indices(batch)[taken]

@@ -1,8 +1,8 @@
-"""The states of single members, each made once, and what follows from an input in each of them.
+"""The states of single members, each stored once, and the transitions between them.
 
-A member's next state depends on its own state and on the input, and on nothing else. So the protocol's code
-runs once for each pair of both that occurs, however often it occurs in the states of the whole group: those
-are then no more than the numbers of the members' states and of the contents of the channels.
+A member's next state depends on its own state and on the action, and on nothing else. So the protocol's code
+runs once for each pair that occurs, however often the pair occurs in the states of the whole group: those are
+only the numbers of the members' states and of the contents of the channels.
 """
 
 from collections.abc import Callable, Iterable
@@ -14,13 +14,13 @@ from priocast.core.guarantees import INTEGRITY
 from priocast.core.protocol import Packet
 from priocast.exploration.interner import Interner
 from priocast.exploration.invariants import check_invariants
-from priocast.exploration.member_model import MemberModel, Sent
+from priocast.exploration.member_model import MemberModel, SentPackets
 from priocast.exploration.scenario import ExplorationScenario
 from priocast.exploration.state_copy import copy_state
 from priocast.exploration.state_digest import StateDigester
-from priocast.exploration.violation import OWN_FAULT, PropertyViolation, faults_found
+from priocast.exploration.violation import OWN_FAULT, PropertyViolation, faults_as_violations
 
-SAY, CONSUME, ACT, RECEIVE, FIRE = range(5)
+BROADCAST, CONSUME, TURN_STEP, RECEIVE, FIRE = range(5)
 
 
 class Action(NamedTuple):
@@ -33,7 +33,7 @@ class Action(NamedTuple):
 
 
 class Transition(NamedTuple):
-    """What a move leads to: the member's next state, what it sends to whom, or what it breaks."""
+    """Where an action leads: the member's next state, what it sends to whom, or what it violates."""
 
     state: int
     sent: tuple[tuple[int, int], ...]
@@ -41,42 +41,42 @@ class Transition(NamedTuple):
 
 
 class MemberState:
-    """One state of one member: what it may do by itself, and what the checks look at."""
+    """One state of one member: the actions that it enables by itself, and what the checks look at."""
 
     __slots__ = (
+        "actions",
+        "broadcast",
         "consumed",
-        "fires",
-        "held",
         "idle",
-        "moves",
-        "placed_before",
-        "said",
+        "model",
+        "ordered_before",
+        "received_counts",
         "sent_to_all",
-        "snapshot",
-        "steps",
+        "timer_actions",
+        "transitions",
     )
 
-    def __init__(self, station: MemberModel, snapshot: MemberModel, sent_to_all: tuple[int, ...]) -> None:
-        self.snapshot = snapshot
-        self.consumed = tuple(station.consumed)
-        self.placed_before = dict(station.placed_before)
-        self.held = tuple(station.held)
-        self.said = station.said
+    def __init__(self, model: MemberModel, sent_to_all: tuple[int, ...]) -> None:
+        self.model = model
+        self.consumed = tuple(model.consumed)
+        self.ordered_before = dict(model.ordered_before)
+        self.received_counts = tuple(model.received_counts)
+        self.broadcast = model.broadcast_messages
         self.sent_to_all = sent_to_all
-        self.idle = station.protocol.idle and not station.protocol.backlog
-        self.steps: dict[Action, Transition] = {}
-        self.fires = [Action(FIRE, timer=timer) for timer in station.timers]
-        self.moves: list[Action] = []
-        if station.to_say:
-            self.moves.append(Action(SAY))
-        if station.head() is not None:
-            self.moves.append(Action(CONSUME))
-        if station.scenario.free_turns and station.has_work:
-            self.moves.append(Action(ACT))
+        self.idle = model.protocol.idle and not model.protocol.backlog
+        self.transitions: dict[Action, Transition] = {}
+        self.timer_actions = [Action(FIRE, timer=timer) for timer in model.timers]
+        self.actions: list[Action] = []
+        if model.to_broadcast:
+            self.actions.append(Action(BROADCAST))
+        if model.head() is not None:
+            self.actions.append(Action(CONSUME))
+        if model.scenario.free_turns and model.has_work:
+            self.actions.append(Action(TURN_STEP))
 
 
 class MemberStates:
-    """All states of members and all packets that were met, by number."""
+    """All states of members and all packets that were found, by number."""
 
     def __init__(self, scenario: ExplorationScenario) -> None:
         self._scenario = scenario
@@ -84,11 +84,11 @@ class MemberStates:
         self._digest = StateDigester().digest
         self._numbers: dict[tuple[bytes, int | None], int] = {}
         self._states: list[MemberState] = []
-        self.steps_made = 0
+        self.steps_run = 0
         packets: Any = scenario.protocol.PACKETS
         self._decode = msgspec.msgpack.Decoder(_union(packets)).decode
         self._encode = msgspec.msgpack.Encoder().encode
-        self.first = [self._number(MemberModel(scenario, rank)) for rank in range(scenario.processes)]
+        self.initial = [self._number(MemberModel(scenario, rank)) for rank in range(scenario.processes)]
 
     def __len__(self) -> int:
         return len(self._states)
@@ -96,58 +96,59 @@ class MemberStates:
     def __getitem__(self, number: int) -> MemberState:
         return self._states[number]
 
-    def step(self, number: int, move: Action) -> Transition:
-        """What a move leads to in a member's state."""
-        steps = self._states[number].steps
-        step = steps.get(move)
-        if step is None:
-            step = steps[move] = self._run(number, move)
-        return step
+    def transition(self, number: int, action: Action) -> Transition:
+        """Where an action leads from a member's state."""
+        transitions = self._states[number].transitions
+        found = transitions.get(action)
+        if found is None:
+            found = transitions[action] = self._run(number, action)
+        return found
 
     def restore(self, number: int) -> MemberModel:
-        """A member in this state."""
-        station: MemberModel = copy_state(self._states[number].snapshot)
-        return station
+        """A member in this state, which the caller may change."""
+        model: MemberModel = copy_state(self._states[number].model)
+        return model
 
-    def _run(self, number: int, move: Action) -> Transition:
-        self.steps_made += 1
-        station = self.restore(number)
+    def _run(self, number: int, action: Action) -> Transition:
+        self.steps_run += 1
+        model = self.restore(number)
         try:
-            with faults_found(station.name):
-                sent = self.carry_out(station, move)
-                packets = tuple((rank, self._number_of(packet)) for rank, packet in sent)
-                return Transition(self._number(station), packets)
+            with faults_as_violations(model.name):
+                sent = self._carry_out(model, action)
+                packets = tuple((rank, self._number_packet(packet)) for rank, packet in sent)
+                return Transition(self._number(model), packets)
         except PropertyViolation as violation:
             return Transition(number, (), violation)
 
-    def carry_out(self, station: MemberModel, move: Action) -> Sent:
-        """Let a move happen."""
-        if move.kind == RECEIVE:
-            return station.receive(move.sender, self.packets[move.packet])
-        if move.kind == FIRE:
-            return station.fire(move.timer)
-        does: dict[int, Callable[[], Sent]] = {SAY: station.say, CONSUME: station.consume, ACT: station.act}
-        return does[move.kind]()
+    def _carry_out(self, model: MemberModel, action: Action) -> SentPackets:
+        if action.kind == RECEIVE:
+            return model.receive_packet(action.sender, self.packets[action.packet])
+        if action.kind == FIRE:
+            return model.fire_timer(action.timer)
+        by_kind: dict[int, Callable[[], SentPackets]] = {
+            BROADCAST: model.broadcast_next,
+            CONSUME: model.consume_next,
+            TURN_STEP: model.take_turn_step,
+        }
+        return by_kind[action.kind]()
 
-    def _number(self, station: MemberModel) -> int:
-        offered = station.head()  # Asking may tidy up, once.
-        key = (self._digest(station), offered)
+    def _number(self, model: MemberModel) -> int:
+        """The number of a state; the model must not be changed afterwards."""
+        offered = model.head()  # the first call may remove obsolete entries from a queue
+        key = (self._digest(model), offered)
         number = self._numbers.get(key)
         if number is None:
-            if station.head() != offered or self._digest(station) != key[0]:
-                raise PropertyViolation(
-                    OWN_FAULT, f"{station.name} is another one after it was asked for its head"
-                )
-            sent_to_all = tuple(map(self._number_of, station.sent_to_all))
-            local = MemberState(station, station, sent_to_all)
-            check_invariants(copy_state(station.protocol))  # looking into the queues may tidy them up
+            if model.head() != offered or self._digest(model) != key[0]:
+                raise PropertyViolation(OWN_FAULT, f"{model.name} changes its state when asked for its head")
+            state = MemberState(model, tuple(map(self._number_packet, model.sent_to_all)))
+            check_invariants(copy_state(model.protocol))  # a check may remove obsolete entries as well
             number = self._numbers[key] = len(self._states)
-            self._states.append(local)
+            self._states.append(state)
         return number
 
-    def _number_of(self, packet: Packet) -> int:
+    def _number_packet(self, packet: Packet) -> int:
         if packet not in self.packets and self._decode(self._encode(packet)) != packet:
-            raise PropertyViolation(INTEGRITY, f"{packet} is another one when it arrives")
+            raise PropertyViolation(INTEGRITY, f"{packet} differs after encoding and decoding")
         return self.packets.number(packet)
 
 

@@ -180,6 +180,7 @@ def _copier_of(kind: type) -> _Copy:
     if issubclass(kind, tuple):
         return _copy_tuple
     slots = tuple(name for base in kind.__mro__ for name in base.__dict__.get("__slots__", ()))
-    is_plain = kind.__new__ is object.__new__ and not issubclass(kind, list | dict | set | deque | bytearray)
-    assert is_plain and (slots or kind.__dictoffset__), f"the parts of a {kind.__qualname__} cannot be copied"
+    has_parts = bool(slots) or kind.__dictoffset__ != 0
+    is_container = issubclass(kind, list | dict | set | frozenset | deque | bytearray)
+    assert has_parts and not is_container, f"the parts of a {kind.__qualname__} cannot be copied"
     return _copy_object(slots)

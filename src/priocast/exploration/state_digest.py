@@ -1,8 +1,8 @@
-"""What a state is: two objects have one digest exactly if nothing but a cache tells them apart.
+"""Digests of states: two objects have the same digest exactly if only caches tell them apart.
 
-What cannot be changed goes into a digest by its value; what can be changed, by its content when it is met
-first, and by its number when it is met again: so two parts that are one object and two parts that are merely
-equal make different digests. No protocol needs to know that it is looked at.
+A value that cannot change enters a digest by its value. An object that can change enters by its content when
+it is met first, and by its number when it is met again: so one shared object and two equal objects have
+different digests. Protocols need no support for this.
 """
 
 from collections import deque
@@ -15,21 +15,21 @@ import msgspec
 
 from priocast.exploration.interner import Interner
 
-#: Attributes that hold nothing which is not known otherwise, or which no later step looks at.
+#: Attributes that follow from others, or that no later step reads.
 NOT_STATE = frozenset(
     {
-        "_handlers",  # by type of input: the same methods for ever
+        "_handlers",  # by type of input: always the same methods
         "_outputs",  # empty between steps
-        "_payloads",  # an opened block
-        "_tentative",  # what `head` said last
-        "_next",  # what the queues said last
-        "_next_is_known",  # whether they still say so
-        "packet_id",  # told anew with every packet
-        "scenario",  # the same for ever
-        "stalls",  # measures, and decides nothing
+        "_payloads",  # a decoded block
+        "_tentative",  # the last result of `head`
+        "_next",  # the last result of the queues
+        "_next_is_known",  # whether it is still valid
+        "packet_id",  # set with every packet
+        "scenario",  # never changes
+        "stalls",  # a measurement; decides nothing
     }
 )
-#: Attributes whose content is never gone through in an order that matters: only looked up, or added up.
+#: Attributes whose iteration order does not matter: they are only looked up, or summed.
 UNORDERED = frozenset(
     {
         "Collector._collected",
@@ -37,7 +37,7 @@ UNORDERED = frozenset(
         "CutJoin.cut",
         "Join.packet_ids",
         "Reordering._joining",
-        "MemberModel.placed_before",
+        "MemberModel.ordered_before",
         "Submissions._number_next",
     }
 )
@@ -57,12 +57,12 @@ _CONTENTS: dict[type, Callable[[Any], Iterable[Any]]] = {
 
 
 class StateDigester:
-    """Makes digests that can be compared with each other."""
+    """Computes digests that can be compared with each other."""
 
     def __init__(self) -> None:
         self._constants = Interner()
-        self._met: dict[int, int] = {}
-        self._ways: dict[type, Callable[[Any], Any]] = {
+        self._numbers: dict[int, int] = {}
+        self._encoders: dict[type, Callable[[Any], Any]] = {
             tuple: self._tuple,
             frozenset: lambda thing: (_FROZENSET, self._tuple(tuple(sorted(thing)))),
             MethodType: lambda thing: (_CONSTANT, self._constants.number(thing.__func__)),
@@ -71,22 +71,22 @@ class StateDigester:
     def digest(self, thing: object) -> bytes:
         """The state of an object and of all that it refers to, in 16 bytes.
 
-        That two of a million states have one digest by chance is as likely as 1 in 10^27.
+        The probability that two of a million states have the same digest by chance is about 1 in 10^27.
         """
-        self._met = {}
+        self._numbers = {}
         return blake2b(_encode(self._of(thing)), digest_size=16).digest()
 
     def _of(self, thing: Any) -> Any:
         kind = type(thing)
         if kind in _VALUES:
             return thing
-        way = self._ways.get(kind)
-        if way is None:
-            way = self._ways[kind] = self._way_for(thing)
-        return way(thing)
+        encoder = self._encoders.get(kind)
+        if encoder is None:
+            encoder = self._encoders[kind] = self._encoder_for(thing)
+        return encoder(thing)
 
-    def _way_for(self, thing: object) -> Callable[[Any], Any]:
-        """How things of this type go into a digest."""
+    def _encoder_for(self, thing: object) -> Callable[[Any], Any]:
+        """How objects of this type are encoded."""
         frozen = isinstance(thing, msgspec.Struct) and thing.__struct_config__.frozen
         if frozen or isinstance(thing, type | FunctionType):
             return lambda thing: (_CONSTANT, self._constants.number(thing))
@@ -95,26 +95,26 @@ class StateDigester:
             return lambda thing: (number, self._tuple(thing))
         for kind, content in _CONTENTS.items():
             if isinstance(thing, kind):
-                return self._changing(type(thing), content)
+                return self._mutable(type(thing), content)
         kinds = type(thing).__mro__
         slots = [name for kind in kinds for name in getattr(kind, "__slots__", ())]
-        assert slots or hasattr(thing, "__dict__"), f"the state of {thing!r} cannot be seen"
+        assert slots or hasattr(thing, "__dict__"), f"the state of {thing!r} cannot be read"
         unordered = {
             name for kind in kinds for name in _names(thing, slots) if f"{kind.__name__}.{name}" in UNORDERED
         }
-        return self._changing(type(thing), lambda thing: _attributes(thing, slots, unordered))
+        return self._mutable(type(thing), lambda thing: _attributes(thing, slots, unordered))
 
-    def _changing(self, kind: type, content: Callable[[Any], Iterable[Any]]) -> Callable[[Any], Any]:
+    def _mutable(self, kind: type, content: Callable[[Any], Iterable[Any]]) -> Callable[[Any], Any]:
         number = self._constants.number(kind)
 
-        def way(thing: Any) -> Any:
-            again = self._met.get(id(thing))
+        def encoder(thing: Any) -> Any:
+            again = self._numbers.get(id(thing))
             if again is not None:
                 return (_REPEATED, again)
-            self._met[id(thing)] = len(self._met)
+            self._numbers[id(thing)] = len(self._numbers)
             return [number, *[part if type(part) in _VALUES else self._of(part) for part in content(thing)]]
 
-        return way
+        return encoder
 
     def _tuple(self, thing: tuple[Any, ...]) -> Any:
         return [_TUPLE, *[part if type(part) in _VALUES else self._of(part) for part in thing]]

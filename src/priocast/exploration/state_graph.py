@@ -1,10 +1,11 @@
-"""The states of the whole group, and the moves between them.
+"""The states of the whole group, and the transitions between them.
 
 A state is a tuple of numbers: the state of each member, by rank, and then the content of each channel, by the
 ranks of its sender and of its receiver.
 """
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from priocast.exploration.member_states import RECEIVE, Action, MemberState, MemberStates, Transition
 from priocast.exploration.scenario import ExplorationScenario
@@ -13,8 +14,17 @@ State = tuple[int, ...]
 EMPTY = 0
 
 
+class GroupTransition(NamedTuple):
+    """An action at one member, where it leads that member, and where it leads the group."""
+
+    rank: int
+    action: Action
+    of_member: Transition
+    state: State
+
+
 class Channels:
-    """The contents of channels, each made once, by number."""
+    """The contents of channels, each stored once, by number."""
 
     def __init__(self) -> None:
         self._contents: list[tuple[int, ...]] = [()]
@@ -22,9 +32,6 @@ class Channels:
         self._longer: dict[tuple[int, int], int] = {}
         self._shorter: list[int | None] = [None]
         self.first: list[int] = [-1]
-
-    def __getitem__(self, number: int) -> tuple[int, ...]:
-        return self._contents[number]
 
     def with_packet(self, number: int, packet: int) -> int:
         """The content with one more packet."""
@@ -50,52 +57,52 @@ class Channels:
 
 
 class StateGraph:
-    """Which moves there are in a state, and where they lead."""
+    """Which transitions a state has, and where they lead."""
 
     def __init__(self, scenario: ExplorationScenario) -> None:
         self.size = size = scenario.processes
-        self.locals = MemberStates(scenario)
+        self.member_states = MemberStates(scenario)
         self.channels = Channels()
-        others = [(sender, to) for sender in range(size) for to in range(size) if sender != to]
-        self._channel = {pair: size + index for index, pair in enumerate(others)}
-        self._into = [
-            [(sender, place) for (sender, to), place in self._channel.items() if to == rank]
+        pairs = [(sender, to) for sender in range(size) for to in range(size) if sender != to]
+        self._channel = {pair: size + index for index, pair in enumerate(pairs)}
+        self._incoming = [
+            [(sender, index) for (sender, to), index in self._channel.items() if to == rank]
             for rank in range(size)
         ]
-        self.first: State = (*self.locals.first, *(EMPTY,) * len(others))
+        self.initial: State = (*self.member_states.initial, *(EMPTY,) * len(pairs))
 
     def members(self, state: State) -> list[MemberState]:
         """The states of the members."""
-        return [self.locals[number] for number in state[: self.size]]
+        return [self.member_states[number] for number in state[: self.size]]
 
-    def moves(self, state: State) -> Iterator[tuple[int, Action, Transition, State]]:
-        """What may happen next, at whom, and where it leads; timers are later than everything else."""
-        channels, members = self.channels, self.locals
+    def transitions(self, state: State) -> Iterator[GroupTransition]:
+        """Everything that may happen next; timers expire only when nothing else can happen."""
+        channels, members = self.channels, self.member_states
         quiet = True
         for rank in range(self.size):
             number = state[rank]
-            for move in members[number].moves:
+            for action in members[number].actions:
                 quiet = False
-                step = members.step(number, move)
-                yield rank, move, step, self._after(state, rank, step, None)
-            for sender, place in self._into[rank]:
-                if state[place] != EMPTY:
+                of_member = members.transition(number, action)
+                yield GroupTransition(rank, action, of_member, self._next(state, rank, of_member, None))
+            for sender, index in self._incoming[rank]:
+                if state[index] != EMPTY:
                     quiet = False
-                    move = Action(RECEIVE, sender, channels.first[state[place]])
-                    step = members.step(number, move)
-                    yield rank, move, step, self._after(state, rank, step, place)
+                    action = Action(RECEIVE, sender, channels.first[state[index]])
+                    of_member = members.transition(number, action)
+                    yield GroupTransition(rank, action, of_member, self._next(state, rank, of_member, index))
         if quiet:
             for rank in range(self.size):
-                for move in members[state[rank]].fires:
-                    step = members.step(state[rank], move)
-                    yield rank, move, step, self._after(state, rank, step, None)
+                for action in members[state[rank]].timer_actions:
+                    of_member = members.transition(state[rank], action)
+                    yield GroupTransition(rank, action, of_member, self._next(state, rank, of_member, None))
 
-    def _after(self, state: State, rank: int, step: Transition, emptied: int | None) -> State:
-        after = list(state)
-        after[rank] = step.state
-        if emptied is not None:
-            after[emptied] = self.channels.without_first(after[emptied])
-        for to, packet in step.sent:
-            place = self._channel[rank, to]
-            after[place] = self.channels.with_packet(after[place], packet)
-        return tuple(after)
+    def _next(self, state: State, rank: int, of_member: Transition, received_from: int | None) -> State:
+        following = list(state)
+        following[rank] = of_member.state
+        if received_from is not None:
+            following[received_from] = self.channels.without_first(following[received_from])
+        for to, packet in of_member.sent:
+            index = self._channel[rank, to]
+            following[index] = self.channels.with_packet(following[index], packet)
+        return tuple(following)
