@@ -10,7 +10,7 @@ Counts are of a message that travels alone, in a group of `n` members of which `
     copies  how often the busiest member handles the payload itself
 
 They follow from the protocols; a test holds hops and frames against what the simulator counts
-(`priocast.study.anatomy`). Under load messages share frames. `words` says that members also speak when they
+(`tools/message_costs.py`). Under load messages share frames. `words` says that members also speak when they
 have nothing to send, or the message would wait for them: one word is for all that has come meanwhile.
 
 The times are measured, on a machine with two cores: `docs/performance.md` says how, and `make bench` measures
