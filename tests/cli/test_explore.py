@@ -29,7 +29,7 @@ def test_a_violation_exits_with_1_and_tells_its_story(monkeypatch: pytest.Monkey
     monkeypatch.setattr(LevelQueues, "_waits_for_lower", lambda *_: False)
     result = run("--order", "reorder", "--messages", "a:low b:high")
     assert result.exit_code == 1
-    assert "1  a says low-1" in result.output
+    assert "1  a broadcasts low-1" in result.output
     assert "a -> b: data 0 (low-1)" in result.output
     assert "Priority accounting: " in result.output
 
@@ -46,7 +46,7 @@ def test_options_that_do_not_fit_are_refused() -> None:
     assert isinstance(run("--messages", "nonsense").exception, InvalidOption)
     assert isinstance(run("--processes", "77").exception, InvalidOption)
     assert isinstance(run("--order", "token-ring", "--distributed").exception, InvalidOption)
-    assert "or have 2 processes" in str(run("--processes", "1").exception)
+    assert "or 2 processes" in str(run("--processes", "1").exception)
 
 
 @pytest.mark.parametrize(

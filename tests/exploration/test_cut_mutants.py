@@ -1,8 +1,7 @@
-"""Each rule of the cut form, removed: exploration finds what breaks, with the shortest story that breaks it.
+"""Each rule of the cut form, removed: exploration finds the shortest counterexample.
 
-Every mutant is one rule less in `ordering/levels.py`, `ordering/insertions.py` or `protocols/reorder.py`;
-beside it stand the smallest scenario that needs the rule, and the guarantees by which its absence may
-show.
+Every mutant removes one rule of `protocols/reorder`. Its row has the smallest scenario that needs the rule,
+and the guarantees that may detect it.
 """
 
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from exploration.scenes import broken, holds
+from exploration.scenarios import assert_holds, counterexample
 from priocast.core.guarantees import (
     INTEGRITY,
     LIVENESS,
@@ -20,8 +19,17 @@ from priocast.core.guarantees import (
     VIEW_SYNCHRONY,
 )
 from priocast.core.message import OrderedBatch
-from priocast.core.protocol import Consume, Input, Output, PacketId, Protocol, Turn
-from priocast.exploration import local
+from priocast.core.protocol import (
+    Consume,
+    Input,
+    Output,
+    PacketId,
+    Protocol,
+    Turn,
+)
+from priocast.exploration import (
+    member_states,
+)
 from priocast.exploration.violation import OWN_FAULT
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder import cuts as reorder
@@ -310,26 +318,26 @@ SMALL = {
 
 
 @pytest.mark.parametrize(("messages", "options"), SMALL.values(), ids=list(SMALL))
-def test_nothing_is_found_where_no_rule_is_missing(messages: str, options: dict[str, Any]) -> None:
-    """But for the largest scenario, which is one of the standard ones."""
-    holds(ORDER, messages, **options)
+def test_the_unchanged_protocol_holds(messages: str, options: dict[str, Any]) -> None:
+    """The largest scenario is left out: it is one of the standard ones."""
+    assert_holds(ORDER, messages, **options)
 
 
 @pytest.mark.parametrize(
     ("mutate", "messages", "options", "guarantees"), MUTANTS, ids=[mutant[0].__name__ for mutant in MUTANTS]
 )
-def test_exploration_finds_the_rule_that_is_missing(
+def test_exploration_finds_the_mutant(
     mutate: Patch,
     messages: str,
     options: dict[str, Any],
     guarantees: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Seen from outside: nobody looks into the queues."""
-    monkeypatch.setattr(local, "inspect", lambda _: None)
+    """Without invariants: the guarantee itself detects the mutant."""
+    monkeypatch.setattr(member_states, "check_invariants", lambda _: None)
     mutate(monkeypatch)
-    guarantee, story = broken(ORDER, messages, **options)
-    assert guarantee in guarantees, story
+    guarantee, steps = counterexample(ORDER, messages, **options)
+    assert guarantee in guarantees, steps
 
 
 @pytest.mark.parametrize(
@@ -340,18 +348,16 @@ def test_exploration_finds_the_rule_that_is_missing(
         a_higher_head_lets_nothing_pass,
     ],
 )
-def test_whoever_looks_into_the_queues_finds_it_earlier(
-    mutate: Patch, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A message that waits for a lower one without need is consumed in the end: only the rule says so."""
+def test_invariants_find_the_mutant_earlier(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message that waits needlessly for a lower one is still consumed: only the invariant detects it."""
     mutate(monkeypatch)
-    guarantee, story = broken(ORDER, "a:low b:high")
+    guarantee, steps = counterexample(ORDER, "a:low b:high")
     assert guarantee == PRIORITY_ACCOUNTING
-    assert len(story) < 9
+    assert len(steps) < 9
 
 
-def test_whoever_looks_into_the_queues_sees_how_much_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An application that takes one message at a time does not take too many: only the rule says so."""
+def test_invariants_check_how_much_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An application that takes one message at a time never takes too many: only the invariant detects it."""
     a_higher_head_lets_all_of_a_batch_pass(monkeypatch)
-    guarantee, _ = broken(ORDER, "a:low a:low a:low b:high", free_turns=True)
+    guarantee, _ = counterexample(ORDER, "a:low a:low a:low b:high", free_turns=True)
     assert guarantee == PRIORITY_ACCOUNTING

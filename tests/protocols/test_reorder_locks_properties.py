@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from priocast.core.protocol import OrderingOptions
-from priocast.exploration.inspection import inspect
+from priocast.exploration.invariants import check_invariants
 from priocast.protocols.reorder.lock_queue import LockQueue
 from priocast.protocols.reorder.locks import ReorderLocks
 from priocast.protocols.reorder.locks_in_turn import ReorderLocksInTurn
@@ -87,7 +87,7 @@ class TestWhateverTheSchedule:
             for action in case.actions:
                 action.happen(group, serials)
                 for member in group.members.values():
-                    inspect(member.protocol)
+                    check_invariants(member.protocol)
 
         holds()
 

@@ -9,9 +9,10 @@ Counts are for a message that travels alone, in a group of `n` members of which 
             at a time, because they pass a token, their frames count as those of one member
     copies  how often the busiest member handles the payload
 
-They follow from the protocols; a test compares hops and frames with what the simulator counts. Under load,
-messages share frames. `null_messages` says that members also send when they have nothing to broadcast,
-because others would wait for them; one null message answers all messages received since the last one.
+They follow from the protocols; a test compares hops and frames with what the simulator counts
+(`tools/message_costs.py`). Under load, messages share frames. `null_messages` says that members also send
+when they have nothing to broadcast, because others would wait for them; one null message answers all messages
+received since the last one.
 
 The times were measured on a machine with two cores: `docs/performance.md` says how, and `make bench` repeats
 it. They differ on other machines, by a similar factor for all protocols.

@@ -11,11 +11,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from priocast.cli.option_checks import first_given
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
-from priocast.exploration.explorer import Exploration, Found
-from priocast.exploration.explorer import Progress as Reached
+from priocast.exploration.counterexample import Counterexample
+from priocast.exploration.explorer import Exploration, ExplorationProgress
 from priocast.exploration.explorer import explore as search
-from priocast.exploration.scenario import Scenario, parse_messages
-from priocast.exploration.standard import standard
+from priocast.exploration.scenario import ExplorationScenario, parse_messages
+from priocast.exploration.standard_scenarios import standard_scenarios
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -83,11 +83,11 @@ def explore(
         given = first_given(context, except_for=("order", "everything"))
         if given is not None:
             raise InvalidOption(f"--all explores fixed scenarios: omit {given}, or omit --all")
-        scenarios = list(standard(order))
+        scenarios = list(standard_scenarios(order))
     else:
         chosen = parse_messages(messages)
         scenarios = [
-            Scenario(
+            ExplorationScenario(
                 order=order,
                 processes=processes,
                 messages=chosen,
@@ -100,7 +100,7 @@ def explore(
         raise typer.Exit(1)
 
 
-def _explore_all(scenarios: Sequence[Scenario], console: Console) -> bool:
+def _explore_all(scenarios: Sequence[ExplorationScenario], console: Console) -> bool:
     """Explore the scenarios in turn, up to the first violation; return whether all guarantees hold."""
     seen: list[tuple[Exploration, float]] = []
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[states]}"))
@@ -109,7 +109,7 @@ def _explore_all(scenarios: Sequence[Scenario], console: Console) -> bool:
         for number, scenario in enumerate(scenarios, 1):
             title = f"{number}/{len(scenarios)} {scenario}"
 
-            def show(reached: Reached, title: str = title) -> None:
+            def show(reached: ExplorationProgress, title: str = title) -> None:
                 states = f"{reached.explored:,} of {reached.states:,} known states, depth {reached.depth}"
                 progress.update(
                     bar,
@@ -122,10 +122,10 @@ def _explore_all(scenarios: Sequence[Scenario], console: Console) -> bool:
             started = time.perf_counter()
             exploration = search(scenario, show)
             seen.append((exploration, time.perf_counter() - started))
-            if exploration.found is not None:
+            if exploration.counterexample is not None:
                 break
     _print_table(seen, console)
-    found = seen[-1][0].found
+    found = seen[-1][0].counterexample
     if found is not None:
         _print_counterexample(found, console)
     return found is None
@@ -135,10 +135,10 @@ def _print_table(seen: Sequence[tuple[Exploration, float]], console: Console) ->
     """Print a line with the verdict and the scenario, and below it the counts; both fit 80 columns."""
     console.print(_in_columns([*_COLUMNS]), style="dim", highlight=False, soft_wrap=True)
     for each, seconds in seen:
-        verdict = "holds" if each.found is None else each.found.violation.guarantee
-        style = "green" if each.found is None else "red"
+        verdict = "holds" if each.counterexample is None else each.counterexample.violation.guarantee
+        style = "green" if each.counterexample is None else "red"
         console.print(f"[{style}]{verdict}[/]: {each.scenario}", highlight=False, soft_wrap=True)
-        counts = (each.states, each.transitions, each.rests, each.depth, each.endings)
+        counts = (each.states, each.transitions, each.terminal_states, each.depth, each.view_ends)
         cells = (*(f"{count:,}" for count in counts), f"{seconds:.1f}", f"{each.states / seconds:,.0f}")
         console.print(_in_columns(cells), highlight=False, soft_wrap=True)
     states, seconds = sum(each.states for each, _ in seen), sum(seconds for _, seconds in seen)
@@ -151,8 +151,8 @@ def _in_columns(cells: Sequence[str]) -> str:
     return "".join(cell.rjust(width) for cell, width in zip(cells, _COLUMNS.values(), strict=True))
 
 
-def _print_counterexample(found: Found, console: Console) -> None:
+def _print_counterexample(found: Counterexample, console: Console) -> None:
     console.print()
-    for number, line in enumerate(found.story, 1):
+    for number, line in enumerate(found.steps, 1):
         console.print(f"{number:4}  {line}", markup=False, highlight=False, soft_wrap=True)
     console.print(str(found.violation), style="red", markup=False, highlight=False, soft_wrap=True)

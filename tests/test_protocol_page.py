@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tools.message_costs import Arrival, send_one, steps
+from tools.protocol_page import HEADINGS, LAYERED, documented, page
 
 from priocast.protocols import PROTOCOLS, find_protocol
-from priocast.study.anatomy import Arrival, alone, steps
-from priocast.study.protocol_page import HEADINGS, LAYERED, documented, page
 
-PAGE = Path(__file__).parents[2] / "docs" / "protocols.md"
+PAGE = Path(__file__).parents[1] / "docs" / "protocols.md"
 
 
 def test_the_page_is_the_one_that_is_generated() -> None:
@@ -23,10 +23,10 @@ def test_every_protocol_says_all_that_the_page_shows(order: str) -> None:
 
 
 def test_a_message_through_the_sequencer_takes_a_hop_there_and_a_hop_on() -> None:
-    found = alone("sequencer-ub", members=3, sender=1)
+    found = send_one("sequencer-ub", members=3, sender=1)
     assert found.hops == 2
     assert list(steps(found.arrivals)) == [(1, "b", ["a"], "submit"), (2, "a", ["b", "c"], "ordered")]
-    assert alone("sequencer-ub", members=3, sender=0).hops == 1
+    assert send_one("sequencer-ub", members=3, sender=0).hops == 1
 
 
 def test_what_one_tells_several_at_once_is_one_step() -> None:

@@ -1,8 +1,8 @@
-"""The anatomy of a protocol: what its messages cost, counted in the simulator.
+"""What a message costs under each protocol: hops and frames, counted in the simulator.
 
-Every frame between two processes takes the same time and processors take none, so the time until a message is
-delivered is a number of hops, and the frames that carry packets can be counted one by one. What links and
-membership say for themselves (acknowledgements, signs of life) is not counted.
+Every frame between two processes takes the same time and processing takes none, so the delivery time of a
+message is a number of hops, and frames that carry packets can be counted. Acknowledgements of links and
+heartbeats are not counted.
 """
 
 from collections.abc import Iterator
@@ -24,11 +24,11 @@ _QUIET_US = 100_000
 _SPACED_PER_SECOND = 4
 _STREAM_MESSAGES = 20
 _BURST = 64
-_SOON_MS = 0.001
+_PART_MS = 0.001
 
 
 class Arrival(NamedTuple):
-    """A packet came to a process of another name."""
+    """A packet arrived at another process."""
 
     time_us: int
     source: str
@@ -36,45 +36,45 @@ class Arrival(NamedTuple):
     packet: str
 
 
-class Alone(NamedTuple):
-    """What became of one message in an idle group: hops until the last member delivered it, and packets."""
+class SingleMessage(NamedTuple):
+    """One message in an idle group: hops until the last member delivered it, and the packets."""
 
     hops: int
     arrivals: list[Arrival]
 
 
-class Anatomy(NamedTuple):
-    """What a message costs in a group of one size; `alone` by who sends it: the coordinator, or another."""
+class MessageCosts(NamedTuple):
+    """What a message costs in a group of one size; a single message is sent by the coordinator or another."""
 
     members: int
-    alone_of_coordinator: Alone
-    alone_of_other: Alone
+    from_coordinator: SingleMessage
+    from_other: SingleMessage
     frames_spaced: float
     frames_in_bursts: float
 
 
-def dissect(order: str, members: int) -> Anatomy:
-    """Count what a message costs: alone, in a stream of single ones from all, and in bursts."""
+def measure_costs(order: str, members: int) -> MessageCosts:
+    """Count what a message costs: by itself, in a stream from all members, and in bursts."""
     size = range(members)
     spaced = tuple(_STREAM_MESSAGES for _ in size)
     bursts = tuple(_BURST for _ in size)
-    return Anatomy(
+    return MessageCosts(
         members,
-        alone(order, members, 0),
-        alone(order, members, min(1, members - 1)),
+        send_one(order, members, 0),
+        send_one(order, members, min(1, members - 1)),
         _frames_per_message(order, spaced, burst=1),
         _frames_per_message(order, bursts, burst=_BURST),
     )
 
 
-def alone(order: str, members: int, sender: int) -> Alone:
-    """Send one message through an idle group; where it has to wait for the end of a part, that is soon."""
+def send_one(order: str, members: int, sender: int) -> SingleMessage:
+    """Send one message through an idle group; parts of the layers end after 1 microsecond."""
     messages = tuple(int(index == sender) for index in range(members))
-    run, arrivals = _run(order, messages, burst=1, part_ms=_SOON_MS)
-    said_us = min(row.time_ns for row in run.rows if row.event == BROADCAST) // 1_000
-    heard_us = [row.time_ns // 1_000 for row in run.rows if row.event == DELIVERED]
-    hops = round((max(heard_us) - said_us) / LATENCY_US)
-    return Alone(hops, [arrival for arrival in arrivals if arrival.time_us > said_us])
+    run, arrivals = _run(order, messages, burst=1, part_ms=_PART_MS)
+    sent_us = min(row.time_ns for row in run.rows if row.event == BROADCAST) // 1_000
+    delivered_us = [row.time_ns // 1_000 for row in run.rows if row.event == DELIVERED]
+    hops = round((max(delivered_us) - sent_us) / LATENCY_US)
+    return SingleMessage(hops, [arrival for arrival in arrivals if arrival.time_us > sent_us])
 
 
 def _frames_per_message(order: str, messages: tuple[int, ...], burst: int) -> float:
@@ -85,7 +85,7 @@ def _frames_per_message(order: str, messages: tuple[int, ...], burst: int) -> fl
 def _run(
     order: str, messages: tuple[int, ...], burst: int, **options: float
 ) -> tuple[SimulatedRun, list[Arrival]]:
-    """Run a group without faults, in which nothing but the network takes time."""
+    """Run a group without faults in which only the network takes time."""
     arrivals: list[Arrival] = []
 
     def tap(time_ns: int, source: ProcessId, target: str, frame: Frame) -> None:
@@ -112,7 +112,7 @@ def _run(
         tap,
     )
     if run.violations:
-        raise AssertionError(f"{order} broke a promise without any fault: {run.violations[0]}")
+        raise AssertionError(f"{order} violates a guarantee without any fault: {run.violations[0]}")
     return run, arrivals
 
 
@@ -122,11 +122,11 @@ def _packet_name(body: bytes) -> str:
 
 
 def steps(arrivals: list[Arrival]) -> Iterator[tuple[int, str, list[str], str]]:
-    """The same packets as a person tells them: at which hop who told whom what; to several is one step."""
+    """The packets as steps of a diagram: hop, sender, receivers, packet; a packet to several is one step."""
     first = min((arrival.time_us for arrival in arrivals), default=0)
-    told: dict[tuple[int, str, str], list[str]] = {}
+    by_step: dict[tuple[int, str, str], list[str]] = {}
     for arrival in arrivals:
         hop = round((arrival.time_us - first) / LATENCY_US) + 1
-        told.setdefault((hop, arrival.source, arrival.packet), []).append(arrival.target)
-    for (hop, source, packet), targets in told.items():
+        by_step.setdefault((hop, arrival.source, arrival.packet), []).append(arrival.target)
+    for (hop, source, packet), targets in by_step.items():
         yield hop, source, targets, packet

@@ -1,32 +1,34 @@
-"""What must hold within a member whatever happened, and cannot be seen from outside.
+"""Invariants inside a member, which cannot be observed from outside.
 
-The cut form of re-ordering says by a rule which heads of levels may be consumed. Here that rule stands as it
-is written down, one head at a time and without a thought of speed. It must allow at most one head, and the
-queue must offer that one. So no head waits for anything but what the rule names: for lower messages only if
-its cut names them, and never because one of them has no place yet.
+In the cut form of re-ordering, a rule decides which heads of levels may be consumed. Here the rule is written
+as it is specified, one head at a time and without regard to speed. It must allow at most one head, and the
+queue must offer that one. So a head waits for nothing but what the rule names: for lower messages only if its
+cut names them, and never because one of them has no position yet.
 
-The lock form says by lock-sets what may not be consumed. Only more urgent messages may lock a message, and
-none may be behind one that is locked by what is less urgent than itself.
+In the lock form, lock sets decide what may not be consumed. Only more urgent messages may lock a message, and
+no message may be behind one that is locked by a message less urgent than itself.
 """
 
 from collections.abc import Callable
 
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.core.protocol import Protocol
-from priocast.exploration.violation import Violation
+from priocast.exploration.violation import (
+    PropertyViolation,
+)
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.level_queues import CutInsertion, LevelQueue, LevelQueues
 from priocast.protocols.reorder.locks import ReorderLocks
 
 
-def inspect(protocol: Protocol) -> None:
-    """Raise what is wrong within a member, where there is a way to know."""
-    for kind, way in _WAYS.items():
+def check_invariants(protocol: Protocol) -> None:
+    """Raise the violation of an invariant, if the protocol has any."""
+    for kind, check in _CHECKS.items():
         if isinstance(protocol, kind):
-            way(protocol)
+            check(protocol)
 
 
-def _inspect_levels(protocol: Protocol) -> None:
+def _check_levels(protocol: Protocol) -> None:
     assert isinstance(protocol, Reorder)
     levels: LevelQueues = protocol._queue
     in_use: dict[int, LevelQueue] = levels._levels
@@ -36,13 +38,13 @@ def _inspect_levels(protocol: Protocol) -> None:
         if level.waiting and (head := level.head()) is not None and _may_be_consumed(number, head, in_use)
     ]
     if len(allowed) > 1:
-        raise Violation(
+        raise PropertyViolation(
             PRIORITY_ACCOUNTING,
-            f"{protocol.me.name} may consume {' and '.join(str(h.batch) for h in allowed)}",
+            f"{protocol.me.name} may consume {' and '.join(str(head.batch) for head in allowed)}",
         )
     offered = [found] if (found := levels.consumable()) else []
     if offered != [(head, _count_allowed(head, in_use)) for head in allowed]:
-        raise Violation(PRIORITY_ACCOUNTING, f"{protocol.me.name} is not offered what it may consume")
+        raise PropertyViolation(PRIORITY_ACCOUNTING, f"{protocol.me.name} does not offer the allowed head")
 
 
 def _may_be_consumed(number: int, head: CutInsertion, in_use: dict[int, LevelQueue]) -> bool:
@@ -63,25 +65,26 @@ def _count_allowed(head: CutInsertion, in_use: dict[int, LevelQueue]) -> int:
     assert head.final is not None
     above = [level.head() for number, level in in_use.items() if number > head.level and level.waiting]
     cuts = [higher.cut.get(head.level, (0, 0)) for higher in above if higher is not None]
-    places = [(head.final, head.taken + count) for count in range(1, head.left + 1)]
-    return sum(all(place <= cut for cut in cuts) for place in places)
+    counted = [(head.final, head.taken + count) for count in range(1, head.left + 1)]
+    return sum(all(each <= cut for cut in cuts) for each in counted)
 
 
-def _inspect_locks(protocol: Protocol) -> None:
+def _check_locks(protocol: Protocol) -> None:
     assert isinstance(protocol, ReorderLocks)
-    met: set[int] = set()
+    seen: set[int] = set()
     for element in protocol._queue.elements[1:-1]:
         lockers = {level for level, _ in element.locks}
-        met |= lockers
-        if element.level in lockers or min(met, default=element.level) < element.level:
+        seen |= lockers
+        if element.level in lockers or min(seen, default=element.level) < element.level:
             assert element.insertion is not None
-            raise Violation(
+            raise PropertyViolation(
                 PRIORITY_ACCOUNTING,
-                f"{element.insertion.batch} is locked at {protocol.me.name} by what is not more urgent",
+                f"at {protocol.me.name}, {element.insertion.batch} waits for a lock of a message that is not "
+                "more urgent",
             )
 
 
-_WAYS: dict[type[Protocol], Callable[[Protocol], None]] = {
-    Reorder: _inspect_levels,
-    ReorderLocks: _inspect_locks,
+_CHECKS: dict[type[Protocol], Callable[[Protocol], None]] = {
+    Reorder: _check_levels,
+    ReorderLocks: _check_locks,
 }

@@ -1,18 +1,18 @@
-"""The standard scenarios: the smallest groups in which every rule of a protocol has something to do."""
+"""The standard scenarios: the smallest groups that exercise every rule of a protocol."""
 
 from collections.abc import Iterator
 
 from priocast.core.protocol import OrderingOptions
-from priocast.exploration.scenario import Scenario, parse_messages
+from priocast.exploration.scenario import ExplorationScenario, parse_messages
 from priocast.protocols import find_protocol
 
-#: For every order: processes, messages, and whether turns are moves of their own and the view may end.
+#: For every order: processes, messages, `free_turns`, `view_ends`.
 _FOR_ALL = (
     (2, "a:low b:high", False, True),
     (2, "a:low b:high b:low", False, False),
     (3, "a:low b:high", False, False),
 )
-#: For those in which what is queued can be overtaken.
+#: For protocols in which queued messages can be overtaken.
 _FOR_QUEUES = (
     (2, "a:low b:high", True, True),
     (2, "a:low b:high b:low", False, True),
@@ -22,7 +22,7 @@ _FOR_QUEUES = (
     (2, "a:low b:middle b:low a:high", False, False),
     (3, "a:low b:high", False, True),
 )
-#: Those of three messages at three processes, where a sender decides; all answering to all are too many.
+#: Three messages and processes, where the sender decides; with answers to all there are too many states.
 _FOR_COORDINATORS = (
     (3, "a:low b:high c:low", False, False),
     (3, "a:high b:low c:high", False, False),
@@ -31,8 +31,8 @@ _FOR_COORDINATORS = (
 _OVERTAKES_MAX = (1, 2)
 
 
-def standard(order: str) -> Iterator[Scenario]:
-    """The scenarios for an order, the small ones first."""
+def standard_scenarios(order: str) -> Iterator[ExplorationScenario]:
+    """The scenarios for an order, small ones first."""
     for processes, messages, free_turns, view_ends in _FOR_ALL:
         yield _scenario(order, OrderingOptions(), processes, messages, free_turns, view_ends)
     if find_protocol(order).PRIORITIES_ACT != "consuming":
@@ -50,8 +50,8 @@ def standard(order: str) -> Iterator[Scenario]:
 
 def _scenario(
     order: str, options: OrderingOptions, processes: int, messages: str, free_turns: bool, view_ends: bool
-) -> Scenario:
-    return Scenario(
+) -> ExplorationScenario:
+    return ExplorationScenario(
         order=order,
         processes=processes,
         messages=parse_messages(messages),

@@ -3,20 +3,20 @@
 from pathlib import Path
 
 import pytest
+from tools.reorder_page import FIGURES, SCENES, explanations, figure_2, figure_3, write
+from tools.scripted_group import ScriptedGroup
 
-from priocast.study.reorder_page import FIGURES, SCENES, explanations, figure_2, figure_3, write
-from priocast.study.stage import Stage
 from priocast.trace.schema import DELIVERED
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+DOCS = Path(__file__).parents[1] / "docs"
 ORDERS = ("reorder", "reorder-locks")
 
 
-def order_of(stage: Stage) -> list[tuple[str, ...]]:
+def order_of(group: ScriptedGroup) -> list[tuple[str, ...]]:
     """What each member delivered, in its order."""
     return [
-        tuple(f"{row.sender}/{row.level}/{row.first}" for row in actor.rows if row.event == DELIVERED)
-        for actor in stage.actors.values()
+        tuple(f"{row.sender}/{row.level}/{row.first}" for row in member.rows if row.event == DELIVERED)
+        for member in group.members.values()
     ]
 
 
