@@ -5,10 +5,6 @@ from collections import deque
 from pathlib import Path
 
 import pytest
-from priocast.exploration.digest import (
-    NOT_STATE,
-    UNORDERED,
-)
 
 import priocast
 from priocast.core.identity import ProcessId
