@@ -122,7 +122,7 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def what_waits_is_told_by_level_the_highest_first(self) -> None:
         levels = sorted({message.level for message in self.waiting}, reverse=True)
-        told = self.queue.waiting(self.now)
+        told = self.queue.inspect(self.now)
         assert [level for level, _, _ in told] == levels
         for level, count, waited in told:
             entered = [message.entered_at for message in self.waiting if message.level == level]
@@ -254,16 +254,16 @@ def test_a_damaged_batch_shows_when_a_window_cuts_it() -> None:
 
 def test_what_waits_is_told_with_the_time_of_its_oldest_message() -> None:
     queue = PriorityQueue(Strict(), COUNT_MAX, BYTES_MAX)
-    assert queue.waiting(now=9) == []
+    assert queue.inspect(now=9) == []
     queue.put(batch_of(3, level=5), now=10)
     queue.put(batch_of(2, level=200), now=20)
     queue.put(batch_of(1, level=5, sender=B), now=30)
-    assert queue.waiting(now=100) == [(200, 2, 80), (5, 4, 90)]
+    assert queue.inspect(now=100) == [(200, 2, 80), (5, 4, 90)]
     queue.take(9)
     queue.take(2)
-    assert queue.waiting(now=100) == [(5, 2, 90)]
+    assert queue.inspect(now=100) == [(5, 2, 90)]
     queue.take(1)
-    assert queue.waiting(now=100) == [(5, 1, 70)]
+    assert queue.inspect(now=100) == [(5, 1, 70)]
 
 
 def test_a_queue_is_drained_by_rank_in_whole_batches() -> None:

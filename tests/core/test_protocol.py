@@ -143,11 +143,11 @@ def test_at_the_end_there_is_what_has_a_place_and_what_has_none() -> None:
         (0, 1),
         (3, 0),
     ]
-    assert protocol.unconsumed_count == 4
+    assert protocol.inspect(0).unconsumed == 4
     protocol.step(Broadcast(batch_of(1, level=5)), now=7)
     protocol.step(Broadcast(batch_of(2, level=9)), now=8)
-    assert protocol.waiting(now=10) == [(9, 2, 2), (5, 1, 3)]
-    assert protocol.bottleneck() is None
+    assert protocol.inspect(now=10).queues == [(9, 2, 2), (5, 1, 3)]
+    assert protocol.inspect(0).bottleneck is None
     assert protocol.unordered() == [batch_of(2, level=9), batch_of(1, level=5)]
     assert protocol.backlog == 0
 

@@ -10,8 +10,9 @@ from priocast.core.protocol import OrderingOptions, Protocol, Received, Turn
 from priocast.core.starvation import Strict
 from priocast.core.view import View
 from priocast.exploration.digest import NOT_STATE, UNORDERED, Digester
+from priocast.protocols.flow.packets import Submit
 from priocast.protocols.reorder.level_order import Join
-from priocast.protocols.sequencer.ub import SequencerUb, Submit
+from priocast.protocols.sequencer.ub import SequencerUb
 
 A, B = ProcessId("a"), ProcessId("b")
 

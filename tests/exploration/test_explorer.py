@@ -13,7 +13,8 @@ from priocast.exploration.explorer import Progress, explore
 from priocast.exploration.space import Space
 from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer.ub import Ordered, SequencerUb
+from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.sequencer.ub import SequencerUb
 
 ORDER = "sequencer-ub"
 
@@ -98,14 +99,11 @@ def test_whoever_forgets_a_message_is_found(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_whoever_offers_a_message_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def queue_ordered(self: Any, batch: Any) -> None:
-        Protocol.queue_ordered(self, batch)
-        Protocol.queue_ordered(self, batch)
+    def appended_twice(self: Any, batches: Any, is_bottleneck: bool) -> None:
+        for batch in (*batches, *batches):
+            self.queue_ordered(batch)
 
-    def placed_twice(self: Any, batch: Any, held: bool) -> None:
-        queue_ordered(self, batch)
-
-    mutant(monkeypatch, queue=placed_twice, on_consumed=lambda *_: None)
+    mutant(monkeypatch, append_ordered=appended_twice, on_consumed=lambda *_: None)
     assert broken(ORDER, "a:low")[0] == INTEGRITY
 
 

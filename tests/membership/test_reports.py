@@ -6,7 +6,7 @@ from priocast.core.protocol import Received
 from priocast.membership.epoch import Epoch
 from priocast.membership.packets import Held
 from priocast.membership.reports import Reports
-from priocast.protocols.sequencer.ub import Ordered
+from priocast.protocols.flow.packets import Ordered
 
 OLD = view(A, B)
 

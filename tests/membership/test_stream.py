@@ -13,7 +13,7 @@ from priocast.membership.ledger import Ledger
 from priocast.membership.packets import Proposal, Standing
 from priocast.membership.state_transfer import Snapshot, digest_of
 from priocast.membership.stream import Beginning, Restoring, Stream
-from priocast.protocols.sequencer.ub import Ordered
+from priocast.protocols.flow.packets import Ordered
 
 OLD = view(A, B, C)
 

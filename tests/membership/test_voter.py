@@ -22,7 +22,7 @@ from priocast.membership.packets import (
     Supply,
 )
 from priocast.membership.voter import Voter
-from priocast.protocols.sequencer.ub import Ordered
+from priocast.protocols.flow.packets import Ordered
 
 OLD = view(A, B, C)
 STANDING = Standing(3)

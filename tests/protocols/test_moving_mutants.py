@@ -15,14 +15,16 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
 )
 from priocast.core.identity import ProcessId
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.submission_validator import SubmissionValidator
-from priocast.protocols.ring import moving_uub
-from priocast.protocols.ring.base import RingProtocol, TokenRequests
 from priocast.protocols.ring.moving import MovingSequencer
-from priocast.protocols.ring.moving_ub import LadenToken, MovingUb
-from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations
+from priocast.protocols.ring.moving_bb import MovingBb
+from priocast.protocols.ring.moving_ub import MovingUb, TokenWithMessages
+from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations, TokenWithNumberRequests
 from priocast.protocols.ring.pending_queue import PendingQueue
+from priocast.protocols.ring.ring import Ring
+from priocast.protocols.ring.token_requests import TokenRequests
 from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
     PEER_FAULT,
@@ -46,84 +48,82 @@ UB, BB, UUB = "moving-ub", "moving-bb", "moving-uub"
 def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
     """As soon as it comes, whether or not all is here that has the places below its number."""
 
-    def accept_token(self: RingProtocol) -> None:
+    def accept(self: Ring, position_next: int) -> None:
         if self._token is not None:
-            self._number_next, self._token = self._token.number, None
+            self.position, self._token = self._token.position, None
 
-    patch.setattr(RingProtocol, "_accept_token", accept_token)
-    patch.setattr(MovingSequencer, "_knows_better", lambda *_: False)
+    patch.setattr(Ring, "accept", accept)
+    patch.setattr(Ring, "check_may_order", lambda *_: None)
 
 
 def what_others_have_ordered_is_ordered_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PendingQueue, "_forget", lambda _: None)
+    patch.setattr(PendingQueue, "_drop_ordered", lambda _: None)
 
 
 def the_token_is_kept_and_passed_on(patch: pytest.MonkeyPatch) -> None:
-    def pass_token(self: RingProtocol, to: ProcessId, now: int) -> None:
-        number = self._number_next
-        original(self, to, now)
-        self._number_next = number
+    def release(self: Ring) -> int:
+        assert self.position is not None
+        return self.position
 
-    original = RingProtocol._pass_token
-    patch.setattr(RingProtocol, "_pass_token", pass_token)
+    patch.setattr(Ring, "release", release)
 
 
 def the_token_goes_round_for_ever(patch: pytest.MonkeyPatch) -> None:
-    def order(self: MovingSequencer, queue: Any) -> bool:
-        original(self, queue)
+    def order(self: MovingBb, first: int) -> bool:
+        original(self, first)
         return True
 
-    original = MovingSequencer._order
-    patch.setattr(MovingSequencer, "_order", order)
+    original = MovingBb._order
+    patch.setattr(MovingBb, "_order", order)
 
 
 def what_is_pending_is_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None:
     """Whoever passes the token on thinks that it has nothing more to do with what it was sent."""
 
-    def token_with(self: MovingUb, number: int, now: int) -> LadenToken:
-        token = original(self, number, now)
+    def release_token(self: MovingUb, now: int) -> TokenWithMessages:
+        token = original(self, now)
         while self._pending:
             self._pending.take(1_000)
         return msgspec.structs.replace(token, pending=())
 
-    original = MovingUb._token_with
-    patch.setattr(MovingUb, "_token_with", token_with)
+    original = MovingUb._release_token
+    patch.setattr(MovingUb, "_release_token", release_token)
 
 
 def asks_are_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None:
-    def token_with(self: MovingUub, number: int, now: int) -> moving_uub.LadenToken:
-        return msgspec.structs.replace(original(self, number, now), asks=())
+    def release_token(self: MovingUub, now: int) -> TokenWithNumberRequests:
+        return msgspec.structs.replace(original(self, now), pending=())
 
-    original = MovingUub._token_with
-    patch.setattr(MovingUub, "_token_with", token_with)
+    original = MovingUub._release_token
+    patch.setattr(MovingUub, "_release_token", release_token)
 
 
 def nothing_is_handed_over(patch: pytest.MonkeyPatch) -> None:
-    def token_with(self: MovingUb, number: int, now: int) -> LadenToken:
-        return msgspec.structs.replace(original(self, number, now), pending=())
+    def release_token(self: MovingUb, now: int) -> TokenWithMessages:
+        return msgspec.structs.replace(original(self, now), pending=())
 
-    original = MovingUb._token_with
-    patch.setattr(MovingUb, "_token_with", token_with)
+    original = MovingUb._release_token
+    patch.setattr(MovingUb, "_release_token", release_token)
 
 
 def waiting_begins_anew_when_a_message_is_handed_over(patch: pytest.MonkeyPatch) -> None:
-    def on_laden_token(self: MovingUb, sender: ProcessId, token: LadenToken, now: int) -> None:
+    def on_token(self: MovingUb, sender: ProcessId, token: TokenWithMessages, now: int) -> None:
         pending = tuple(msgspec.structs.replace(each, waited=0) for each in token.pending)
         original(self, sender, msgspec.structs.replace(token, pending=pending), now)
 
-    original = MovingUb._on_laden_token
-    patch.setattr(MovingUb, "_on_laden_token", on_laden_token)
+    original = MovingUb._on_token
+    patch.setattr(MovingUb, "_on_token", on_token)
 
 
 def copies_that_come_home_are_taken_for_others(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SubmissionValidator, "came", lambda *_: False)
+    patch.setattr(SubmissionValidator, "received", lambda *_: False)
 
 
 def a_sender_turns_to_whoever_has_the_token(patch: pytest.MonkeyPatch) -> None:
     """While messages of its own wait elsewhere."""
 
     def submit(self: MovingUb) -> None:
-        self._sequencer = self._holder if self._number_next is None else self.me
+        self._sequencer = self._holder if self._ring.position is None else self.me
         in_flight, self.in_flight.count = self.in_flight.count, 0
         try:
             original(self)
@@ -135,7 +135,7 @@ def a_sender_turns_to_whoever_has_the_token(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_asks_for_the_token(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TokenRequests, "renewed", lambda *_: None)
+    patch.setattr(TokenRequests, "next_own", lambda *_: None)
 
 
 def a_holder_that_has_nothing_lets_nobody_go_on(patch: pytest.MonkeyPatch) -> None:
@@ -152,18 +152,26 @@ def the_token_goes_to_whoever_wants_it_with_or_without_room(patch: pytest.Monkey
 
 
 def what_others_order_is_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
-    def place(self: MovingSequencer, orderer: ProcessId, batches: Any, held: bool) -> None:
-        self.append_ordered(batches, held)
+    """Who orders counts while filling a frame; what others have ordered is counted when it arrives."""
 
-    patch.setattr(MovingSequencer, "_place", place)
+    def init(self: MovingSequencer[Any], *given: Any) -> None:
+        original(self, *given)
+        own = self._grants.ordered
+        patch.setattr(
+            self._grants, "ordered", lambda batch: own(batch) if self._ring.position is not None else None
+        )
+        patch.setattr(self._grants, "ordered_together", lambda *_: None)
+
+    original = MovingSequencer.__init__
+    patch.setattr(MovingSequencer, "__init__", init)
 
 
 def numbers_that_others_gave_are_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
-    def placed(self: SharedNumberReservations, batch: Any) -> None:
-        if self._came + batch.count <= self._placed:
-            super(SharedNumberReservations, self).placed(batch)
+    def ordered(self: SharedNumberReservations, batch: Any) -> None:
+        if self._used_count + batch.count <= self.ordered_count:
+            super(SharedNumberReservations, self).ordered(batch)
 
-    patch.setattr(SharedNumberReservations, "placed", placed)
+    patch.setattr(SharedNumberReservations, "ordered", ordered)
 
 
 def the_holder_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
@@ -178,15 +186,14 @@ def the_holder_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
 def places_take_effect_as_they_come(patch: pytest.MonkeyPatch) -> None:
     """Each packet is taken for the next one, whatever its position is."""
 
-    def on_places(self: MovingSequencer, sender: ProcessId, places: Any, packet_id: Any) -> None:
-        for messages in places.messages:
+    def in_order(self: MovingSequencer[Any], sender: ProcessId, order: Any, packet_id: Any) -> Any:
+        for messages in order.messages:
             stream = (messages.sender, messages.level)
             self._pending._number_next[stream] = messages.first + messages.count
-        self._pending._forget()
-        self._on_next(sender, places, packet_id)
-        self._accept_token()
+        self._pending._drop_ordered()
+        return [(sender, order, packet_id)]
 
-    patch.setattr(MovingSequencer, "_on_places", on_places)
+    patch.setattr(MovingSequencer, "_in_order", in_order)
 
 
 IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
@@ -258,7 +265,7 @@ def test_the_script_shows_the_mutant(mutate: Patch, script: str, monkeypatch: py
 
 
 def what_is_submitted_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RingProtocol, "unordered", lambda self: self.outgoing.drain())
+    patch.setattr(FlowControlledProtocol, "unordered", lambda self: self.outgoing.drain())
 
 
 @pytest.mark.parametrize("order", [UB, BB])

@@ -1,4 +1,4 @@
-"""Number requests: who is served next, how much fits, and what counts as in flight until the messages arrive."""
+"""Number requests: who is served next, how much fits, and what is in flight until the messages arrive."""
 
 import pytest
 from hypothesis import given
@@ -111,9 +111,9 @@ def test_what_waits_is_told_by_level() -> None:
     asks.put(A, NumberRequest(7, 2, 0), now=5)
     asks.put(B, NumberRequest(9, 1, 0), now=6)
     asks.put(C, NumberRequest(7, 3, 0), now=4)
-    assert asks.waiting(now=10) == [(9, 1, 4), (7, 5, 6)]
+    assert asks.inspect(now=10) == [(9, 1, 4), (7, 5, 6)]
     asks.take(1, PLENTY)
-    assert asks.waiting(now=10) == [(7, 5, 6)]
+    assert asks.inspect(now=10) == [(7, 5, 6)]
 
 
 class TestPromises:
@@ -124,20 +124,20 @@ class TestPromises:
     def test_numbers_count_when_they_are_given_out(self) -> None:
         promises = self._promises(window=5)
         promises.reserve(5, 10)
-        assert promises.of_level(0) == 0
+        assert promises.room(0) == 0
         assert promises.bottleneck(0) == A
-        promises.placed(batch_of(5))
-        assert promises.of_level(0) == 0
+        promises.ordered(batch_of(5))
+        assert promises.room(0) == 0
         for member in (A, B):
             promises.granted(member, 2, 5)
-        assert promises.of_level(0) == 2
+        assert promises.room(0) == 2
 
     def test_bytes_count_as_asked_for_and_then_as_they_are(self) -> None:
         promises = self._promises()
         promises.reserve(2, 60)
         assert promises.bytes_left == 40
         batch = batch_of(2, size=20)
-        promises.placed(batch)
+        promises.ordered(batch)
         assert promises.bytes_left == 100 - len(batch.block)
 
     def test_a_promise_stands_until_all_its_numbers_have_come(self) -> None:
@@ -145,18 +145,18 @@ class TestPromises:
         promises.reserve(2, 60)
         promises.reserve(1, 20)
         batch = batch_of(1, size=5)
-        promises.placed(batch)
+        promises.ordered(batch)
         assert promises.bytes_left == 20 - len(batch.block)
-        promises.placed(batch)
+        promises.ordered(batch)
         assert promises.bytes_left == 80 - 2 * len(batch.block)
 
     def test_when_no_bytes_are_left_there_is_no_room_until_the_slowest_has_consumed(self) -> None:
         promises = self._promises()
         promises.reserve(1, 0)
-        promises.placed(batch_of(1, size=200))
-        assert promises.of_level(0) == 0
+        promises.ordered(batch_of(1, size=200))
+        assert promises.room(0) == 0
         promises.granted(A, 1, 100)
         assert promises.bottleneck(0) == B
         promises.granted(B, 1, 100)
-        assert promises.of_level(0) == 100
+        assert promises.room(0) == 100
         assert promises.bytes_left == 100

@@ -23,9 +23,10 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import Ageing, Strict
-from priocast.protocols.flow.grants import Consumed, Consumption, Grants
+from priocast.protocols.flow.consumption import Consumed, Consumption
+from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.flow.window import WINDOW_FIRST
-from priocast.protocols.sequencer import ub as sequencer_ub
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.faults import the_sequencer_waits_for_the_fastest
 from protocols.mutants import (
@@ -81,23 +82,23 @@ def ageing_runs_backwards(patch: pytest.MonkeyPatch) -> None:
 
 def the_sequencer_orders_at_once(patch: pytest.MonkeyPatch) -> None:
     """The cost paper's figure 1 as it is written: there is no window."""
-    patch.setattr(Grants, "of_level", lambda *_: 1_000)
+    patch.setattr(Grants, "room", lambda *_: 1_000)
 
 
 def the_window_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
-    original = Grants.placed
+    original = Grants.ordered
 
-    def placed(self: Grants, batch: Batch) -> None:
+    def ordered(self: Grants, batch: Batch) -> None:
         original(self, batch)
         self._in_flight_bytes = 0
 
-    patch.setattr(Grants, "placed", placed)
+    patch.setattr(Grants, "ordered", ordered)
 
 
 def receipt_counts_as_consumption(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: Ordered, packet_id: Any) -> None:
         original(self, sender, ordered, packet_id)
         self.send(self._sequencer, Consumed(self.position_next, self.options.window or WINDOW_FIRST))
 
@@ -133,26 +134,29 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
 
 
 def batches_are_numbered_instead_of_messages(patch: pytest.MonkeyPatch) -> None:
-    def number(self: SequencerUb, batch: Batch) -> None:
-        self._number_next += 1
-        self._grants.placed(batch)
+    original = SequencerUb.send_all
 
-    patch.setattr(SequencerUb, "_number", number)
+    def send_all(self: SequencerUb, packet: Any) -> None:
+        """The loop adds the messages of a packet to the number after it has sent the packet."""
+        original(self, packet)
+        self._number_next += len(packet.batches) - sum(batch.count for batch in packet.batches)
+
+    patch.setattr(SequencerUb, "send_all", send_all)
 
 
 def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> None:
     def on_broadcast(self: SequencerUb, event: Broadcast, now: int) -> None:
         self.queue_ordered(event.batch)
         self._consumption.announced(self._sequencer, event.batch.count, len(event.batch.block))
-        self._consumption.queued(event.batch.count, held=False)
+        self._consumption.window.queued(event.batch.count, is_bottleneck=False)
         original(self, event, now)
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: Ordered, packet_id: Any) -> None:
         for batch in ordered.batches:
             if batch.sender == self.me:
-                self.in_flight.placed(batch)
+                self.in_flight.ordered(batch)
             else:
-                self.place(batch, held=False)
+                self.append_ordered((batch,), is_bottleneck=False)
 
     original = SequencerUb.on_broadcast
     patch.setattr(SequencerUb, "on_broadcast", on_broadcast)
@@ -198,7 +202,7 @@ def numbers_start_anew_with_each_turn(patch: pytest.MonkeyPatch) -> None:
 def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: Ordered, packet_id: Any) -> None:
         if self.me == self.view.members[-1] != self._sequencer:
             return
         original(self, sender, ordered, packet_id)

@@ -81,12 +81,12 @@ class TestTheApplication:
     def test_a_head_that_is_held_up_is_a_wait_with_a_reason_that_is_measured(self) -> None:
         reorder = _member(A)
         _hear_each(reorder, B, data(B, 0, 7, b"x"), decided(0, 5))
-        assert reorder.head() is not None and reorder.stall_reason() == ""
+        assert reorder.head() is not None and reorder.inspect(0).stall_reason == ""
         hear(reorder, C, data(C, 0, 200, b"y"), now=1_000)
         assert reorder.head() is None
-        assert "waits until more urgent messages have their places" in reorder.stall_reason()
+        assert "waits until more urgent messages have their places" in reorder.inspect(0).stall_reason
         hear(reorder, C, decided(0, 5), now=4_000)
-        assert reorder.stall_reason() == ""
+        assert reorder.inspect(0).stall_reason == ""
         assert (reorder.stalls.count, reorder.stalls.total_ns) == (1, 3_000)
 
     def test_it_consumes_a_part_of_a_batch_and_the_rest_is_overtaken(self) -> None:

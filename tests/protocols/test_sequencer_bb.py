@@ -12,8 +12,9 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, Consume, LinkBlocked, MoreToDo, Send, SendAll
-from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Data, Order
+from priocast.protocols.sequencer.bb import SequencerBb
 from protocols.alone import VIEW, hear, member_of, packets, placed, say, say_frames, turn
 
 _member = partial(member_of, SequencerBb)
@@ -35,7 +36,7 @@ class TestWhatIsRefused:
     def test_a_number_that_came_before_or_leaves_a_gap(self, me: ProcessId, first: int) -> None:
         member = _member(me)
         _hear(member, C, Data((batch_of(2, sender=C),)))
-        with pytest.raises(PeerFault, match="where number 2 of that level is next"):
+        with pytest.raises(PeerFault, match="number 2 of that level is next"):
             _hear(member, C, Data((batch_of(1, sender=C, first=first),)))
 
     def test_more_than_there_can_be_without_a_place(self) -> None:
@@ -62,7 +63,7 @@ class TestWhatIsRefused:
     def test_a_message_that_has_a_place_already_or_whose_equals_are_left_out(self, first: int) -> None:
         member = _member(B)
         _hear(member, A, Order(0, (Reference(C, 5, 0, 2),)))
-        with pytest.raises(PeerFault, match=rf"a#1 orders c#1/5/{first}\+1, where number 2 of a member"):
+        with pytest.raises(PeerFault, match=rf"a#1 orders c#1/5/{first}\+1; number 2 of a member"):
             _hear(member, A, Order(2, (Reference(C, 5, first, 1),)))
 
     def test_a_message_of_who_is_not_a_member(self) -> None:
@@ -73,7 +74,7 @@ class TestWhatIsRefused:
     def test_a_sender_s_first_message_that_is_not_its_first(self, first: int) -> None:
         member = _member(B)
         _hear(member, C, Data((batch_of(9, sender=C, first=7),)))
-        with pytest.raises(PeerFault, match=rf"c#1/0/{first}\+1 is ordered, where number 7 is next"):
+        with pytest.raises(PeerFault, match=rf"c#1/0/{first}\+1 is ordered; number 7 is next"):
             _hear(member, A, Order(0, (Reference(C, 0, first, 1),)))
 
     def test_a_place_for_a_message_that_its_sender_never_sent(self) -> None:
@@ -86,7 +87,7 @@ class TestWhatIsRefused:
         sequencer = _member(A)
         _hear(sequencer, B, Data((batch_of(3, sender=B),)))
         assert packets(turn(sequencer), Order)
-        with pytest.raises(PeerFault, match="b#1 reports 4 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="b#1 reports 4 messages consumed; it must be between"):
             _hear(sequencer, B, Consumed(4, 16))
 
 
@@ -203,18 +204,18 @@ class TestTheSequencer:
             Order(0, (Reference(C, 9, 0, 1), Reference(B, 5, 0, 1)), "a")
         ]
         assert packets(turn(sequencer), Order) == []
-        assert (sequencer.backlog, sequencer.waiting(now=6), sequencer.idle) == (1, [(5, 1, 6)], False)
+        assert (sequencer.backlog, sequencer.inspect(now=6).queues, sequencer.idle) == (1, [(5, 1, 6)], False)
         assert sequencer.settled
 
     def test_it_waits_for_the_member_that_has_granted_least(self) -> None:
         sequencer = _member(A, window=1)
-        assert sequencer.bottleneck() is None
+        assert sequencer.inspect(0).bottleneck is None
         _hear(sequencer, B, Data((batch_of(2, 5, sender=B),)))
         (order,) = packets(turn(sequencer), Order)
         _hear(sequencer, A, order)
         for member in (A, C):
             _hear(sequencer, member, Consumed(1, 1))
-        assert sequencer.bottleneck() == B
+        assert sequencer.inspect(0).bottleneck == B
 
     def test_the_window_is_in_bytes_as_well(self) -> None:
         sequencer = _member(A, window=100, window_bytes=10)
@@ -225,7 +226,7 @@ class TestTheSequencer:
         member = _member(B)
         _hear(member, C, Data((batch_of(1, sender=C),)))
         assert packets(turn(member), Order) == []
-        assert (member.backlog, member.idle, member.bottleneck()) == (0, True, None)
+        assert (member.backlog, member.idle, member.inspect(0).bottleneck) == (0, True, None)
 
 
 def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:

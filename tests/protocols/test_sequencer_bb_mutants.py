@@ -17,7 +17,8 @@ from priocast.core.message import Batch
 from priocast.core.protocol import PacketId
 from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
+from priocast.protocols.flow.packets import Data, Order
+from priocast.protocols.sequencer.bb import SequencerBb
 from protocols.faults import a_place_rests_on_the_packet_that_came_last, the_sequencer_waits_for_the_fastest
 from protocols.mutants import PEER_FAULT, Mutant, found_by_waiting, lives_find, name_of, schedules_find
 from protocols.test_sequencer_bb import TestPlaces as Places
@@ -34,7 +35,7 @@ def what_comes_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
     ) -> None:
         for batch in batches:
             self._validator.check(sender, batch)
-            self.place(batch, held=False)
+            self.append_ordered((batch,), is_bottleneck=False)
 
     patch.setattr(SequencerBb, "_on_data", on_data)
 
@@ -42,14 +43,14 @@ def what_comes_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
 def what_is_there_is_placed_before_what_is_not(patch: pytest.MonkeyPatch) -> None:
     """The places do not wait for their messages, so later ones are taken first."""
 
-    def place_next(self: SequencerBb) -> None:
-        places, store = self._messages._places, self._messages._store
-        for place in list(places):
-            if store.has(place.reference):
-                places.remove(place)
-                self.append_ordered(store.take(place.reference)[0], place.held)
+    def append_next(self: SequencerBb) -> None:
+        references, store = self._messages._references, self._messages._store
+        for ordered in list(references):
+            if store.has(ordered.reference):
+                references.remove(ordered)
+                self.append_ordered(store.take(ordered.reference)[0], ordered.is_bottleneck)
 
-    patch.setattr(SequencerBb, "_place_next", place_next)
+    patch.setattr(SequencerBb, "_append_next", append_next)
 
 
 def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.MonkeyPatch) -> None:
@@ -58,7 +59,7 @@ def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.Monke
     ) -> None:
         for batch in batches:
             self._validator.check(sender, batch)
-            self._messages.came(batch, packet_id)
+            self._messages.received(batch, packet_id)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
 
@@ -76,7 +77,7 @@ def the_sequencer_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
 
 def the_sequencer_orders_at_once(patch: pytest.MonkeyPatch) -> None:
     """There is no window: nothing waits where priorities act."""
-    patch.setattr(Grants, "of_level", lambda *_: 1_000)
+    patch.setattr(Grants, "room", lambda *_: 1_000)
 
 
 def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
@@ -170,15 +171,15 @@ def test_a_sender_that_forgets_what_has_a_place_behind_a_gap_is_found(
     def on_order(self: SequencerBb, sender: ProcessId, order: Order, packet_id: PacketId) -> None:
         for reference in order.references:
             if reference.sender == self.me:
-                self.in_flight.placed(Batch(self.me, reference.level, reference.first, reference.count, b""))
+                self.in_flight.ordered(Batch(self.me, reference.level, reference.first, reference.count, b""))
         original(self, sender, order, packet_id)
 
-    def queue(self: FlowControlledProtocol, batch: Batch, held: bool) -> None:
-        self.queue_ordered(batch)
-        self._consumption.queued(batch.count, held)
+    def append_ordered(self: FlowControlledProtocol, batches: list[Batch], is_bottleneck: bool) -> None:
+        for batch in batches:
+            self.queue_ordered(batch)
 
     original = SequencerBb._on_order
     monkeypatch.setattr(SequencerBb, "_on_order", on_order)
-    monkeypatch.setattr(FlowControlledProtocol, "queue", queue)
+    monkeypatch.setattr(FlowControlledProtocol, "append_ordered", append_ordered)
     with pytest.raises(AssertionError):
         TheEnd().test_a_place_whose_message_nobody_has_ends_the_order()

@@ -9,8 +9,11 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
-from priocast.protocols.flow.grants import Consumed, Grants
-from priocast.protocols.ring.token_ring import Ordered, TokenRing, _TokenRequest
+from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.ring.ring import Ring
+from priocast.protocols.ring.token_requests import TokenRequest, TokenRequests
+from priocast.protocols.ring.token_ring import TokenRing
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation
@@ -34,7 +37,7 @@ def a_holder_never_passes_the_token(patch: pytest.MonkeyPatch) -> None:
 
 def the_token_never_rests(patch: pytest.MonkeyPatch) -> None:
     """The papers' token goes round although nobody has anything to send."""
-    patch.setattr(TokenRing, "_asking", lambda self: list(self._ring))
+    patch.setattr(TokenRing, "_requesting", lambda self: list(self._ring.others))
 
 
 def who_has_no_room_passes_the_token_as_well(patch: pytest.MonkeyPatch) -> None:
@@ -45,39 +48,37 @@ def who_has_no_room_passes_the_token_as_well(patch: pytest.MonkeyPatch) -> None:
 def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
     """The room that is left is unknown to who does not know what has a place; others send there, too."""
 
-    def accept_token(self: TokenRing) -> None:
+    def accept(self: Ring, position_next: int) -> None:
         if self._token is not None:
-            position, self.position_next = self.position_next, self._token.position
-            original(self)
-            self.position_next = position
+            original(self, self._token.position)
 
-    original = TokenRing._accept_token
-    patch.setattr(TokenRing, "_accept_token", accept_token)
+    original = Ring.accept
+    patch.setattr(Ring, "accept", accept)
 
 
 def nobody_asks_for_the_token(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TokenRing, "_ask", lambda _: None)
+    patch.setattr(TokenRing, "_request_token", lambda _: None)
 
 
 def who_passed_the_token_on_does_not_ask_again(patch: pytest.MonkeyPatch) -> None:
     """A lost wake-up: the holder believes that whoever had the token has sent everything."""
 
-    def ask(self: TokenRing) -> None:
-        if self._token_requests[self.me].number == 0:
+    def request_token(self: TokenRing) -> None:
+        if self._token_requests._of[self.me].number == 0:
             original(self)
 
-    original = TokenRing._ask
-    patch.setattr(TokenRing, "_ask", ask)
+    original = TokenRing._request_token
+    patch.setattr(TokenRing, "_request_token", request_token)
 
 
 def late_wishes_are_believed(patch: pytest.MonkeyPatch) -> None:
     """A wish that the token has overtaken calls it to where nothing is to be sent."""
 
-    def learn(self: TokenRing, member: ProcessId, wish: _TokenRequest) -> None:
-        if member != self.me:
-            self._token_requests[member] = wish
+    def learn(self: TokenRequests, member: ProcessId, request: TokenRequest) -> None:
+        if member != self._me:
+            self._of[member] = request
 
-    patch.setattr(TokenRing, "_learn", learn)
+    patch.setattr(TokenRequests, "learn", learn)
 
 
 def the_token_forgets_who_has_something_left(patch: pytest.MonkeyPatch) -> None:
@@ -85,28 +86,30 @@ def the_token_forgets_who_has_something_left(patch: pytest.MonkeyPatch) -> None:
         queue, self.outgoing = self.outgoing, PriorityQueue(FirstInFirstOut(), 1, 1)
         original(self, to)
         self.outgoing = queue
-        wish = self._token_requests[self.me]
-        self._token_requests[self.me] = _TokenRequest(wish.number, 255)
+        request = self._token_requests._of[self.me]
+        self._token_requests._of[self.me] = TokenRequest(request.number, 255)
 
     original = TokenRing._pass_token
     patch.setattr(TokenRing, "_pass_token", pass_token)
 
 
 def what_others_send_takes_no_room(patch: pytest.MonkeyPatch) -> None:
-    def place(self: TokenRing, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
-        placed = self._grants._placed
+    def append(self: TokenRing, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
+        ordered_count = self._grants.ordered_count
         original(self, sender, ordered, packet_id)
-        self._grants._placed = placed
+        self._grants.ordered_count = ordered_count
 
-    original = TokenRing._place
-    patch.setattr(TokenRing, "_place", place)
+    original = TokenRing._append
+    patch.setattr(TokenRing, "_append", append)
 
 
 def only_the_coordinator_hears_of_consumption(patch: pytest.MonkeyPatch) -> None:
-    def report(self: TokenRing, source: ProcessId, consumed: Consumed) -> None:
-        self.send(self.view.coordinator, consumed)
+    def init(self: TokenRing, *given: object) -> None:
+        original(self, *given)  # type: ignore[arg-type]
+        self._reports_to = self.view.coordinator
 
-    patch.setattr(TokenRing, "report", report)
+    original = TokenRing.__init__
+    patch.setattr(TokenRing, "__init__", init)
 
 
 def what_the_visit_leaves_over_goes_last(patch: pytest.MonkeyPatch) -> None:
@@ -130,7 +133,7 @@ def every_view_begins_at_0(patch: pytest.MonkeyPatch) -> None:
 
     def init(self: TokenRing, *given: object) -> None:
         original(self, *given)  # type: ignore[arg-type]
-        self._number_next = None if self._number_next is None else 0
+        self._ring.position = None if self._ring.position is None else 0
 
     patch.setattr(TokenRing, "__init__", init)
 

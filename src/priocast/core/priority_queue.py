@@ -9,6 +9,7 @@ continues the last one of its rank joins it: under load, when much waits, batche
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from priocast.core.inspection import QueueInspection, queues_by_level
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, Reference, pack
 from priocast.core.priority import CLASS_SHIFT, limits_by_class
 from priocast.core.starvation import FirstInFirstOut, Starvation
@@ -109,14 +110,11 @@ class PriorityQueue:
         self.count += batch.count
         self.bytes += len(batch.block)
 
-    def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        """What is in the queue by level, the highest first: level, messages, time of the oldest (ns)."""
-        by_level: dict[int, list[int]] = {}
-        for _, _, waiting in self._heap:
-            found = by_level.setdefault(waiting.batches[0].level, [0, now])
-            found[0] += waiting.count - waiting.cut
-            found[1] = min(found[1], waiting.since)
-        return [(level, *_count_and_age(by_level[level], now)) for level in sorted(by_level, reverse=True)]
+    def inspect(self, now: int) -> list[QueueInspection]:
+        """What is in the queue by level, the highest first."""
+        return queues_by_level(
+            ((each.batches[0].level, each.count - each.cut, each.since) for _, _, each in self._heap), now
+        )
 
     def head_level(self) -> int:
         """The level that the batch which leaves next counts for."""
@@ -176,7 +174,3 @@ class PriorityQueue:
         while self._heap:
             batches.append(self.take(BATCH_COUNT_MAX))
         return batches
-
-
-def _count_and_age(found: list[int], now: int) -> tuple[int, int]:
-    return found[0], now - found[1]

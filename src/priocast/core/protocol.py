@@ -28,6 +28,7 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, OrderedBatch, Reference
 from priocast.core.options import check_durations, check_types
 from priocast.core.priority_queue import PriorityQueue
@@ -216,6 +217,7 @@ class Protocol(ABC):
         self.me = me
         self.view = view
         self.options = options
+        self._view_id = view.id
         self.ranks = {member: rank for rank, member in enumerate(view.members)}
         self._dependencies = (0,) * len(view.members)
         self.position_next = position
@@ -265,22 +267,15 @@ class Protocol(ABC):
         """What the application may consume next; valid until the next step."""
         return self._ordered_batches[0] if self._ordered_batches else None
 
-    def stall_reason(self) -> str:
-        """Why the application has to wait although messages are queued here, if it has to."""
-        return ""
-
-    def bottleneck(self) -> ProcessId | None:
-        """The member that this one has to wait for before it can order more, if it has to."""
-        return None
-
-    def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        """What waits here for a place: priority, how many, and how long the oldest has waited (ns)."""
-        return self.outgoing.waiting(now)
-
-    @property
-    def unconsumed_count(self) -> int:
-        """How many messages have a place and wait for the application."""
-        return sum(ordered_batch.batch.count - ordered_batch.taken for ordered_batch in self._ordered_batches)
+    def inspect(self, now: int) -> ProtocolInspection:
+        """What status and slow-member detection need to know; changes nothing."""
+        return ProtocolInspection(
+            backlog=self.backlog,
+            queues=self.outgoing.inspect(now),
+            unconsumed=sum(waiting.batch.count - waiting.taken for waiting in self._ordered_batches),
+            stalls=self.stalls.until(now),
+            stalled_ns=self.stalls.lasting(now),
+        )
 
     def close(self) -> None:  # noqa: B027  # most classes have nothing left to do
         """The view is over, and every packet to all is here that anybody who goes on holds."""
@@ -326,7 +321,7 @@ class Protocol(ABC):
     def queue_ordered(self, batch: Batch) -> None:
         """The batch is next in the order; it waits here until the application consumes it."""
         self._ordered_batches.append(
-            OrderedBatch(self.view.id, self.position_next, batch, self._dependencies)
+            OrderedBatch(self._view_id, self.position_next, batch, self._dependencies)
         )
         self.position_next += batch.count
         self.has_safe |= batch.scope.safe

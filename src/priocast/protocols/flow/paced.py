@@ -2,12 +2,17 @@
 
 from typing import ClassVar
 
+import msgspec
+
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.base import FlowControlledProtocol
-from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumed, Grants, fill_frame
+from priocast.protocols.flow.consumption import Consumption
+from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, fill_frame
+from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 
@@ -21,17 +26,19 @@ class PacedProtocol(FlowControlledProtocol):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         shares = len(view.members)
-        super().__init__(me, view, options, position, shares)
+        super().__init__(me, view, options, position)
+        self._consumption = Consumption(options, shares)
         self.grants = Grants(view, options, shares)
         # A sender may know places that this member does not know yet: its credit says nothing here.
         self._validator = SubmissionValidator(view, WINDOW_MAX)
         self._held = dict.fromkeys(view.members, False)
 
-    def bottleneck(self) -> ProcessId | None:
-        """Who could consume own messages that have a place; as long as they have none, nobody is to blame."""
+    def inspect(self, now: int) -> ProtocolInspection:
+        """The bottleneck is a member that could consume own messages; those without a position it cannot."""
         slowest = self._bottleneck()
-        placed = self.grants.placed_count - self.in_flight.count
-        return slowest if slowest and self.grants.consumed_by(slowest) < placed else None
+        placed = self.grants.ordered_count - self.in_flight.count
+        is_late = slowest is not None and self.grants.consumed_by(slowest) < placed
+        return msgspec.structs.replace(super().inspect(now), bottleneck=slowest if is_late else None)
 
     # Sender
 
@@ -45,11 +52,11 @@ class PacedProtocol(FlowControlledProtocol):
         return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing else None
 
     def _room(self, level: int) -> int:
-        return min(self.in_flight.room(level), self.grants.of_level(level))
+        return min(self.in_flight.room(level), self.grants.room(level))
 
     def _leaves(self, batch: Batch) -> None:
         self.in_flight.sent(batch)
-        self.grants.placed(batch)
+        self.grants.ordered(batch)
 
     # Destination
 
@@ -62,11 +69,13 @@ class PacedProtocol(FlowControlledProtocol):
 
     def place_next(self, batch: Batch) -> None:
         """Messages that were accepted are next in the order."""
-        self._validator.placed(batch)
-        self.queue(batch, self._held[batch.sender])
+        self._validator.ordered(batch)
+        self.queue_ordered(batch)
+        self._consumption.window.queued(batch.count, self._held[batch.sender])
+        if batch.sender == self.me:
+            self.in_flight.ordered(batch)
 
-    def source(self, batch: Batch) -> ProcessId:
-        return batch.sender
-
-    def report(self, source: ProcessId, consumed: Consumed) -> None:
-        self.send(source, consumed)
+    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
+        report = self._consumption.consumed(batch.sender, count, now)
+        if report is not None:
+            self.send(batch.sender, report)

@@ -8,7 +8,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import PacketId
-from priocast.protocols.flow.grants import FRAME_BATCHES_MAX
+from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 PerBatch = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]

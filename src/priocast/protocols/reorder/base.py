@@ -16,6 +16,7 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import (
     WINDOW_MAX,
@@ -28,7 +29,8 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import FRAMES_PER_TURN, Batches, BottleneckName
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.reorder.answers import (
     TOGETHER_MAX,
@@ -173,10 +175,6 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
     def settled(self) -> bool:
         return not (self.outgoing or self._own_open)
 
-    @property
-    def unconsumed_count(self) -> int:
-        return super().unconsumed_count + self._queues.waiting
-
     def _changed(self, now: int) -> None:
         """The queues are not what they were."""
         self._tentative = None
@@ -201,18 +199,24 @@ class Reordering(PacedProtocol, Generic[JoinT, AnswerT, DecisionT]):
             self._next, self._next_is_known = self._queues.consumable(), True
         return self._next
 
-    def stall_reason(self) -> str:
-        """Why the application has to wait although messages are queued, if it has to."""
-        blocked = self._queues.blocked()
-        return f"{blocked.batch} waits until more urgent messages have their places" if blocked else ""
+    def inspect(self, now: int) -> ProtocolInspection:
+        inspection, blocked = super().inspect(now), self._queues.blocked()
+        return msgspec.structs.replace(
+            inspection,
+            unconsumed=inspection.unconsumed + self._queues.waiting,
+            bottleneck=self._bottleneck_of_own(),
+            stall_reason=f"{blocked.batch} waits until more urgent messages have their places"
+            if blocked
+            else "",
+        )
 
-    def bottleneck(self) -> ProcessId | None:
-        """Who could consume own messages; as long as some are not agreed on, nobody is to blame."""
+    def _bottleneck_of_own(self) -> ProcessId | None:
+        """The member that could consume own messages; none as long as some of them are not agreed on."""
         if not self.outgoing or self._own_open:
             return None
         slowest = self._bottleneck()
         if slowest is not None:
-            return slowest if self.grants.consumed_by(slowest) < self.grants.placed_count else None
+            return slowest if self.grants.consumed_by(slowest) < self.grants.ordered_count else None
         return None if self._room(self.outgoing.head_level()) > 0 else self.me
 
     def close(self) -> None:

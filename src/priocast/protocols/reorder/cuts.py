@@ -27,7 +27,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.view import View
-from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.reorder.answers import Answer, Count
 from priocast.protocols.reorder.base import (
     Answers,

@@ -36,7 +36,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumed
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
 from priocast.protocols.reorder.answers import Answer, Count, Key
 from priocast.protocols.reorder.base import (
     Answers,
