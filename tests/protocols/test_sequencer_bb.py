@@ -44,7 +44,7 @@ class TestWhatIsRefused:
         for first in range(0, WINDOW_MAX, 4096):
             _hear(member, C, Data((batch_of(4096, sender=C, first=first),)))
         _hear(member, C, Data((batch_of(4, sender=C, first=WINDOW_MAX),)))
-        with pytest.raises(PeerFault, match="more than the 65540 messages"):
+        with pytest.raises(PeerFault, match="more than its credit of 65540 messages"):
             _hear(member, C, Data((batch_of(1, sender=C, first=WINDOW_MAX + 4),)))
 
     def test_an_order_that_is_not_the_sequencers(self) -> None:

@@ -62,11 +62,12 @@ class Assembler:
         if not self.count:
             return []
         batches: list[Batch] = []
-        plain = 0
+        plain = packed = 0
         for level in sorted(self._runs, reverse=True):
             number = self._next_number.get(level, 0)
             for scope, prioritised, payloads in self._runs[level]:
                 for start, stop in _cuts(payloads):
+                    packed += stop - start
                     priorities = b"" if prioritised else bytes(self._priorities[plain + start : plain + stop])
                     batches.append(
                         pack(self._me, level, number + start, payloads[start:stop], priorities, scope)
@@ -74,7 +75,7 @@ class Assembler:
                 number += len(payloads)
                 plain += 0 if prioritised else len(payloads)
             self._next_number[level] = number
-        assert sum(batch.count for batch in batches) == self.count
+        assert packed == self.count
         self._runs = {}
         self._open = {}
         self._priorities.clear()

@@ -1,9 +1,9 @@
 """The priority queue of batches: where the backlog forms, and so where priorities act.
 
-A heap of batches by (rank, arrival). Entering and leaving cost O(log b) for b batches, whatever the
-number of messages in them (the papers' lists are linear in messages). The rank comes from the starvation
+A heap of batches by (sort_key, arrival). Entering and leaving cost O(log b) for b batches, whatever the
+number of messages in them (the papers' lists are linear in messages). The sort_key comes from the starvation
 policy; arrival makes it stable, so batches of one level leave in the order in which they came. A batch that
-continues the last one of its rank joins it: under load, when much waits, batches grow.
+continues the last one of its sort_key joins it: under load, when much waits, batches grow.
 """
 
 from collections.abc import Iterator
@@ -21,9 +21,20 @@ class _Waiting:
     `size` is the share of their blocks that has not left, `since` when the first of them came.
     """
 
-    __slots__ = ("batches", "count", "cut", "number_next", "payloads", "priorities", "since", "size")
+    __slots__ = (
+        "batches",
+        "count",
+        "cut",
+        "number_next",
+        "payloads",
+        "priorities",
+        "since",
+        "size",
+        "urgency",
+    )
 
-    def __init__(self, batch: Batch, now: int) -> None:
+    def __init__(self, batch: Batch, urgency: int, now: int) -> None:
+        self.urgency = urgency
         self.since = now
         self.batches = [batch]
         self.number_next = batch.first + batch.count
@@ -76,7 +87,7 @@ class _Waiting:
 
 
 class PriorityQueue:
-    """Batches by rank, then first in, first out; bounded, with a reserve for the classes above."""
+    """Batches by sort_key, then first in, first out; bounded, with a reserve for the classes above."""
 
     def __init__(self, starvation: Starvation, count_max: int, bytes_max: int) -> None:
         self._sort_key = starvation.sort_key
@@ -101,12 +112,13 @@ class PriorityQueue:
 
     def put(self, batch: Batch, now: int) -> None:
         """Let a batch in. The caller has asked for room."""
-        rank = self._sort_key(batch.urgency, now)
-        tail = self._tails.get(rank)
+        urgency = batch.urgency
+        sort_key = self._sort_key(urgency, now)
+        tail = self._tails.get(sort_key)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
-            self._tails[rank] = tail = _Waiting(batch, now)
-            heappush(self._heap, (rank, self._arrivals, tail))
+            self._tails[sort_key] = tail = _Waiting(batch, urgency, now)
+            heappush(self._heap, (sort_key, self._arrivals, tail))
         self.count += batch.count
         self.bytes += len(batch.block)
 
@@ -119,10 +131,10 @@ class PriorityQueue:
     def head_level(self) -> int:
         """The level that the batch which leaves next counts for."""
         assert self._heap, "an empty queue has no head"
-        return self._heap[0][2].batches[0].urgency
+        return self._heap[0][2].urgency
 
     def head_sort_key(self) -> int:
-        """The rank of the batch that leaves next."""
+        """The sort_key of the batch that leaves next."""
         return self._heap[0][0]
 
     def head(self) -> Reference:
@@ -132,12 +144,12 @@ class PriorityQueue:
         return Reference(batch.sender, batch.level, batch.first + waiting.cut, waiting.count - waiting.cut)
 
     def leaving(self) -> Iterator[tuple[int, int, Batch]]:
-        """What is in the queue, in the order in which it will leave: rank, time of entering, and batch."""
+        """What is in the queue, in the order in which it will leave: sort_key, time of entering, and batch."""
         heap = self._heap.copy()
         while heap:
-            rank, _, waiting = heappop(heap)
+            sort_key, _, waiting = heappop(heap)
             for batch in waiting.left():
-                yield rank, waiting.since, batch
+                yield sort_key, waiting.since, batch
 
     def take(self, count_max: int) -> Batch:
         """Let the next batch out, or as much of it as `count_max` allows."""
@@ -152,13 +164,13 @@ class PriorityQueue:
     def _leave(self, count_max: int) -> tuple[_Waiting, int]:
         """Count what leaves next as gone; return where it is, and how many messages it is."""
         assert self._heap and count_max > 0
-        rank, _, waiting = self._heap[0]
+        sort_key, _, waiting = self._heap[0]
         left = waiting.count - waiting.cut
         count, freed = left, waiting.size
         if left <= count_max:
             heappop(self._heap)
-            if self._tails[rank] is waiting:
-                del self._tails[rank]
+            if self._tails[sort_key] is waiting:
+                del self._tails[sort_key]
         else:
             # By share, because the blocks of what is cut or joined are not as long as what came in.
             count, freed = count_max, waiting.size * count_max // left

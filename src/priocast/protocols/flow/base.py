@@ -49,7 +49,7 @@ class FlowControlledProtocol(Protocol):
     def send_own(self, to: ProcessId | None, packet: Callable[[tuple[Batch, ...]], Packet]) -> None:
         """Send own messages to a member (None: to all), the most urgent first, within the credit."""
         for _ in range(FRAMES_PER_TURN):
-            if self.blocked if to is None else to in self.blocked:
+            if not self.outgoing.count or (self.blocked if to is None else to in self.blocked):
                 return
             batches = fill_frame(self.outgoing, self.in_flight.room, self.in_flight.sent)
             if not batches:

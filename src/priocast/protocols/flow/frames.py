@@ -20,7 +20,8 @@ Position = Annotated[int, msgspec.Meta(ge=0)]
 class BatchQueue(Protocol):
     """A queue that frames are filled from."""
 
-    def __bool__(self) -> bool: ...
+    @property
+    def count(self) -> int: ...
 
     def head_level(self) -> int: ...
 
@@ -36,7 +37,7 @@ def fill_frame(
     """Take the next batches from a queue, up to one frame, as long as there is room for their level."""
     batches: list[Batch] = []
     size = 0
-    while queue and size < BATCH_BYTES_CUT and len(batches) < batches_max:
+    while queue.count and size < BATCH_BYTES_CUT and len(batches) < batches_max:
         count = room(queue.head_level())
         if count <= 0:
             break

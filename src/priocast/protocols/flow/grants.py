@@ -61,11 +61,11 @@ class Grants:
 
     def bottleneck_of(self, queue: BatchQueue) -> ProcessId | None:
         """The member whose grant the head of a queue waits for, if it has to wait."""
-        return self.bottleneck(queue.head_level()) if queue else None
+        return self.bottleneck(queue.head_level()) if queue.count else None
 
     def bottleneck_name(self, queue: BatchQueue) -> str:
         """The name of that member, as packets carry it; empty if the queue does not wait for a grant."""
-        bottleneck = self.bottleneck(queue.head_level()) if queue else None
+        bottleneck = self.bottleneck(queue.head_level()) if queue.count else None
         return bottleneck.name if bottleneck else ""
 
     def consumed_by(self, member: ProcessId) -> int:

@@ -70,13 +70,14 @@ class _HolderQueue:
         self._policy = options.policy
         self._copies = PriorityQueue(self._policy, 0, 0)
 
-    def __bool__(self) -> bool:
-        return bool(self._copies or self._submitted)
+    @property
+    def count(self) -> int:
+        return self._copies.count + self._submitted.count
 
     def _first(self) -> PriorityQueue:
         """The queue that the next batch leaves; of equals those that the token carried."""
         copies, submitted = self._copies, self._submitted
-        if copies and (not submitted or copies.head_sort_key() <= submitted.head_sort_key()):
+        if copies.count and (not submitted.count or copies.head_sort_key() <= submitted.head_sort_key()):
             return copies
         return submitted
 
@@ -183,7 +184,7 @@ class MovingUb(MovingSequencer[Ordered]):
     def _visit(self, position: int, now: int) -> None:
         """Order one visit's worth; if nothing can be ordered, pass the token to a member that can order."""
         to: ProcessId | None
-        if self._queue and self.blocked:
+        if self._queue.count and self.blocked:
             return
         if self._order(position):
             to = next(iter(self._ring.others), None)

@@ -64,7 +64,7 @@ class SequencerUb(QueueingSequencer):
     def _order(self) -> None:
         """Number the most urgent messages that all members have room for, and broadcast them."""
         for _ in range(FRAMES_PER_TURN):
-            if self.blocked:
+            if self.blocked or not self._incoming.count:
                 return
             batches = fill_frame(self._incoming, self._grants.room, self._grants.ordered)
             if not batches:
