@@ -223,7 +223,7 @@ def test_an_option_that_cannot_be_is_refused_by_name(option: str, wrong: Any) ->
     ],
 )
 def test_an_option_of_another_type_is_refused_by_name(option: str, wrong: Any) -> None:
-    with pytest.raises(InvalidOption, match=f"^{option} is {wrong!r}: it must be of another type"):
+    with pytest.raises(InvalidOption, match=f"^{option} is {wrong!r}: wrong type"):
         OrderingOptions(**{option: wrong})
 
 
