@@ -47,7 +47,7 @@ def test_a_damaged_block_is_a_foreign_frame(block: bytes) -> None:
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_batch_that_lies_about_its_count_is_a_foreign_frame(count: int) -> None:
     honest = batch_of(2)
-    with pytest.raises(ForeignFrame, match="as many messages as it says"):
+    with pytest.raises(ForeignFrame, match="has 2 messages in its block"):
         Batch(A, 0, 0, count, honest.block).payloads()
 
 
