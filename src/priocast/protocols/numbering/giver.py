@@ -3,11 +3,8 @@
 from collections import deque
 from collections.abc import Container
 
-import msgspec
-
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.inspection import ProtocolInspection
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
@@ -83,17 +80,6 @@ class NumberGiver:
     def bottleneck(self) -> ProcessId | None:
         """The member whose grant the next request waits for, if it has to wait."""
         return self.reservations.bottleneck(self.requests.head()[1]) if self.requests else None
-
-    def inspect(self, inspection: ProtocolInspection, position_next: int, now: int) -> ProtocolInspection:
-        """Add the requests and the bottleneck to a protocol's inspection.
-
-        No member can consume more while messages with granted numbers have not arrived.
-        """
-        return msgspec.structs.replace(
-            inspection,
-            queues=self.requests.inspect(now) or inspection.queues,
-            bottleneck=self.bottleneck() if position_next >= self.position_end else None,
-        )
 
     def check_used(self, sender: ProcessId, numbered: Numbered) -> None:
         """Raise if numbers that this member granted are used by another member, or in another order."""

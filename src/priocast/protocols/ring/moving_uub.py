@@ -26,18 +26,13 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch
-from priocast.core.protocol import WINDOW_MAX, Broadcast, OrderingOptions, PacketId, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, FRAMES_PER_TURN
-from priocast.protocols.flow.reorder_buffer import ReorderBuffer
-from priocast.protocols.flow.submission_validator import SubmissionValidator
-from priocast.protocols.numbering.giver import NumberGiver
+from priocast.protocols.numbering.base import NumberingProtocol
 from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
-from priocast.protocols.numbering.requester import NumberRequester
 from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
 from priocast.protocols.ring.ring import Ring, TokenWithRequests
 from priocast.protocols.ring.token_requests import MEMBERS_MAX, NOTHING, RequestToken, TokenRequests
@@ -81,7 +76,7 @@ class SharedNumberReservations(NumberReservations):
         super().ordered(batch)
 
 
-class MovingUub(FlowControlledProtocol):
+class MovingUub(NumberingProtocol[NumberedByHolder]):
     """A member's part in the protocol; the view's coordinator has the token first."""
 
     NAME = "moving-uub"
@@ -93,35 +88,12 @@ class MovingUub(FlowControlledProtocol):
         TokenWithNumberRequests,
         Consumed,
     )
-    PRIORITIES_ACT = "sequencing"
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        # sender
-        self._requester = NumberRequester(options, position)
-        self._holder = view.coordinator
-        # holder
+        super().__init__(me, view, options, position, SharedNumberReservations(view, options))
         self._ring = Ring(me, view, position)
         self._token_requests = TokenRequests(me, view)
-        self._giver = NumberGiver(view, options, position, SharedNumberReservations(view, options))
-        # destination
-        self._validator = SubmissionValidator(view, WINDOW_MAX)
-        self._ahead: ReorderBuffer[tuple[NumberedByHolder, PacketId]] = ReorderBuffer()
-
-    @property
-    def backlog(self) -> int:
-        return self.outgoing.count + self._giver.requests.count - self._giver.requested_by[self.me]
-
-    @property
-    def idle(self) -> bool:
-        return self.settled and not self._giver.requests
-
-    def inspect(self, now: int) -> ProtocolInspection:
-        return self._giver.inspect(super().inspect(now), self.position_next, now)
-
-    def on_broadcast(self, event: Broadcast, now: int) -> None:
-        self.outgoing.put(event.batch, now)
-        self._requester.add(event.batch)
+        self._holder = view.coordinator
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._request_numbers()
@@ -214,11 +186,7 @@ class MovingUub(FlowControlledProtocol):
     # Destination
 
     def _on_numbered(self, sender: ProcessId, numbered: NumberedByHolder, packet_id: PacketId) -> None:
-        self._ahead.check(sender, numbered.position, self.position_next, self.position_next)
-        self._giver.check_used(sender, numbered)
-        for batch in numbered.batches:
-            self._validator.check(sender, batch)
-        self._ahead.put(numbered.position, (numbered, packet_id))
+        self._keep_numbered(sender, numbered, packet_id)
         self._append_next()
         self._ring.accept(self.position_next)
 

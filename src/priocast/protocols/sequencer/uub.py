@@ -22,54 +22,27 @@ Diverges: as in `sequencer-ub`, numbers are granted only as far as every member 
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.inspection import ProtocolInspection
-from priocast.core.protocol import WINDOW_MAX, Broadcast, OrderingOptions, PacketId, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
-from priocast.protocols.flow.reorder_buffer import ReorderBuffer
-from priocast.protocols.flow.submission_validator import SubmissionValidator
-from priocast.protocols.numbering.giver import NumberGiver
+from priocast.protocols.numbering.base import NumberingProtocol
 from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
-from priocast.protocols.numbering.requester import NumberRequester
 from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
 from priocast.protocols.sequencer.base import check_sequencer
 
 
-class SequencerUub(FlowControlledProtocol):
+class SequencerUub(NumberingProtocol[Numbered]):
     """A member's part in the protocol; the view's coordinator is the sequencer, too."""
 
     NAME = "sequencer-uub"
     PACKETS = (RequestNumbers, NumberGrant, Numbered, Consumed)
-    PRIORITIES_ACT = "sequencing"
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position, reports_to=view.coordinator)
+        reservations = NumberReservations(view, options)
+        super().__init__(me, view, options, position, reservations, reports_to=view.coordinator)
         self._sequencer = view.coordinator
-        # sender
-        self._requester = NumberRequester(options, position)
-        # sequencer
-        self._giver = NumberGiver(view, options, position, NumberReservations(view, options))
         self._number_next = position
-        # destination
-        self._validator = SubmissionValidator(view, WINDOW_MAX)
-        self._ahead: ReorderBuffer[tuple[Numbered, PacketId]] = ReorderBuffer()
-
-    @property
-    def backlog(self) -> int:
-        return self.outgoing.count + self._giver.requests.count - self._giver.requested_by[self.me]
-
-    @property
-    def idle(self) -> bool:
-        return self.settled and not self._giver.requests
-
-    def inspect(self, now: int) -> ProtocolInspection:
-        return self._giver.inspect(super().inspect(now), self.position_next, now)
-
-    def on_broadcast(self, event: Broadcast, now: int) -> None:
-        self.outgoing.put(event.batch, now)
-        self._requester.add(event.batch)
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._request_numbers()
@@ -126,14 +99,9 @@ class SequencerUub(FlowControlledProtocol):
     # Destination
 
     def _on_numbered(self, sender: ProcessId, numbered: Numbered, packet_id: PacketId) -> None:
-        position = numbered.position
-        if self.me == self._sequencer and position >= self._number_next:
-            raise PeerFault(f"{sender} uses numbers from {position} on, which it was not granted")
-        self._ahead.check(sender, position, self.position_next, self.position_next)
-        self._giver.check_used(sender, numbered)
-        for batch in numbered.batches:
-            self._validator.check(sender, batch)
-        self._ahead.put(position, (numbered, packet_id))
+        if self.me == self._sequencer and numbered.position >= self._number_next:
+            raise PeerFault(f"{sender} uses numbers from {numbered.position} on, which it was not granted")
+        self._keep_numbered(sender, numbered, packet_id)
         self._append_next()
 
     def _append_next(self) -> None:
