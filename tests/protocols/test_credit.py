@@ -65,7 +65,7 @@ def test_in_flight_is_what_was_sent_and_is_not_ordered(
             assert credit.room(of_level) == (0 if exhausted[of_level] else room)
 
 
-def test_a_used_up_share_reopens_when_a_part_of_it_is_free() -> None:
+def test_an_exhausted_share_reopens_when_a_part_of_it_is_free() -> None:
     credit = InFlight(LIMIT, 10**6, reserved=False)
     credit.sent(batch_of(LIMIT))
     rooms = [credit.room(0)]
@@ -75,7 +75,7 @@ def test_a_used_up_share_reopens_when_a_part_of_it_is_free() -> None:
     assert rooms == [0] * REOPENS_AT + [REOPENS_AT]
 
 
-def test_a_place_for_a_message_that_was_never_sent_is_the_sequencers_fault() -> None:
+def test_a_position_for_a_message_that_was_never_sent_is_a_peer_fault() -> None:
     # Found by reading: this was a KeyError or an IndexError, as if the fault were ours.
     credit = InFlight(40, 600, reserved=True)
     with pytest.raises(PeerFault, match="never sent"):
@@ -85,7 +85,7 @@ def test_a_place_for_a_message_that_was_never_sent_is_the_sequencers_fault() -> 
         credit.ordered(batch_of(2, level=7))
 
 
-def test_what_has_no_place_yet_is_given_back_as_it_was_sent_without_what_has_one() -> None:
+def test_unordered_messages_are_returned_as_they_were_sent() -> None:
     credit = InFlight(100, 10**6, reserved=False)
     scope = Scope(safe=True)
     plain = pack(B, 0, 3, [b"a", b"b", b"c"], bytes([7, 8, 9]), scope)

@@ -15,7 +15,7 @@ from priocast.protocols.flow.grants import Grants
 VIEW = View(1, (A, B))
 
 
-def test_a_share_is_never_nothing() -> None:
+def test_a_share_is_at_least_1() -> None:
     assert [share(limit, 3) for limit in (9, 4, 3, 2, 1)] == [3, 1, 1, 1, 1]
 
 
@@ -42,7 +42,7 @@ class TestGrants:
         assert grants.room(0) == 3
 
     @pytest.mark.parametrize("consumed", [0, 3])
-    def test_who_places_alone_knows_what_can_have_been_consumed(self, consumed: int) -> None:
+    def test_the_only_orderer_knows_what_can_have_been_consumed(self, consumed: int) -> None:
         grants = Grants(VIEW, OrderingOptions(window=4))
         grants.ordered(batch_of(2))
         grants.granted(A, 1, 4)
@@ -51,7 +51,7 @@ class TestGrants:
         ):
             grants.granted(A, consumed, 4)
 
-    def test_where_others_place_too_a_report_may_be_ahead_of_their_packets(self) -> None:
+    def test_with_several_orderers_a_report_may_be_ahead_of_their_packets(self) -> None:
         grants = Grants(VIEW, OrderingOptions(window=4), alone=False)
         grants.granted(B, 2, 4)
         grants.granted(A, 1, 4)
@@ -84,7 +84,7 @@ class TestConsumption:
         reports = [consumption.consumed(A, 1, now) for now in range(3)]
         assert reports == [None, None, Consumed(3, 1_000)]
 
-    def test_whoever_is_waited_for_shows_that_it_goes_on(self) -> None:
+    def test_the_bottleneck_sends_keep_alives(self) -> None:
         """A steady application of 50 ms a message was put out for being slow before its next report."""
         consumption = Consumption(OrderingOptions(window=1_000))
         consumption.announced(A, 100, 100)

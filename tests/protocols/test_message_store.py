@@ -12,7 +12,7 @@ from priocast.protocols.flow.message_store import MessageStore
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 
-def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> None:
+def test_messages_are_found_by_reference_with_the_id_of_the_last_packet() -> None:
     store = MessageStore()
     assert not store.has(Reference(A, 7, 0, 1))
     store.put(batch_of(2, level=7), (0, 1))
@@ -28,7 +28,7 @@ def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> N
 
 
 @given(st.lists(st.integers(1, 5), min_size=1), st.data())
-def test_however_it_came_and_however_it_is_taken_nothing_changes(
+def test_messages_do_not_change_however_they_arrive_and_are_taken(
     counts: list[int], data: st.DataObject
 ) -> None:
     store = MessageStore()

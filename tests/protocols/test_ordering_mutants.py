@@ -65,7 +65,7 @@ def only_the_sequencer_ignores_priorities(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUb, "__init__", init)
 
 
-def the_plain_twin_honours_priorities(patch: pytest.MonkeyPatch) -> None:
+def the_plain_variant_honours_priorities(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OrderingOptions, "policy", property(lambda _: Strict()))
     patch.setattr(Assembler, "_prioritised", property(lambda _: True, lambda *_: None), raising=False)
 
@@ -189,7 +189,7 @@ def a_cut_batch_repeats_its_beginning(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PriorityQueue, "take", take)
 
 
-def numbers_start_anew_with_each_turn(patch: pytest.MonkeyPatch) -> None:
+def numbers_restart_with_each_turn(patch: pytest.MonkeyPatch) -> None:
     original = Assembler.close
 
     def close(self: Assembler) -> list[Batch]:
@@ -210,7 +210,7 @@ def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
 
 
-def the_sequencer_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
+def the_sequencer_names_no_bottleneck(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Grants, "bottleneck", lambda *_: None)
 
 
@@ -219,7 +219,7 @@ MUTANTS: list[tuple[Patch, Twin, str]] = [
     (last_in_first_out_among_equals, PLAIN, FIFO_AMONG_EQUALS),
     (only_the_sequencer_ignores_priorities, STRICT, PRIORITY),
     (ageing_runs_backwards, AGEING, PRIORITY),
-    (the_plain_twin_honours_priorities, PLAIN, FIFO_AMONG_EQUALS),
+    (the_plain_variant_honours_priorities, PLAIN, FIFO_AMONG_EQUALS),
     (the_sequencer_orders_at_once, STRICT, BOUNDED_WINDOW),
     (the_window_has_no_bytes, STRICT, BOUNDED_WINDOW),
     (receipt_counts_as_consumption, STRICT, BOUNDED_WINDOW),
@@ -230,12 +230,12 @@ MUTANTS: list[tuple[Patch, Twin, str]] = [
     (a_sender_delivers_its_own_messages_at_once, STRICT, TOTAL_ORDER),
     (a_cut_batch_loses_its_rest, STRICT, LIVENESS),
     (a_cut_batch_repeats_its_beginning, STRICT, INTEGRITY),
-    (numbers_start_anew_with_each_turn, STRICT, PEER_FAULT),
+    (numbers_restart_with_each_turn, STRICT, PEER_FAULT),
     (one_member_misses_what_others_get, STRICT, AGREEMENT),
 ]
 
 
-@pytest.mark.parametrize("mutate", [the_sequencer_waits_for_nobody, the_sequencer_waits_for_the_fastest])
+@pytest.mark.parametrize("mutate", [the_sequencer_names_no_bottleneck, the_sequencer_waits_for_the_fastest])
 def test_the_property_of_waiting_finds_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
     found_by_waiting("sequencer-ub", {LIVENESS})

@@ -15,7 +15,7 @@ def _drained(pending: PendingQueue) -> list[str]:
     return [str(batch) for batch in pending.drain()]
 
 
-def test_what_has_a_place_is_not_given_out_again() -> None:
+def test_ordered_messages_leave_the_queue() -> None:
     pending = PendingQueue(Strict())
     pending.put(batch_of(3), now=0)
     pending.ordered(B, Reference(A, 0, 0, 2))
@@ -23,14 +23,14 @@ def test_what_has_a_place_is_not_given_out_again() -> None:
     assert _drained(pending) == ["a#1/0/2+1"]
 
 
-def test_what_comes_after_its_place_does_not_wait() -> None:
+def test_messages_that_arrive_after_their_position_do_not_wait() -> None:
     pending = PendingQueue(Strict())
     pending.ordered(B, Reference(A, 0, 0, 2))
     pending.put(batch_of(2), now=0)
     assert not pending
 
 
-def test_what_has_a_place_behind_something_else_is_forgotten_in_its_turn() -> None:
+def test_ordered_messages_behind_others_leave_later() -> None:
     pending = PendingQueue(Strict())
     pending.put(batch_of(2, level=1), now=0)
     pending.put(batch_of(2, level=9), now=0)
@@ -41,7 +41,7 @@ def test_what_has_a_place_behind_something_else_is_forgotten_in_its_turn() -> No
     assert _drained(pending) == ["a#1/1/1+1"]
 
 
-def test_a_message_gets_one_place_and_in_its_turn() -> None:
+def test_a_message_is_ordered_once_and_in_order() -> None:
     pending = PendingQueue(Strict())
     pending.ordered(B, Reference(A, 0, 0, 2))
     with pytest.raises(PeerFault, match=r"b#1 orders a#1/0/1\+1; number 2 of that level is next"):
@@ -51,7 +51,7 @@ def test_a_message_gets_one_place_and_in_its_turn() -> None:
 
 
 @given(st.lists(st.integers(1, 5), max_size=8), st.integers(0, 30), st.integers(1, 7))
-def test_all_that_is_no_longer_here_is_told(counts: list[int], ordered: int, cut: int) -> None:
+def test_all_messages_that_leave_are_reported(counts: list[int], ordered: int, cut: int) -> None:
     told: list[Reference] = []
     pending = PendingQueue(FirstInFirstOut(), told.append)
     first = 0

@@ -77,22 +77,22 @@ def grants_are_used_last_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUub, "_on_grant", on_grant)
 
 
-def grants_are_used_last_first_and_nobody_minds(patch: pytest.MonkeyPatch) -> None:
+def grants_are_used_last_first_and_not_checked(patch: pytest.MonkeyPatch) -> None:
     grants_are_used_last_first(patch)
     patch.setattr(NumberGiver, "check_used", lambda *_: None)
 
 
-def numbers_are_given_out_without_a_window(patch: pytest.MonkeyPatch) -> None:
+def numbers_are_granted_without_a_window(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(NumberReservations, "room", lambda *_: 1_000)
 
 
-def numbers_count_when_they_come_back(patch: pytest.MonkeyPatch) -> None:
+def numbers_count_when_they_are_used(patch: pytest.MonkeyPatch) -> None:
     """What is given out and was not used yet is not in the window."""
     patch.setattr(NumberReservations, "reserve", lambda *_: None)
     patch.setattr(NumberReservations, "ordered", Grants.ordered)
 
 
-def promises_are_never_kept(patch: pytest.MonkeyPatch) -> None:
+def reservations_never_end(patch: pytest.MonkeyPatch) -> None:
     """The bytes that were asked for stay in the window beside the messages."""
 
     def reserve(self: NumberReservations, count: int, size: int) -> None:
@@ -114,7 +114,7 @@ def what_has_a_later_number_does_not_wait(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUub, "_append_next", append_next)
 
 
-def a_sender_asks_for_more_than_it_has(patch: pytest.MonkeyPatch) -> None:
+def a_sender_requests_more_than_it_has(patch: pytest.MonkeyPatch) -> None:
     """And leaves the numbers unused for which it has nothing."""
 
     def on_broadcast(self: SequencerUub, event: Broadcast, now: int) -> None:
@@ -150,12 +150,12 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
 IN_SCHEDULES: list[Mutant] = [
     (numbers_are_bound_early, {PRIORITY}),
     (grants_are_used_last_first, {PEER_FAULT}),
-    (grants_are_used_last_first_and_nobody_minds, {FIFO_AMONG_EQUALS}),
-    (numbers_are_given_out_without_a_window, {BOUNDED_WINDOW}),
-    (numbers_count_when_they_come_back, {BOUNDED_WINDOW}),
-    (promises_are_never_kept, {LIVENESS}),
+    (grants_are_used_last_first_and_not_checked, {FIFO_AMONG_EQUALS}),
+    (numbers_are_granted_without_a_window, {BOUNDED_WINDOW}),
+    (numbers_count_when_they_are_used, {BOUNDED_WINDOW}),
+    (reservations_never_end, {LIVENESS}),
     (what_has_a_later_number_does_not_wait, {TOTAL_ORDER, PEER_FAULT}),
-    (a_sender_asks_for_more_than_it_has, {LIVENESS}),
+    (a_sender_requests_more_than_it_has, {LIVENESS}),
     (the_loop_ends_when_nothing_is_left, {LIVENESS}),
 ]
 
@@ -166,13 +166,13 @@ def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "mutate", [numbers_are_bound_early, grants_are_used_last_first_and_nobody_minds], ids=name_of
+    "mutate", [numbers_are_bound_early, grants_are_used_last_first_and_not_checked], ids=name_of
 )
 def test_the_script_of_late_binding_shows_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     script_finds(mutate, "uub-late-binding-grant-order", monkeypatch)
 
 
-def asks_are_served_as_they_come(patch: pytest.MonkeyPatch) -> None:
+def requests_are_served_by_arrival(patch: pytest.MonkeyPatch) -> None:
     def init(self: NumberRequestQueue, _: object) -> None:
         original(self, FirstInFirstOut())
 
@@ -190,7 +190,7 @@ def equals_are_served_last_come_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(NumberRequestQueue, "put", put)
 
 
-def the_wait_of_an_ask_does_not_count(patch: pytest.MonkeyPatch) -> None:
+def the_waiting_time_of_a_request_does_not_count(patch: pytest.MonkeyPatch) -> None:
     def put(self: NumberRequestQueue, sender: ProcessId, want: NumberRequest, now: int) -> None:
         original(self, sender, want, 0)
 
@@ -199,9 +199,9 @@ def the_wait_of_an_ask_does_not_count(patch: pytest.MonkeyPatch) -> None:
 
 
 IN_GRANTS: list[tuple[Patch, Twin]] = [
-    (asks_are_served_as_they_come, STRICT),
+    (requests_are_served_by_arrival, STRICT),
     (equals_are_served_last_come_first, STRICT),
-    (the_wait_of_an_ask_does_not_count, AGEING),
+    (the_waiting_time_of_a_request_does_not_count, AGEING),
 ]
 
 
@@ -239,7 +239,7 @@ def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPat
     lives_find(mutant, ORDER, monkeypatch)
 
 
-def test_who_is_waited_for_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bottleneck_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is waited for too long is put out: here somebody who has nothing to consume."""
 
     def inspect(self: SequencerUub, now: int) -> ProtocolInspection:
@@ -247,4 +247,4 @@ def test_who_is_waited_for_while_numbers_are_unused_is_found(monkeypatch: pytest
 
     monkeypatch.setattr(SequencerUub, "inspect", inspect)
     with pytest.raises(AssertionError):
-        TheSequencer().test_nobody_has_to_consume_what_has_not_come()
+        TheSequencer().test_there_is_no_bottleneck_while_granted_numbers_are_unused()

@@ -82,7 +82,7 @@ class TestTheToken:
             )
             assert len(here) + sent - heard == 1
 
-    def test_the_coordinator_makes_it_and_it_stays_until_somebody_asks(self) -> None:
+    def test_the_coordinator_has_it_first_and_keeps_it_until_it_is_requested(self) -> None:
         holder, other = _member(A, position=40), _member(B, position=40)
         say(holder, batch_of(1))
         say(other, batch_of(1, sender=B))
@@ -95,7 +95,7 @@ class TestTheToken:
         ]
         assert turn_heard(holder) == []
 
-    def test_it_goes_to_the_next_member_along_the_ring_that_has_asked(self) -> None:
+    def test_it_is_passed_to_the_next_requesting_member_along_the_ring(self) -> None:
         second, third = _member(B), _member(C)
         for member in (second, third):
             hear(member, A, _token(0, 5, 5, 5))
@@ -106,7 +106,7 @@ class TestTheToken:
             hear(member, A, _token(0))
             assert _passed(turn_heard(member)) == [("a", 0)]
 
-    def test_a_wish_that_the_token_has_overtaken_is_late(self) -> None:
+    def test_a_request_that_the_token_has_overtaken_is_ignored(self) -> None:
         member = _member(B)
         hear(member, A, TokenWithRequests(0, _requests((1, NOTHING), (0, NOTHING), (2, NOTHING))))
         hear(member, C, RequestToken(TokenRequest(1, 7)))
@@ -114,7 +114,7 @@ class TestTheToken:
         hear(member, C, RequestToken(TokenRequest(3, 7)))
         assert _passed(turn_heard(member)) == [("c", 0)]
 
-    def test_who_passes_it_on_with_something_left_does_not_have_to_ask(self) -> None:
+    def test_a_holder_with_messages_left_does_not_have_to_request_it(self) -> None:
         holder = _member(A, burst=1)
         say(holder, batch_of(2, level=9))
         hear(holder, B, RequestToken(TokenRequest(1, 0)))
@@ -123,7 +123,7 @@ class TestTheToken:
         assert outputs[-1] == Send(B, TokenWithRequests(1, _requests((1, 9), (1, 0), (0, NOTHING))))
         assert turn_heard(holder) == []
 
-    def test_who_asks_for_more_than_it_asked_for_asks_again(self) -> None:
+    def test_a_more_urgent_message_renews_the_request(self) -> None:
         member = _member(B)
         say(member, batch_of(1, level=10, sender=B))
         assert turn_heard(member) == [SendEach(RequestToken(TokenRequest(1, 10)))]
@@ -132,7 +132,7 @@ class TestTheToken:
         say(member, batch_of(1, level=200, sender=B))
         assert turn_heard(member) == [SendEach(RequestToken(TokenRequest(2, 200)))]
 
-    def test_it_is_accepted_when_everything_below_its_number_was_received(self) -> None:
+    def test_it_is_accepted_when_everything_below_its_position_was_received(self) -> None:
         member = _member(C)
         say(member, batch_of(1, sender=C))
         hear(member, B, _token(3))
@@ -144,7 +144,7 @@ class TestTheToken:
 
 
 class TestAVisit:
-    def test_many_visits_follow_each_other_if_nobody_else_asks(self) -> None:
+    def test_visits_follow_each_other_if_no_other_member_requests_the_token(self) -> None:
         holder = _member(A, burst=2)
         say(holder, batch_of(5))
         assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+2", "2: a#1/0/2+2", "4: a#1/0/4+1"]
@@ -159,7 +159,7 @@ class TestAVisit:
         assert [type(output) for output in outputs] == [SendAll] * 6 + [Send], "somebody else waits"
         assert _passed(outputs) == [("c", 12)]
 
-    def test_who_has_no_room_keeps_the_token_until_it_has(self) -> None:
+    def test_a_holder_without_room_keeps_the_token(self) -> None:
         holder = _member(A, window=2)
         say(holder, batch_of(5))
         assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+2"]
@@ -171,7 +171,7 @@ class TestAVisit:
         assert _ordered(outputs) == ["2: a#1/0/2+1"]
         assert _passed(outputs) == [("b", 3)]
 
-    def test_who_has_no_room_lets_those_go_first_for_whom_there_is_some(self) -> None:
+    def test_a_holder_without_room_passes_the_token_where_there_is_room(self) -> None:
         holder = _member(A, window=16)
         say(holder, batch_of(16))
         assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+13"]
@@ -193,7 +193,7 @@ class TestAVisit:
         holder.step(LinkCleared(B), now=0)
         assert _passed(turn_heard(holder)) == [("b", 1)]
 
-    def test_who_has_nothing_to_send_passes_the_token_where_there_is_no_full_link(self) -> None:
+    def test_a_holder_with_nothing_to_send_passes_the_token_over_a_free_link(self) -> None:
         holder = _member(A)
         for member in (B, C):
             hear(holder, member, RequestToken(TokenRequest(1, 0)))
@@ -202,7 +202,7 @@ class TestAVisit:
 
 
 class TestTheWindow:
-    def test_what_others_have_sent_takes_room_as_well(self) -> None:
+    def test_messages_of_others_take_room_as_well(self) -> None:
         member = _member(B, window=3)
         say(member, batch_of(3, sender=B))
         hear(member, A, Ordered(0, (batch_of(2),)))
@@ -210,7 +210,7 @@ class TestTheWindow:
         assert _ordered(turn_heard(member)) == ["2: b#1/0/0+1"]
         assert member.inspect(0).bottleneck == A
 
-    def test_everybody_is_told_what_was_consumed(self) -> None:
+    def test_consumption_is_reported_to_all(self) -> None:
         member = _member(C, window=4)
         hear(member, A, Ordered(0, (batch_of(2),)))
         assert member.step(Consume(1), now=0) == [SendEach(Consumed(1, 4))]
@@ -222,7 +222,7 @@ class TestTheWindow:
         with pytest.raises(PeerFault, match="c#1 reports 1 messages consumed; it must be between 2"):
             hear(member, C, Consumed(1, 2))
 
-    def test_the_holder_says_for_whom_the_others_wait(self) -> None:
+    def test_the_holder_knows_the_bottleneck(self) -> None:
         holder = _member(A, window=1)
         assert holder.inspect(0).bottleneck is None
         say(holder, batch_of(1))
@@ -235,14 +235,14 @@ class TestTheWindow:
         hear(holder, A, Consumed(1, 1))
         assert holder.inspect(0).bottleneck == B
 
-    def test_who_has_no_token_waits_for_nobody(self) -> None:
+    def test_without_the_token_there_is_no_bottleneck(self) -> None:
         member = _member(B, window=1)
         say(member, batch_of(1, sender=B))
         hear(member, A, Ordered(0, (batch_of(1),)))
         assert member.inspect(0).bottleneck is None
 
 
-class TestWhatIsRefused:
+class TestWhatIsRejected:
     def test_a_second_token(self) -> None:
         with pytest.raises(PeerFault, match="c#1 passes a second token to a#1"):
             hear(_member(A), C, _token(0))
@@ -251,7 +251,7 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match="c#1 passes a second token to b#1"):
             hear(member, C, _token(3))
 
-    def test_a_token_for_a_place_that_is_taken(self) -> None:
+    def test_a_token_for_an_assigned_position(self) -> None:
         member = _member(B)
         hear(member, A, Ordered(0, (batch_of(2),)))
         with pytest.raises(PeerFault, match="a#1 passes a token for 1; 2 is next"):
@@ -261,12 +261,12 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match="a#1 passes a token with the requests of 2 members"):
             hear(_member(B), A, TokenWithRequests(0, _requests((0, NOTHING), (0, NOTHING))))
 
-    def test_a_wish_in_somebody_else_s_name(self) -> None:
+    def test_a_request_that_this_member_never_sent(self) -> None:
         with pytest.raises(PeerFault, match="a#1 passes a token with a request that b#1 never sent"):
             hear(_member(B), A, TokenWithRequests(0, _requests((0, NOTHING), (1, 5), (0, NOTHING))))
 
     @pytest.mark.parametrize("position", [0, 3])
-    def test_a_place_that_is_taken(self, position: int) -> None:
+    def test_an_assigned_position(self, position: int) -> None:
         member = _member(C)
         hear(member, A, Ordered(0, (batch_of(2),)))
         hear(member, B, Ordered(3, (batch_of(1, sender=B),)))
@@ -281,19 +281,19 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match="b#1 orders position 1 although c#1 has the token"):
             hear(member, B, Ordered(1, (batch_of(2, sender=B),)))
 
-    def test_messages_of_somebody_else(self) -> None:
+    def test_messages_of_another_member(self) -> None:
         with pytest.raises(PeerFault, match="a#1 submits a message of b#1"):
             hear(_member(C), A, Ordered(0, (batch_of(1, sender=B),)))
 
     @pytest.mark.parametrize("level", [NOTHING - 1, CONTROL + 1])
-    def test_a_level_that_there_is_not(self, level: int) -> None:
+    def test_a_level_out_of_range(self, level: int) -> None:
         body = msgspec.msgpack.encode(RequestToken(TokenRequest(1, level)))
         with pytest.raises(msgspec.ValidationError):
             msgspec.msgpack.decode(body, type=RequestToken)
 
 
 class TestTheEndOfAView:
-    def test_what_comes_after_a_gap_has_no_place(self) -> None:
+    def test_messages_after_a_gap_have_no_position(self) -> None:
         member = _member(C)
         hear(member, B, Ordered(2, (batch_of(1, sender=B),)))
         member.close()
@@ -301,13 +301,13 @@ class TestTheEndOfAView:
         hear(member, A, Ordered(0, (batch_of(2),)))
         assert [ordered_batch.position for ordered_batch in member.unconsumed()] == [0, 2]
 
-    def test_what_was_sent_and_not_heard_is_kept(self) -> None:
+    def test_messages_in_flight_are_kept(self) -> None:
         holder = _member(A)
         say(holder, batch_of(2, level=3))
         turn(holder)
         assert [str(batch) for batch in holder.unordered()] == ["a#1/3/0+2"]
         assert not holder.settled
 
-    def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
+    def test_only_packets_that_decide_the_order_are_for_all(self) -> None:
         assert {packet.name() for packet in TokenRing.PACKETS if packet.TO_ALL} == {"ordered"}
         assert TokenRing.orderer(VIEW) is None

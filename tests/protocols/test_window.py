@@ -36,7 +36,7 @@ def test_a_slow_consumer_keeps_the_smallest_window_and_a_fast_one_the_largest() 
     assert (slow.size, fast.size) == (WINDOW_MIN, WINDOW_MAX)
 
 
-def test_a_consumer_that_slows_down_is_believed() -> None:
+def test_the_window_follows_a_consumer_that_slows_down() -> None:
     window = ConsumptionWindow(None, TIME_NS)
     now = _consume_steadily(window, step_ns=10_000, count=1, takes=200)
     before = window.size
@@ -45,7 +45,7 @@ def test_a_consumer_that_slows_down_is_believed() -> None:
     assert window.size < 10
 
 
-def test_an_idle_consumer_teaches_nothing() -> None:
+def test_an_idle_consumer_changes_nothing() -> None:
     window = ConsumptionWindow(None, TIME_NS)
     for second in range(50):
         window.queued(1, is_bottleneck=False)
@@ -53,7 +53,7 @@ def test_an_idle_consumer_teaches_nothing() -> None:
         assert window.size == WINDOW_FIRST
 
 
-def test_one_that_takes_half_of_what_was_granted_in_a_single_go_gets_twice_as_much() -> None:
+def test_a_consumer_that_takes_half_of_the_grant_at_once_gets_twice_as_much() -> None:
     window = ConsumptionWindow(None, TIME_NS)
     granted = [window.size]
     for second in range(20):
@@ -64,7 +64,7 @@ def test_one_that_takes_half_of_what_was_granted_in_a_single_go_gets_twice_as_mu
     assert granted[-1] == WINDOW_MAX
 
 
-def test_a_fixed_window_is_what_it_is() -> None:
+def test_a_fixed_window_does_not_change() -> None:
     window = ConsumptionWindow(7, TIME_NS)
     _consume_steadily(window, step_ns=1, count=7, takes=50)
     assert window.size == 7
@@ -91,7 +91,7 @@ def test_whatever_the_application_does_the_window_stays_within_its_bounds(
         assert WINDOW_MIN <= window.grant() <= WINDOW_MAX
 
 
-def test_more_than_waits_cannot_be_consumed() -> None:
+def test_consuming_more_than_waits_is_an_assertion_error() -> None:
     window = ConsumptionWindow(None, TIME_NS)
     window.queued(2, is_bottleneck=False)
     with pytest.raises(AssertionError):
@@ -128,7 +128,7 @@ def test_the_window_grows_while_the_application_runs_dry_up_to_the_longest_time(
     assert 180 <= grants[-1] <= 240
 
 
-def test_an_application_that_runs_dry_because_nobody_sends_keeps_its_window() -> None:
+def test_an_application_that_runs_dry_for_lack_of_messages_keeps_its_window() -> None:
     window = ConsumptionWindow(None, 20 * MILLISECOND)
     grants = _rounds(window, runs_dry=True, is_bottleneck=False, rounds=200)
     assert max(grants[50:]) - min(grants[50:]) <= 2
