@@ -11,7 +11,8 @@ from priocast.cli.simulate import EXAMPLES, parse_seeds, simulate
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.identity import ProcessId
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer.ub import Ordered, SequencerUb
+from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.trace.run_directory import read_manifest
 
 app = typer.Typer()

@@ -45,7 +45,7 @@ def test_the_faults_of_a_caller_can_be_caught_the_python_way() -> None:
     assert issubclass(errors.DeadlineExceeded, TimeoutError)
 
 
-def test_what_is_turned_away_is_counted_by_a_reason_and_explained_by_its_detail() -> None:
+def test_a_rejection_has_a_reason_and_a_detail() -> None:
     plain, detailed = errors.Rejected("too long"), errors.Rejected("too long", "9 bytes where 3 may come")
     assert (plain.reason, plain.detail, str(plain)) == ("too long", "", "too long")
     assert (detailed.reason, str(detailed)) == ("too long", "too long: 9 bytes where 3 may come")

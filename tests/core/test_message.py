@@ -25,7 +25,7 @@ _over_the_wire = msgspec.msgpack.Decoder(Batch).decode
 
 
 @given(levels, st.integers(0, 2**40), payload_lists)
-def test_a_batch_opens_to_what_was_closed_into_it_also_after_the_wire(
+def test_a_batch_decodes_to_its_payloads_also_after_the_wire(
     level: int, first: int, payloads: list[bytes]
 ) -> None:
     batch = pack(A, level, first, payloads)
@@ -34,7 +34,7 @@ def test_a_batch_opens_to_what_was_closed_into_it_also_after_the_wire(
     assert received.payloads() == payloads
 
 
-def test_a_batch_names_its_messages() -> None:
+def test_a_batch_reads_as_the_ids_of_its_messages() -> None:
     assert str(batch_of(5, level=96, first=7)) == "a#1/96/7+5"
 
 
@@ -45,9 +45,9 @@ def test_a_damaged_block_is_a_foreign_frame(block: bytes) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_batch_that_lies_about_its_count_is_a_foreign_frame(count: int) -> None:
+def test_a_batch_with_a_wrong_count_is_a_foreign_frame(count: int) -> None:
     honest = batch_of(2)
-    with pytest.raises(ForeignFrame, match="as many messages as it says"):
+    with pytest.raises(ForeignFrame, match="has 2 messages in its block"):
         Batch(A, 0, 0, count, honest.block).payloads()
 
 
@@ -64,7 +64,7 @@ def test_a_batch_that_lies_about_its_count_is_a_foreign_frame(count: int) -> Non
     ],
     ids=["level", "negative-level", "number", "empty", "count", "bytes", "priorities"],
 )
-def test_what_is_out_of_bounds_does_not_come_in_from_the_wire(wrong: Batch) -> None:
+def test_values_out_of_bounds_are_not_decoded(wrong: Batch) -> None:
     with pytest.raises(msgspec.ValidationError):
         _over_the_wire(msgspec.msgpack.encode(wrong))
 
@@ -74,7 +74,7 @@ def test_the_largest_payload_fits_into_a_batch() -> None:
     assert _over_the_wire(msgspec.msgpack.encode(batch)) == batch
 
 
-def test_a_prioritised_batch_has_the_priority_of_its_level_and_a_plain_one_those_asked_for() -> None:
+def test_a_prioritised_batch_has_the_priority_of_its_level_and_a_plain_one_the_requested_ones() -> None:
     payloads = [b"x", b"y"]
     prioritised = pack(A, 224, 0, payloads)
     plain = pack(A, 0, 0, payloads, bytes([7, 224]))
@@ -83,7 +83,7 @@ def test_a_prioritised_batch_has_the_priority_of_its_level_and_a_plain_one_those
 
 
 @given(payload_lists, st.data(), st.booleans())
-def test_what_is_left_after_the_first_messages_is_a_batch_of_its_own(
+def test_the_rest_after_the_first_messages_is_a_batch(
     payloads: list[bytes], data: st.DataObject, plain: bool
 ) -> None:
     scope = Scope(safe=True, to=("b",), client="k#1", request=3)
@@ -97,7 +97,7 @@ def test_what_is_left_after_the_first_messages_is_a_batch_of_its_own(
     ]
 
 
-def test_a_batch_of_which_nothing_is_gone_is_the_same_batch_and_is_not_opened() -> None:
+def test_a_whole_batch_is_the_same_batch_and_is_not_decoded() -> None:
     damaged = Batch(A, 0, 0, 2, b"not a block")
     assert damaged.after(0) is damaged
 
@@ -113,7 +113,7 @@ def test_a_control_message_is_more_urgent_than_any_message() -> None:
     assert class_of(control.urgency) == class_of(HIGHEST)
 
 
-def test_a_batch_in_line_tells_the_same_priorities_one_by_one() -> None:
+def test_a_batch_in_line_has_one_priority_per_message() -> None:
     batch = pack(A, 7, 4, [b"x", b"y"], scope=Scope(safe=True))
     in_line = batch.in_line()
     assert in_line == pack(A, 7, 4, [b"x", b"y"], bytes([7, 7]), Scope(safe=True))
@@ -121,17 +121,17 @@ def test_a_batch_in_line_tells_the_same_priorities_one_by_one() -> None:
     assert in_line.in_line() is in_line
 
 
-def test_a_control_message_has_no_priority_to_tell_and_is_in_line_as_it_is() -> None:
+def test_a_control_message_has_no_priorities_in_line() -> None:
     control = pack(A, CONTROL, 0, [b"x"])
     assert control.in_line() is control
 
 
 class TestScope:
-    def test_without_names_a_message_is_for_everybody(self) -> None:
+    def test_without_names_a_message_is_for_all_members(self) -> None:
         assert TO_ALL.includes(A)
         assert Scope(safe=True).includes(B)
 
-    def test_names_are_of_members_whatever_their_life(self) -> None:
+    def test_names_are_of_members_whatever_their_incarnation(self) -> None:
         scope = Scope(to=("a", "c"))
         assert scope.includes(ProcessId("a", 1))
         assert scope.includes(ProcessId("a", 2))
@@ -153,12 +153,12 @@ class TestScope:
         ],
         ids=["name", "names", "client", "request"],
     )
-    def test_what_is_out_of_bounds_does_not_come_in_from_the_wire(self, wrong: Scope) -> None:
+    def test_values_out_of_bounds_are_not_decoded(self, wrong: Scope) -> None:
         with pytest.raises(msgspec.ValidationError):
             _over_the_wire(msgspec.msgpack.encode(pack(A, 0, 0, [b"x"], scope=wrong)))
 
 
-def test_a_stretch_hands_out_whole_messages_and_opens_its_block_once() -> None:
+def test_an_ordered_batch_returns_messages_and_decodes_its_block_once() -> None:
     scope = Scope(safe=True)
     view = ViewId(3, A)
     ordered_batch = OrderedBatch(
@@ -177,7 +177,7 @@ def test_a_stretch_hands_out_whole_messages_and_opens_its_block_once() -> None:
 
 
 @given(payload_lists, st.booleans(), st.data())
-def test_a_cut_of_a_stretch_is_a_batch_of_those_messages(
+def test_a_cut_of_an_ordered_batch_is_a_batch_of_those_messages(
     payloads: list[bytes], plain: bool, data: st.DataObject
 ) -> None:
     priorities = bytes(index % 256 for index in range(len(payloads))) if plain else b""

@@ -34,12 +34,12 @@ def test_nothing_else_is_a_priority(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("typed", ["256", "-1", "1.5", "", "important"])
-def test_what_a_person_mistypes_is_refused_with_the_choices(typed: str) -> None:
+def test_an_unknown_name_is_rejected_with_the_choices(typed: str) -> None:
     with pytest.raises(PriorityOutOfRange, match="nor one of lowest, background, routine"):
         parse_priority(typed)
 
 
-def test_named_levels_go_from_lowest_to_highest_and_can_be_typed() -> None:
+def test_named_levels_rise_from_lowest_to_highest_and_can_be_parsed() -> None:
     assert list(NAMED_LEVELS.values()) == sorted(NAMED_LEVELS.values())
     assert (NAMED_LEVELS["lowest"], NAMED_LEVELS["highest"]) == (LOWEST, HIGHEST)
     for name, level in NAMED_LEVELS.items():

@@ -122,7 +122,7 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def what_waits_is_told_by_level_the_highest_first(self) -> None:
         levels = sorted({message.level for message in self.waiting}, reverse=True)
-        told = self.queue.waiting(self.now)
+        told = self.queue.inspect(self.now)
         assert [level for level, _, _ in told] == levels
         for level, count, waited in told:
             entered = [message.entered_at for message in self.waiting if message.level == level]
@@ -161,7 +161,7 @@ def test_counting_bytes_does_not_drift_while_the_queue_never_empties() -> None:
     assert queue.bytes == len(kept.block)
 
 
-def test_a_window_cuts_a_batch_and_the_rest_keeps_its_place() -> None:
+def test_a_window_cuts_a_batch_and_the_rest_stays_at_the_head() -> None:
     queue = PriorityQueue(Strict(), COUNT_MAX, BYTES_MAX)
     queue.put(batch_of(3, level=5), now=0)
     queue.put(batch_of(1, level=5, sender=B), now=0)
@@ -196,7 +196,7 @@ def test_batches_that_do_not_follow_or_do_not_fit_leave_apart(second: Batch) -> 
 
 
 @pytest.mark.parametrize("told_first", [True, False])
-def test_batches_that_tell_their_priorities_one_by_one_leave_apart_from_those_that_do_not(
+def test_batches_with_one_priority_per_message_do_not_join_others(
     told_first: bool,
 ) -> None:
     # Found by reading: joined, they were a batch with too few priorities, and its sender was put out for it.
@@ -210,7 +210,7 @@ def test_batches_that_tell_their_priorities_one_by_one_leave_apart_from_those_th
 
 
 @pytest.mark.parametrize("policy", [Strict(), Ageing(3), PeriodicRelease(10)])
-def test_what_waited_in_line_in_a_plain_view_goes_before_all_others_and_stays_in_line(
+def test_messages_of_a_plain_view_precede_all_others_in_their_order(
     policy: Starvation,
 ) -> None:
     queue = PriorityQueue(policy, COUNT_MAX, BYTES_MAX)
@@ -223,7 +223,7 @@ def test_what_waited_in_line_in_a_plain_view_goes_before_all_others_and_stays_in
     assert [str(batch) for batch in queue.drain()] == ["a#1/0/0+1", "a#1/5/3+2", "a#1/255/9+1", "b#1/254/0+1"]
 
 
-def test_levels_that_have_aged_to_one_rank_leave_apart() -> None:
+def test_levels_that_have_aged_to_one_sort_key_leave_apart() -> None:
     queue = PriorityQueue(Ageing(10), COUNT_MAX, BYTES_MAX)
     queue.put(batch_of(1, level=5), now=0)
     queue.put(batch_of(1, level=6, first=1), now=10)
@@ -238,7 +238,7 @@ def test_a_cut_batch_can_be_overtaken() -> None:
     assert [queue.take(9).level for _ in range(2)] == [6, 5]
 
 
-def test_a_whole_batch_leaves_as_it_came_without_being_opened() -> None:
+def test_a_whole_batch_leaves_without_being_decoded() -> None:
     damaged = Batch(A, 0, 0, 2, b"not a block")
     queue = PriorityQueue(Strict(), COUNT_MAX, BYTES_MAX)
     queue.put(damaged, now=0)
@@ -252,21 +252,21 @@ def test_a_damaged_batch_shows_when_a_window_cuts_it() -> None:
         queue.take(1)
 
 
-def test_what_waits_is_told_with_the_time_of_its_oldest_message() -> None:
+def test_an_inspection_has_the_waiting_time_of_the_oldest_message() -> None:
     queue = PriorityQueue(Strict(), COUNT_MAX, BYTES_MAX)
-    assert queue.waiting(now=9) == []
+    assert queue.inspect(now=9) == []
     queue.put(batch_of(3, level=5), now=10)
     queue.put(batch_of(2, level=200), now=20)
     queue.put(batch_of(1, level=5, sender=B), now=30)
-    assert queue.waiting(now=100) == [(200, 2, 80), (5, 4, 90)]
+    assert queue.inspect(now=100) == [(200, 2, 80), (5, 4, 90)]
     queue.take(9)
     queue.take(2)
-    assert queue.waiting(now=100) == [(5, 2, 90)]
+    assert queue.inspect(now=100) == [(5, 2, 90)]
     queue.take(1)
-    assert queue.waiting(now=100) == [(5, 1, 70)]
+    assert queue.inspect(now=100) == [(5, 1, 70)]
 
 
-def test_a_queue_is_drained_by_rank_in_whole_batches() -> None:
+def test_a_queue_is_drained_by_sort_key_in_whole_batches() -> None:
     queue = PriorityQueue(Strict(), COUNT_MAX, BYTES_MAX)
     assert queue.drain() == []
     queue.put(batch_of(3, level=5), now=0)

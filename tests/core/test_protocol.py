@@ -69,7 +69,7 @@ class Immediate(Protocol):
         self.consumed.append(count)
 
 
-def test_outputs_come_in_the_order_in_which_the_protocol_said_them_and_once() -> None:
+def test_outputs_are_returned_in_order_and_once() -> None:
     protocol = Immediate()
     assert protocol.step(Turn(), now=0) == [SendAll(Shout()), MoreToDo()]
     assert protocol.step(Received(B, Ping()), now=0) == [Send(B, Ping())]
@@ -100,7 +100,7 @@ def test_the_head_is_consumed_in_parts_and_leaves_when_it_is_empty() -> None:
     assert protocol.consumed == [2, 1]
 
 
-def test_places_are_counted_from_where_the_view_begins() -> None:
+def test_positions_are_counted_from_where_the_view_begins() -> None:
     protocol = Immediate(position=40)
     assert protocol.position_next == 40
     protocol.queue_ordered(batch_of(3))
@@ -110,7 +110,7 @@ def test_places_are_counted_from_where_the_view_begins() -> None:
     assert [ordered_batch.position for ordered_batch in protocol.unconsumed()] == [40, 43]
 
 
-def test_what_is_placed_keeps_the_evidence_for_its_place_and_all_before_it() -> None:
+def test_an_ordered_batch_has_the_dependencies_of_its_position_and_all_before_it() -> None:
     protocol = Immediate()
     for packet_id in ((0, 1), (1, 3), (0, 2), (1, 2)):
         protocol.depends_on(packet_id)
@@ -124,7 +124,7 @@ def test_what_is_placed_keeps_the_evidence_for_its_place_and_all_before_it() -> 
     ]
 
 
-def test_a_protocol_knows_that_safe_messages_were_among_those_placed() -> None:
+def test_a_protocol_knows_that_safe_messages_were_ordered() -> None:
     protocol = Immediate()
     protocol.queue_ordered(batch_of(1))
     assert not protocol.has_safe
@@ -134,7 +134,7 @@ def test_a_protocol_knows_that_safe_messages_were_among_those_placed() -> None:
     assert protocol.has_safe
 
 
-def test_at_the_end_there_is_what_has_a_place_and_what_has_none() -> None:
+def test_at_the_end_there_are_ordered_and_unordered_messages() -> None:
     protocol = Immediate()
     protocol.queue_ordered(batch_of(3))
     protocol.queue_ordered(batch_of(2, first=3))
@@ -143,16 +143,16 @@ def test_at_the_end_there_is_what_has_a_place_and_what_has_none() -> None:
         (0, 1),
         (3, 0),
     ]
-    assert protocol.unconsumed_count == 4
+    assert protocol.inspect(0).unconsumed == 4
     protocol.step(Broadcast(batch_of(1, level=5)), now=7)
     protocol.step(Broadcast(batch_of(2, level=9)), now=8)
-    assert protocol.waiting(now=10) == [(9, 2, 2), (5, 1, 3)]
-    assert protocol.bottleneck() is None
+    assert protocol.inspect(now=10).queues == [(9, 2, 2), (5, 1, 3)]
+    assert protocol.inspect(0).bottleneck is None
     assert protocol.unordered() == [batch_of(2, level=9), batch_of(1, level=5)]
     assert protocol.backlog == 0
 
 
-def test_what_decides_the_order_goes_to_all_and_nothing_else_is_kept_for_them() -> None:
+def test_only_packets_that_decide_the_order_are_sent_to_all() -> None:
     protocol = Immediate()
     protocol.send_each(Ping())
     assert protocol.step(LinkBlocked(B), now=0) == [SendEach(Ping())]
@@ -165,7 +165,7 @@ def test_what_decides_the_order_goes_to_all_and_nothing_else_is_kept_for_them() 
 
 
 @pytest.mark.parametrize("count", [0, -1, 4])
-def test_consuming_what_is_not_there_is_our_own_fault(count: int) -> None:
+def test_consuming_more_than_is_queued_is_an_assertion_error(count: int) -> None:
     protocol = Immediate()
     protocol.queue_ordered(batch_of(3))
     with pytest.raises(AssertionError):
@@ -180,12 +180,12 @@ def test_a_link_is_blocked_until_it_is_cleared() -> None:
     assert not protocol.blocked
 
 
-def test_a_timer_that_nobody_set_is_our_own_fault() -> None:
+def test_a_timer_that_was_not_set_is_an_assertion_error() -> None:
     with pytest.raises(AssertionError, match="immediate set no timer 'tea'"):
         Immediate().step(TimerFired("tea"), now=0)
 
 
-def test_a_packet_is_known_by_its_tag() -> None:
+def test_a_packet_is_named_by_its_tag() -> None:
     assert Ping.name() == "ping"
 
 
@@ -207,7 +207,7 @@ def test_a_packet_is_known_by_its_tag() -> None:
         ("submit_bytes_max", 0),
     ],
 )
-def test_an_option_that_cannot_be_is_refused_by_name(option: str, wrong: Any) -> None:
+def test_an_option_out_of_range_is_rejected_by_name(option: str, wrong: Any) -> None:
     with pytest.raises(InvalidOption, match=f"^{option} is {wrong}: it must be"):
         OrderingOptions(**{option: wrong})
 
@@ -222,8 +222,8 @@ def test_an_option_that_cannot_be_is_refused_by_name(option: str, wrong: Any) ->
         ("part_ms", None),
     ],
 )
-def test_an_option_of_another_type_is_refused_by_name(option: str, wrong: Any) -> None:
-    with pytest.raises(InvalidOption, match=f"^{option} is {wrong!r}: it must be of another type"):
+def test_an_option_of_another_type_is_rejected_by_name(option: str, wrong: Any) -> None:
+    with pytest.raises(InvalidOption, match=f"^{option} is {wrong!r}: wrong type"):
         OrderingOptions(**{option: wrong})
 
 
@@ -234,7 +234,7 @@ def test_the_smallest_and_largest_options_are_accepted() -> None:
     assert OrderingOptions(window=None).window is None
 
 
-def test_the_plain_twin_is_first_in_first_out_whatever_the_policy() -> None:
+def test_the_plain_variant_is_first_in_first_out_whatever_the_policy() -> None:
     assert OrderingOptions().policy == Strict()
     assert OrderingOptions(starvation=Ageing(5)).policy == Ageing(5)
     assert OrderingOptions(prioritised=False, starvation=Ageing(5)).policy == FirstInFirstOut()

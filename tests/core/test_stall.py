@@ -12,7 +12,7 @@ def test_each_stall_is_counted_once_and_measured() -> None:
     assert meter.until(99) == Stalls(2, 25, 20)
 
 
-def test_a_stall_that_lasts_counts_so_far() -> None:
+def test_the_current_stall_counts_so_far() -> None:
     meter = StallMeter()
     meter.note(True, 10)
     assert meter.lasting(40) == 30

@@ -22,22 +22,22 @@ durations = st.integers(1, 10**12)
 
 
 @given(levels, levels, times, times)
-def test_strict_looks_at_priority_alone(one: int, other: int, early: int, late: int) -> None:
+def test_strict_uses_only_the_priority(one: int, other: int, early: int, late: int) -> None:
     assert (Strict().sort_key(one, early) < Strict().sort_key(other, late)) == (one > other)
 
 
 @pytest.mark.parametrize("policy", [Strict(), FirstInFirstOut()])
-def test_a_control_message_goes_before_all_that_waits(policy: Starvation) -> None:
+def test_a_control_message_precedes_all_others(policy: Starvation) -> None:
     assert policy.sort_key(CONTROL, 9) < policy.sort_key(HIGHEST, 0)
 
 
 @given(levels, levels, times, times)
-def test_the_plain_twin_lets_nothing_overtake(one: int, other: int, early: int, late: int) -> None:
+def test_in_the_plain_variant_nothing_overtakes(one: int, other: int, early: int, late: int) -> None:
     assert FirstInFirstOut().sort_key(one, early) == FirstInFirstOut().sort_key(other, late)
 
 
 @given(durations, levels, levels, times, times, times)
-def test_ageing_ranks_as_if_each_waiting_message_rose_by_a_level_per_step(
+def test_ageing_orders_as_if_each_waiting_message_rose_by_a_level_per_step(
     step_ns: int, one: int, other: int, entered_one: int, entered_other: int, waited: int
 ) -> None:
     # The definition, looked at whenever one likes: priority plus waited / step, times step.
@@ -49,7 +49,7 @@ def test_ageing_ranks_as_if_each_waiting_message_rose_by_a_level_per_step(
 
 
 @given(durations, levels, times, st.integers(0, 255), times)
-def test_ageing_bounds_who_may_overtake(
+def test_ageing_bounds_which_messages_may_overtake(
     step_ns: int, priority: int, entered: int, more_urgent: int, later: int
 ) -> None:
     other = min(255, priority + more_urgent)
@@ -59,7 +59,7 @@ def test_ageing_bounds_who_may_overtake(
 
 
 @given(durations, levels, levels, times, times)
-def test_a_flush_puts_every_earlier_period_first_and_priority_within_a_period(
+def test_a_periodic_release_orders_by_period_then_by_priority(
     period_ns: int, one: int, other: int, entered_one: int, entered_other: int
 ) -> None:
     rank = PeriodicRelease(period_ns).sort_key
@@ -83,19 +83,19 @@ def test_the_period_ends_just_before_its_multiple() -> None:
         ("flush:7ns", PeriodicRelease(7)),
     ],
 )
-def test_policies_are_written_and_read_alike(text: str, policy: Starvation) -> None:
+def test_policies_are_formatted_as_they_are_parsed(text: str, policy: Starvation) -> None:
     assert parse_starvation(text) == policy
     assert str(policy) == text
 
 
 @given(st.sampled_from([Ageing, PeriodicRelease]), durations)
-def test_every_policy_that_a_trace_names_can_be_read_back(
+def test_every_policy_in_a_trace_can_be_parsed(
     kind: type[Ageing] | type[PeriodicRelease], duration: int
 ) -> None:
     assert parse_starvation(str(kind(duration))) == kind(duration)
 
 
-def test_the_plain_twin_names_itself_in_a_trace_but_is_not_an_option() -> None:
+def test_the_plain_policy_has_a_name_in_traces_but_is_not_an_option() -> None:
     assert str(FirstInFirstOut()) == "fifo"
     with pytest.raises(InvalidOption):
         parse_starvation("fifo")
@@ -116,14 +116,14 @@ def test_the_plain_twin_names_itself_in_a_trace_but_is_not_an_option() -> None:
         "flush:ms",
     ],
 )
-def test_bad_text_is_refused_with_examples(text: str) -> None:
+def test_invalid_text_is_rejected_with_examples(text: str) -> None:
     with pytest.raises(InvalidOption, match="use 'none', 'ageing:20ms'"):
         parse_starvation(text)
 
 
 @pytest.mark.parametrize("kind", [Ageing, PeriodicRelease])
 @pytest.mark.parametrize("duration", [0, -1])
-def test_a_policy_without_a_duration_is_refused(
+def test_a_policy_without_a_duration_is_rejected(
     kind: type[Ageing] | type[PeriodicRelease], duration: int
 ) -> None:
     with pytest.raises(InvalidOption, match="must be above 0"):

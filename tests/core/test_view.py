@@ -12,27 +12,27 @@ def test_the_first_member_coordinates() -> None:
     assert View(1, (B, A)).coordinator == B
 
 
-def test_a_view_without_members_is_our_own_fault() -> None:
+def test_a_view_without_members_is_an_assertion_error() -> None:
     with pytest.raises(AssertionError, match="has members"):
         View(1, ())
 
 
-def test_two_lives_of_one_name_cannot_share_a_view() -> None:
+def test_two_incarnations_of_one_name_cannot_share_a_view() -> None:
     with pytest.raises(AssertionError, match="names are unique"):
         View(1, (ProcessId("a", 1), ProcessId("a", 2)))
 
 
-def test_a_view_is_named_by_its_number_and_its_coordinator() -> None:
+def test_a_view_is_identified_by_its_number_and_its_coordinator() -> None:
     assert View(3, (B, A)).id == ViewId(3, B)
     assert str(ViewId(3, B)) == "3@b#1"
     assert ViewId(2, B) < ViewId(3, A) < ViewId(3, B)
 
 
-def test_two_sides_of_a_cut_have_views_of_one_number_and_two_names() -> None:
+def test_two_sides_of_a_partition_have_views_with_one_number_and_two_ids() -> None:
     assert View(2, (A,)).id != View(2, (B,)).id
 
 
-def test_a_view_keeps_where_its_members_come_from_over_the_wire() -> None:
+def test_the_parts_of_a_view_survive_the_wire() -> None:
     view = View(3, (B, A), (Part(ViewId(2, B), (B,)), Part(None, (A,))))
     received = msgspec.msgpack.decode(msgspec.msgpack.encode(view), type=View)
     assert received == view

@@ -14,7 +14,8 @@ from priocast.exploration.explorer import ExplorationProgress, explore
 from priocast.exploration.state_graph import StateGraph
 from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.sequencer.ub import Ordered, SequencerUb
+from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.sequencer.ub import SequencerUb
 
 ORDER = "sequencer-ub"
 
@@ -91,11 +92,11 @@ def _loses_a_second_message(patch: pytest.MonkeyPatch) -> None:
 
 
 def _offers_a_message_twice(patch: pytest.MonkeyPatch) -> None:
-    def queue_twice(self: Any, batch: Any, _: bool) -> None:
-        Protocol.queue_ordered(self, batch)
-        Protocol.queue_ordered(self, batch)
+    def appended_twice(self: Any, batches: Any, is_bottleneck: bool) -> None:
+        for batch in (*batches, *batches):
+            self.queue_ordered(batch)
 
-    mutate(patch, queue=queue_twice, on_consumed=lambda *_: None)
+    mutate(patch, append_ordered=appended_twice, on_consumed=lambda *_: None)
 
 
 def _offers_the_last_message_first(patch: pytest.MonkeyPatch) -> None:

@@ -17,10 +17,16 @@ from priocast.exploration.state_digest import (
     UNORDERED,
     StateDigester,
 )
+from priocast.protocols.flow.packets import (
+    Submit,
+)
 from priocast.protocols.reorder.level_order import (
     Insertion,
 )
-from priocast.protocols.sequencer.ub import SequencerUb, Submit
+from priocast.protocols.sequencer.ub import (
+    SequencerUb,
+    Submit,
+)
 
 A, B = ProcessId("a"), ProcessId("b")
 

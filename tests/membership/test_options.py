@@ -18,10 +18,10 @@ from priocast.core.errors import InvalidOption
         ({"heartbeat_ms": 0}, "must be above 0"),
         ({"heartbeat_ms": 40, "failure_ms": 100}, "at least three times heartbeat_ms"),
         ({"slow_ms": 99}, "at least failure_ms"),
-        ({"failure_ms": float("nan")}, "failure_ms is nan: it must be above 0, and have an end"),
-        ({"slow_ms": float("inf")}, "slow_ms is inf: it must be above 0, and have an end"),
-        ({"founders": "3"}, "founders is '3': it must be of another type"),
-        ({"rejoin": "no"}, "rejoin is 'no': it must be of another type"),
+        ({"failure_ms": float("nan")}, "failure_ms is nan: it must be above 0 and finite"),
+        ({"slow_ms": float("inf")}, "slow_ms is inf: it must be above 0 and finite"),
+        ({"founders": "3"}, "founders is '3': wrong type"),
+        ({"rejoin": "no"}, "rejoin is 'no': wrong type"),
     ],
 )
 def test_what_cannot_work_is_refused_with_the_reason(chosen: dict[str, Any], says: str) -> None:

@@ -23,7 +23,7 @@ from priocast.membership.packets import (
     Propose,
 )
 from priocast.membership.voter import Voter
-from priocast.protocols.sequencer.ub import Ordered
+from priocast.protocols.flow.packets import Ordered
 
 OLD = view(A, B, C)
 DIGEST = OrderDigest(3)

@@ -199,15 +199,15 @@ def check_waiting(group: Group) -> None:
     group.settle(rounds_max=1_000, consumers=())
     for name, member in group.members.items():
         protocol = member.protocol
-        waits_for, place = protocol.bottleneck(), protocol.position_next
+        waits_for, place = protocol.inspect(0).bottleneck, protocol.position_next
         if waits_for is None:
-            if protocol.waiting(group.now) and not any(
-                other.protocol.bottleneck() for other in group.members.values()
+            if protocol.inspect(group.now).queues and not any(
+                other.protocol.inspect(0).bottleneck for other in group.members.values()
             ):
                 raise Violation(LIVENESS, f"something waits at {name}, and nobody says for whom")
             continue
         group.settle(rounds_max=1_000, consumers=[waits_for.name])
-        if protocol.bottleneck() == waits_for and protocol.position_next == place:
+        if protocol.inspect(0).bottleneck == waits_for and protocol.position_next == place:
             raise Violation(LIVENESS, f"{name} waits for {waits_for.name}, which can do nothing about it")
 
 

@@ -20,8 +20,12 @@ from priocast.protocols.agreement.proposal import (
     StartRound,
     Vote,
 )
-from priocast.protocols.flow.data import Data
-from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.flow.consumption import (
+    Consumed,
+)
+from priocast.protocols.flow.data import (
+    Data,
+)
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH
 
@@ -124,11 +128,11 @@ class TestWhatIsRefused:
         member = _member(B)
         hear(member, C, Data((batch_of(2, sender=C),)))
         hear(member, A, Propose(1, 0, (reference_to(batch_of(1, first=1, sender=C)),)))
-        with pytest.raises(PeerFault, match="c#1/0/1\\+1 is ordered, where number 0 is next"):
+        with pytest.raises(PeerFault, match="c#1/0/1\\+1 is ordered; number 0 is next"):
             hear(member, A, Apply(1))
 
     def test_consumption_that_cannot_be(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
             hear(_member(A), B, Consumed(5, 16))
 
 
@@ -210,18 +214,18 @@ class TestTheStarter:
         starter = _answered_again(window=1)
         assert _turn(starter) == []
         assert _turn(starter) == [], "there is nothing new, and no room for what there is"
-        assert starter.bottleneck() == A
+        assert starter.inspect(0).bottleneck == A
         hear(starter, B, Data((batch_of(1, 255, sender=B),)))
         assert _turn(starter) == [StartRound(3, (0, 1, 2))]
 
     def test_nobody_can_consume_what_is_being_voted_on(self) -> None:
         starter = _answered(2, window=1)
         assert _turn(starter) == [Propose(1, 0, (reference_to(batch_of(1, sender=C)),), "a")]
-        assert starter.bottleneck() is None
+        assert starter.inspect(0).bottleneck is None
         for member in (A, B):
             hear(starter, member, Vote(1))
         assert _turn(starter) == [Apply(1)]
-        assert starter.bottleneck() == A
+        assert starter.inspect(0).bottleneck == A
 
     def test_while_a_link_is_full_nothing_is_proposed(self) -> None:
         starter = _answered(1)
@@ -231,10 +235,10 @@ class TestTheStarter:
     def test_what_waits_is_told_where_it_waits(self) -> None:
         starter, member = _answered(3, window=1), _member(B, submit_max=1)
         _turn(starter)
-        assert starter.waiting(now=9) == [(0, 2, 9)]
+        assert starter.inspect(now=9).queues == [(0, 2, 9)]
         say(member, batch_of(3, 7, sender=B), now=4)
         turn(member, now=5)
-        assert member.waiting(now=9) == [(7, 2, 5)]
+        assert member.inspect(now=9).queues == [(7, 2, 5)]
 
     def test_it_is_idle_when_everything_has_its_place(self) -> None:
         starter = _member(A)

@@ -90,20 +90,20 @@ def a_member_does_not_wait_for_what_it_lacks(patch: pytest.MonkeyPatch) -> None:
     """`proposal-missing-message`, `proposal-reordered-apply`."""
 
     def next_ordered(self: ReferencedMessages) -> Iterator[tuple[OrderedReference, Any, list[Batch]]]:
-        missing = [place for place in self._places if not self._store.has(place.reference)]
-        self._places = deque(place for place in self._places if place not in missing)
+        missing = [place for place in self._references if not self._store.has(place.reference)]
+        self._references = deque(place for place in self._references if place not in missing)
         yield from original(self)
-        self._places.extend(missing)
+        self._references.extend(missing)
 
     original = ReferencedMessages.next_ordered
     patch.setattr(ReferencedMessages, "next_ordered", next_ordered)
 
 
 def a_proposal_is_turned_round(patch: pytest.MonkeyPatch) -> None:
-    def named(self: ReferencedMessages, place: OrderedReference) -> None:
-        self._places.appendleft(place)
+    def ordered(self: ReferencedMessages, place: OrderedReference) -> None:
+        self._references.appendleft(place)
 
-    patch.setattr(ReferencedMessages, "named", named)
+    patch.setattr(ReferencedMessages, "ordered", ordered)
 
 
 def a_starter_that_found_nothing_to_propose_waits_for_ever(patch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def what_comes_later_makes_the_others_wait_anew(patch: pytest.MonkeyPatch) -> No
 
 
 def there_is_no_window(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Grants, "of_level", lambda *_: 1_000)
+    patch.setattr(Grants, "room", lambda *_: 1_000)
 
 
 DOUBLED = (INTEGRITY, PEER_FAULT, OWN_FAULT)

@@ -25,9 +25,17 @@ from priocast.core.protocol import (
 from priocast.core.starvation import Starvation
 from priocast.protocols.agreement import sets as agreement_sets
 from priocast.protocols.agreement.consensus import PATIENCE_NS, Accept, Accepted, Prepare
-from priocast.protocols.agreement.sets import AgreementSets, Decide
-from priocast.protocols.flow.data import Data
-from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.agreement.sets import (
+    AgreementSets,
+    Data,
+    Decide,
+)
+from priocast.protocols.flow.consumption import (
+    Consumed,
+)
+from priocast.protocols.flow.data import (
+    Data,
+)
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH, TWINS, patiently
 from protocols.schedules import Case, cases, check
@@ -83,7 +91,7 @@ class TestWhatIsRefused:
             hear(_member(A), C, Prepare(1, 0))
 
     def test_consumption_that_cannot_be(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
             hear(_member(A), B, Consumed(5, 16))
 
 

@@ -21,9 +21,17 @@ from priocast.core.protocol import (
     Send,
     SendAll,
 )
-from priocast.protocols.agreement.skeen import AgreementSkeen, Final, Proposed
-from priocast.protocols.flow.data import NumberedData
-from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.agreement.skeen import (
+    AgreementSkeen,
+    Final,
+    Proposed,
+)
+from priocast.protocols.flow.consumption import (
+    Consumed,
+)
+from priocast.protocols.flow.data import (
+    NumberedData,
+)
 from protocols.alone import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard
 
 _member = partial(member_of, AgreementSkeen)
@@ -74,13 +82,15 @@ class TestTheSender:
         turn_heard(member)
         say(member, batch_of(1, level=9))
         assert member.backlog == 4
-        assert member.waiting(now=5) == [(9, 1, 5), (3, 3, 5)]
+        assert member.inspect(now=5).queues == [(9, 1, 5), (3, 3, 5)]
         turn_heard(member)
-        assert member.bottleneck() is None, "the frame has no place: it is not the consumers who are slow"
+        assert member.inspect(0).bottleneck is None, (
+            "the frame has no place: it is not the consumers who are slow"
+        )
         for peer in (B, C):
             _hear(member, peer, Proposed(0, (1,)))
         turn_heard(member)
-        assert member.bottleneck() == A
+        assert member.inspect(0).bottleneck == A
         for peer in (A, B, C):
             _hear(member, peer, Consumed(2, 2))
         assert turn_heard(member) == [
@@ -196,7 +206,7 @@ class TestWhatIsRefused:
             _hear(_member(A), B, Proposed(0, (1,)))
 
     def test_more_consumed_than_was_sent(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 1 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="b#1 reports 1 messages consumed; it must be between"):
             _hear(_member(A), B, Consumed(1, 1))
 
     @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, OrderingOptions, Packet, Send, SendAll
 from priocast.core.starvation import Strict
-from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.history.causal import CausalHistory, Null, Stamped
 from protocols import harness
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
@@ -48,7 +48,7 @@ class TestWhatIsRefused:
             hear(_member(A), C, Stamped(1, (batch_of(1, sender=B),)))
 
     def test_consumption_that_cannot_be(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
             hear(_member(A), B, Consumed(5, 16))
 
 

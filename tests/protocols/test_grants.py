@@ -8,58 +8,62 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Strict
 from priocast.core.view import View
-from priocast.protocols.flow.grants import Consumed, Consumption, Grants, fill_frame, share
+from priocast.protocols.flow.consumption import Consumed, Consumption, share
+from priocast.protocols.flow.frames import fill_frame
+from priocast.protocols.flow.grants import Grants
 
 VIEW = View(1, (A, B))
 
 
-def test_a_share_is_never_nothing() -> None:
+def test_a_share_is_at_least_1() -> None:
     assert [share(limit, 3) for limit in (9, 4, 3, 2, 1)] == [3, 1, 1, 1, 1]
 
 
 class TestGrants:
     def test_room_is_what_the_slowest_member_grants(self) -> None:
         grants = Grants(VIEW, OrderingOptions(window=4))
-        assert grants.of_level(0) == 4
-        grants.placed(batch_of(3))
+        assert grants.room(0) == 4
+        grants.ordered(batch_of(3))
         grants.granted(A, 3, 4)
-        assert (grants.of_level(0), grants.bottleneck(0)) == (1, None)
-        grants.placed(batch_of(1))
-        assert (grants.of_level(0), grants.bottleneck(0)) == (0, B)
+        assert (grants.room(0), grants.bottleneck(0)) == (1, None)
+        grants.ordered(batch_of(1))
+        assert (grants.room(0), grants.bottleneck(0)) == (0, B)
         grants.granted(B, 2, 4)
-        assert grants.of_level(0) == 2
-        assert (grants.placed_count, grants.consumed_by(A), grants.consumed_by(B)) == (4, 3, 2)
+        assert grants.room(0) == 2
+        assert (grants.ordered_count, grants.consumed_by(A), grants.consumed_by(B)) == (4, 3, 2)
 
     def test_a_share_is_a_part_of_the_window_in_messages_and_bytes(self) -> None:
         grants = Grants(VIEW, OrderingOptions(window=6, window_bytes=40), shares=2)
-        assert grants.of_level(0) == 3
-        grants.placed(batch_of(1, size=20))
-        assert (grants.of_level(0), grants.bottleneck(0)) == (0, A), "20 of 20 bytes are under way"
+        assert grants.room(0) == 3
+        grants.ordered(batch_of(1, size=20))
+        assert (grants.room(0), grants.bottleneck(0)) == (0, A), "20 of 20 bytes are in flight"
         grants.granted(A, 1, 3)
         grants.granted(B, 1, 3)
-        assert grants.of_level(0) == 3
+        assert grants.room(0) == 3
 
     @pytest.mark.parametrize("consumed", [0, 3])
-    def test_who_places_alone_knows_what_can_have_been_consumed(self, consumed: int) -> None:
+    def test_the_only_orderer_knows_what_can_have_been_consumed(self, consumed: int) -> None:
         grants = Grants(VIEW, OrderingOptions(window=4))
-        grants.placed(batch_of(2))
+        grants.ordered(batch_of(2))
         grants.granted(A, 1, 4)
-        with pytest.raises(PeerFault, match=f"{consumed} messages consumed, which cannot be"):
+        with pytest.raises(
+            PeerFault, match=f"{consumed} messages consumed; it must be between 1, its last report, and 2,"
+        ):
             grants.granted(A, consumed, 4)
 
-    def test_where_others_place_too_a_report_may_be_ahead_of_their_packets(self) -> None:
+    def test_with_several_orderers_a_report_may_be_ahead_of_their_packets(self) -> None:
         grants = Grants(VIEW, OrderingOptions(window=4), alone=False)
         grants.granted(B, 2, 4)
         grants.granted(A, 1, 4)
-        grants.placed(batch_of(2))
-        assert grants.of_level(0) == 3
+        grants.ordered(batch_of(2))
+        assert grants.room(0) == 3
 
 
 class TestConsumption:
     def test_a_quarter_of_the_window_is_worth_a_report(self) -> None:
         consumption = Consumption(OrderingOptions(window=8))
         consumption.announced(A, 8, 100)
-        consumption.queued(8, held=False)
+        consumption.window.queued(8, is_bottleneck=False)
         reports = [consumption.consumed(A, 1, now) for now in range(4)]
         assert reports == [None, Consumed(2, 8), None, Consumed(4, 8)]
 
@@ -67,7 +71,7 @@ class TestConsumption:
         consumption = Consumption(OrderingOptions(window=1_000, window_bytes=100))
         for _ in range(3):
             consumption.announced(A, 1, 20)
-            consumption.queued(1, held=False)
+            consumption.window.queued(1, is_bottleneck=False)
         reports = [consumption.consumed(A, 1, now) for now in range(3)]
         assert reports == [None, Consumed(2, 1_000), None]
 
@@ -76,16 +80,16 @@ class TestConsumption:
         consumption = Consumption(OrderingOptions(window=1_000, window_bytes=100))
         consumption.announced(A, 3, 100)
         for _ in range(3):
-            consumption.queued(1, held=False)
+            consumption.window.queued(1, is_bottleneck=False)
         reports = [consumption.consumed(A, 1, now) for now in range(3)]
         assert reports == [None, None, Consumed(3, 1_000)]
 
-    def test_whoever_is_waited_for_shows_that_it_goes_on(self) -> None:
+    def test_the_bottleneck_sends_keep_alives(self) -> None:
         """A steady application of 50 ms a message was put out for being slow before its next report."""
         consumption = Consumption(OrderingOptions(window=1_000))
         consumption.announced(A, 100, 100)
-        for held in (False, True):
-            consumption.queued(10, held)
+        for is_bottleneck in (False, True):
+            consumption.window.queued(10, is_bottleneck)
         start = 10**12
         reports = [consumption.consumed(A, 1, start + step * 200_000_000) for step in range(6)]
         assert reports == [Consumed(1, 1_000), None, None, Consumed(4, 1_000), None, None]
@@ -94,7 +98,7 @@ class TestConsumption:
         consumption = Consumption(OrderingOptions(window=16), shares=2)
         for source in (A, B, A):
             consumption.announced(source, 2, 20)
-            consumption.queued(2, held=False)
+            consumption.window.queued(2, is_bottleneck=False)
         assert consumption.consumed(A, 2, 0) == Consumed(2, 8)
         assert consumption.consumed(B, 1, 0) is None
         assert consumption.consumed(B, 1, 0) == Consumed(2, 8)

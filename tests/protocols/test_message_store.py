@@ -1,4 +1,4 @@
-"""The store and the submissions: what came and waits for its place, and what senders are held to."""
+"""The store and the validator: what came and waits for its place, and what senders are held to."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from priocast.protocols.flow.message_store import MessageStore
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 
-def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> None:
+def test_messages_are_found_by_reference_with_the_id_of_the_last_packet() -> None:
     store = MessageStore()
     assert not store.has(Reference(A, 7, 0, 1))
     store.put(batch_of(2, level=7), (0, 1))
@@ -28,7 +28,7 @@ def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> N
 
 
 @given(st.lists(st.integers(1, 5), min_size=1), st.data())
-def test_however_it_came_and_however_it_is_taken_nothing_changes(
+def test_messages_do_not_change_however_they_arrive_and_are_taken(
     counts: list[int], data: st.DataObject
 ) -> None:
     store = MessageStore()
@@ -48,13 +48,13 @@ def test_however_it_came_and_however_it_is_taken_nothing_changes(
 
 
 def test_a_sender_sends_its_own_messages_in_order_and_within_its_credit() -> None:
-    submissions = SubmissionValidator(View(1, (A, B)), count_max=4)
-    submissions.check(A, batch_of(3, first=5))
+    validator = SubmissionValidator(View(1, (A, B)), count_max=4)
+    validator.check(A, batch_of(3, first=5))
     with pytest.raises(PeerFault, match="number 8 of that level is next"):
-        submissions.check(A, batch_of(1, first=9))
+        validator.check(A, batch_of(1, first=9))
     with pytest.raises(PeerFault, match="submits a message of"):
-        submissions.check(B, batch_of(1, first=8))
-    submissions.placed(Reference(A, 0, 5, 2))
-    submissions.check(A, batch_of(3, first=8))
-    with pytest.raises(PeerFault, match="more than the 4 messages"):
-        submissions.check(A, batch_of(1, first=11))
+        validator.check(B, batch_of(1, first=8))
+    validator.ordered(Reference(A, 0, 5, 2))
+    validator.check(A, batch_of(3, first=8))
+    with pytest.raises(PeerFault, match="more than its credit of 4 messages"):
+        validator.check(A, batch_of(1, first=11))

@@ -5,6 +5,7 @@ What they do when everybody behaves is in `scripts/` and in the property suite.
 
 from functools import partial
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -22,18 +23,22 @@ from priocast.core.protocol import (
     OrderingOptions,
     Output,
     Packet,
+    Protocol,
     Send,
 )
 from priocast.core.starvation import Ageing, Strict
 from priocast.core.view import View
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed
-from priocast.protocols.numbering.base import NumberGrant
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import FRAMES_PER_TURN
+from priocast.protocols.flow.packets import Data, Order, Ordered, Submit
+from priocast.protocols.numbering.packets import NumberGrant
 from priocast.protocols.ring import moving_uub
-from priocast.protocols.ring.base import RequestToken, RingProtocol, Token, TokenRequest
 from priocast.protocols.ring.moving import MovingSequencer
-from priocast.protocols.ring.moving_bb import BareToken, Data, MovingBb, Order
-from priocast.protocols.ring.moving_ub import LadenToken, MovingUb, Ordered, Pending, Submit
-from priocast.protocols.ring.moving_uub import MovingUub, Numbered
+from priocast.protocols.ring.moving_bb import MovingBb
+from priocast.protocols.ring.moving_ub import MovingUb, PendingCopy, TokenWithMessages
+from priocast.protocols.ring.moving_uub import MovingUub, NumberedByHolder
+from priocast.protocols.ring.ring import Token
+from priocast.protocols.ring.token_requests import RequestToken, TokenRequest
 from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
@@ -41,7 +46,7 @@ from protocols.schedules import NAMES, Broadcast, Case, Flow, cases, check
 
 LINKS = len(NAMES) * (len(NAMES) - 1)
 STRANGER = ProcessId("x")
-WISHES = (TokenRequest(),) * 3
+NO_REQUESTS = (TokenRequest(),) * 3
 MOVING = ["moving-ub", "moving-bb", "moving-uub"]
 
 _ub = partial(member_of, MovingUb)
@@ -49,8 +54,8 @@ _bb = partial(member_of, MovingBb)
 _uub = partial(member_of, MovingUub)
 
 
-def _token(outputs: list[Output]) -> LadenToken:
-    (token,) = packets(outputs, LadenToken)
+def _token(outputs: list[Output]) -> TokenWithMessages:
+    (token,) = packets(outputs, TokenWithMessages)
     return token
 
 
@@ -107,7 +112,7 @@ class TestTheToken:
         assert passed == 2 * NAMES
 
     @pytest.mark.parametrize("order", MOVING)
-    def test_it_stays_where_there_is_nobody_else(self, order: str) -> None:
+    def test_it_stays_in_a_group_of_one(self, order: str) -> None:
         group = Group(["a"], order, OrderingOptions())
         group.broadcast("a", 7, [b"1", b"2"])
         assert group.settle(rounds_max=20)
@@ -115,7 +120,7 @@ class TestTheToken:
         assert _tokens(group) == 1
 
     @pytest.mark.parametrize("order", MOVING)
-    def test_a_holder_passes_it_on_after_a_turn_s_worth(self, order: str) -> None:
+    def test_a_holder_passes_it_after_one_turn(self, order: str) -> None:
         group = Group(["a", "b"], order, OrderingOptions(window=WINDOW_MAX))
         for level in range(FRAMES_PER_TURN + 4):
             group.broadcast("a", level, [bytes(BATCH_BYTES_CUT)])
@@ -131,7 +136,7 @@ class TestTheToken:
         assert len(visits) > 2
         assert max(visits) <= FRAMES_PER_TURN
 
-    def test_who_is_alone_takes_another_turn_if_one_was_too_short(self) -> None:
+    def test_a_group_of_one_requests_another_turn(self) -> None:
         alone = MovingUb(A, View(1, (A,)), OrderingOptions(window=WINDOW_MAX))
         for level in range(FRAMES_PER_TURN + 1):
             hear(alone, A, Submit((batch_of(1, level, size=BATCH_BYTES_CUT),)))
@@ -141,41 +146,41 @@ class TestTheToken:
     @pytest.mark.parametrize(
         ("member", "token"),
         [
-            (_bb(A), BareToken(0)),
-            (_ub(A), LadenToken(0, WISHES, ())),
-            (_uub(A), moving_uub.LadenToken(0, WISHES, ())),
+            (_bb(A), Token(0)),
+            (_ub(A), TokenWithMessages(0, NO_REQUESTS, ())),
+            (_uub(A), moving_uub.TokenWithNumberRequests(0, NO_REQUESTS, ())),
         ],
         ids=MOVING,
     )
-    def test_a_second_one_is_refused(self, member: RingProtocol, token: Packet) -> None:
+    def test_a_second_one_is_rejected(self, member: Protocol, token: Packet) -> None:
         with pytest.raises(PeerFault, match="b#1 passes a second token to a#1"):
             hear(member, B, token)
 
-    def test_a_second_one_is_refused_while_the_first_waits(self) -> None:
+    def test_a_second_one_is_rejected_while_the_first_waits(self) -> None:
         member = _bb(B)
-        hear(member, A, BareToken(5))
+        hear(member, A, Token(5))
         with pytest.raises(PeerFault, match="a second token"):
-            hear(member, C, BareToken(6))
+            hear(member, C, Token(6))
 
-    def test_one_for_a_place_that_is_taken_is_refused(self) -> None:
+    def test_one_for_an_assigned_position_is_rejected(self) -> None:
         member = _ub(B)
         hear(member, A, Ordered(0, (batch_of(2),)))
         with pytest.raises(PeerFault, match="a token for 1; 2 is next"):
-            hear(member, A, LadenToken(1, WISHES, ()))
+            hear(member, A, TokenWithMessages(1, NO_REQUESTS, ()))
 
-    def test_a_resting_holder_lets_go_only_where_there_is_room(self) -> None:
+    def test_a_resting_holder_passes_it_only_where_there_is_room(self) -> None:
         holder = _ub(A, window=1)
         hear(holder, C, Submit((batch_of(1, sender=C),)))
         turn(holder)
         hear(holder, A, Ordered(0, (batch_of(1, sender=C),)))
-        hear(holder, C, LadenToken(1, WISHES, ()))
+        hear(holder, C, TokenWithMessages(1, NO_REQUESTS, ()))
         hear(holder, B, RequestToken(TokenRequest(1, 7)))
-        assert not packets(turn(holder), LadenToken)
+        assert not packets(turn(holder), TokenWithMessages)
         for member in VIEW.members:
             hear(holder, member, Consumed(1, 1))
-        assert packets(turn(holder), LadenToken)
+        assert packets(turn(holder), TokenWithMessages)
 
-    def test_it_does_not_go_where_the_link_is_full(self) -> None:
+    def test_it_is_not_passed_over_a_full_link(self) -> None:
         holder = _ub(A)
         hear(holder, B, RequestToken(TokenRequest(1, 7)))
         hear(holder, C, RequestToken(TokenRequest(1, 7)))
@@ -184,7 +189,7 @@ class TestTheToken:
         assert isinstance(output, Send)
         assert output.to == C
 
-    def test_who_has_something_and_cannot_send_keeps_it(self) -> None:
+    def test_a_holder_that_cannot_send_keeps_it(self) -> None:
         """Or two members with full links would pass it to each other for ever."""
         holder = _ub(A)
         holder.step(LinkBlocked(B), now=0)
@@ -204,17 +209,17 @@ def _tokens(group: Group) -> int:
     held = on_the_way = 0
     for member in group.members.values():
         protocol = member.protocol
-        assert isinstance(protocol, RingProtocol)
-        held += (protocol._number_next is not None) + (protocol._token is not None)
+        assert isinstance(protocol, MovingUb | MovingBb | MovingUub)
+        held += not protocol._ring.is_elsewhere
     for said in group.journal:
         on_the_way += isinstance(said, Sent) and _is_token(said.packet)
         on_the_way -= isinstance(said, HasReceived) and _is_token(said.packet)
     return held + on_the_way
 
 
-class TestPlaces:
+class TestPositions:
     @pytest.mark.parametrize("member", [_ub(B), _bb(B)], ids=MOVING[:2])
-    def test_no_place_is_given_twice(self, member: MovingSequencer) -> None:
+    def test_no_position_is_assigned_twice(self, member: MovingSequencer[Any]) -> None:
         packet = Ordered if isinstance(member, MovingUb) else Order
         messages = (batch_of(1),) if packet is Ordered else (Reference(A, 0, 0, 1),)
         hear(member, A, packet(0, messages))  # type: ignore[arg-type]
@@ -224,52 +229,52 @@ class TestPlaces:
         with pytest.raises(PeerFault, match="c#1 orders position 5; 1 is next"):
             hear(member, C, packet(5, messages))  # type: ignore[arg-type]
 
-    def test_no_place_is_given_that_no_window_allows(self) -> None:
+    def test_no_position_is_assigned_beyond_the_window(self) -> None:
         with pytest.raises(PeerFault, match="which no window allows"):
             hear(_ub(B), A, Ordered(WINDOW_MAX + 1, (batch_of(1),)))
 
-    def test_nobody_orders_while_this_member_has_the_token(self) -> None:
+    def test_no_other_member_orders_while_this_one_has_the_token(self) -> None:
         with pytest.raises(PeerFault, match="b#1 orders position 0 although a#1 has the token"):
             hear(_ub(A), B, Ordered(0, (batch_of(1, sender=B),)))
 
-    def test_nobody_orders_what_is_behind_a_token_that_waits(self) -> None:
+    def test_no_other_member_orders_beyond_a_token_that_waits(self) -> None:
         member = _ub(B)
-        hear(member, A, LadenToken(1, WISHES, ()))
+        hear(member, A, TokenWithMessages(1, NO_REQUESTS, ()))
         with pytest.raises(PeerFault, match="although b#1 has the token"):
             hear(member, C, Ordered(1, (batch_of(1),)))
 
     def test_no_message_is_ordered_twice(self) -> None:
         member = _bb(B)
         hear(member, A, Order(0, (Reference(C, 0, 0, 1),)))
-        with pytest.raises(PeerFault, match=r"a#1 orders c#1/0/0\+1, where number 1 of that level is next"):
+        with pytest.raises(PeerFault, match=r"a#1 orders c#1/0/0\+1; number 1 of that level is next"):
             hear(member, A, Order(1, (Reference(C, 0, 0, 1),)))
 
-    def test_no_stranger_s_message_is_ordered(self) -> None:
-        with pytest.raises(PeerFault, match="which is no member's"):
+    def test_no_message_of_a_non_member_is_ordered(self) -> None:
+        with pytest.raises(PeerFault, match="which no member sent"):
             hear(_ub(B), A, Ordered(0, (batch_of(1, sender=STRANGER),)))
 
-    def test_a_place_rests_on_the_order_and_on_the_data(self) -> None:
+    def test_a_position_depends_on_the_order_and_on_the_data(self) -> None:
         member = _bb(B)
         hear(member, A, Order(0, (Reference(C, 0, 0, 1),)), packet_id=(0, 4))
         hear(member, C, Data((batch_of(1, sender=C),)), packet_id=(2, 3))
         (ordered_batch,) = member.unconsumed()
         assert ordered_batch.dependencies == (4, 0, 3)
 
-    def test_a_place_rests_on_all_orders_before_it_whenever_they_come(self) -> None:
+    def test_a_position_depends_on_all_orders_before_it(self) -> None:
         member = _ub(C)
         hear(member, B, Ordered(1, (batch_of(1, sender=B),)), packet_id=(1, 7))
         hear(member, A, Ordered(0, (batch_of(1),)), packet_id=(0, 2))
         assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
 
-    def test_a_number_s_place_rests_on_all_messages_before_it_whenever_they_come(self) -> None:
+    def test_a_number_depends_on_all_messages_before_it(self) -> None:
         member = _uub(C)
-        hear(member, B, Numbered(1, (batch_of(1, sender=B),), "", 0), packet_id=(1, 7))
-        hear(member, A, Numbered(0, (batch_of(1),), "", 0), packet_id=(0, 2))
+        hear(member, B, NumberedByHolder(1, (batch_of(1, sender=B),), "", 0), packet_id=(1, 7))
+        hear(member, A, NumberedByHolder(0, (batch_of(1),), "", 0), packet_id=(0, 2))
         assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 7, 0)]
 
 
 class TestSubmissions:
-    def test_a_sender_stays_with_one_member_until_all_its_messages_have_places(self) -> None:
+    def test_a_sender_stays_with_one_member_until_all_its_messages_are_ordered(self) -> None:
         sender = _ub(C)
         say(sender, batch_of(1, sender=C))
         assert turn(sender) == [Send(A, Submit((batch_of(1, sender=C),)))]
@@ -281,14 +286,14 @@ class TestSubmissions:
         outputs = turn(sender)
         assert outputs == [Send(C, Submit((batch_of(1, first=2, sender=C),)))]
 
-    def test_what_comes_to_a_full_link_waits(self) -> None:
+    def test_messages_wait_while_the_link_is_full(self) -> None:
         sender = _ub(C)
         sender.step(LinkBlocked(A), now=0)
         say(sender, batch_of(1, sender=C))
         assert turn(sender) == []
         assert sender.backlog == 1
 
-    def test_a_member_without_the_token_asks_for_it_once(self) -> None:
+    def test_a_member_without_the_token_requests_it_once(self) -> None:
         member = _ub(B)
         hear(member, C, Submit((batch_of(1, sender=C),)))
         (output,) = turn(member)
@@ -297,67 +302,75 @@ class TestSubmissions:
         assert turn(member) == []
         assert not member.idle
 
-    def test_who_submits_again_is_refused(self) -> None:
+    def test_a_repeated_submission_is_rejected(self) -> None:
         member = _ub(B)
         hear(member, C, Submit((batch_of(2, sender=C),)))
-        with pytest.raises(PeerFault, match="where number 2 of that level is next"):
+        with pytest.raises(PeerFault, match="number 2 of that level is next"):
             hear(member, C, Submit((batch_of(1, first=1, sender=C),)))
 
-    def test_who_has_submitted_elsewhere_meanwhile_is_not(self) -> None:
+    def test_a_gap_in_the_submissions_is_accepted(self) -> None:
         member = _ub(B)
         hear(member, C, Submit((batch_of(2, sender=C),)))
         hear(member, C, Submit((batch_of(1, first=7, sender=C),)))
         assert member.backlog == 3
 
-    def test_who_submits_too_much_is_refused(self) -> None:
+    def test_a_submission_beyond_the_credit_is_rejected(self) -> None:
         member = _ub(B, submit_max=1)
         full = [b""] * BATCH_COUNT_MAX
         batches = [pack(C, 0, first, full) for first in range(0, 2 * WINDOW_MAX, BATCH_COUNT_MAX)]
         hear(member, C, Submit(tuple(batches)))
-        with pytest.raises(PeerFault, match="more than the 131073 messages that it has credit for"):
+        with pytest.raises(PeerFault, match="more than its credit of 131073 messages"):
             hear(member, C, Submit((pack(C, 0, 2 * WINDOW_MAX, [b"", b""]),)))
 
-    def test_data_of_another_member_is_refused(self) -> None:
+    def test_data_of_another_member_is_rejected(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a message of a#1"):
             hear(_bb(B), C, Data((batch_of(1),)))
 
 
-class TestHandingOver:
-    def test_the_token_takes_along_no_more_than_the_window_allows(self) -> None:
+class TestWhatTheTokenCarries:
+    def test_no_more_than_the_window_allows(self) -> None:
         holder = _ub(A, window=3)
         for number in range(8):
             hear(holder, C, Submit((batch_of(1, level=number, sender=C),)))
         token = _token(turn(holder))
         assert [pending.batch.level for pending in token.pending] == [4, 3, 2]
-        assert token.wishes[0].level == 4
+        assert token.requests[0].level == 4
 
-    def test_the_token_takes_along_no_more_than_a_frame(self) -> None:
+    def test_no_more_than_a_frame(self) -> None:
         holder = _ub(A, window=3)
         for number in range(8):
             hear(holder, C, Submit((batch_of(1, level=number, sender=C, size=BATCH_BYTES_CUT // 2),)))
         assert len(_token(turn(holder)).pending) == 2
 
-    def test_what_was_submitted_here_is_known_here(self) -> None:
+    def test_a_copy_of_a_submitted_message_is_ignored(self) -> None:
         """A copy that comes back with the token is not ordered beside what it is a copy of."""
         member = _ub(B, window=9)
         hear(member, C, Submit((batch_of(2, sender=C),)))
-        hear(member, A, LadenToken(0, WISHES, (Pending(batch_of(2, sender=C), 5),)))
+        hear(member, A, TokenWithMessages(0, NO_REQUESTS, (PendingCopy(batch_of(2, sender=C), 5),)))
         (ordered,) = packets(turn(member), Ordered)
         assert ordered.messages == (batch_of(2, sender=C),)
 
-    def test_a_copy_is_not_waited_for_and_not_kept(self) -> None:
+    def test_a_copy_is_not_part_of_the_backlog(self) -> None:
         member = _ub(B)
-        hear(member, A, LadenToken(0, WISHES, (Pending(batch_of(2, sender=C), 5),)))
+        hear(member, A, TokenWithMessages(0, NO_REQUESTS, (PendingCopy(batch_of(2, sender=C), 5),)))
         assert member.idle and not member.backlog
         assert not _token(turn(member)).pending
 
-    def test_waiting_goes_on_counting_through_two_handovers(self) -> None:
+    def test_the_waiting_time_continues_over_two_passes(self) -> None:
         first = _ub(B, window=1, starvation=Ageing(MILLISECOND))
         copy = batch_of(1, level=10, sender=C)
-        hear(first, A, LadenToken(0, WISHES, (Pending(batch_of(1, level=90), 0), Pending(copy, MILLISECOND))))
+        hear(
+            first,
+            A,
+            TokenWithMessages(
+                0, NO_REQUESTS, (PendingCopy(batch_of(1, level=90), 0), PendingCopy(copy, MILLISECOND))
+            ),
+        )
         token = _token(turn(first, now=4 * MILLISECOND))
-        assert token.pending == (Pending(copy, 5 * MILLISECOND),)
+        assert token.pending == (PendingCopy(copy, 5 * MILLISECOND),)
 
-    def test_a_copy_of_a_stranger_s_message_is_refused(self) -> None:
-        with pytest.raises(PeerFault, match=r"a#1 hands over x#1/0/0\+1, which is no member's"):
-            hear(_ub(B), A, LadenToken(0, WISHES, (Pending(batch_of(1, sender=STRANGER), 0),)))
+    def test_a_copy_of_a_non_member_s_message_is_rejected(self) -> None:
+        with pytest.raises(PeerFault, match=r"a#1 passes on x#1/0/0\+1, which no member sent"):
+            hear(
+                _ub(B), A, TokenWithMessages(0, NO_REQUESTS, (PendingCopy(batch_of(1, sender=STRANGER), 0),))
+            )

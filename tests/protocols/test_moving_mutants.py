@@ -15,14 +15,16 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
 )
 from priocast.core.identity import ProcessId
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.submission_validator import SubmissionValidator
-from priocast.protocols.ring import moving_uub
-from priocast.protocols.ring.base import RingProtocol, TokenRequests
 from priocast.protocols.ring.moving import MovingSequencer
-from priocast.protocols.ring.moving_ub import LadenToken, MovingUb
-from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations
+from priocast.protocols.ring.moving_bb import MovingBb
+from priocast.protocols.ring.moving_ub import MovingUb, TokenWithMessages
+from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations, TokenWithNumberRequests
 from priocast.protocols.ring.pending_queue import PendingQueue
+from priocast.protocols.ring.ring import Ring
+from priocast.protocols.ring.token_requests import TokenRequests
 from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
     PEER_FAULT,
@@ -35,7 +37,7 @@ from protocols.mutants import (
     single_test_finds,
 )
 from protocols.schedules import check
-from protocols.test_moving import TestPlaces as Places
+from protocols.test_moving import TestPositions as Positions
 from protocols.test_moving import TestTheToken as TheToken
 from protocols.test_moving import skewed_cases
 from protocols.test_moving_uub import TestNumbers as Numbers
@@ -46,84 +48,82 @@ UB, BB, UUB = "moving-ub", "moving-bb", "moving-uub"
 def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
     """As soon as it comes, whether or not all is here that has the places below its number."""
 
-    def accept_token(self: RingProtocol) -> None:
+    def accept(self: Ring, position_next: int) -> None:
         if self._token is not None:
-            self._number_next, self._token = self._token.number, None
+            self.position, self._token = self._token.position, None
 
-    patch.setattr(RingProtocol, "_accept_token", accept_token)
-    patch.setattr(MovingSequencer, "_knows_better", lambda *_: False)
+    patch.setattr(Ring, "accept", accept)
+    patch.setattr(Ring, "check_may_order", lambda *_: None)
 
 
 def what_others_have_ordered_is_ordered_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(PendingQueue, "_forget", lambda _: None)
+    patch.setattr(PendingQueue, "_drop_ordered", lambda _: None)
 
 
 def the_token_is_kept_and_passed_on(patch: pytest.MonkeyPatch) -> None:
-    def pass_token(self: RingProtocol, to: ProcessId, now: int) -> None:
-        number = self._number_next
-        original(self, to, now)
-        self._number_next = number
+    def release(self: Ring) -> int:
+        assert self.position is not None
+        return self.position
 
-    original = RingProtocol._pass_token
-    patch.setattr(RingProtocol, "_pass_token", pass_token)
+    patch.setattr(Ring, "release", release)
 
 
-def the_token_goes_round_for_ever(patch: pytest.MonkeyPatch) -> None:
-    def order(self: MovingSequencer, queue: Any) -> bool:
-        original(self, queue)
+def the_token_circulates_for_ever(patch: pytest.MonkeyPatch) -> None:
+    def order(self: MovingBb, first: int) -> bool:
+        original(self, first)
         return True
 
-    original = MovingSequencer._order
-    patch.setattr(MovingSequencer, "_order", order)
+    original = MovingBb._order
+    patch.setattr(MovingBb, "_order", order)
 
 
 def what_is_pending_is_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None:
     """Whoever passes the token on thinks that it has nothing more to do with what it was sent."""
 
-    def token_with(self: MovingUb, number: int, now: int) -> LadenToken:
-        token = original(self, number, now)
+    def release_token(self: MovingUb, now: int) -> TokenWithMessages:
+        token = original(self, now)
         while self._pending:
             self._pending.take(1_000)
         return msgspec.structs.replace(token, pending=())
 
-    original = MovingUb._token_with
-    patch.setattr(MovingUb, "_token_with", token_with)
+    original = MovingUb._release_token
+    patch.setattr(MovingUb, "_release_token", release_token)
 
 
-def asks_are_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None:
-    def token_with(self: MovingUub, number: int, now: int) -> moving_uub.LadenToken:
-        return msgspec.structs.replace(original(self, number, now), asks=())
+def requests_are_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None:
+    def release_token(self: MovingUub, now: int) -> TokenWithNumberRequests:
+        return msgspec.structs.replace(original(self, now), pending=())
 
-    original = MovingUub._token_with
-    patch.setattr(MovingUub, "_token_with", token_with)
-
-
-def nothing_is_handed_over(patch: pytest.MonkeyPatch) -> None:
-    def token_with(self: MovingUb, number: int, now: int) -> LadenToken:
-        return msgspec.structs.replace(original(self, number, now), pending=())
-
-    original = MovingUb._token_with
-    patch.setattr(MovingUb, "_token_with", token_with)
+    original = MovingUub._release_token
+    patch.setattr(MovingUub, "_release_token", release_token)
 
 
-def waiting_begins_anew_when_a_message_is_handed_over(patch: pytest.MonkeyPatch) -> None:
-    def on_laden_token(self: MovingUb, sender: ProcessId, token: LadenToken, now: int) -> None:
+def the_token_carries_nothing(patch: pytest.MonkeyPatch) -> None:
+    def release_token(self: MovingUb, now: int) -> TokenWithMessages:
+        return msgspec.structs.replace(original(self, now), pending=())
+
+    original = MovingUb._release_token
+    patch.setattr(MovingUb, "_release_token", release_token)
+
+
+def the_waiting_time_restarts_when_the_token_carries_a_message(patch: pytest.MonkeyPatch) -> None:
+    def on_token(self: MovingUb, sender: ProcessId, token: TokenWithMessages, now: int) -> None:
         pending = tuple(msgspec.structs.replace(each, waited=0) for each in token.pending)
         original(self, sender, msgspec.structs.replace(token, pending=pending), now)
 
-    original = MovingUb._on_laden_token
-    patch.setattr(MovingUb, "_on_laden_token", on_laden_token)
+    original = MovingUb._on_token
+    patch.setattr(MovingUb, "_on_token", on_token)
 
 
-def copies_that_come_home_are_taken_for_others(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SubmissionValidator, "came", lambda *_: False)
+def copies_of_submitted_messages_are_ordered_too(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(SubmissionValidator, "received", lambda *_: False)
 
 
-def a_sender_turns_to_whoever_has_the_token(patch: pytest.MonkeyPatch) -> None:
+def a_sender_always_submits_to_the_holder(patch: pytest.MonkeyPatch) -> None:
     """While messages of its own wait elsewhere."""
 
     def submit(self: MovingUb) -> None:
-        self._sequencer = self._holder if self._number_next is None else self.me
+        self._sequencer = self._holder if self._ring.position is None else self.me
         in_flight, self.in_flight.count = self.in_flight.count, 0
         try:
             original(self)
@@ -134,15 +134,15 @@ def a_sender_turns_to_whoever_has_the_token(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(MovingUb, "_submit", submit)
 
 
-def nobody_asks_for_the_token(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TokenRequests, "renewed", lambda *_: None)
+def the_token_is_never_requested(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TokenRequests, "next_own", lambda *_: None)
 
 
-def a_holder_that_has_nothing_lets_nobody_go_on(patch: pytest.MonkeyPatch) -> None:
+def an_idle_holder_never_passes_the_token(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TokenRequests, "first_with_room", lambda *_: None)
 
 
-def the_token_goes_to_whoever_wants_it_with_or_without_room(patch: pytest.MonkeyPatch) -> None:
+def the_token_is_passed_with_or_without_room(patch: pytest.MonkeyPatch) -> None:
     """Two members that wait for the same window pass it to each other until it opens."""
 
     def first_with_room(self: TokenRequests, members: list[ProcessId], _: Grants) -> ProcessId | None:
@@ -152,21 +152,29 @@ def the_token_goes_to_whoever_wants_it_with_or_without_room(patch: pytest.Monkey
 
 
 def what_others_order_is_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
-    def place(self: MovingSequencer, orderer: ProcessId, batches: Any, held: bool) -> None:
-        self.append_ordered(batches, held)
+    """Who orders counts while filling a frame; what others have ordered is counted when it arrives."""
 
-    patch.setattr(MovingSequencer, "_place", place)
+    def init(self: MovingSequencer[Any], *given: Any) -> None:
+        original(self, *given)
+        own = self._grants.ordered
+        patch.setattr(
+            self._grants, "ordered", lambda batch: own(batch) if self._ring.position is not None else None
+        )
+        patch.setattr(self._grants, "ordered_together", lambda *_: None)
+
+    original = MovingSequencer.__init__
+    patch.setattr(MovingSequencer, "__init__", init)
 
 
-def numbers_that_others_gave_are_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
-    def placed(self: SharedNumberReservations, batch: Any) -> None:
-        if self._came + batch.count <= self._placed:
-            super(SharedNumberReservations, self).placed(batch)
+def numbers_that_others_granted_are_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
+    def ordered(self: SharedNumberReservations, batch: Any) -> None:
+        if self._used_count + batch.count <= self.ordered_count:
+            super(SharedNumberReservations, self).ordered(batch)
 
-    patch.setattr(SharedNumberReservations, "placed", placed)
+    patch.setattr(SharedNumberReservations, "ordered", ordered)
 
 
-def the_holder_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
+def the_holder_orders_by_arrival(patch: pytest.MonkeyPatch) -> None:
     def init(self: PendingQueue, *given: Any) -> None:
         original(self, *given)
         self._sort_key = lambda *_: 0
@@ -175,18 +183,17 @@ def the_holder_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PendingQueue, "__init__", init)
 
 
-def places_take_effect_as_they_come(patch: pytest.MonkeyPatch) -> None:
+def positions_take_effect_on_arrival(patch: pytest.MonkeyPatch) -> None:
     """Each packet is taken for the next one, whatever its position is."""
 
-    def on_places(self: MovingSequencer, sender: ProcessId, places: Any, packet_id: Any) -> None:
-        for messages in places.messages:
+    def in_order(self: MovingSequencer[Any], sender: ProcessId, order: Any, packet_id: Any) -> Any:
+        for messages in order.messages:
             stream = (messages.sender, messages.level)
             self._pending._number_next[stream] = messages.first + messages.count
-        self._pending._forget()
-        self._on_next(sender, places, packet_id)
-        self._accept_token()
+        self._pending._drop_ordered()
+        return [(sender, order, packet_id)]
 
-    patch.setattr(MovingSequencer, "_on_places", on_places)
+    patch.setattr(MovingSequencer, "_in_order", in_order)
 
 
 IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
@@ -196,27 +203,27 @@ IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
     (the_token_is_kept_and_passed_on, UB, {PEER_FAULT}),
     (the_token_is_kept_and_passed_on, BB, {PEER_FAULT}),
     (the_token_is_kept_and_passed_on, UUB, {PEER_FAULT}),
-    (the_token_goes_round_for_ever, BB, {LIVENESS}),
+    (the_token_circulates_for_ever, BB, {LIVENESS}),
     (what_is_pending_is_dropped_with_the_token, UB, {LIVENESS}),
-    (asks_are_dropped_with_the_token, UUB, {LIVENESS}),
-    (copies_that_come_home_are_taken_for_others, UB, {PEER_FAULT}),
-    (a_sender_turns_to_whoever_has_the_token, UB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
-    (nobody_asks_for_the_token, UB, {LIVENESS}),
-    (nobody_asks_for_the_token, UUB, {LIVENESS}),
-    (a_holder_that_has_nothing_lets_nobody_go_on, UB, {LIVENESS}),
-    (a_holder_that_has_nothing_lets_nobody_go_on, UUB, {LIVENESS}),
+    (requests_are_dropped_with_the_token, UUB, {LIVENESS}),
+    (copies_of_submitted_messages_are_ordered_too, UB, {PEER_FAULT}),
+    (a_sender_always_submits_to_the_holder, UB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
+    (the_token_is_never_requested, UB, {LIVENESS}),
+    (the_token_is_never_requested, UUB, {LIVENESS}),
+    (an_idle_holder_never_passes_the_token, UB, {LIVENESS}),
+    (an_idle_holder_never_passes_the_token, UUB, {LIVENESS}),
     (what_others_order_is_not_in_the_window, UB, {BOUNDED_WINDOW}),
     (what_others_order_is_not_in_the_window, BB, {BOUNDED_WINDOW}),
-    (numbers_that_others_gave_are_not_in_the_window, UUB, {BOUNDED_WINDOW}),
-    (the_holder_orders_as_it_comes, UB, {PRIORITY}),
-    (the_holder_orders_as_it_comes, BB, {PRIORITY}),
+    (numbers_that_others_granted_are_not_in_the_window, UUB, {BOUNDED_WINDOW}),
+    (the_holder_orders_by_arrival, UB, {PRIORITY}),
+    (the_holder_orders_by_arrival, BB, {PRIORITY}),
 ]
 
 ON_SKEWED_LINKS: list[tuple[Patch, str, set[str]]] = [
     (the_token_is_accepted_early, BB, {PEER_FAULT}),
     (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
-    (places_take_effect_as_they_come, UB, {TOTAL_ORDER}),
-    (places_take_effect_as_they_come, BB, {TOTAL_ORDER}),
+    (positions_take_effect_on_arrival, UB, {TOTAL_ORDER}),
+    (positions_take_effect_on_arrival, BB, {TOTAL_ORDER}),
 ]
 
 
@@ -243,11 +250,11 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
     (what_others_have_ordered_is_ordered_again, "moving-no-double-sequence"),
     (the_token_is_accepted_early, "moving-ub-early-token"),
     (the_token_is_accepted_early, "moving-uub-numbers-in-order"),
-    (nothing_is_handed_over, "moving-ub-hands-over"),
-    (waiting_begins_anew_when_a_message_is_handed_over, "moving-ub-waiting-counts"),
-    (asks_are_dropped_with_the_token, "moving-uub-hands-over"),
-    (nobody_asks_for_the_token, "moving-ub-finds-work"),
-    (the_token_goes_round_for_ever, "moving-token-rests"),
+    (the_token_carries_nothing, "moving-ub-hands-over"),
+    (the_waiting_time_restarts_when_the_token_carries_a_message, "moving-ub-waiting-counts"),
+    (requests_are_dropped_with_the_token, "moving-uub-hands-over"),
+    (the_token_is_never_requested, "moving-ub-finds-work"),
+    (the_token_circulates_for_ever, "moving-token-rests"),
 ]
 
 
@@ -257,33 +264,36 @@ def test_the_script_shows_the_mutant(mutate: Patch, script: str, monkeypatch: py
     script_finds(mutate, script, monkeypatch, may_stop=True)
 
 
-def what_is_submitted_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(RingProtocol, "unordered", lambda self: self.outgoing.drain())
+def submitted_messages_are_not_sent_again(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(FlowControlledProtocol, "unordered", lambda self: self.outgoing.drain())
 
 
 @pytest.mark.parametrize("order", [UB, BB])
-def test_the_lives_find_what_is_not_sent_again(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    what_is_submitted_is_not_sent_again(monkeypatch)
+def test_the_lives_find_messages_that_are_not_sent_again(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    submitted_messages_are_not_sent_again(monkeypatch)
     found_in_lives(order, {INTEGRITY})
 
 
 IN_TESTS: list[tuple[Patch, Callable[[], None]]] = [
-    (a_place_rests_on_the_packet_that_came_last, Places().test_a_place_rests_on_the_order_and_on_the_data),
     (
         a_place_rests_on_the_packet_that_came_last,
-        Places().test_a_place_rests_on_all_orders_before_it_whenever_they_come,
+        Positions().test_a_position_depends_on_the_order_and_on_the_data,
     ),
     (
         a_place_rests_on_the_packet_that_came_last,
-        Places().test_a_number_s_place_rests_on_all_messages_before_it_whenever_they_come,
+        Positions().test_a_position_depends_on_all_orders_before_it,
     ),
     (
-        what_is_submitted_is_not_sent_again,
-        Numbers().test_what_has_a_number_behind_one_that_nobody_used_is_sent_again,
+        a_place_rests_on_the_packet_that_came_last,
+        Positions().test_a_number_depends_on_all_messages_before_it,
     ),
     (
-        the_token_goes_to_whoever_wants_it_with_or_without_room,
-        TheToken().test_a_resting_holder_lets_go_only_where_there_is_room,
+        submitted_messages_are_not_sent_again,
+        Numbers().test_messages_behind_an_unused_number_are_sent_again,
+    ),
+    (
+        the_token_is_passed_with_or_without_room,
+        TheToken().test_a_resting_holder_passes_it_only_where_there_is_room,
     ),
 ]
 

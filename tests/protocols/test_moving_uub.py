@@ -9,117 +9,122 @@ from priocast.core.errors import PeerFault
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Send
 from priocast.core.starvation import Ageing
 from priocast.core.view import View
-from priocast.protocols.numbering.base import NumberGrant, RequestNumbers
+from priocast.protocols.numbering.packets import NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest
-from priocast.protocols.ring.base import TokenRequest
-from priocast.protocols.ring.moving_uub import LadenToken, MovingUub, Numbered, PendingNumberRequest
+from priocast.protocols.ring.moving_uub import (
+    MovingUub,
+    NumberedByHolder,
+    PendingRequest,
+    TokenWithNumberRequests,
+)
+from priocast.protocols.ring.token_requests import TokenRequest
 from protocols.alone import hear, member_of, packets, say, turn
 
-WISHES = (TokenRequest(),) * 3
+NO_REQUESTS = (TokenRequest(),) * 3
 
 _uub = partial(member_of, MovingUub)
 
 
-class TestHandingOver:
-    def test_asks_are_handed_over_with_the_time_that_they_have_waited(self) -> None:
+class TestWhatTheTokenCarries:
+    def test_requests_with_their_waiting_time(self) -> None:
         holder = _uub(A, window=1)
         hear(holder, C, RequestNumbers((NumberRequest(9, 1, 5), NumberRequest(7, 2, 10))), now=3)
-        (token,) = packets(turn(holder, now=8), LadenToken)
-        assert token.asks == (PendingNumberRequest(2, NumberRequest(7, 2, 10), 5),)
+        (token,) = packets(turn(holder, now=8), TokenWithNumberRequests)
+        assert token.pending == (PendingRequest(2, NumberRequest(7, 2, 10), 5),)
         assert holder.idle
 
-    def test_asks_beyond_the_window_stay_and_are_asked_for(self) -> None:
+    def test_requests_beyond_the_window_stay_and_request_the_token(self) -> None:
         holder = _uub(A, window=2)
         hear(holder, C, RequestNumbers(tuple(NumberRequest(level, 1, 5) for level in (9, 8, 7, 6, 5))))
-        (token,) = packets(turn(holder), LadenToken)
-        assert [ask.want.level for ask in token.asks] == [7, 6]
-        assert token.wishes[0].level == 5
+        (token,) = packets(turn(holder), TokenWithNumberRequests)
+        assert [pending.request.level for pending in token.pending] == [7, 6]
+        assert token.requests[0].level == 5
         assert holder.backlog == 1
 
-    def test_an_old_ask_goes_before_a_new_one_that_is_a_little_more_urgent(self) -> None:
+    def test_an_old_request_precedes_a_new_one_that_is_a_little_more_urgent(self) -> None:
         member = _uub(B, window=1, starvation=Ageing(MILLISECOND))
         now = 9 * MILLISECOND
         hear(member, A, RequestNumbers((NumberRequest(12, 1, 5),)), now=now)
-        handed_over = PendingNumberRequest(2, NumberRequest(10, 1, 5), 5 * MILLISECOND)
-        hear(member, A, LadenToken(0, WISHES, (handed_over,)), now=now)
+        handed_over = PendingRequest(2, NumberRequest(10, 1, 5), 5 * MILLISECOND)
+        hear(member, A, TokenWithNumberRequests(0, NO_REQUESTS, (handed_over,)), now=now)
         assert Send(C, NumberGrant(0, 1, "a")) in turn(member, now)
 
-    def test_a_stranger_s_ask_is_refused(self) -> None:
-        token = LadenToken(0, WISHES, (PendingNumberRequest(3, NumberRequest(7, 1, 5), 0),))
-        with pytest.raises(PeerFault, match="an ask of rank 3, which no member has"):
+    def test_a_non_member_s_request_is_rejected(self) -> None:
+        token = TokenWithNumberRequests(0, NO_REQUESTS, (PendingRequest(3, NumberRequest(7, 1, 5), 0),))
+        with pytest.raises(PeerFault, match="a request of rank 3: no such member"):
             hear(_uub(B), A, token)
 
 
 class TestNumbers:
-    def test_nobody_asks_for_more_than_its_credit(self) -> None:
-        with pytest.raises(PeerFault, match="more than the 2 numbers that it has credit for"):
+    def test_a_request_beyond_the_credit_is_rejected(self) -> None:
+        with pytest.raises(PeerFault, match="more than its credit of 2 numbers"):
             hear(_uub(A, submit_max=2), C, RequestNumbers((NumberRequest(7, 3, 5),)))
 
-    def test_what_is_handed_over_counts_as_asked_for(self) -> None:
+    def test_requests_that_the_token_carries_count(self) -> None:
         member = _uub(B, submit_max=2)
         hear(member, C, RequestNumbers((NumberRequest(7, 1, 5),)))
-        token = LadenToken(0, WISHES, (PendingNumberRequest(2, NumberRequest(7, 2, 5), 0),))
-        with pytest.raises(PeerFault, match="more than the 2 numbers"):
+        token = TokenWithNumberRequests(0, NO_REQUESTS, (PendingRequest(2, NumberRequest(7, 2, 5), 0),))
+        with pytest.raises(PeerFault, match="more than its credit of 2 numbers"):
             hear(member, A, token)
 
-    def test_numbers_that_were_not_asked_for_are_refused(self) -> None:
-        with pytest.raises(PeerFault, match="a#1 grants 1 numbers from 0 on; 0 were asked for"):
+    def test_numbers_that_were_not_requested_are_rejected(self) -> None:
+        with pytest.raises(PeerFault, match="a#1 grants 1 numbers from 0 on; 0 were requested"):
             hear(_uub(C), A, NumberGrant(0, 1))
 
-    def test_numbers_below_those_that_one_has_are_refused(self) -> None:
+    def test_numbers_below_granted_ones_are_rejected(self) -> None:
         member = _uub(C)
         say(member, batch_of(3, sender=C))
         turn(member)
         hear(member, A, NumberGrant(4, 1))
-        with pytest.raises(PeerFault, match="1 numbers from 2 on; 2 were asked for, not before 5"):
+        with pytest.raises(PeerFault, match="1 numbers from 2 on; 2 were requested, not before 5"):
             hear(member, B, NumberGrant(2, 1))
 
-    def test_only_who_got_a_number_uses_it(self) -> None:
+    def test_a_number_is_used_only_by_its_owner(self) -> None:
         holder = _uub(A)
         hear(holder, C, RequestNumbers((NumberRequest(7, 1, 5),)))
         turn(holder)
         with pytest.raises(PeerFault, match="b#1 uses numbers from 0 on, which it was not granted"):
-            hear(holder, B, Numbered(0, (batch_of(1, sender=B),), "", 0))
+            hear(holder, B, NumberedByHolder(0, (batch_of(1, sender=B),), "", 0))
 
     def test_a_number_is_used_once(self) -> None:
         member = _uub(B)
-        hear(member, C, Numbered(0, (batch_of(1, sender=C),), "", 0))
-        with pytest.raises(PeerFault, match="number 0, which was used before"):
-            hear(member, C, Numbered(0, (batch_of(1, first=1, sender=C),), "", 0))
+        hear(member, C, NumberedByHolder(0, (batch_of(1, sender=C),), "", 0))
+        with pytest.raises(PeerFault, match="position 0; 1 is next"):
+            hear(member, C, NumberedByHolder(0, (batch_of(1, first=1, sender=C),), "", 0))
 
-    def test_a_number_that_no_window_allows_is_refused(self) -> None:
+    def test_a_number_beyond_the_window_is_rejected(self) -> None:
         with pytest.raises(PeerFault, match="which no window allows"):
-            hear(_uub(B), C, Numbered(WINDOW_MAX + 1, (batch_of(1, sender=C),), "", 0))
+            hear(_uub(B), C, NumberedByHolder(WINDOW_MAX + 1, (batch_of(1, sender=C),), "", 0))
 
-    def test_numbers_that_no_member_gave_are_refused(self) -> None:
-        with pytest.raises(PeerFault, match="granted by rank 3, which no member has"):
-            hear(_uub(B), C, Numbered(0, (batch_of(1, sender=C),), "", 3))
+    def test_numbers_without_a_giver_are_rejected(self) -> None:
+        with pytest.raises(PeerFault, match="granted by rank 3: no such member"):
+            hear(_uub(B), C, NumberedByHolder(0, (batch_of(1, sender=C),), "", 3))
 
-    def test_nobody_has_to_consume_what_has_not_come(self) -> None:
+    def test_there_is_no_bottleneck_while_granted_numbers_are_unused(self) -> None:
         alone = MovingUub(A, View(1, (A,)), OrderingOptions(window=1))
         hear(alone, A, RequestNumbers((NumberRequest(7, 2, 10),)))
         turn(alone)
-        assert alone.bottleneck() is None
+        assert alone.inspect(0).bottleneck is None
         say(alone, batch_of(2))
-        alone._asked = 1
+        alone._requester._requested = 1
         hear(alone, A, NumberGrant(0, 1))
-        for packet in packets(turn(alone), Numbered):
+        for packet in packets(turn(alone), NumberedByHolder):
             hear(alone, A, packet)
-        assert alone.bottleneck() == A
+        assert alone.inspect(0).bottleneck == A
 
-    def test_what_others_gave_out_counts_in_the_window(self) -> None:
+    def test_numbers_that_others_granted_count_in_the_window(self) -> None:
         member = _uub(B, window=2)
-        hear(member, C, Numbered(0, (batch_of(1, sender=C),), "", 0))
+        hear(member, C, NumberedByHolder(0, (batch_of(1, sender=C),), "", 0))
         hear(member, C, RequestNumbers((NumberRequest(7, 3, 15),)))
-        hear(member, A, LadenToken(1, WISHES, ()))
+        hear(member, A, TokenWithNumberRequests(1, NO_REQUESTS, ()))
         assert Send(C, NumberGrant(1, 1, "a")) in turn(member)
 
-    def test_what_has_a_number_behind_one_that_nobody_used_is_sent_again(self) -> None:
+    def test_messages_behind_an_unused_number_are_sent_again(self) -> None:
         member = _uub(C)
         say(member, batch_of(1, sender=C))
         turn(member)
         hear(member, A, NumberGrant(3, 1))
-        for packet in packets(turn(member), Numbered):
+        for packet in packets(turn(member), NumberedByHolder):
             hear(member, C, packet)
         member.close()
         assert member.unconsumed() == []

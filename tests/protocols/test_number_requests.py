@@ -1,4 +1,4 @@
-"""Number requests: who is served next, how much fits, and what counts as in flight until the messages arrive."""
+"""Number requests: who is served next, how much fits, and what is in flight until the messages arrive."""
 
 import pytest
 from hypothesis import given
@@ -25,21 +25,21 @@ def _served(asks: NumberRequestQueue) -> list[tuple[ProcessId, int, int]]:
     return served
 
 
-class TestWhoseTurnItIs:
-    def test_the_most_urgent_then_who_asked_first(self) -> None:
+class TestTheOrderOfRequests:
+    def test_the_most_urgent_then_the_first(self) -> None:
         asks = NumberRequestQueue(Strict())
         for sender, level in ((A, 5), (B, 5), (C, 9), (A, 9)):
             asks.put(sender, NumberRequest(level, 2, 10), now=0)
         assert _served(asks) == [(C, 9, 2), (A, 9, 2), (A, 5, 2), (B, 5, 2)]
 
-    def test_an_ask_that_waited_long_enough_goes_before_a_more_urgent_one(self) -> None:
+    def test_a_request_that_waited_long_enough_precedes_a_more_urgent_one(self) -> None:
         asks = NumberRequestQueue(Ageing(MILLISECOND))
         asks.put(A, NumberRequest(5, 1, 0), now=0)
         asks.put(B, NumberRequest(9, 1, 0), now=4 * MILLISECOND + 1)
         asks.put(C, NumberRequest(9, 1, 0), now=4 * MILLISECOND - 1)
         assert [sender for sender, _, _ in _served(asks)] == [C, A, B]
 
-    def test_an_ask_of_an_earlier_period_goes_before_all_later_ones(self) -> None:
+    def test_a_request_of_an_earlier_period_precedes_all_later_ones(self) -> None:
         asks = NumberRequestQueue(PeriodicRelease(10))
         asks.put(A, NumberRequest(1, 1, 0), now=9)
         asks.put(B, NumberRequest(255, 1, 0), now=10)
@@ -49,7 +49,7 @@ class TestWhoseTurnItIs:
         st.sampled_from(POLICIES),
         st.lists(st.tuples(st.sampled_from([A, B, C]), st.integers(0, 255), st.integers(0, 20)), max_size=30),
     )
-    def test_everybody_is_served_by_rank_and_arrival(
+    def test_requests_are_served_by_sort_key_and_arrival(
         self, policy: Starvation, said: list[tuple[ProcessId, int, int]]
     ) -> None:
         asks, now, expected = NumberRequestQueue(policy), 0, []
@@ -63,7 +63,7 @@ class TestWhoseTurnItIs:
         served = [(sender, level) for sender, level, count in _served(asks) for _ in range(count)]
         assert served == [(sender, level) for _, _, sender, level in sorted(expected)]
 
-    def test_who_asks_again_for_the_same_joins_its_ask_that_waits(self) -> None:
+    def test_a_further_request_joins_the_one_that_waits(self) -> None:
         asks = NumberRequestQueue(Strict())
         for sender, level, count in ((A, 7, 1), (A, 7, 2), (B, 7, 1), (A, 6, 8), (A, 7, 4)):
             asks.put(sender, NumberRequest(level, count, 10 * count), now=0)
@@ -71,7 +71,7 @@ class TestWhoseTurnItIs:
         assert _served(asks) == [(A, 7, 7), (B, 7, 1), (A, 6, 8)]
         assert asks.count == 0
 
-    def test_who_is_being_served_does_not_keep_the_others_waiting_for_ever(self) -> None:
+    def test_a_partly_served_request_does_not_starve_the_others(self) -> None:
         asks = NumberRequestQueue(Strict())
         asks.put(A, NumberRequest(7, 2, 10), now=0)
         asks.put(B, NumberRequest(7, 1, 10), now=0)
@@ -79,7 +79,7 @@ class TestWhoseTurnItIs:
         asks.put(A, NumberRequest(7, 4, 10), now=0)
         assert _served(asks) == [(A, 7, 1), (B, 7, 1), (A, 7, 4)]
 
-    def test_an_ask_that_was_served_is_not_joined(self) -> None:
+    def test_a_served_request_is_not_joined(self) -> None:
         asks = NumberRequestQueue(Strict())
         asks.put(A, NumberRequest(7, 1, 10), now=0)
         assert _served(asks) == [(A, 7, 1)]
@@ -87,8 +87,8 @@ class TestWhoseTurnItIs:
         assert _served(asks) == [(A, 7, 2)]
 
 
-class TestHowMuchFits:
-    def test_what_is_cut_keeps_its_turn_and_the_bytes_of_the_rest(self) -> None:
+class TestRoom:
+    def test_a_cut_request_stays_first_with_the_bytes_of_the_rest(self) -> None:
         asks = NumberRequestQueue(Strict())
         asks.put(A, NumberRequest(7, 10, 105), now=0)
         asks.put(B, NumberRequest(7, 1, 5), now=0)
@@ -100,63 +100,63 @@ class TestHowMuchFits:
     @pytest.mark.parametrize(
         ("bytes_left", "count"), [(1, 1), (19, 1), (20, 2), (99, 9), (100, 10), (1000, 10)]
     )
-    def test_no_more_than_bytes_are_left_but_one_message_at_least(self, bytes_left: int, count: int) -> None:
+    def test_no_more_than_the_bytes_left_but_at_least_one_message(self, bytes_left: int, count: int) -> None:
         asks = NumberRequestQueue(Strict())
         asks.put(A, NumberRequest(7, 10, 100), now=0)
         assert asks.take(PLENTY, bytes_left) == (count, 10 * count)
 
 
-def test_what_waits_is_told_by_level() -> None:
+def test_requests_are_inspected_by_level() -> None:
     asks = NumberRequestQueue(Strict())
     asks.put(A, NumberRequest(7, 2, 0), now=5)
     asks.put(B, NumberRequest(9, 1, 0), now=6)
     asks.put(C, NumberRequest(7, 3, 0), now=4)
-    assert asks.waiting(now=10) == [(9, 1, 4), (7, 5, 6)]
+    assert asks.inspect(now=10) == [(9, 1, 4), (7, 5, 6)]
     asks.take(1, PLENTY)
-    assert asks.waiting(now=10) == [(7, 5, 6)]
+    assert asks.inspect(now=10) == [(7, 5, 6)]
 
 
-class TestPromises:
+class TestReservations:
     def _promises(self, window: int = 100, window_bytes: int = 100) -> NumberReservations:
         options = OrderingOptions(window=window, window_bytes=window_bytes, prioritised=False)
         return NumberReservations(View(1, (A, B)), options)
 
-    def test_numbers_count_when_they_are_given_out(self) -> None:
+    def test_numbers_count_when_they_are_granted(self) -> None:
         promises = self._promises(window=5)
         promises.reserve(5, 10)
-        assert promises.of_level(0) == 0
+        assert promises.room(0) == 0
         assert promises.bottleneck(0) == A
-        promises.placed(batch_of(5))
-        assert promises.of_level(0) == 0
+        promises.ordered(batch_of(5))
+        assert promises.room(0) == 0
         for member in (A, B):
             promises.granted(member, 2, 5)
-        assert promises.of_level(0) == 2
+        assert promises.room(0) == 2
 
-    def test_bytes_count_as_asked_for_and_then_as_they_are(self) -> None:
+    def test_bytes_count_as_requested_and_then_as_they_are(self) -> None:
         promises = self._promises()
         promises.reserve(2, 60)
         assert promises.bytes_left == 40
         batch = batch_of(2, size=20)
-        promises.placed(batch)
+        promises.ordered(batch)
         assert promises.bytes_left == 100 - len(batch.block)
 
-    def test_a_promise_stands_until_all_its_numbers_have_come(self) -> None:
+    def test_a_reservation_ends_when_all_its_numbers_are_used(self) -> None:
         promises = self._promises()
         promises.reserve(2, 60)
         promises.reserve(1, 20)
         batch = batch_of(1, size=5)
-        promises.placed(batch)
+        promises.ordered(batch)
         assert promises.bytes_left == 20 - len(batch.block)
-        promises.placed(batch)
+        promises.ordered(batch)
         assert promises.bytes_left == 80 - 2 * len(batch.block)
 
     def test_when_no_bytes_are_left_there_is_no_room_until_the_slowest_has_consumed(self) -> None:
         promises = self._promises()
         promises.reserve(1, 0)
-        promises.placed(batch_of(1, size=200))
-        assert promises.of_level(0) == 0
+        promises.ordered(batch_of(1, size=200))
+        assert promises.room(0) == 0
         promises.granted(A, 1, 100)
         assert promises.bottleneck(0) == B
         promises.granted(B, 1, 100)
-        assert promises.of_level(0) == 100
+        assert promises.room(0) == 100
         assert promises.bytes_left == 100

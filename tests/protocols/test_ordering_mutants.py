@@ -23,9 +23,10 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import Ageing, Strict
-from priocast.protocols.flow.grants import Consumed, Consumption, Grants
+from priocast.protocols.flow.consumption import Consumed, Consumption
+from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.flow.window import WINDOW_FIRST
-from priocast.protocols.sequencer import ub as sequencer_ub
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.faults import the_sequencer_waits_for_the_fastest
 from protocols.mutants import (
@@ -64,7 +65,7 @@ def only_the_sequencer_ignores_priorities(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUb, "__init__", init)
 
 
-def the_plain_twin_honours_priorities(patch: pytest.MonkeyPatch) -> None:
+def the_plain_variant_honours_priorities(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OrderingOptions, "policy", property(lambda _: Strict()))
     patch.setattr(Assembler, "_prioritised", property(lambda _: True, lambda *_: None), raising=False)
 
@@ -81,23 +82,23 @@ def ageing_runs_backwards(patch: pytest.MonkeyPatch) -> None:
 
 def the_sequencer_orders_at_once(patch: pytest.MonkeyPatch) -> None:
     """The cost paper's figure 1 as it is written: there is no window."""
-    patch.setattr(Grants, "of_level", lambda *_: 1_000)
+    patch.setattr(Grants, "room", lambda *_: 1_000)
 
 
 def the_window_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
-    original = Grants.placed
+    original = Grants.ordered
 
-    def placed(self: Grants, batch: Batch) -> None:
+    def ordered(self: Grants, batch: Batch) -> None:
         original(self, batch)
         self._in_flight_bytes = 0
 
-    patch.setattr(Grants, "placed", placed)
+    patch.setattr(Grants, "ordered", ordered)
 
 
 def receipt_counts_as_consumption(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: Ordered, packet_id: Any) -> None:
         original(self, sender, ordered, packet_id)
         self.send(self._sequencer, Consumed(self.position_next, self.options.window or WINDOW_FIRST))
 
@@ -133,26 +134,29 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
 
 
 def batches_are_numbered_instead_of_messages(patch: pytest.MonkeyPatch) -> None:
-    def number(self: SequencerUb, batch: Batch) -> None:
-        self._number_next += 1
-        self._grants.placed(batch)
+    original = SequencerUb.send_all
 
-    patch.setattr(SequencerUb, "_number", number)
+    def send_all(self: SequencerUb, packet: Any) -> None:
+        """The loop adds the messages of a packet to the number after it has sent the packet."""
+        original(self, packet)
+        self._number_next += len(packet.batches) - sum(batch.count for batch in packet.batches)
+
+    patch.setattr(SequencerUb, "send_all", send_all)
 
 
 def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> None:
     def on_broadcast(self: SequencerUb, event: Broadcast, now: int) -> None:
         self.queue_ordered(event.batch)
         self._consumption.announced(self._sequencer, event.batch.count, len(event.batch.block))
-        self._consumption.queued(event.batch.count, held=False)
+        self._consumption.window.queued(event.batch.count, is_bottleneck=False)
         original(self, event, now)
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: Ordered, packet_id: Any) -> None:
         for batch in ordered.batches:
             if batch.sender == self.me:
-                self.in_flight.placed(batch)
+                self.in_flight.ordered(batch)
             else:
-                self.place(batch, held=False)
+                self.append_ordered((batch,), is_bottleneck=False)
 
     original = SequencerUb.on_broadcast
     patch.setattr(SequencerUb, "on_broadcast", on_broadcast)
@@ -185,7 +189,7 @@ def a_cut_batch_repeats_its_beginning(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(PriorityQueue, "take", take)
 
 
-def numbers_start_anew_with_each_turn(patch: pytest.MonkeyPatch) -> None:
+def numbers_restart_with_each_turn(patch: pytest.MonkeyPatch) -> None:
     original = Assembler.close
 
     def close(self: Assembler) -> list[Batch]:
@@ -198,7 +202,7 @@ def numbers_start_anew_with_each_turn(patch: pytest.MonkeyPatch) -> None:
 def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: Ordered, packet_id: Any) -> None:
         if self.me == self.view.members[-1] != self._sequencer:
             return
         original(self, sender, ordered, packet_id)
@@ -206,7 +210,7 @@ def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
 
 
-def the_sequencer_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
+def the_sequencer_names_no_bottleneck(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Grants, "bottleneck", lambda *_: None)
 
 
@@ -215,7 +219,7 @@ MUTANTS: list[tuple[Patch, Twin, str]] = [
     (last_in_first_out_among_equals, PLAIN, FIFO_AMONG_EQUALS),
     (only_the_sequencer_ignores_priorities, STRICT, PRIORITY),
     (ageing_runs_backwards, AGEING, PRIORITY),
-    (the_plain_twin_honours_priorities, PLAIN, FIFO_AMONG_EQUALS),
+    (the_plain_variant_honours_priorities, PLAIN, FIFO_AMONG_EQUALS),
     (the_sequencer_orders_at_once, STRICT, BOUNDED_WINDOW),
     (the_window_has_no_bytes, STRICT, BOUNDED_WINDOW),
     (receipt_counts_as_consumption, STRICT, BOUNDED_WINDOW),
@@ -226,12 +230,12 @@ MUTANTS: list[tuple[Patch, Twin, str]] = [
     (a_sender_delivers_its_own_messages_at_once, STRICT, TOTAL_ORDER),
     (a_cut_batch_loses_its_rest, STRICT, LIVENESS),
     (a_cut_batch_repeats_its_beginning, STRICT, INTEGRITY),
-    (numbers_start_anew_with_each_turn, STRICT, PEER_FAULT),
+    (numbers_restart_with_each_turn, STRICT, PEER_FAULT),
     (one_member_misses_what_others_get, STRICT, AGREEMENT),
 ]
 
 
-@pytest.mark.parametrize("mutate", [the_sequencer_waits_for_nobody, the_sequencer_waits_for_the_fastest])
+@pytest.mark.parametrize("mutate", [the_sequencer_names_no_bottleneck, the_sequencer_waits_for_the_fastest])
 def test_the_property_of_waiting_finds_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
     found_by_waiting("sequencer-ub", {LIVENESS})

@@ -175,7 +175,7 @@ def test_a_member_that_waits_for_its_own_application_goes_on_when_it_consumes() 
     group.turn("a")
     member = group.members["a"]
     assert member.protocol.outgoing.count == 1
-    assert member.protocol.bottleneck() == member.me
+    assert member.protocol.inspect(0).bottleneck == member.me
     assert group.consume("a", 2) == 2
     assert member.restless
     group.turn("a")

@@ -23,8 +23,9 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Ageing, Strict
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders, find_protocol
+from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.parts import PART_COUNT_MAX
-from priocast.protocols.sequencer.ub import Ordered, SequencerUb, Submit
+from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Delivered, Group, Sent
 from protocols.queues import ids
@@ -121,7 +122,7 @@ class TestTheEndOfAPart:
         for number in range(PART_COUNT_MAX // 4096):
             assert member.head() is None
             _hear(member, 4096 * number, batch_of(4096, first=4096 * number))
-        assert member.unconsumed_count == PART_COUNT_MAX
+        assert member.inspect(0).unconsumed == PART_COUNT_MAX
 
     def test_all_places_of_a_part_rest_on_what_ended_it(self) -> None:
         member = _member(B)
@@ -189,7 +190,7 @@ class TestWhoEndsIt:
         assert all(member.deadline is None for member in group.members.values())
 
     def test_nobody_else_may(self) -> None:
-        with pytest.raises(PeerFault, match="c#1 submits a control message, which only a#1 does"):
+        with pytest.raises(PeerFault, match="c#1 submits a control message; only a#1 may"):
             hear(_member(A), C, Submit((pack(C, CONTROL, 0, [b"1"]),)))
 
 
@@ -197,7 +198,7 @@ class TestFlow:
     def test_nothing_more_is_taken_while_two_parts_wait_for_the_application(self) -> None:
         member = _member(B, COUNT, part_count=2)
         _hear(member, 0, batch_of(7, 1))
-        assert (member.position_next, member.unconsumed_count) == (4, 4)
+        assert (member.position_next, member.inspect(0).unconsumed) == (4, 4)
         member.step(Consume(1), now=0)
         assert member.position_next == 4
         member.step(Consume(1), now=0)
@@ -213,16 +214,16 @@ class TestFlow:
         member = _member(A, window=1)
         hear(member, B, Submit((batch_of(3, sender=B),)))
         assert [batch.count for each in packets(turn(member), Ordered) for batch in each.batches] == [1]
-        assert member.bottleneck() == A
+        assert member.inspect(0).bottleneck == A
 
     def test_what_waits_below_and_in_the_open_part_is_counted_by_level(self) -> None:
         member = _member(B)
         say(member, batch_of(2, 7, sender=B), now=5)
         _hear(member, 0, batch_of(3, 7, sender=A), batch_of(1, 9, sender=C), _cut(below=0), now=10)
-        assert member.waiting(30) == [(9, 1, 20), (7, 5, 20)]
+        assert member.inspect(30).queues == [(9, 1, 20), (7, 5, 20)]
         assert member.backlog == 6
         say(member, _cut(9), now=30)
-        assert [level for level, _, _ in member.waiting(30)] == [9, 7]
+        assert [level for level, _, _ in member.inspect(30).queues] == [9, 7]
 
 
 class TestTheEndOfAView:
@@ -242,7 +243,7 @@ class TestTheEndOfAView:
         say(member, batch_of(6, sender=B))
         turn(member)
         _hear(member, 0, batch_of(6, sender=B))
-        assert member.unconsumed_count == 2
+        assert member.inspect(0).unconsumed == 2
         assert (member.settled, member.idle) == (True, True)
         assert len(member.unconsumed()) == member.position_next == 6
         assert member.unordered() == []

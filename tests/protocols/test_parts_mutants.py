@@ -105,9 +105,9 @@ def what_is_in_a_part_is_not_consumed_below(patch: pytest.MonkeyPatch) -> None:
 
 def what_is_cut_off_a_batch_is_consumed_with_it(patch: pytest.MonkeyPatch) -> None:
     def take_next(self: Parts, ordered_batch: OrderedBatch, now: int) -> None:
-        before, left = self.inner.unconsumed_count, ordered_batch.batch.count - ordered_batch.taken
+        before, left = self.inner.inspect(0).unconsumed, ordered_batch.batch.count - ordered_batch.taken
         original(self, ordered_batch, now)
-        taken = before - self.inner.unconsumed_count
+        taken = before - self.inner.inspect(0).unconsumed
         if taken < left:
             self.inner.step(Consume(left - taken), now)
 

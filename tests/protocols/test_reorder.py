@@ -81,12 +81,14 @@ class TestTheApplication:
     def test_a_blocked_head_has_a_stall_reason_and_is_measured(self) -> None:
         reorder = _member(A)
         _hear_each(reorder, B, data(B, 0, 7, b"x"), decided(0, 5))
-        assert reorder.head() is not None and reorder.stall_reason() == ""
+        assert reorder.head() is not None and reorder.inspect(0).stall_reason == ""
         hear(reorder, C, data(C, 0, 200, b"y"), now=1_000)
         assert reorder.head() is None
-        assert "waits until the positions of more urgent messages are decided" in reorder.stall_reason()
+        assert (
+            "waits until the positions of more urgent messages are decided" in reorder.inspect(0).stall_reason
+        )
         hear(reorder, C, decided(0, 5), now=4_000)
-        assert reorder.stall_reason() == ""
+        assert reorder.inspect(0).stall_reason == ""
         assert (reorder.stalls.count, reorder.stalls.total_ns) == (1, 3_000)
 
     def test_the_rest_of_a_partly_consumed_batch_can_be_overtaken(self) -> None:

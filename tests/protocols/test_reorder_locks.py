@@ -163,26 +163,27 @@ class TestWhatAnApplicationSees:
         member = _member(A)
         _hear(member, B, _data(B))
         _decide(member, B, _decision())
-        assert (member.head() is None, member.stall_reason()) == (False, "")
+        assert (member.head() is None, member.inspect(0).stall_reason) == (False, "")
         _hear(member, C, _data(C, level=9), now=10)
         assert member.head() is None
         assert (
-            member.stall_reason() == "b#1/0/0+1 waits until the positions of more urgent messages are decided"
+            member.inspect(0).stall_reason
+            == "b#1/0/0+1 waits until the positions of more urgent messages are decided"
         )
         assert member.stalls.count == 1
         _decide(member, C, _decision(points=((0, 1, 0),)), now=35)
         head = member.head()
         assert head is not None
-        assert (str(head.batch), member.stall_reason()) == ("c#1/9/0+1", "")
+        assert (str(head.batch), member.inspect(0).stall_reason) == ("c#1/9/0+1", "")
         assert (member.stalls.total_ns, member.stalls.longest_ns) == (25, 25)
 
     def test_a_message_has_a_position_when_it_is_consumed(self) -> None:
         member = _member(A)
         _hear(member, B, _data(B))
         _decide(member, B, _decision())
-        assert (member.position_next, member.unconsumed_count, member.backlog) == (0, 1, 1)
+        assert (member.position_next, member.inspect(0).unconsumed, member.backlog) == (0, 1, 1)
         member.step(Consume(1), now=0)
-        assert (member.position_next, member.unconsumed_count, member.backlog) == (1, 0, 0)
+        assert (member.position_next, member.inspect(0).unconsumed, member.backlog) == (1, 0, 0)
 
     def test_the_bottleneck_is_who_could_consume(self) -> None:
         member = _member(A, submit_max=1)
@@ -190,11 +191,11 @@ class TestWhatAnApplicationSees:
             say(member, batch_of(1, first=number, sender=A))
         (data,) = packets(turn(member), NumberedData)
         _hear(member, A, data)
-        assert (member.bottleneck(), member.idle, member.settled) == (None, False, False)
+        assert (member.inspect(0).bottleneck, member.idle, member.settled) == (None, False, False)
         _decide(member, A, _decision())
-        assert member.bottleneck() == A
+        assert member.inspect(0).bottleneck == A
         member.step(Consume(1), now=0)
-        assert member.bottleneck() in (A, B, C)
+        assert member.inspect(0).bottleneck in (A, B, C)
 
     def test_the_queue_is_bounded(self) -> None:
         member = _member(A)

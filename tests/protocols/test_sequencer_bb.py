@@ -12,16 +12,17 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, Consume, LinkBlocked, MoreToDo, Send, SendAll
-from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Data, Order
+from priocast.protocols.sequencer.bb import SequencerBb
 from protocols.alone import VIEW, hear, member_of, packets, placed, say, say_frames, turn
 
 _member = partial(member_of, SequencerBb)
 _hear = partial(hear, packet_id=(0, 1))
 
 
-class TestWhatIsRefused:
-    def test_a_report_to_who_is_not_the_sequencer(self) -> None:
+class TestWhatIsRejected:
+    def test_a_report_to_another_member(self) -> None:
         with pytest.raises(PeerFault, match="c#1 takes b#1 for the sequencer, which is a#1"):
             _hear(_member(B), C, Consumed(0, 5))
 
@@ -32,21 +33,21 @@ class TestWhatIsRefused:
 
     @pytest.mark.parametrize("me", [A, B])
     @pytest.mark.parametrize("first", [0, 1, 3])
-    def test_a_number_that_came_before_or_leaves_a_gap(self, me: ProcessId, first: int) -> None:
+    def test_a_repeated_number_or_a_gap(self, me: ProcessId, first: int) -> None:
         member = _member(me)
         _hear(member, C, Data((batch_of(2, sender=C),)))
-        with pytest.raises(PeerFault, match="where number 2 of that level is next"):
+        with pytest.raises(PeerFault, match="number 2 of that level is next"):
             _hear(member, C, Data((batch_of(1, sender=C, first=first),)))
 
-    def test_more_than_there_can_be_without_a_place(self) -> None:
+    def test_more_unordered_messages_than_possible(self) -> None:
         member = _member(B, submit_max=4)
         for first in range(0, WINDOW_MAX, 4096):
             _hear(member, C, Data((batch_of(4096, sender=C, first=first),)))
         _hear(member, C, Data((batch_of(4, sender=C, first=WINDOW_MAX),)))
-        with pytest.raises(PeerFault, match="more than the 65540 messages"):
+        with pytest.raises(PeerFault, match="more than its credit of 65540 messages"):
             _hear(member, C, Data((batch_of(1, sender=C, first=WINDOW_MAX + 4),)))
 
-    def test_an_order_that_is_not_the_sequencers(self) -> None:
+    def test_an_order_of_another_member(self) -> None:
         with pytest.raises(PeerFault, match="c#1 orders position 0; expected 0 from a#1"):
             _hear(_member(B), C, Order(0, (Reference(C, 0, 0, 1),)))
 
@@ -59,39 +60,39 @@ class TestWhatIsRefused:
             _hear(member, A, Order(position, (Reference(A, 0, 2, 1),)))
 
     @pytest.mark.parametrize("first", [0, 1, 3])
-    def test_a_message_that_has_a_place_already_or_whose_equals_are_left_out(self, first: int) -> None:
+    def test_a_message_that_is_ordered_already_or_skips_its_equals(self, first: int) -> None:
         member = _member(B)
         _hear(member, A, Order(0, (Reference(C, 5, 0, 2),)))
-        with pytest.raises(PeerFault, match=rf"a#1 orders c#1/5/{first}\+1, where number 2 of a member"):
+        with pytest.raises(PeerFault, match=rf"a#1 orders c#1/5/{first}\+1; number 2 of a member"):
             _hear(member, A, Order(2, (Reference(C, 5, first, 1),)))
 
-    def test_a_message_of_who_is_not_a_member(self) -> None:
+    def test_a_message_of_a_process_that_is_not_a_member(self) -> None:
         with pytest.raises(PeerFault, match="a#1 orders d#1/0/0"):
             _hear(_member(B), A, Order(0, (Reference(ProcessId("d"), 0, 0, 1),)))
 
     @pytest.mark.parametrize("first", [6, 8])
-    def test_a_sender_s_first_message_that_is_not_its_first(self, first: int) -> None:
+    def test_a_reference_that_skips_received_messages(self, first: int) -> None:
         member = _member(B)
         _hear(member, C, Data((batch_of(9, sender=C, first=7),)))
-        with pytest.raises(PeerFault, match=rf"c#1/0/{first}\+1 is ordered, where number 7 is next"):
+        with pytest.raises(PeerFault, match=rf"c#1/0/{first}\+1 is ordered; number 7 is next"):
             _hear(member, A, Order(0, (Reference(C, 0, first, 1),)))
 
-    def test_a_place_for_a_message_that_its_sender_never_sent(self) -> None:
+    def test_a_position_for_a_message_that_was_never_sent(self) -> None:
         member = _member(B)
         _hear(member, A, Order(0, (Reference(B, 0, 0, 1),)))
         with pytest.raises(PeerFault, match="never sent"):
             _hear(member, B, Data((batch_of(1, sender=B),)))
 
-    def test_consumption_that_cannot_be(self) -> None:
+    def test_an_impossible_consumption_report(self) -> None:
         sequencer = _member(A)
         _hear(sequencer, B, Data((batch_of(3, sender=B),)))
         assert packets(turn(sequencer), Order)
-        with pytest.raises(PeerFault, match="b#1 reports 4 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="b#1 reports 4 messages consumed; it must be between"):
             _hear(sequencer, B, Consumed(4, 16))
 
 
-class TestPlaces:
-    def test_what_came_waits_for_its_place_and_places_wait_for_what_has_not_come(self) -> None:
+class TestPositions:
+    def test_messages_wait_for_positions_and_positions_for_messages(self) -> None:
         member = _member(B)
         early, late = batch_of(2, 5, sender=A), batch_of(1, 9, sender=C)
         _hear(member, A, Data((early,)))
@@ -112,7 +113,7 @@ class TestPlaces:
         assert sum(ordered_batch.batch.count for ordered_batch in member.unconsumed()) == 3
 
     @pytest.mark.parametrize("order_first", [True, False])
-    def test_a_place_rests_on_the_order_and_on_all_data_up_to_it(self, order_first: bool) -> None:
+    def test_a_position_depends_on_the_order_and_on_all_data_up_to_it(self, order_first: bool) -> None:
         """The same packets give the same evidence, in whatever order they come from different senders."""
         member = _member(B)
         of_c, of_b = batch_of(1, 9, sender=C), batch_of(1, 1, sender=C)
@@ -135,7 +136,7 @@ class TestPlaces:
 
 
 class TestTheEndOfAView:
-    def test_a_place_whose_message_nobody_has_ends_the_order(self) -> None:
+    def test_a_position_whose_message_is_lost_ends_the_order(self) -> None:
         """What has a place behind it is sent again by its sender."""
         member = _member(B)
         for batch in (batch_of(2, 5, sender=B), batch_of(1, 9, sender=B)):
@@ -153,13 +154,13 @@ class TestTheEndOfAView:
         _hear(sequencer, B, Data((batch_of(3, sender=B),)))
         assert sequencer.unordered() == []
 
-    def test_messages_and_places_are_for_all_and_reports_are_not(self) -> None:
+    def test_messages_and_positions_are_for_all_and_reports_are_not(self) -> None:
         assert [packet.TO_ALL for packet in SequencerBb.PACKETS] == [True, True, False]
         assert SequencerBb.orderer(VIEW) == A
 
 
 class TestSending:
-    def test_a_sender_has_no_more_under_way_than_its_credit(self) -> None:
+    def test_a_sender_has_no_more_in_flight_than_its_credit(self) -> None:
         member = _member(B, submit_max=2)
         say(member, batch_of(3, 5, sender=B))
         say(member, batch_of(1, 9, sender=B))
@@ -180,7 +181,7 @@ class TestSending:
         member.step(LinkBlocked(C), now=0)
         assert turn(member) == []
 
-    def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
+    def test_a_turn_ends_after_some_frames_and_requests_another(self) -> None:
         member = _member(B)
         say_frames(member, 9)
         outputs = turn(member)
@@ -203,18 +204,18 @@ class TestTheSequencer:
             Order(0, (Reference(C, 9, 0, 1), Reference(B, 5, 0, 1)), "a")
         ]
         assert packets(turn(sequencer), Order) == []
-        assert (sequencer.backlog, sequencer.waiting(now=6), sequencer.idle) == (1, [(5, 1, 6)], False)
+        assert (sequencer.backlog, sequencer.inspect(now=6).queues, sequencer.idle) == (1, [(5, 1, 6)], False)
         assert sequencer.settled
 
-    def test_it_waits_for_the_member_that_has_granted_least(self) -> None:
+    def test_its_bottleneck_is_the_member_that_has_granted_least(self) -> None:
         sequencer = _member(A, window=1)
-        assert sequencer.bottleneck() is None
+        assert sequencer.inspect(0).bottleneck is None
         _hear(sequencer, B, Data((batch_of(2, 5, sender=B),)))
         (order,) = packets(turn(sequencer), Order)
         _hear(sequencer, A, order)
         for member in (A, C):
             _hear(sequencer, member, Consumed(1, 1))
-        assert sequencer.bottleneck() == B
+        assert sequencer.inspect(0).bottleneck == B
 
     def test_the_window_is_in_bytes_as_well(self) -> None:
         sequencer = _member(A, window=100, window_bytes=10)
@@ -225,10 +226,10 @@ class TestTheSequencer:
         member = _member(B)
         _hear(member, C, Data((batch_of(1, sender=C),)))
         assert packets(turn(member), Order) == []
-        assert (member.backlog, member.idle, member.bottleneck()) == (0, True, None)
+        assert (member.backlog, member.idle, member.inspect(0).bottleneck) == (0, True, None)
 
 
-def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
+def test_a_member_is_idle_when_all_its_messages_are_ordered() -> None:
     member = _member(B)
     say(member, batch_of(1, sender=B))
     assert not member.idle

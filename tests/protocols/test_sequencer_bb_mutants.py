@@ -17,16 +17,17 @@ from priocast.core.message import Batch
 from priocast.core.protocol import PacketId
 from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
+from priocast.protocols.flow.packets import Data, Order
+from priocast.protocols.sequencer.bb import SequencerBb
 from protocols.faults import a_place_rests_on_the_packet_that_came_last, the_sequencer_waits_for_the_fastest
 from protocols.mutants import PEER_FAULT, Mutant, found_by_waiting, lives_find, name_of, schedules_find
-from protocols.test_sequencer_bb import TestPlaces as Places
+from protocols.test_sequencer_bb import TestPositions as Positions
 from protocols.test_sequencer_bb import TestTheEndOfAView as TheEnd
 
 ORDER = "sequencer-bb"
 
 
-def what_comes_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
+def messages_are_ordered_on_arrival(patch: pytest.MonkeyPatch) -> None:
     """Order by arrival: the sequencer's word is not waited for."""
 
     def on_data(
@@ -34,38 +35,38 @@ def what_comes_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
     ) -> None:
         for batch in batches:
             self._validator.check(sender, batch)
-            self.place(batch, held=False)
+            self.append_ordered((batch,), is_bottleneck=False)
 
     patch.setattr(SequencerBb, "_on_data", on_data)
 
 
-def what_is_there_is_placed_before_what_is_not(patch: pytest.MonkeyPatch) -> None:
+def positions_do_not_wait_for_missing_messages(patch: pytest.MonkeyPatch) -> None:
     """The places do not wait for their messages, so later ones are taken first."""
 
-    def place_next(self: SequencerBb) -> None:
-        places, store = self._messages._places, self._messages._store
-        for place in list(places):
-            if store.has(place.reference):
-                places.remove(place)
-                self.append_ordered(store.take(place.reference)[0], place.held)
+    def append_next(self: SequencerBb) -> None:
+        references, store = self._messages._references, self._messages._store
+        for ordered in list(references):
+            if store.has(ordered.reference):
+                references.remove(ordered)
+                self.append_ordered(store.take(ordered.reference)[0], ordered.is_bottleneck)
 
-    patch.setattr(SequencerBb, "_place_next", place_next)
+    patch.setattr(SequencerBb, "_append_next", append_next)
 
 
-def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.MonkeyPatch) -> None:
+def messages_that_arrive_after_their_positions_are_ignored(patch: pytest.MonkeyPatch) -> None:
     def on_data(
         self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int
     ) -> None:
         for batch in batches:
             self._validator.check(sender, batch)
-            self._messages.came(batch, packet_id)
+            self._messages.received(batch, packet_id)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
 
     patch.setattr(SequencerBb, "_on_data", on_data)
 
 
-def the_sequencer_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
+def the_sequencer_orders_by_arrival(patch: pytest.MonkeyPatch) -> None:
     def init(self: SequencerBb, *given: Any) -> None:
         original(self, *given)
         self._incoming._sort_key = lambda *_: 0
@@ -76,7 +77,7 @@ def the_sequencer_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
 
 def the_sequencer_orders_at_once(patch: pytest.MonkeyPatch) -> None:
     """There is no window: nothing waits where priorities act."""
-    patch.setattr(Grants, "of_level", lambda *_: 1_000)
+    patch.setattr(Grants, "room", lambda *_: 1_000)
 
 
 def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
@@ -101,10 +102,10 @@ def every_member_orders(patch: pytest.MonkeyPatch) -> None:
 
 
 IN_SCHEDULES: list[Mutant] = [
-    (what_comes_is_placed_at_once, {TOTAL_ORDER}),
-    (what_is_there_is_placed_before_what_is_not, {TOTAL_ORDER}),
-    (messages_that_come_after_their_places_are_not_looked_for, {LIVENESS, AGREEMENT}),
-    (the_sequencer_orders_as_it_comes, {PRIORITY}),
+    (messages_are_ordered_on_arrival, {TOTAL_ORDER}),
+    (positions_do_not_wait_for_missing_messages, {TOTAL_ORDER}),
+    (messages_that_arrive_after_their_positions_are_ignored, {LIVENESS, AGREEMENT}),
+    (the_sequencer_orders_by_arrival, {PRIORITY}),
     (the_sequencer_orders_at_once, {BOUNDED_WINDOW}),
     (the_loop_ends_when_nothing_is_left, {LIVENESS}),
     (every_member_orders, {PEER_FAULT}),
@@ -144,9 +145,7 @@ def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("rank_left_out", [0, 2], ids=["order", "data"])
-def test_evidence_that_leaves_out_a_packet_is_found(
-    rank_left_out: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dependencies_without_a_packet_are_found(rank_left_out: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """All members leave it out alike, so lives do not show it: only what is safe too early does."""
 
     def depends_on(self: SequencerBb, packet_id: tuple[int, int]) -> None:
@@ -156,10 +155,10 @@ def test_evidence_that_leaves_out_a_packet_is_found(
     original = SequencerBb.depends_on
     monkeypatch.setattr(SequencerBb, "depends_on", depends_on)
     with pytest.raises(AssertionError):
-        Places().test_a_place_rests_on_the_order_and_on_all_data_up_to_it(order_first=False)
+        Positions().test_a_position_depends_on_the_order_and_on_all_data_up_to_it(order_first=False)
 
 
-def test_a_sender_that_forgets_what_has_a_place_behind_a_gap_is_found(
+def test_a_sender_that_forgets_messages_behind_a_gap_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A place counts as soon as it is known, although nobody may have what has the places before it.
@@ -170,15 +169,15 @@ def test_a_sender_that_forgets_what_has_a_place_behind_a_gap_is_found(
     def on_order(self: SequencerBb, sender: ProcessId, order: Order, packet_id: PacketId) -> None:
         for reference in order.references:
             if reference.sender == self.me:
-                self.in_flight.placed(Batch(self.me, reference.level, reference.first, reference.count, b""))
+                self.in_flight.ordered(Batch(self.me, reference.level, reference.first, reference.count, b""))
         original(self, sender, order, packet_id)
 
-    def queue(self: FlowControlledProtocol, batch: Batch, held: bool) -> None:
-        self.queue_ordered(batch)
-        self._consumption.queued(batch.count, held)
+    def append_ordered(self: FlowControlledProtocol, batches: list[Batch], is_bottleneck: bool) -> None:
+        for batch in batches:
+            self.queue_ordered(batch)
 
     original = SequencerBb._on_order
     monkeypatch.setattr(SequencerBb, "_on_order", on_order)
-    monkeypatch.setattr(FlowControlledProtocol, "queue", queue)
+    monkeypatch.setattr(FlowControlledProtocol, "append_ordered", append_ordered)
     with pytest.raises(AssertionError):
-        TheEnd().test_a_place_whose_message_nobody_has_ends_the_order()
+        TheEnd().test_a_position_whose_message_is_lost_ends_the_order()

@@ -12,8 +12,9 @@ from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
-from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.sequencer.ub import Ordered, SequencerUb, Submit
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Ordered, Submit
+from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn
 
 _member = partial(member_of, SequencerUb)
@@ -24,11 +25,11 @@ def _ordered_by(member: SequencerUb) -> list[Batch]:
     return [batch for packet in packets(turn(member), Ordered) for batch in packet.batches]
 
 
-class TestWhatIsRefused:
+class TestWhatIsRejected:
     @pytest.mark.parametrize(
         "packet", [Submit((batch_of(1, sender=C),)), Consumed(0, 5)], ids=["submit", "report"]
     )
-    def test_who_takes_another_member_for_the_sequencer(self, packet: Packet) -> None:
+    def test_packets_for_the_sequencer_at_another_member(self, packet: Packet) -> None:
         with pytest.raises(PeerFault, match="c#1 takes b#1 for the sequencer, which is a#1"):
             hear(_member(B), C, packet)
 
@@ -43,28 +44,28 @@ class TestWhatIsRefused:
             hear(_member(A), C, Submit((batch,)))
 
     @pytest.mark.parametrize("first", [0, 1, 3])
-    def test_a_number_that_came_before_or_leaves_a_gap(self, first: int) -> None:
+    def test_a_repeated_number_or_a_gap(self, first: int) -> None:
         sequencer = _member(A)
         hear(sequencer, C, Submit((batch_of(2, sender=C),)))
-        with pytest.raises(PeerFault, match="where number 2 of that level is next"):
+        with pytest.raises(PeerFault, match="number 2 of that level is next"):
             hear(sequencer, C, Submit((batch_of(1, sender=C, first=first),)))
 
-    def test_any_number_may_be_the_first_of_a_sender_and_level_and_the_next_ones_follow_it(self) -> None:
+    def test_the_first_number_of_a_sender_and_level_is_free_and_the_next_are_consecutive(self) -> None:
         sequencer = _member(A)
         hear(sequencer, C, Submit((batch_of(2, sender=C, first=70), batch_of(1, 5, sender=C, first=9))))
         hear(sequencer, C, Submit((batch_of(1, sender=C, first=72), batch_of(1, 5, sender=C, first=10))))
-        with pytest.raises(PeerFault, match="where number 73 of that level is next"):
+        with pytest.raises(PeerFault, match="number 73 of that level is next"):
             hear(sequencer, C, Submit((batch_of(1, sender=C, first=71),)))
 
-    def test_more_than_there_is_credit_for(self) -> None:
+    def test_more_than_the_credit(self) -> None:
         sequencer = _member(A, submit_max=4, window=1)
         hear(sequencer, C, Submit((batch_of(4, sender=C),)))
         assert [batch.count for batch in _ordered_by(sequencer)] == [1]
         hear(sequencer, C, Submit((batch_of(1, sender=C, first=4),)))
-        with pytest.raises(PeerFault, match="more than the 4 messages that it has credit for"):
+        with pytest.raises(PeerFault, match="more than its credit of 4 messages"):
             hear(sequencer, C, Submit((batch_of(1, sender=C, first=5),)))
 
-    def test_an_order_that_is_not_the_sequencers(self) -> None:
+    def test_an_order_of_another_member(self) -> None:
         with pytest.raises(PeerFault, match="c#1 orders position 0; expected 0 from a#1"):
             hear(_member(B), C, Ordered(0, (batch_of(1),)))
 
@@ -75,34 +76,34 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match=f"orders position {position}; expected 3"):
             hear(member, A, Ordered(position, (batch_of(1, first=2),)))
 
-    def test_a_place_for_a_message_that_its_sender_never_submitted(self) -> None:
+    def test_a_position_for_a_message_that_was_never_submitted(self) -> None:
         # Found by reading: this was a KeyError, as if the fault were ours.
         with pytest.raises(PeerFault, match="never sent"):
             hear(_member(B), A, Ordered(0, (batch_of(1, sender=B),)))
 
     @pytest.mark.parametrize("total", [0, 1, 4])
-    def test_consumption_that_cannot_be(self, total: int) -> None:
+    def test_an_impossible_consumption_report(self, total: int) -> None:
         sequencer = _member(A)
         hear(sequencer, B, Submit((batch_of(3, sender=B),)))
         assert _ordered_by(sequencer)
         hear(sequencer, B, Consumed(2, 16))
-        with pytest.raises(PeerFault, match=f"b#1 reports {total} messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match=f"b#1 reports {total} messages consumed; it must be between"):
             hear(sequencer, B, Consumed(total, 16))
 
     def test_an_order_of_an_earlier_view(self) -> None:
         with pytest.raises(PeerFault, match="a#1 orders position 0; expected 40 from a#1"):
             hear(_member(B, position=40), A, Ordered(0, (batch_of(1),)))
 
-    def test_positions_taken_for_consumption(self) -> None:
+    def test_a_report_of_positions_instead_of_counts(self) -> None:
         sequencer = _member(A, position=40)
         hear(sequencer, B, Submit((batch_of(3, sender=B),)))
         assert _ordered_by(sequencer)
-        with pytest.raises(PeerFault, match="b#1 reports 43 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="b#1 reports 43 messages consumed; it must be between"):
             hear(sequencer, B, Consumed(43, 16))
 
     def test_consumption_before_anything_is_ordered(self) -> None:
         # Found by reading: any number was believed, and the window was open that far.
-        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
             hear(_member(A), B, Consumed(5, 16))
 
 
@@ -120,7 +121,7 @@ class TestReports:
         assert member.step(Consume(1), now=0) == [Send(A, Consumed(1, 8))], "a quarter of the bytes"
         assert member.step(Consume(1), now=0) == [Send(A, Consumed(2, 8))]
 
-    def test_a_window_larger_than_all_windows_is_not_believed(self) -> None:
+    def test_a_window_above_the_maximum_is_reduced_to_it(self) -> None:
         sequencer = _member(A, window=1, submit_max=100_000)
         for first in range(0, 80_000, 4_000):
             hear(sequencer, B, Submit((batch_of(4_000, first=first, sender=B),)))
@@ -134,7 +135,7 @@ class TestReports:
 
 
 class TestFrames:
-    def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
+    def test_a_turn_ends_after_some_frames_and_requests_another(self) -> None:
         member = _member(B, submit_max=10_000)
         say_frames(member, 20)
         frames = []
@@ -145,7 +146,7 @@ class TestFrames:
         assert len(frames) == 20
         assert {output.to for output in frames if isinstance(output, Send)} == {A}
 
-    def test_the_sequencer_asks_for_another_turn_as_well(self) -> None:
+    def test_the_sequencer_requests_another_turn_as_well(self) -> None:
         sequencer = _member(A, window=1_000)
         for number in range(9):
             hear(sequencer, B, Submit((batch_of(1, first=number, sender=B, size=BATCH_BYTES_CUT),)))
@@ -175,11 +176,11 @@ class TestViews:
         assert [ordered_batch.position for ordered_batch in member.unconsumed()] == [40, 42]
         assert member.position_next == 43
 
-    def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
+    def test_only_packets_that_decide_the_order_are_for_all(self) -> None:
         assert [packet.TO_ALL for packet in SequencerUb.PACKETS] == [False, True, False]
         assert SequencerUb.orderer(VIEW) == A
 
-    def test_a_sender_keeps_what_it_submitted_until_it_has_a_place(self) -> None:
+    def test_a_sender_keeps_submitted_messages_until_they_are_ordered(self) -> None:
         member = _member(B, submit_max=2)
         say(member, batch_of(3, 5, sender=B))
         say(member, batch_of(1, 9, sender=B))
@@ -194,12 +195,12 @@ class TestViews:
         assert sequencer.unordered() == []
 
 
-class TestWhoIsWaitedFor:
-    def test_nobody_while_there_is_room_or_nothing_to_order(self) -> None:
+class TestTheBottleneck:
+    def test_there_is_none_while_there_is_room_or_nothing_to_order(self) -> None:
         sequencer = _member(A, window=2)
-        assert sequencer.bottleneck() is None
+        assert sequencer.inspect(0).bottleneck is None
         hear(sequencer, B, Submit((batch_of(1, sender=B),)))
-        assert sequencer.bottleneck() is None
+        assert sequencer.inspect(0).bottleneck is None
 
     def test_the_member_that_has_granted_least(self) -> None:
         sequencer = _member(A, window=2)
@@ -207,12 +208,12 @@ class TestWhoIsWaitedFor:
         _ordered_by(sequencer)
         for member in (A, B):
             hear(sequencer, member, Consumed(2, 2))
-        assert sequencer.bottleneck() == C
+        assert sequencer.inspect(0).bottleneck == C
         hear(sequencer, C, Consumed(1, 2))
-        assert sequencer.bottleneck() is None
+        assert sequencer.inspect(0).bottleneck is None
         (batch,) = _ordered_by(sequencer)
         assert (batch.first, batch.count) == (2, 1)
-        assert sequencer.bottleneck() == C
+        assert sequencer.inspect(0).bottleneck == C
 
     def test_the_member_that_has_consumed_least_if_bytes_are_short(self) -> None:
         sequencer = _member(A, window=100, window_bytes=10)
@@ -220,25 +221,25 @@ class TestWhoIsWaitedFor:
         _ordered_by(sequencer)
         for member in (A, C):
             hear(sequencer, member, Consumed(1, 100))
-        assert sequencer.bottleneck() == B
+        assert sequencer.inspect(0).bottleneck == B
 
-    def test_members_are_told_for_whom_the_order_waits(self) -> None:
+    def test_ordered_packets_name_the_bottleneck(self) -> None:
         sequencer = _member(A, window=2)
         hear(sequencer, B, Submit((batch_of(5, sender=B),)))
         (output,) = [output for output in turn(sequencer) if isinstance(output, SendAll)]
         assert isinstance(output.packet, Ordered)
         assert output.packet.bottleneck == "a"
 
-    def test_what_waits_is_told_where_it_waits(self) -> None:
+    def test_queues_are_inspected_where_messages_wait(self) -> None:
         sequencer, member = _member(A), _member(B, submit_max=1)
         hear(sequencer, B, Submit((batch_of(3, 7, sender=B),)))
-        assert sequencer.waiting(now=9) == [(7, 3, 9)]
+        assert sequencer.inspect(now=9).queues == [(7, 3, 9)]
         say(member, batch_of(3, 7, sender=B), now=4)
         turn(member, now=5)
-        assert member.waiting(now=9) == [(7, 2, 5)]
+        assert member.inspect(now=9).queues == [(7, 2, 5)]
 
 
-def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
+def test_a_member_is_idle_when_all_its_messages_are_ordered() -> None:
     member = _member(B)
     assert member.idle
     say(member, batch_of(1, sender=B))
@@ -249,7 +250,7 @@ def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
     assert member.idle
 
 
-def test_the_sequencer_is_settled_when_its_own_messages_have_their_place_and_idle_when_all_have() -> None:
+def test_the_sequencer_is_settled_when_its_own_messages_are_ordered_and_idle_when_all_are() -> None:
     sequencer = _member(A, window=1)
     hear(sequencer, B, Submit((batch_of(2, sender=B),)))
     assert (sequencer.settled, sequencer.idle) == (True, False)

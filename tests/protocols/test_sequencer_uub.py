@@ -23,10 +23,10 @@ from priocast.core.protocol import (
     SendAll,
 )
 from priocast.core.starvation import Starvation
-from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.numbering.base import NumberGrant, RequestNumbers
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest
-from priocast.protocols.sequencer.uub import Numbered, SequencerUub
+from priocast.protocols.sequencer.uub import SequencerUub
 from protocols import harness
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import TWINS
@@ -36,7 +36,7 @@ _member = partial(member_of, SequencerUub)
 _hear = partial(hear, packet_id=(0, 1))
 
 
-def _asking(member: SequencerUub, *batches: tuple[int, int]) -> list[Output]:
+def _after_broadcasting(member: SequencerUub, *batches: tuple[int, int]) -> list[Output]:
     """Let a member broadcast so many messages of these levels, and have a turn."""
     for count, level in batches:
         first = member.outgoing.count if level == 0 else 0
@@ -44,24 +44,24 @@ def _asking(member: SequencerUub, *batches: tuple[int, int]) -> list[Output]:
     return turn(member)
 
 
-def _wants(*counts: tuple[int, int]) -> RequestNumbers:
+def _number_requests(*counts: tuple[int, int]) -> RequestNumbers:
     """An ask for so many messages of these levels, of ten bytes each."""
     return RequestNumbers(tuple(NumberRequest(level, count, 10 * count) for count, level in counts))
 
 
-class TestWhatIsRefused:
-    @pytest.mark.parametrize("packet", [_wants((1, 0)), Consumed(0, 5)], ids=["ask", "report"])
-    def test_who_takes_another_member_for_the_sequencer(self, packet: Packet) -> None:
+class TestWhatIsRejected:
+    @pytest.mark.parametrize("packet", [_number_requests((1, 0)), Consumed(0, 5)], ids=["ask", "report"])
+    def test_packets_for_the_sequencer_at_another_member(self, packet: Packet) -> None:
         with pytest.raises(PeerFault, match="c#1 takes b#1 for the sequencer, which is a#1"):
             _hear(_member(B), C, packet)
 
-    def test_an_ask_beyond_the_credit(self) -> None:
+    def test_a_request_beyond_the_credit(self) -> None:
         sequencer = _member(A, submit_max=4, window=1)
-        _hear(sequencer, C, _wants((4, 5)))
+        _hear(sequencer, C, _number_requests((4, 5)))
         assert turn(sequencer) == [Send(C, NumberGrant(0, 1, "a"))]
-        _hear(sequencer, C, _wants((1, 9)))
-        with pytest.raises(PeerFault, match="c#1 asks for more than the 4 numbers that it has credit for"):
-            _hear(sequencer, C, _wants((1, 9)))
+        _hear(sequencer, C, _number_requests((1, 9)))
+        with pytest.raises(PeerFault, match="c#1 requests more than its credit of 4 numbers"):
+            _hear(sequencer, C, _number_requests((1, 9)))
 
     @pytest.mark.parametrize(
         ("sender", "grant"),
@@ -70,13 +70,13 @@ class TestWhatIsRefused:
     )
     def test_a_grant(self, sender: ProcessId, grant: NumberGrant) -> None:
         member = _member(B, position=40)
-        _asking(member, (3, 5))
+        _after_broadcasting(member, (3, 5))
         with pytest.raises(PeerFault, match=f"{sender} grants"):
             _hear(member, sender, grant)
 
-    def test_grants_that_do_not_come_in_the_order_of_their_numbers(self) -> None:
+    def test_grants_out_of_order(self) -> None:
         member = _member(B)
-        _asking(member, (3, 5))
+        _after_broadcasting(member, (3, 5))
         _hear(member, A, NumberGrant(5, 1))
         with pytest.raises(PeerFault, match="not before 6"):
             _hear(member, A, NumberGrant(4, 1))
@@ -85,13 +85,13 @@ class TestWhatIsRefused:
     def test_a_number_that_was_used_before(self, position: int) -> None:
         member = _member(B)
         _hear(member, A, Numbered(0, (batch_of(2),)))
-        with pytest.raises(PeerFault, match=f"c#1 uses number {position}, which was used before"):
+        with pytest.raises(PeerFault, match=f"c#1 orders position {position}; 2 is next"):
             _hear(member, C, Numbered(position, (batch_of(1, sender=C),)))
 
-    def test_a_number_that_was_used_and_waits_for_others(self) -> None:
+    def test_a_number_that_was_used_and_waits_for_earlier_ones(self) -> None:
         member = _member(B)
         _hear(member, A, Numbered(3, (batch_of(2),)))
-        with pytest.raises(PeerFault, match="c#1 uses number 3, which was used before"):
+        with pytest.raises(PeerFault, match="c#1 orders position 3; 0 is next"):
             _hear(member, C, Numbered(3, (batch_of(1, sender=C),)))
 
     @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ class TestWhatIsRefused:
     )
     def test_numbers_that_were_not_granted(self, sender: ProcessId, position: int, count: int) -> None:
         sequencer = _member(A)
-        _hear(sequencer, B, _wants((2, 0)))
+        _hear(sequencer, B, _number_requests((2, 0)))
         assert turn(sequencer) == [Send(B, NumberGrant(0, 2))]
         with pytest.raises(
             PeerFault, match=f"{sender} uses numbers from {position} on, which it was not gran"
@@ -110,75 +110,77 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
             _hear(_member(B), C, Numbered(0, (batch_of(1, sender=B),)))
 
-    def test_equals_that_are_left_out(self) -> None:
+    def test_skipped_equals(self) -> None:
         member = _member(B)
         _hear(member, C, Numbered(0, (batch_of(1, sender=C),)))
-        with pytest.raises(PeerFault, match="where number 1 of that level is next"):
+        with pytest.raises(PeerFault, match="number 1 of that level is next"):
             _hear(member, C, Numbered(1, (batch_of(1, sender=C, first=2),)))
 
-    def test_consumption_of_what_was_not_granted(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed, which cannot be"):
+    def test_consumption_of_numbers_that_were_not_granted(self) -> None:
+        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between 0"):
             _hear(_member(A), B, Consumed(5, 16))
 
 
-class TestAsking:
-    def test_for_all_that_is_new_by_level_once(self) -> None:
+class TestRequests:
+    def test_new_messages_are_requested_for_once_by_level(self) -> None:
         member = _member(B)
-        (output,) = _asking(member, (2, 5), (1, 9))
+        (output,) = _after_broadcasting(member, (2, 5), (1, 9))
         assert isinstance(output, Send)
         assert output.to == A
         assert isinstance(output.packet, RequestNumbers)
-        assert [(want.level, want.count) for want in output.packet.wants] == [(9, 1), (5, 2)]
-        assert [want.size for want in output.packet.wants] == [len(batch_of(count).block) for count in (1, 2)]
+        assert [(request.level, request.count) for request in output.packet.requests] == [(9, 1), (5, 2)]
+        assert [request.size for request in output.packet.requests] == [
+            len(batch_of(count).block) for count in (1, 2)
+        ]
         assert turn(member) == []
 
-    def test_no_further_than_the_credit_the_most_urgent_first(self) -> None:
+    def test_requests_stay_within_the_credit_the_most_urgent_first(self) -> None:
         member = _member(B, submit_max=2)
-        (output,) = _asking(member, (2, 5), (1, 9))
+        (output,) = _after_broadcasting(member, (2, 5), (1, 9))
         assert isinstance(output, Send)
         assert isinstance(output.packet, RequestNumbers)
-        assert [(want.level, want.count) for want in output.packet.wants] == [(9, 1), (5, 1)]
+        assert [(request.level, request.count) for request in output.packet.requests] == [(9, 1), (5, 1)]
         assert turn(member) == []
         _hear(member, A, NumberGrant(0, 1))
         outputs = turn(member)
         assert [type(output.packet) for output in outputs if isinstance(output, Send)] == [RequestNumbers]
-        assert member._asked == 2
+        assert member._requester._requested == 2
 
     def test_the_credit_has_a_reserve_for_the_urgent(self) -> None:
         member = _member(B, submit_max=16)
-        _asking(member, (16, 5))
-        assert member._asked == 13
-        _asking(member, (1, 255))
-        assert member._asked == 14
+        _after_broadcasting(member, (16, 5))
+        assert member._requester._requested == 13
+        _after_broadcasting(member, (1, 255))
+        assert member._requester._requested == 14
 
-    def test_a_plain_group_asks_for_one_level(self) -> None:
+    def test_a_plain_group_requests_for_one_level(self) -> None:
         member = SequencerUub(B, VIEW, OrderingOptions(prioritised=False))
         say(member, batch_of(2, sender=B).in_line())
         (output,) = turn(member)
         assert isinstance(output, Send)
         assert isinstance(output.packet, RequestNumbers)
-        assert [(want.level, want.count) for want in output.packet.wants] == [(0, 2)]
+        assert [(request.level, request.count) for request in output.packet.requests] == [(0, 2)]
 
-    def test_not_over_a_full_link(self) -> None:
+    def test_nothing_is_requested_over_a_full_link(self) -> None:
         member = _member(B)
         member.step(LinkBlocked(A), now=0)
-        assert _asking(member, (2, 5)) == []
+        assert _after_broadcasting(member, (2, 5)) == []
         member.step(LinkCleared(A), now=0)
         assert len(turn(member)) == 1
 
 
 class TestBinding:
-    def test_the_most_urgent_message_takes_a_number_that_was_asked_for_another_one(self) -> None:
+    def test_the_most_urgent_message_takes_a_number_requested_for_another_one(self) -> None:
         member = _member(B)
-        _asking(member, (2, 5))
+        _after_broadcasting(member, (2, 5))
         _hear(member, A, NumberGrant(7, 2))
-        outputs = _asking(member, (1, 9))
+        outputs = _after_broadcasting(member, (1, 9))
         assert SendAll(Numbered(7, (batch_of(1, 9, sender=B), batch_of(1, 5, sender=B)))) in outputs
         assert member.outgoing.count == 1
 
     def test_numbers_are_bound_when_the_links_have_room_in_the_order_of_the_grants(self) -> None:
         member = _member(B)
-        _asking(member, (2, 5))
+        _after_broadcasting(member, (2, 5))
         _hear(member, A, NumberGrant(3, 1, "c"))
         _hear(member, A, NumberGrant(6, 1))
         member.step(LinkBlocked(C), now=0)
@@ -200,7 +202,7 @@ class TestBinding:
         assert [packet.position for packet in numbered if isinstance(packet, Numbered)] == list(range(5, 15))
 
 
-class TestPlaces:
+class TestPositions:
     def test_what_has_a_later_number_waits(self) -> None:
         member = _member(B)
         _hear(member, C, Numbered(2, (batch_of(1, sender=C),)), packet_id=(2, 1))
@@ -209,9 +211,9 @@ class TestPlaces:
         assert placed(member) == ["a#1/0/0+2", "c#1/0/0+1"]
         assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(4, 0, 0), (4, 0, 1)]
 
-    def test_a_number_that_nobody_used_ends_the_order_of_a_view(self) -> None:
+    def test_an_unused_number_ends_the_order_of_a_view(self) -> None:
         member = _member(B)
-        _asking(member, (1, 5), (2, 9))
+        _after_broadcasting(member, (1, 5), (2, 9))
         _hear(member, A, NumberGrant(1, 1))
         (output,) = turn(member)
         assert isinstance(output, SendAll)
@@ -220,50 +222,50 @@ class TestPlaces:
         assert placed(member) == []
         assert [str(batch) for batch in member.unordered()] == ["b#1/9/0+1", "b#1/9/1+1", "b#1/5/0+1"]
 
-    def test_only_what_has_numbers_and_messages_is_for_all(self) -> None:
+    def test_only_numbered_messages_are_for_all(self) -> None:
         assert [packet.TO_ALL for packet in SequencerUub.PACKETS] == [False, False, True, False]
         assert SequencerUub.orderer(VIEW) is None
 
 
 class TestTheSequencer:
-    def test_what_one_member_gets_together_is_one_grant(self) -> None:
+    def test_consecutive_numbers_of_one_member_are_one_grant(self) -> None:
         sequencer = _member(A, position=40)
-        _hear(sequencer, B, _wants((2, 9), (1, 5)))
-        _hear(sequencer, C, _wants((3, 5)))
+        _hear(sequencer, B, _number_requests((2, 9), (1, 5)))
+        _hear(sequencer, C, _number_requests((3, 5)))
         assert turn(sequencer) == [Send(B, NumberGrant(40, 3)), Send(C, NumberGrant(43, 3))]
 
-    def test_the_window_closes_and_says_for_whom(self) -> None:
+    def test_the_window_closes_and_names_the_bottleneck(self) -> None:
         sequencer = _member(A, window=2)
-        _hear(sequencer, B, _wants((3, 5)))
+        _hear(sequencer, B, _number_requests((3, 5)))
         assert turn(sequencer) == [Send(B, NumberGrant(0, 2, "a"))]
-        assert (sequencer.backlog, sequencer.waiting(now=4), sequencer.idle) == (1, [(5, 1, 4)], False)
+        assert (sequencer.backlog, sequencer.inspect(now=4).queues, sequencer.idle) == (1, [(5, 1, 4)], False)
         assert sequencer.settled
 
-    def test_nobody_has_to_consume_what_has_not_come(self) -> None:
+    def test_there_is_no_bottleneck_while_granted_numbers_are_unused(self) -> None:
         """Who has numbers and does not use them must not be mistaken for who does not consume."""
         sequencer = _member(A, window=2)
-        _hear(sequencer, B, _wants((3, 5)))
+        _hear(sequencer, B, _number_requests((3, 5)))
         turn(sequencer)
-        assert sequencer.bottleneck() is None
+        assert sequencer.inspect(0).bottleneck is None
         _hear(sequencer, B, Numbered(0, (batch_of(1, 5, sender=B),)))
-        assert sequencer.bottleneck() is None
+        assert sequencer.inspect(0).bottleneck is None
         _hear(sequencer, B, Numbered(1, (batch_of(1, 5, sender=B, first=1),)))
         _hear(sequencer, A, Consumed(2, 2))
-        assert sequencer.bottleneck() == B
+        assert sequencer.inspect(0).bottleneck == B
 
-    def test_own_asks_are_not_counted_twice(self) -> None:
+    def test_own_requests_are_not_counted_twice(self) -> None:
         sequencer = _member(A, window=1)
-        _hear(sequencer, B, _wants((2, 5)))
-        (asked, _) = _asking(sequencer, (3, 5))
+        _hear(sequencer, B, _number_requests((2, 5)))
+        (asked, _) = _after_broadcasting(sequencer, (3, 5))
         assert isinstance(asked, Send)
         assert sequencer.backlog == 1 + 3
         _hear(sequencer, A, asked.packet)
         assert sequencer.backlog == 1 + 3
 
-    def test_bytes_count_as_asked_for_until_the_messages_are_there(self) -> None:
+    def test_bytes_count_as_requested_until_the_messages_arrive(self) -> None:
         sequencer = _member(A, window=100, window_bytes=30)
-        _hear(sequencer, B, _wants((4, 5)))
-        _hear(sequencer, C, _wants((1, 5)))
+        _hear(sequencer, B, _number_requests((4, 5)))
+        _hear(sequencer, C, _number_requests((1, 5)))
         assert turn(sequencer) == [Send(B, NumberGrant(0, 3, "a"))]
         assert turn(sequencer) == []
         short = batch_of(3, 5, sender=B, size=2)
@@ -271,22 +273,22 @@ class TestTheSequencer:
         assert len(short.block) < 30
         assert turn(sequencer) == [Send(B, NumberGrant(3, 1)), Send(C, NumberGrant(4, 1))]
 
-    def test_long_messages_that_take_the_numbers_of_short_ones_close_the_window_when_they_come(self) -> None:
+    def test_long_messages_with_numbers_of_short_ones_close_the_window_when_they_arrive(self) -> None:
         sequencer = _member(A, window=100, window_bytes=30)
-        _hear(sequencer, B, _wants((1, 5)))
+        _hear(sequencer, B, _number_requests((1, 5)))
         turn(sequencer)
         _hear(sequencer, B, Numbered(0, (batch_of(1, 9, sender=B, size=1_000),)))
-        _hear(sequencer, C, _wants((1, 5)))
+        _hear(sequencer, C, _number_requests((1, 5)))
         assert turn(sequencer) == []
-        assert sequencer.bottleneck() == A
+        assert sequencer.inspect(0).bottleneck == A
         for member in (A, B, C):
             _hear(sequencer, member, Consumed(1, 100))
         assert turn(sequencer) == [Send(C, NumberGrant(1, 1))]
 
-    def test_nobody_gets_numbers_before_one_whose_link_is_full(self) -> None:
+    def test_no_request_is_served_before_one_whose_link_is_full(self) -> None:
         sequencer = _member(A)
-        _hear(sequencer, B, _wants((1, 9)))
-        _hear(sequencer, C, _wants((1, 5)))
+        _hear(sequencer, B, _number_requests((1, 9)))
+        _hear(sequencer, C, _number_requests((1, 5)))
         sequencer.step(LinkBlocked(B), now=0)
         assert turn(sequencer) == []
         sequencer.step(LinkCleared(B), now=0)
@@ -296,7 +298,7 @@ class TestTheSequencer:
         sequencer = _member(A)
         for level in range(9, 4, -1):
             for sender in (B, C):
-                _hear(sequencer, sender, _wants((1, level)))
+                _hear(sequencer, sender, _number_requests((1, level)))
         outputs = turn(sequencer)
         assert sum(isinstance(output, Send) for output in outputs) == 8
         assert MoreToDo() in outputs
@@ -304,15 +306,15 @@ class TestTheSequencer:
 
     def test_others_do_not_grant(self) -> None:
         member = _member(B)
-        _asking(member, (3, 5))
-        assert member.waiting(now=4) == [(5, 3, 4)]
-        assert (member.backlog, member.bottleneck()) == (3, None)
+        _after_broadcasting(member, (3, 5))
+        assert member.inspect(now=4).queues == [(5, 3, 4)]
+        assert (member.backlog, member.inspect(0).bottleneck) == (3, None)
 
 
-def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
+def test_a_member_is_idle_when_all_its_messages_are_ordered() -> None:
     member = _member(B)
     assert member.idle
-    _asking(member, (1, 5))
+    _after_broadcasting(member, (1, 5))
     assert not member.idle
     _hear(member, A, NumberGrant(0, 1))
     (output,) = turn(member)
@@ -337,12 +339,14 @@ def check_grants(case: Case) -> None:
     granted: dict[str, deque[int]] = {name: deque() for name in group.members}
     for happened in group.journal:
         match happened:
-            case harness.Received(member, RequestNumbers(wants=wants), peer, now) if member == sequencer:
-                for want in wants:
+            case harness.Received(member, RequestNumbers(requests=requests), peer, now) if (
+                member == sequencer
+            ):
+                for request in requests:
                     arrivals += 1
-                    ranked = rank(want.level, now)
-                    turn = joined.setdefault((ranked, peer, want.level), (ranked, arrivals))
-                    asked += [(turn, peer)] * want.count
+                    ranked = rank(request.level, now)
+                    turn = joined.setdefault((ranked, peer, request.level), (ranked, arrivals))
+                    asked += [(turn, peer)] * request.count
                 asked.sort()
             case harness.Sent(_, NumberGrant(position=position, count=count), to) if to is not None:
                 served = asked[:count]
@@ -358,7 +362,7 @@ def check_grants(case: Case) -> None:
 
 
 @pytest.mark.parametrize("twin", TWINS.values(), ids=list(TWINS))
-def test_numbers_are_granted_by_rank_and_all_of_them_are_used(twin: tuple[bool, Starvation]) -> None:
+def test_numbers_are_granted_by_sort_key_and_all_of_them_are_used(twin: tuple[bool, Starvation]) -> None:
     @settings(max_examples=150)
     @given(cases("sequencer-uub", *twin))
     def holds(case: Case) -> None:

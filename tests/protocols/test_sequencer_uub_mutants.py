@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Any
 
+import msgspec
 import pytest
 
 from core.builders import MILLISECOND
@@ -16,12 +17,13 @@ from priocast.core.guarantees import (
     VIEW_SYNCHRONY,
 )
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, Protocol
 from priocast.core.starvation import Ageing, FirstInFirstOut
-from priocast.protocols.flow.grants import Grants, fill_frame
-from priocast.protocols.numbering import base as numbering
-from priocast.protocols.numbering.base import NumberGrant
+from priocast.protocols.flow.grants import Grants
+from priocast.protocols.numbering.giver import NumberGiver
+from priocast.protocols.numbering.packets import NumberGrant
 from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
 from priocast.protocols.sequencer.uub import SequencerUub
 from protocols.faults import a_place_rests_on_the_packet_that_came_last
@@ -49,46 +51,48 @@ AGEING: Twin = (True, Ageing(MILLISECOND))
 def numbers_are_bound_early(patch: pytest.MonkeyPatch) -> None:
     """A number is for the message that it was asked for, whatever became urgent since."""
 
-    def ask(self: SequencerUub, giver: ProcessId) -> None:
-        bound = self.__dict__.setdefault("bound", PriorityQueue(FirstInFirstOut(), 1_000, 10**6))
-        asked = self._asked
-        original(self, giver)
-        for _ in range(self._asked - asked):
+    def request_numbers(self: SequencerUub) -> None:
+        bound = vars(self).setdefault("bound", PriorityQueue(FirstInFirstOut(), 1_000, 10**6))
+        requested = self._requester._requested
+        original(self)
+        for _ in range(self._requester._requested - requested):
             bound.put(self.outgoing.take(1), 0)
 
-    def fill(_: PriorityQueue, room: Any, bind: Any) -> Any:
-        return fill_frame(bind.__self__.bound, room, bind)
+    def broadcast_numbered(self: SequencerUub) -> None:
+        outgoing, self.outgoing = self.outgoing, vars(self)["bound"]
+        original_broadcast(self)
+        self.outgoing = outgoing
 
-    original = SequencerUub._ask
-    patch.setattr(SequencerUub, "_ask", ask)
-    patch.setattr(numbering, "fill_frame", fill)
+    original, original_broadcast = SequencerUub._request_numbers, SequencerUub._broadcast_numbered
+    patch.setattr(SequencerUub, "_request_numbers", request_numbers)
+    patch.setattr(SequencerUub, "_broadcast_numbered", broadcast_numbered)
 
 
 def grants_are_used_last_first(patch: pytest.MonkeyPatch) -> None:
     def on_grant(self: SequencerUub, sender: ProcessId, grant: NumberGrant) -> None:
         original(self, sender, grant)
-        self._numbers.rotate(1)
+        self._requester._granted.rotate(1)
 
     original = SequencerUub._on_grant
     patch.setattr(SequencerUub, "_on_grant", on_grant)
 
 
-def grants_are_used_last_first_and_nobody_minds(patch: pytest.MonkeyPatch) -> None:
+def grants_are_used_last_first_and_not_checked(patch: pytest.MonkeyPatch) -> None:
     grants_are_used_last_first(patch)
-    patch.setattr(SequencerUub, "_check_given", lambda *_: None)
+    patch.setattr(NumberGiver, "check_used", lambda *_: None)
 
 
-def numbers_are_given_out_without_a_window(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(NumberReservations, "of_level", lambda *_: 1_000)
+def numbers_are_granted_without_a_window(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(NumberReservations, "room", lambda *_: 1_000)
 
 
-def numbers_count_when_they_come_back(patch: pytest.MonkeyPatch) -> None:
+def numbers_count_when_they_are_used(patch: pytest.MonkeyPatch) -> None:
     """What is given out and was not used yet is not in the window."""
     patch.setattr(NumberReservations, "reserve", lambda *_: None)
-    patch.setattr(NumberReservations, "placed", Grants.placed)
+    patch.setattr(NumberReservations, "ordered", Grants.ordered)
 
 
-def promises_are_never_kept(patch: pytest.MonkeyPatch) -> None:
+def reservations_never_end(patch: pytest.MonkeyPatch) -> None:
     """The bytes that were asked for stay in the window beside the messages."""
 
     def reserve(self: NumberReservations, count: int, size: int) -> None:
@@ -100,57 +104,58 @@ def promises_are_never_kept(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_has_a_later_number_does_not_wait(patch: pytest.MonkeyPatch) -> None:
-    def place_next(self: SequencerUub) -> None:
-        for position in list(self._ahead):
-            numbered, _ = self._ahead.pop(position)
+    def append_next(self: SequencerUub) -> None:
+        for position in list(self._ahead._ahead):
+            numbered, _ = self._ahead._ahead.pop(position)
             for batch in numbered.batches:
-                self._validator.placed(batch)
-                self.place(batch, held=False)
+                self._validator.ordered(batch)
+                self.append_ordered((batch,), is_bottleneck=False)
 
-    patch.setattr(SequencerUub, "_place_next", place_next)
+    patch.setattr(SequencerUub, "_append_next", append_next)
 
 
-def a_sender_asks_for_more_than_it_has(patch: pytest.MonkeyPatch) -> None:
+def a_sender_requests_more_than_it_has(patch: pytest.MonkeyPatch) -> None:
     """And leaves the numbers unused for which it has nothing."""
 
     def on_broadcast(self: SequencerUub, event: Broadcast, now: int) -> None:
         original(self, event, now)
-        self._unasked = {level: (count + 1, size) for level, (count, size) in self._unasked.items()}
+        unrequested = self._requester._unrequested
+        unrequested.update({level: (count + 1, size) for level, (count, size) in unrequested.items()})
 
-    def send_numbered(self: SequencerUub) -> None:
-        left = self.outgoing.count
-        for numbers in self._numbers:
+    def broadcast_numbered(self: SequencerUub) -> None:
+        left, requester = self.outgoing.count, self._requester
+        for numbers in requester._granted:
             numbers.count = min(numbers.count, left)
             left -= numbers.count
-        self._numbers = deque(numbers for numbers in self._numbers if numbers.count)
-        original_send(self)
+        requester._granted = deque(numbers for numbers in requester._granted if numbers.count)
+        original_broadcast(self)
 
-    original, original_send = SequencerUub.on_broadcast, SequencerUub._send_numbered
+    original, original_broadcast = SequencerUub.on_broadcast, SequencerUub._broadcast_numbered
     patch.setattr(SequencerUub, "on_broadcast", on_broadcast)
-    patch.setattr(SequencerUub, "_send_numbered", send_numbered)
+    patch.setattr(SequencerUub, "_broadcast_numbered", broadcast_numbered)
 
 
 def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
     """The techniques paper's figure 2: `while incoming is not empty`."""
 
-    def grant(self: SequencerUub) -> None:
+    def grant_numbers(self: SequencerUub) -> None:
         if not getattr(self, "ended", False):
             original(self)
-            self.ended = self._number_next > 0 and not self._requests  # type: ignore[attr-defined]
+            self.ended = self._number_next > 0 and not self._giver.requests  # type: ignore[attr-defined]
 
-    original = SequencerUub._grant
-    patch.setattr(SequencerUub, "_grant", grant)
+    original = SequencerUub._grant_numbers
+    patch.setattr(SequencerUub, "_grant_numbers", grant_numbers)
 
 
 IN_SCHEDULES: list[Mutant] = [
     (numbers_are_bound_early, {PRIORITY}),
     (grants_are_used_last_first, {PEER_FAULT}),
-    (grants_are_used_last_first_and_nobody_minds, {FIFO_AMONG_EQUALS}),
-    (numbers_are_given_out_without_a_window, {BOUNDED_WINDOW}),
-    (numbers_count_when_they_come_back, {BOUNDED_WINDOW}),
-    (promises_are_never_kept, {LIVENESS}),
+    (grants_are_used_last_first_and_not_checked, {FIFO_AMONG_EQUALS}),
+    (numbers_are_granted_without_a_window, {BOUNDED_WINDOW}),
+    (numbers_count_when_they_are_used, {BOUNDED_WINDOW}),
+    (reservations_never_end, {LIVENESS}),
     (what_has_a_later_number_does_not_wait, {TOTAL_ORDER, PEER_FAULT}),
-    (a_sender_asks_for_more_than_it_has, {LIVENESS}),
+    (a_sender_requests_more_than_it_has, {LIVENESS}),
     (the_loop_ends_when_nothing_is_left, {LIVENESS}),
 ]
 
@@ -161,13 +166,13 @@ def test_the_schedules_find_the_mutant(mutant: Mutant, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize(
-    "mutate", [numbers_are_bound_early, grants_are_used_last_first_and_nobody_minds], ids=name_of
+    "mutate", [numbers_are_bound_early, grants_are_used_last_first_and_not_checked], ids=name_of
 )
 def test_the_script_of_late_binding_shows_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     script_finds(mutate, "uub-late-binding-grant-order", monkeypatch)
 
 
-def asks_are_served_as_they_come(patch: pytest.MonkeyPatch) -> None:
+def requests_are_served_by_arrival(patch: pytest.MonkeyPatch) -> None:
     def init(self: NumberRequestQueue, _: object) -> None:
         original(self, FirstInFirstOut())
 
@@ -185,7 +190,7 @@ def equals_are_served_last_come_first(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(NumberRequestQueue, "put", put)
 
 
-def the_wait_of_an_ask_does_not_count(patch: pytest.MonkeyPatch) -> None:
+def the_waiting_time_of_a_request_does_not_count(patch: pytest.MonkeyPatch) -> None:
     def put(self: NumberRequestQueue, sender: ProcessId, want: NumberRequest, now: int) -> None:
         original(self, sender, want, 0)
 
@@ -194,9 +199,9 @@ def the_wait_of_an_ask_does_not_count(patch: pytest.MonkeyPatch) -> None:
 
 
 IN_GRANTS: list[tuple[Patch, Twin]] = [
-    (asks_are_served_as_they_come, STRICT),
+    (requests_are_served_by_arrival, STRICT),
     (equals_are_served_last_come_first, STRICT),
-    (the_wait_of_an_ask_does_not_count, AGEING),
+    (the_waiting_time_of_a_request_does_not_count, AGEING),
 ]
 
 
@@ -234,12 +239,12 @@ def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPat
     lives_find(mutant, ORDER, monkeypatch)
 
 
-def test_who_is_waited_for_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bottleneck_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever is waited for too long is put out: here somebody who has nothing to consume."""
 
-    def bottleneck(self: SequencerUub) -> ProcessId | None:
-        return self._grants.bottleneck(self._requests.head()[1]) if self._requests else None
+    def inspect(self: SequencerUub, now: int) -> ProtocolInspection:
+        return msgspec.structs.replace(Protocol.inspect(self, now), bottleneck=self._giver.bottleneck())
 
-    monkeypatch.setattr(SequencerUub, "bottleneck", bottleneck)
+    monkeypatch.setattr(SequencerUub, "inspect", inspect)
     with pytest.raises(AssertionError):
-        TheSequencer().test_nobody_has_to_consume_what_has_not_come()
+        TheSequencer().test_there_is_no_bottleneck_while_granted_numbers_are_unused()

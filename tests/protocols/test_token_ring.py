@@ -24,14 +24,15 @@ from priocast.core.protocol import (
     SendEach,
 )
 from priocast.core.starvation import Strict
-from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.ring.token_ring import Ordered, RequestToken, Token, TokenRing
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.ring.ring import TokenWithRequests
+from priocast.protocols.ring.token_requests import NOTHING, RequestToken, TokenRequest
+from priocast.protocols.ring.token_ring import TokenRing
 from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn, turn_heard
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
 from protocols.schedules import NAMES, Case, cases
-
-NOTHING = -1
 
 _member = partial(member_of, TokenRing)
 
@@ -44,12 +45,18 @@ def _passed(outputs: list[Output]) -> list[tuple[str, int]]:
     return [
         (output.to.name, output.packet.position)
         for output in outputs
-        if isinstance(output, Send) and isinstance(output.packet, Token)
+        if isinstance(output, Send) and isinstance(output.packet, TokenWithRequests)
     ]
 
 
-def _token(position: int, *levels: int, number: int = 0) -> Token:
-    return Token(position, (number,) * 3, levels or (NOTHING,) * 3)
+def _requests(*requests: tuple[int, int]) -> tuple[TokenRequest, ...]:
+    return tuple(TokenRequest(number, level) for number, level in requests)
+
+
+def _token(position: int, *levels: int, number: int = 0) -> TokenWithRequests:
+    return TokenWithRequests(
+        position, tuple(TokenRequest(number, level) for level in levels or (NOTHING,) * 3)
+    )
 
 
 class TestTheToken:
@@ -63,64 +70,69 @@ class TestTheToken:
             here = [
                 member
                 for member in group.members.values()
-                if isinstance(member.protocol, TokenRing)
-                and (member.protocol._number_next is not None or member.protocol._token)
+                if isinstance(member.protocol, TokenRing) and not member.protocol._ring.is_elsewhere
             ]
-            sent = sum(isinstance(said, Sent) and isinstance(said.packet, Token) for said in group.journal)
+            sent = sum(
+                isinstance(said, Sent) and isinstance(said.packet, TokenWithRequests)
+                for said in group.journal
+            )
             heard = sum(
-                isinstance(said, HasReceived) and isinstance(said.packet, Token) for said in group.journal
+                isinstance(said, HasReceived) and isinstance(said.packet, TokenWithRequests)
+                for said in group.journal
             )
             assert len(here) + sent - heard == 1
 
-    def test_the_coordinator_makes_it_and_it_stays_until_somebody_asks(self) -> None:
+    def test_the_coordinator_has_it_first_and_keeps_it_until_it_is_requested(self) -> None:
         holder, other = _member(A, position=40), _member(B, position=40)
         say(holder, batch_of(1))
         say(other, batch_of(1, sender=B))
         assert _ordered(turn_heard(holder)) == ["40: a#1/0/0+1"]
         assert turn_heard(holder) == []
-        assert turn_heard(other) == [SendEach(RequestToken(1, 0))]
-        hear(holder, B, RequestToken(1, 0))
-        assert turn_heard(holder) == [Send(B, Token(41, (1, 1, 0), (NOTHING, 0, NOTHING)))]
+        assert turn_heard(other) == [SendEach(RequestToken(TokenRequest(1, 0)))]
+        hear(holder, B, RequestToken(TokenRequest(1, 0)))
+        assert turn_heard(holder) == [
+            Send(B, TokenWithRequests(41, _requests((1, NOTHING), (1, 0), (0, NOTHING))))
+        ]
         assert turn_heard(holder) == []
 
-    def test_it_goes_to_the_next_member_along_the_ring_that_has_asked(self) -> None:
+    def test_it_is_passed_to_the_next_requesting_member_along_the_ring(self) -> None:
         second, third = _member(B), _member(C)
         for member in (second, third):
             hear(member, A, _token(0, 5, 5, 5))
         assert _passed(turn_heard(second)) == [], "b knows of nobody: a wish with number 0 is none"
         second, third = _member(B), _member(C)
         for member in (second, third):
-            hear(member, A, RequestToken(1, 7))
+            hear(member, A, RequestToken(TokenRequest(1, 7)))
             hear(member, A, _token(0))
             assert _passed(turn_heard(member)) == [("a", 0)]
 
-    def test_a_wish_that_the_token_has_overtaken_is_late(self) -> None:
+    def test_a_request_that_the_token_has_overtaken_is_ignored(self) -> None:
         member = _member(B)
-        hear(member, A, Token(0, (1, 0, 2), (NOTHING, NOTHING, NOTHING)))
-        hear(member, C, RequestToken(1, 7))
+        hear(member, A, TokenWithRequests(0, _requests((1, NOTHING), (0, NOTHING), (2, NOTHING))))
+        hear(member, C, RequestToken(TokenRequest(1, 7)))
         assert turn_heard(member) == [], "c had the token since, and sent what it had"
-        hear(member, C, RequestToken(3, 7))
+        hear(member, C, RequestToken(TokenRequest(3, 7)))
         assert _passed(turn_heard(member)) == [("c", 0)]
 
-    def test_who_passes_it_on_with_something_left_does_not_have_to_ask(self) -> None:
+    def test_a_holder_with_messages_left_does_not_have_to_request_it(self) -> None:
         holder = _member(A, burst=1)
         say(holder, batch_of(2, level=9))
-        hear(holder, B, RequestToken(1, 0))
+        hear(holder, B, RequestToken(TokenRequest(1, 0)))
         outputs = turn_heard(holder)
         assert _ordered(outputs) == ["0: a#1/9/0+1"]
-        assert outputs[-1] == Send(B, Token(1, (1, 1, 0), (9, 0, NOTHING)))
+        assert outputs[-1] == Send(B, TokenWithRequests(1, _requests((1, 9), (1, 0), (0, NOTHING))))
         assert turn_heard(holder) == []
 
-    def test_who_asks_for_more_than_it_asked_for_asks_again(self) -> None:
+    def test_a_more_urgent_message_renews_the_request(self) -> None:
         member = _member(B)
         say(member, batch_of(1, level=10, sender=B))
-        assert turn_heard(member) == [SendEach(RequestToken(1, 10))]
+        assert turn_heard(member) == [SendEach(RequestToken(TokenRequest(1, 10)))]
         say(member, batch_of(1, level=20, sender=B))
         assert turn_heard(member) == [], "a class that was asked for"
         say(member, batch_of(1, level=200, sender=B))
-        assert turn_heard(member) == [SendEach(RequestToken(2, 200))]
+        assert turn_heard(member) == [SendEach(RequestToken(TokenRequest(2, 200)))]
 
-    def test_it_is_accepted_when_everything_below_its_number_was_received(self) -> None:
+    def test_it_is_accepted_when_everything_below_its_position_was_received(self) -> None:
         member = _member(C)
         say(member, batch_of(1, sender=C))
         hear(member, B, _token(3))
@@ -132,7 +144,7 @@ class TestTheToken:
 
 
 class TestAVisit:
-    def test_many_visits_follow_each_other_if_nobody_else_asks(self) -> None:
+    def test_visits_follow_each_other_if_no_other_member_requests_the_token(self) -> None:
         holder = _member(A, burst=2)
         say(holder, batch_of(5))
         assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+2", "2: a#1/0/2+2", "4: a#1/0/4+1"]
@@ -142,16 +154,16 @@ class TestAVisit:
         say_frames(holder, 20)
         outputs = turn_heard(holder)
         assert [type(output) for output in outputs] == [SendAll] * 6 + [MoreToDo]
-        hear(holder, C, RequestToken(1, 0))
+        hear(holder, C, RequestToken(TokenRequest(1, 0)))
         outputs = turn_heard(holder)
         assert [type(output) for output in outputs] == [SendAll] * 6 + [Send], "somebody else waits"
         assert _passed(outputs) == [("c", 12)]
 
-    def test_who_has_no_room_keeps_the_token_until_it_has(self) -> None:
+    def test_a_holder_without_room_keeps_the_token(self) -> None:
         holder = _member(A, window=2)
         say(holder, batch_of(5))
         assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+2"]
-        hear(holder, B, RequestToken(1, 0))
+        hear(holder, B, RequestToken(TokenRequest(1, 0)))
         assert turn_heard(holder) == []
         for member in (A, B, C):
             hear(holder, member, Consumed(1, 2))
@@ -159,19 +171,19 @@ class TestAVisit:
         assert _ordered(outputs) == ["2: a#1/0/2+1"]
         assert _passed(outputs) == [("b", 3)]
 
-    def test_who_has_no_room_lets_those_go_first_for_whom_there_is_some(self) -> None:
+    def test_a_holder_without_room_passes_the_token_where_there_is_room(self) -> None:
         holder = _member(A, window=16)
         say(holder, batch_of(16))
         assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+13"]
-        hear(holder, B, RequestToken(1, 0))
+        hear(holder, B, RequestToken(TokenRequest(1, 0)))
         assert turn_heard(holder) == []
-        hear(holder, C, RequestToken(1, 255))
+        hear(holder, C, RequestToken(TokenRequest(1, 255)))
         assert _passed(turn_heard(holder)) == [("c", 13)]
 
     def test_a_full_link_keeps_the_holder_from_sending_and_the_token_from_passing(self) -> None:
         holder = _member(A)
         say(holder, batch_of(1))
-        hear(holder, B, RequestToken(1, 0))
+        hear(holder, B, RequestToken(TokenRequest(1, 0)))
         holder.step(LinkBlocked(C), now=0)
         assert turn_heard(holder) == []
         assert holder.backlog == 1
@@ -181,24 +193,24 @@ class TestAVisit:
         holder.step(LinkCleared(B), now=0)
         assert _passed(turn_heard(holder)) == [("b", 1)]
 
-    def test_who_has_nothing_to_send_passes_the_token_where_there_is_no_full_link(self) -> None:
+    def test_a_holder_with_nothing_to_send_passes_the_token_over_a_free_link(self) -> None:
         holder = _member(A)
         for member in (B, C):
-            hear(holder, member, RequestToken(1, 0))
+            hear(holder, member, RequestToken(TokenRequest(1, 0)))
         holder.step(LinkBlocked(B), now=0)
         assert _passed(turn_heard(holder)) == [("c", 0)]
 
 
 class TestTheWindow:
-    def test_what_others_have_sent_takes_room_as_well(self) -> None:
+    def test_messages_of_others_take_room_as_well(self) -> None:
         member = _member(B, window=3)
         say(member, batch_of(3, sender=B))
         hear(member, A, Ordered(0, (batch_of(2),)))
         hear(member, A, _token(2))
         assert _ordered(turn_heard(member)) == ["2: b#1/0/0+1"]
-        assert member.bottleneck() == A
+        assert member.inspect(0).bottleneck == A
 
-    def test_everybody_is_told_what_was_consumed(self) -> None:
+    def test_consumption_is_reported_to_all(self) -> None:
         member = _member(C, window=4)
         hear(member, A, Ordered(0, (batch_of(2),)))
         assert member.step(Consume(1), now=0) == [SendEach(Consumed(1, 4))]
@@ -207,30 +219,30 @@ class TestTheWindow:
         member = _member(B, window=2)
         hear(member, C, Consumed(2, 2))
         hear(member, A, Ordered(0, (batch_of(2),)))
-        with pytest.raises(PeerFault, match="c#1 reports 1 messages consumed, which cannot be"):
+        with pytest.raises(PeerFault, match="c#1 reports 1 messages consumed; it must be between 2"):
             hear(member, C, Consumed(1, 2))
 
-    def test_the_holder_says_for_whom_the_others_wait(self) -> None:
+    def test_the_holder_knows_the_bottleneck(self) -> None:
         holder = _member(A, window=1)
-        assert holder.bottleneck() is None
+        assert holder.inspect(0).bottleneck is None
         say(holder, batch_of(1))
         turn_heard(holder)
-        assert holder.bottleneck() is None
+        assert holder.inspect(0).bottleneck is None
         assert holder.idle
-        hear(holder, B, RequestToken(1, 0))
+        hear(holder, B, RequestToken(TokenRequest(1, 0)))
         assert not holder.idle, "the token is to be passed on"
-        assert holder.bottleneck() == A
+        assert holder.inspect(0).bottleneck == A
         hear(holder, A, Consumed(1, 1))
-        assert holder.bottleneck() == B
+        assert holder.inspect(0).bottleneck == B
 
-    def test_who_has_no_token_waits_for_nobody(self) -> None:
+    def test_without_the_token_there_is_no_bottleneck(self) -> None:
         member = _member(B, window=1)
         say(member, batch_of(1, sender=B))
         hear(member, A, Ordered(0, (batch_of(1),)))
-        assert member.bottleneck() is None
+        assert member.inspect(0).bottleneck is None
 
 
-class TestWhatIsRefused:
+class TestWhatIsRejected:
     def test_a_second_token(self) -> None:
         with pytest.raises(PeerFault, match="c#1 passes a second token to a#1"):
             hear(_member(A), C, _token(0))
@@ -239,23 +251,22 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match="c#1 passes a second token to b#1"):
             hear(member, C, _token(3))
 
-    def test_a_token_for_a_place_that_is_taken(self) -> None:
+    def test_a_token_for_an_assigned_position(self) -> None:
         member = _member(B)
         hear(member, A, Ordered(0, (batch_of(2),)))
         with pytest.raises(PeerFault, match="a#1 passes a token for 1; 2 is next"):
             hear(member, A, _token(1))
 
-    @pytest.mark.parametrize(("numbers", "levels"), [((0, 0), (NOTHING,) * 3), ((0, 0, 0), (NOTHING,) * 4)])
-    def test_a_token_for_another_ring(self, numbers: tuple[int, ...], levels: tuple[int, ...]) -> None:
-        with pytest.raises(PeerFault, match="a#1 passes a token without everybody's wishes"):
-            hear(_member(B), A, Token(0, numbers, levels))
+    def test_a_token_for_another_ring(self) -> None:
+        with pytest.raises(PeerFault, match="a#1 passes a token with the requests of 2 members"):
+            hear(_member(B), A, TokenWithRequests(0, _requests((0, NOTHING), (0, NOTHING))))
 
-    def test_a_wish_in_somebody_else_s_name(self) -> None:
-        with pytest.raises(PeerFault, match="a#1 passes a token with a wish that b#1 never had"):
-            hear(_member(B), A, Token(0, (0, 1, 0), (NOTHING, 5, NOTHING)))
+    def test_a_request_that_this_member_never_sent(self) -> None:
+        with pytest.raises(PeerFault, match="a#1 passes a token with a request that b#1 never sent"):
+            hear(_member(B), A, TokenWithRequests(0, _requests((0, NOTHING), (1, 5), (0, NOTHING))))
 
     @pytest.mark.parametrize("position", [0, 3])
-    def test_a_place_that_is_taken(self, position: int) -> None:
+    def test_an_assigned_position(self, position: int) -> None:
         member = _member(C)
         hear(member, A, Ordered(0, (batch_of(2),)))
         hear(member, B, Ordered(3, (batch_of(1, sender=B),)))
@@ -270,19 +281,19 @@ class TestWhatIsRefused:
         with pytest.raises(PeerFault, match="b#1 orders position 1 although c#1 has the token"):
             hear(member, B, Ordered(1, (batch_of(2, sender=B),)))
 
-    def test_messages_of_somebody_else(self) -> None:
+    def test_messages_of_another_member(self) -> None:
         with pytest.raises(PeerFault, match="a#1 submits a message of b#1"):
             hear(_member(C), A, Ordered(0, (batch_of(1, sender=B),)))
 
     @pytest.mark.parametrize("level", [NOTHING - 1, CONTROL + 1])
-    def test_a_level_that_there_is_not(self, level: int) -> None:
-        body = msgspec.msgpack.encode(RequestToken(1, level))
+    def test_a_level_out_of_range(self, level: int) -> None:
+        body = msgspec.msgpack.encode(RequestToken(TokenRequest(1, level)))
         with pytest.raises(msgspec.ValidationError):
             msgspec.msgpack.decode(body, type=RequestToken)
 
 
 class TestTheEndOfAView:
-    def test_what_comes_after_a_gap_has_no_place(self) -> None:
+    def test_messages_after_a_gap_have_no_position(self) -> None:
         member = _member(C)
         hear(member, B, Ordered(2, (batch_of(1, sender=B),)))
         member.close()
@@ -290,13 +301,13 @@ class TestTheEndOfAView:
         hear(member, A, Ordered(0, (batch_of(2),)))
         assert [ordered_batch.position for ordered_batch in member.unconsumed()] == [0, 2]
 
-    def test_what_was_sent_and_not_heard_is_kept(self) -> None:
+    def test_messages_in_flight_are_kept(self) -> None:
         holder = _member(A)
         say(holder, batch_of(2, level=3))
         turn(holder)
         assert [str(batch) for batch in holder.unordered()] == ["a#1/3/0+2"]
         assert not holder.settled
 
-    def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
+    def test_only_packets_that_decide_the_order_are_for_all(self) -> None:
         assert {packet.name() for packet in TokenRing.PACKETS if packet.TO_ALL} == {"ordered"}
         assert TokenRing.orderer(VIEW) is None

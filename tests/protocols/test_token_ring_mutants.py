@@ -9,8 +9,11 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
-from priocast.protocols.flow.grants import Consumed, Grants
-from priocast.protocols.ring.token_ring import Ordered, TokenRing, _TokenRequest
+from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.ring.ring import Ring
+from priocast.protocols.ring.token_requests import TokenRequest, TokenRequests
+from priocast.protocols.ring.token_ring import TokenRing
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation
@@ -34,10 +37,10 @@ def a_holder_never_passes_the_token(patch: pytest.MonkeyPatch) -> None:
 
 def the_token_never_rests(patch: pytest.MonkeyPatch) -> None:
     """The papers' token goes round although nobody has anything to send."""
-    patch.setattr(TokenRing, "_asking", lambda self: list(self._ring))
+    patch.setattr(TokenRing, "_requesting", lambda self: list(self._ring.others))
 
 
-def who_has_no_room_passes_the_token_as_well(patch: pytest.MonkeyPatch) -> None:
+def a_holder_without_room_passes_the_token(patch: pytest.MonkeyPatch) -> None:
     """It goes round until the slowest consumes something."""
     patch.setattr(TokenRing, "_has_room", lambda *_: True)
 
@@ -45,71 +48,71 @@ def who_has_no_room_passes_the_token_as_well(patch: pytest.MonkeyPatch) -> None:
 def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
     """The room that is left is unknown to who does not know what has a place; others send there, too."""
 
-    def accept_token(self: TokenRing) -> None:
+    def accept(self: Ring, position_next: int) -> None:
         if self._token is not None:
-            position, self.position_next = self.position_next, self._token.position
-            original(self)
-            self.position_next = position
+            original(self, self._token.position)
 
-    original = TokenRing._accept_token
-    patch.setattr(TokenRing, "_accept_token", accept_token)
+    original = Ring.accept
+    patch.setattr(Ring, "accept", accept)
 
 
-def nobody_asks_for_the_token(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(TokenRing, "_ask", lambda _: None)
+def the_token_is_never_requested(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(TokenRing, "_request_token", lambda _: None)
 
 
-def who_passed_the_token_on_does_not_ask_again(patch: pytest.MonkeyPatch) -> None:
+def a_former_holder_does_not_request_again(patch: pytest.MonkeyPatch) -> None:
     """A lost wake-up: the holder believes that whoever had the token has sent everything."""
 
-    def ask(self: TokenRing) -> None:
-        if self._token_requests[self.me].number == 0:
+    def request_token(self: TokenRing) -> None:
+        if self._token_requests._of[self.me].number == 0:
             original(self)
 
-    original = TokenRing._ask
-    patch.setattr(TokenRing, "_ask", ask)
+    original = TokenRing._request_token
+    patch.setattr(TokenRing, "_request_token", request_token)
 
 
-def late_wishes_are_believed(patch: pytest.MonkeyPatch) -> None:
+def late_requests_are_accepted(patch: pytest.MonkeyPatch) -> None:
     """A wish that the token has overtaken calls it to where nothing is to be sent."""
 
-    def learn(self: TokenRing, member: ProcessId, wish: _TokenRequest) -> None:
-        if member != self.me:
-            self._token_requests[member] = wish
+    def learn(self: TokenRequests, member: ProcessId, request: TokenRequest) -> None:
+        if member != self._me:
+            self._of[member] = request
 
-    patch.setattr(TokenRing, "_learn", learn)
+    patch.setattr(TokenRequests, "learn", learn)
 
 
-def the_token_forgets_who_has_something_left(patch: pytest.MonkeyPatch) -> None:
+def the_token_forgets_the_holder_s_request(patch: pytest.MonkeyPatch) -> None:
     def pass_token(self: TokenRing, to: ProcessId) -> None:
         queue, self.outgoing = self.outgoing, PriorityQueue(FirstInFirstOut(), 1, 1)
         original(self, to)
         self.outgoing = queue
-        wish = self._token_requests[self.me]
-        self._token_requests[self.me] = _TokenRequest(wish.number, 255)
+        request = self._token_requests._of[self.me]
+        self._token_requests._of[self.me] = TokenRequest(request.number, 255)
 
     original = TokenRing._pass_token
     patch.setattr(TokenRing, "_pass_token", pass_token)
 
 
-def what_others_send_takes_no_room(patch: pytest.MonkeyPatch) -> None:
-    def place(self: TokenRing, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
-        placed = self._grants._placed
+def messages_of_others_take_no_room(patch: pytest.MonkeyPatch) -> None:
+    def append(self: TokenRing, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
+        ordered_count = self._grants.ordered_count
         original(self, sender, ordered, packet_id)
-        self._grants._placed = placed
+        self._grants.ordered_count = ordered_count
 
-    original = TokenRing._place
-    patch.setattr(TokenRing, "_place", place)
-
-
-def only_the_coordinator_hears_of_consumption(patch: pytest.MonkeyPatch) -> None:
-    def report(self: TokenRing, source: ProcessId, consumed: Consumed) -> None:
-        self.send(self.view.coordinator, consumed)
-
-    patch.setattr(TokenRing, "report", report)
+    original = TokenRing._append
+    patch.setattr(TokenRing, "_append", append)
 
 
-def what_the_visit_leaves_over_goes_last(patch: pytest.MonkeyPatch) -> None:
+def consumption_is_reported_to_the_coordinator_only(patch: pytest.MonkeyPatch) -> None:
+    def init(self: TokenRing, *given: object) -> None:
+        original(self, *given)  # type: ignore[arg-type]
+        self._reports_to = self.view.coordinator
+
+    original = TokenRing.__init__
+    patch.setattr(TokenRing, "__init__", init)
+
+
+def the_rest_of_a_visit_goes_last(patch: pytest.MonkeyPatch) -> None:
     original = TokenRing.on_turn
 
     def on_turn(self: TokenRing, event: Turn, now: int) -> None:
@@ -121,7 +124,7 @@ def what_the_visit_leaves_over_goes_last(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(TokenRing, "on_turn", on_turn)
 
 
-def the_holder_waits_for_nobody(patch: pytest.MonkeyPatch) -> None:
+def the_holder_names_no_bottleneck(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Grants, "bottleneck", lambda *_: None)
 
 
@@ -130,7 +133,7 @@ def every_view_begins_at_0(patch: pytest.MonkeyPatch) -> None:
 
     def init(self: TokenRing, *given: object) -> None:
         original(self, *given)  # type: ignore[arg-type]
-        self._number_next = None if self._number_next is None else 0
+        self._ring.position = None if self._ring.position is None else 0
 
     patch.setattr(TokenRing, "__init__", init)
 
@@ -138,14 +141,14 @@ def every_view_begins_at_0(patch: pytest.MonkeyPatch) -> None:
 IN_SCHEDULES: list[Mutant] = [
     (a_holder_never_passes_the_token, {LIVENESS}),
     (the_token_never_rests, {LIVENESS}),
-    (nobody_asks_for_the_token, {LIVENESS}),
-    (late_wishes_are_believed, {LIVENESS}),
-    (who_passed_the_token_on_does_not_ask_again, {LIVENESS}),
-    (the_token_forgets_who_has_something_left, {LIVENESS}),
-    (what_others_send_takes_no_room, {BOUNDED_WINDOW}),
-    (only_the_coordinator_hears_of_consumption, {LIVENESS}),
+    (the_token_is_never_requested, {LIVENESS}),
+    (late_requests_are_accepted, {LIVENESS}),
+    (a_former_holder_does_not_request_again, {LIVENESS}),
+    (the_token_forgets_the_holder_s_request, {LIVENESS}),
+    (messages_of_others_take_no_room, {BOUNDED_WINDOW}),
+    (consumption_is_reported_to_the_coordinator_only, {LIVENESS}),
     (a_sender_sends_what_came_first, {PRIORITY}),
-    (what_the_visit_leaves_over_goes_last, {FIFO_AMONG_EQUALS, PEER_FAULT}),
+    (the_rest_of_a_visit_goes_last, {FIFO_AMONG_EQUALS, PEER_FAULT}),
 ]
 
 
@@ -156,10 +159,10 @@ def test_the_property_suite_finds_the_mutant_of_the_ring(
     schedules_find(mutant, ORDER, monkeypatch)
 
 
-def test_the_property_of_waiting_finds_that_the_holder_waits_for_nobody(
+def test_the_property_of_waiting_finds_that_the_holder_names_no_bottleneck(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    the_holder_waits_for_nobody(monkeypatch)
+    the_holder_names_no_bottleneck(monkeypatch)
     found_by_waiting(ORDER, {LIVENESS})
 
 
@@ -168,7 +171,7 @@ def test_the_lives_find_that_every_view_begins_at_0(monkeypatch: pytest.MonkeyPa
     found_in_lives(ORDER, {PEER_FAULT, LIVENESS})
 
 
-def test_the_token_does_not_go_round_while_nobody_has_room(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_does_not_circulate_without_room(monkeypatch: pytest.MonkeyPatch) -> None:
     def fill_the_window() -> Group:
         group = Group(["a", "b", "c"], ORDER, OrderingOptions(window=1))
         for name in group.members:
@@ -176,7 +179,7 @@ def test_the_token_does_not_go_round_while_nobody_has_room(monkeypatch: pytest.M
         return group
 
     assert fill_the_window().settle(rounds_max=100, consumers=())
-    who_has_no_room_passes_the_token_as_well(monkeypatch)
+    a_holder_without_room_passes_the_token(monkeypatch)
     assert not fill_the_window().settle(rounds_max=100, consumers=())
 
 
@@ -203,7 +206,7 @@ def test_a_token_that_is_accepted_early_shows_when_the_messages_come(monkeypatch
         group.deliver("a", "c")
 
 
-def test_who_accepts_the_token_early_sends_more_than_there_is_room_for(
+def test_a_holder_that_accepts_the_token_early_exceeds_the_window(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     check_window(_pass_the_token_before_the_messages())

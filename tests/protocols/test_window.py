@@ -13,7 +13,7 @@ TIME_NS = 4 * MILLISECOND
 
 def _consume_steadily(window: ConsumptionWindow, step_ns: int, count: int, takes: int, now: int = 0) -> int:
     """An application that always has messages waiting and takes `count` every `step_ns`."""
-    window.queued(count * takes + 1, held=False)
+    window.queued(count * takes + 1, is_bottleneck=False)
     for _ in range(takes):
         now += step_ns
         window.consumed(count, now)
@@ -36,7 +36,7 @@ def test_a_slow_consumer_keeps_the_smallest_window_and_a_fast_one_the_largest() 
     assert (slow.size, fast.size) == (WINDOW_MIN, WINDOW_MAX)
 
 
-def test_a_consumer_that_slows_down_is_believed() -> None:
+def test_the_window_follows_a_consumer_that_slows_down() -> None:
     window = ConsumptionWindow(None, TIME_NS)
     now = _consume_steadily(window, step_ns=10_000, count=1, takes=200)
     before = window.size
@@ -45,26 +45,26 @@ def test_a_consumer_that_slows_down_is_believed() -> None:
     assert window.size < 10
 
 
-def test_an_idle_consumer_teaches_nothing() -> None:
+def test_an_idle_consumer_changes_nothing() -> None:
     window = ConsumptionWindow(None, TIME_NS)
     for second in range(50):
-        window.queued(1, held=False)
+        window.queued(1, is_bottleneck=False)
         window.consumed(1, now=second * 1_000 * MILLISECOND)
         assert window.size == WINDOW_FIRST
 
 
-def test_one_that_takes_half_of_what_was_granted_in_a_single_go_gets_twice_as_much() -> None:
+def test_a_consumer_that_takes_half_of_the_grant_at_once_gets_twice_as_much() -> None:
     window = ConsumptionWindow(None, TIME_NS)
     granted = [window.size]
     for second in range(20):
-        window.queued(window.size, held=False)
+        window.queued(window.size, is_bottleneck=False)
         window.consumed(window.size, now=second * 1_000 * MILLISECOND)
         granted.append(window.size)
     assert granted[:4] == [16, 32, 64, 128]
     assert granted[-1] == WINDOW_MAX
 
 
-def test_a_fixed_window_is_what_it_is() -> None:
+def test_a_fixed_window_does_not_change() -> None:
     window = ConsumptionWindow(7, TIME_NS)
     _consume_steadily(window, step_ns=1, count=7, takes=50)
     assert window.size == 7
@@ -82,8 +82,8 @@ def test_whatever_the_application_does_the_window_stays_within_its_bounds(
 ) -> None:
     window = ConsumptionWindow(None, time_ns)
     waiting = now = 0
-    for queued, held, taken, elapsed in steps:
-        window.queued(queued, held)
+    for queued, is_bottleneck, taken, elapsed in steps:
+        window.queued(queued, is_bottleneck)
         waiting += queued
         now += elapsed
         window.consumed(min(taken, waiting), now)
@@ -91,42 +91,44 @@ def test_whatever_the_application_does_the_window_stays_within_its_bounds(
         assert WINDOW_MIN <= window.grant() <= WINDOW_MAX
 
 
-def test_more_than_waits_cannot_be_consumed() -> None:
+def test_consuming_more_than_waits_is_an_assertion_error() -> None:
     window = ConsumptionWindow(None, TIME_NS)
-    window.queued(2, held=False)
+    window.queued(2, is_bottleneck=False)
     with pytest.raises(AssertionError):
         window.consumed(3, now=0)
 
 
-def _rounds(window: ConsumptionWindow, runs_dry: bool, held: bool, rounds: int) -> list[int]:
+def _rounds(window: ConsumptionWindow, runs_dry: bool, is_bottleneck: bool, rounds: int) -> list[int]:
     """What is granted when the application takes a message every 0.1 ms and sees its queue end, or not."""
     grants, now = [], 0
-    window.queued(1, held)
+    window.queued(1, is_bottleneck)
     for _ in range(rounds):
-        window.queued(10, held)
+        window.queued(10, is_bottleneck)
         for _ in range(10):
             now += 100_000
             window.consumed(1, now)
         if runs_dry:
             window.consumed(1, now)
-            window.queued(1, held)
+            window.queued(1, is_bottleneck)
         grants.append(window.grant())
     return grants
 
 
 def test_the_window_shrinks_to_a_millisecond_while_the_application_never_runs_dry() -> None:
-    grants = _rounds(ConsumptionWindow(None, 20 * MILLISECOND), runs_dry=False, held=True, rounds=300)
+    grants = _rounds(
+        ConsumptionWindow(None, 20 * MILLISECOND), runs_dry=False, is_bottleneck=True, rounds=300
+    )
     assert grants[20] > grants[50] > grants[299]
     assert 8 <= grants[-1] <= 12
 
 
 def test_the_window_grows_while_the_application_runs_dry_up_to_the_longest_time() -> None:
-    grants = _rounds(ConsumptionWindow(None, 20 * MILLISECOND), runs_dry=True, held=True, rounds=60)
+    grants = _rounds(ConsumptionWindow(None, 20 * MILLISECOND), runs_dry=True, is_bottleneck=True, rounds=60)
     assert grants[-1] > 4 * grants[0]
     assert 180 <= grants[-1] <= 240
 
 
-def test_an_application_that_runs_dry_because_nobody_sends_keeps_its_window() -> None:
+def test_an_application_that_runs_dry_for_lack_of_messages_keeps_its_window() -> None:
     window = ConsumptionWindow(None, 20 * MILLISECOND)
-    grants = _rounds(window, runs_dry=True, held=False, rounds=200)
+    grants = _rounds(window, runs_dry=True, is_bottleneck=False, rounds=200)
     assert max(grants[50:]) - min(grants[50:]) <= 2

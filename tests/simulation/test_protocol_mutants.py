@@ -3,6 +3,8 @@
 A mutant takes the place of the real class only within its test.
 """
 
+from collections.abc import Sequence
+
 import pytest
 
 import priocast.membership.epoch
@@ -14,12 +16,19 @@ from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
 from priocast.protocols import PROTOCOLS
+from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.credit import InFlight
-from priocast.protocols.flow.grants import Consumed
+from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.ring.token_ring import TokenRing
-from priocast.protocols.sequencer.ub import Ordered, SequencerUb
-from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.protocols.sequencer.ub import (
+    Ordered,
+    SequencerUb,
+)
+from priocast.simulation.scenario_generator import (
+    Choice,
+    generate_scenario,
+)
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import run_seed
 from simulation.scenarios import HIGH, LOW, group, mean, waits_ms
@@ -62,9 +71,9 @@ class ReceiptCounter(SequencerUb):
 
     _received = 0
 
-    def place(self, batch: Batch, held: bool) -> None:
-        super().place(batch, held)
-        self._received += batch.count
+    def append_ordered(self, batches: Sequence[Batch], is_bottleneck: bool) -> None:
+        super().append_ordered(batches, is_bottleneck)
+        self._received += sum(batch.count for batch in batches)
         self.send(self._sequencer, Consumed(self._received, self.options.window or WINDOW_FIRST))
 
     def on_consumed(self, batch: Batch, count: int, now: int) -> None:

@@ -1,7 +1,7 @@
-"""The assembler: gathers what the application broadcasts within one turn into batches.
+"""The assembler: collects what the application broadcasts within one turn into batches.
 
-One call costs an append. Batches are cut by level, by bytes and by count when the turn comes, never by
-waiting: at low load a message leaves alone at once, at high load hundreds share the cost of a step.
+A call costs one append. Batches are cut by level, by bytes and by count at the end of the turn, never by
+waiting: at low load a message leaves alone and at once, at high load hundreds share the cost of a step.
 """
 
 from bisect import bisect_right
@@ -35,7 +35,7 @@ class Assembler:
         self._open.clear()
 
     def add(self, payload: bytes, priority: int) -> None:
-        """Take one message for all."""
+        """Add one message to all members."""
         level = priority
         if not self._prioritised:
             self._priorities.append(priority)
@@ -48,7 +48,7 @@ class Assembler:
         self.bytes += len(payload)
 
     def add_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
-        """Take several messages of one priority and scope."""
+        """Add several messages of one priority and scope."""
         level = priority
         if not self._prioritised:
             self._priorities.extend(bytes([priority]) * len(payloads))
@@ -58,15 +58,16 @@ class Assembler:
         self.bytes += sum(map(len, payloads))
 
     def close(self) -> list[Batch]:
-        """Turn everything taken so far into batches, the most urgent first."""
+        """Pack everything added so far into batches, the most urgent first."""
         if not self.count:
             return []
         batches: list[Batch] = []
-        plain = 0
+        plain = packed = 0
         for level in sorted(self._runs, reverse=True):
             number = self._next_number.get(level, 0)
             for scope, prioritised, payloads in self._runs[level]:
                 for start, stop in _cuts(payloads):
+                    packed += stop - start
                     priorities = b"" if prioritised else bytes(self._priorities[plain + start : plain + stop])
                     batches.append(
                         pack(self._me, level, number + start, payloads[start:stop], priorities, scope)
@@ -74,7 +75,7 @@ class Assembler:
                 number += len(payloads)
                 plain += 0 if prioritised else len(payloads)
             self._next_number[level] = number
-        assert sum(batch.count for batch in batches) == self.count
+        assert packed == self.count
         self._runs = {}
         self._open = {}
         self._priorities.clear()
@@ -88,7 +89,7 @@ class Assembler:
         return batches
 
     def _run(self, level: int, scope: Scope) -> list[bytes]:
-        """Where messages of this level and scope go; each request of a client goes alone."""
+        """The list that messages of this level and scope are added to; a client's request has its own."""
         runs = self._runs.setdefault(level, [])
         if not runs or scope.client or runs[-1][:2] != (scope, self._prioritised):
             runs.append((scope, self._prioritised, []))

@@ -1,4 +1,4 @@
-"""What the application gets: one stream of messages and views, the same at every member."""
+"""What the application receives: one stream of messages and views, the same at every member."""
 
 import msgspec
 
@@ -8,14 +8,14 @@ from priocast.core.view import View
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """A message, at its place in the order (counted from 0)."""
+    """A message and its position in the order, from 0."""
 
     message: Message
     position: int
 
 
 class DeliveredBatch(msgspec.Struct, frozen=True):
-    """Consecutive messages of one sender and level, for those who want a batch at a time."""
+    """Consecutive messages of one sender and level, for applications that consume batches."""
 
     sender: ProcessId
     level: int
@@ -42,13 +42,13 @@ class ViewChange(msgspec.Struct, frozen=True):
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """This member is no longer in the group, and says why; it tries to come back as a new member."""
+    """This member was evicted from the group, and why; it tries to rejoin with a new incarnation."""
 
     reason: str
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """The application's state is now the group's at this position; what follows comes as messages."""
+    """The application's state was replaced by the group's at this position; messages follow from there on."""
 
     position: int
     bytes: int

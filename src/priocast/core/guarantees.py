@@ -1,6 +1,6 @@
-"""The names of what is promised: protocols, the simulator's checkers and the Spark checks use the same ones.
+"""The names of the guarantees: protocols, the simulator's checkers and the Spark checks use the same ones.
 
-`docs/guarantees.md` says what each of them means, exactly.
+`docs/guarantees.md` defines each of them.
 """
 
 INTEGRITY = "Integrity"

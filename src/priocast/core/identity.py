@@ -1,4 +1,4 @@
-"""Who and which: the names of processes and of messages."""
+"""The ids of processes and of messages."""
 
 import re
 
@@ -11,7 +11,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class ProcessId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
-    """One life of one member: a restart has the same name and a higher incarnation."""
+    """One incarnation of a process: a restart has the same name and a higher incarnation number."""
 
     name: str
     incarnation: int = 1
@@ -32,7 +32,7 @@ class MessageId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=Fal
 
 
 def check_name(name: str, of: str) -> str:
-    """Return a usable name of a member or a group, or say what is wrong with it."""
+    """Return the name of a member or a group if it is valid; otherwise raise an error that says why not."""
     if not isinstance(name, str) or len(name) > NAME_LENGTH_MAX or not _NAME.fullmatch(name):
         raise InvalidInput(
             f"{name!r} cannot be the name of a {of}: use 1 to {NAME_LENGTH_MAX} letters, digits, "

@@ -2,7 +2,7 @@
 
 Everything between `broadcast` and delivery moves *batches*: consecutive messages of one sender and one
 level whose payloads are one block of bytes, so that queueing, ordering and sending cost the same for one
-message as for a thousand. A block is opened where the application takes the messages, or where a window
+message as for a thousand. A block is opened where the application consumes the messages, or where a window
 cuts a batch in two.
 """
 
@@ -16,7 +16,7 @@ from priocast.core.priority import HIGHEST
 from priocast.core.view import ViewId
 
 CONTROL = HIGHEST + 1
-"""The level of what a layer says to itself through the order below it; no application ever sees it."""
+"""The level of a layer's own messages in the order below it; they are never delivered to an application."""
 
 BATCH_COUNT_MAX = 4096
 BATCH_BYTES_CUT = 64 * 1024
@@ -29,11 +29,11 @@ _decode_block = msgspec.msgpack.Decoder(list[bytes]).decode
 
 
 class Scope(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a sender asked for beyond a place in the order: the same for all messages of a batch.
+    """What a sender asked for besides a position: the same for all messages of a batch.
 
-    `safe`: deliver only when every member of the view holds the message. `to`: deliver at these members only,
-    by name; at all if empty. `client`: on whose behalf a member broadcast it, and the number of the request
-    there.
+    `safe`: deliver only when every member of the view has received the message. `to`: deliver only at the
+    members with these names; at all if empty. `client`: the client on whose behalf a member broadcast it, and
+    the number of its request.
     """
 
     safe: bool = False
@@ -52,8 +52,8 @@ TO_ALL = Scope()
 class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """`count` messages of one sender and one level, numbered from `first` on.
 
-    In a prioritised group the level is the priority. In a plain group everything has level 0 and
-    `priorities` says, a byte a message, which priorities were asked for (and ignored by the order).
+    In a prioritised group the level is the priority. In a plain group all messages have level 0 and
+    `priorities` holds one byte per message: the requested priority, which the order ignores.
     """
 
     sender: ProcessId
@@ -65,13 +65,13 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     scope: Scope = TO_ALL
 
     def payloads(self) -> list[bytes]:
-        """Open the block."""
+        """Decode the block."""
         try:
             payloads = _decode_block(self.block)
         except msgspec.MsgspecError as error:
             raise ForeignFrame(f"the batch {self} has a damaged block: {error}") from error
         if len(payloads) != self.count:
-            raise ForeignFrame(f"the batch {self} does not hold as many messages as it says")
+            raise ForeignFrame(f"the batch {self} has {len(payloads)} messages in its block")
         return payloads
 
     def priority_of(self, index: int) -> int:
@@ -82,15 +82,15 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def urgency(self) -> int:
         """The level that decides when the batch leaves a queue.
 
-        A control message goes before all others. A batch of a plain view that is sent again in a prioritised
-        one goes before all messages: what was broadcast before must not be overtaken by its equals.
+        Control messages come first. A batch of a plain view that is sent again in a prioritised view precedes
+        all messages: earlier messages must not be overtaken by later ones of the same priority.
         """
         return HIGHEST if self.priorities else self.level
 
     def in_line(self) -> "Batch":
-        """The same messages, with a priority each: what comes later will not overtake them.
+        """The same messages with one priority each, so that later messages do not overtake them.
 
-        Control messages have none, and nothing overtakes them as they are.
+        Control messages have no priorities, and nothing overtakes them.
         """
         if self.priorities or self.level == CONTROL:
             return self
@@ -108,7 +108,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Reference(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Messages by name: `count` of one sender and one level, numbered from `first` on."""
+    """The ids of messages: `count` of one sender and one level, numbered from `first` on."""
 
     sender: ProcessId
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
@@ -120,7 +120,7 @@ class Reference(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def reference_to(batch: Batch) -> Reference:
-    """The name of a batch's messages."""
+    """The reference to a batch's messages."""
     return Reference(batch.sender, batch.level, batch.first, batch.count)
 
 
@@ -132,12 +132,12 @@ def pack(
     priorities: bytes = b"",
     scope: Scope = TO_ALL,
 ) -> Batch:
-    """Close payloads into a batch."""
+    """Encode payloads as a batch."""
     return Batch(sender, level, first, len(payloads), _encode(payloads), priorities, scope)
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):
-    """One message as the application gets it."""
+    """One message as the application receives it."""
 
     sender: ProcessId
     level: int
@@ -148,15 +148,15 @@ class Message(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def id(self) -> MessageId:
-        """The name of the message, the same at every member and in every trace."""
+        """The id of the message, the same at every member and in every trace."""
         return MessageId(self.sender, self.level, self.number)
 
 
 class OrderedBatch:
-    """A batch that has its place in the order and waits for the application to consume it.
+    """A batch that has its position and waits for the application to consume it.
 
-    `taken` counts the messages that the application took so far. `evidence` are the packets that placed it
-    and all before it: how many of each member's packets to all one must hold to know the place, by rank.
+    `taken` counts the messages that the application has consumed so far. `dependencies` is the dependency
+    vector: how many of each member's packets to all one must have received to know the position, by rank.
     """
 
     __slots__ = ("_payloads", "batch", "dependencies", "position", "taken", "view")
@@ -171,13 +171,13 @@ class OrderedBatch:
 
     @property
     def payloads(self) -> list[bytes]:
-        """The payloads of the whole batch, opened once."""
+        """The payloads of the whole batch, decoded once."""
         if self._payloads is None:
             self._payloads = self.batch.payloads()
         return self._payloads
 
     def cut(self, start: int, count: int) -> Batch:
-        """So many messages of the batch, from this one on."""
+        """`count` messages of the batch, from the one with this index on."""
         batch = self.batch
         if count == batch.count:
             return batch

@@ -1,7 +1,7 @@
-"""Priorities: integers from 0 to 255, higher is more urgent, in four classes that have reserves.
+"""Priorities: integers from 0 to 255, higher is more urgent, in four classes with reserved room.
 
-A *class* is a quarter of the range. Wherever room is limited, a part of it is kept free for the
-classes above, so that a flood of routine messages never takes the place of an urgent one.
+A *class* is a quarter of the range. Wherever room is limited, a part of it is reserved for the
+classes above, so that a flood of routine messages never takes the room of an urgent one.
 """
 
 from priocast.core.errors import PriorityOutOfRange
@@ -27,7 +27,7 @@ _RESERVE_DIVISOR = 16
 
 
 def check_priority(priority: int) -> int:
-    """Return the priority, or raise if it is not one."""
+    """Return the priority, or raise if it is not valid."""
     if type(priority) is not int or not LOWEST <= priority <= HIGHEST:
         raise PriorityOutOfRange(
             f"priority {priority!r} is not an integer from {LOWEST} to {HIGHEST} "
@@ -37,7 +37,7 @@ def check_priority(priority: int) -> int:
 
 
 def parse_priority(text: str) -> int:
-    """Read a priority that a person typed: a number or a named level."""
+    """Parse a priority as a user writes it: a number or a named level."""
     named = NAMED_LEVELS.get(text.strip().lower())
     if named is not None:
         return named
@@ -55,10 +55,10 @@ def class_of(priority: int) -> int:
 
 
 def limits_by_class(limit: int, reserved: bool = True) -> tuple[int, ...]:
-    """How much of a limit each class may fill: each leaves a sixteenth free for every class above it.
+    """How much of a limit each class may use: each leaves a sixteenth for every class above it.
 
-    The most urgent class may fill all of it. A limit below 16 is too small to have a reserve, and a
-    plain group reserves nothing.
+    The most urgent class may use all of it. A limit below 16 is too small for a reserve, and a plain group
+    reserves nothing.
     """
     reserve = limit // _RESERVE_DIVISOR if reserved else 0
-    return tuple(limit - (CLASS_COUNT - 1 - rank) * reserve for rank in range(CLASS_COUNT))
+    return tuple(limit - (CLASS_COUNT - 1 - of_class) * reserve for of_class in range(CLASS_COUNT))

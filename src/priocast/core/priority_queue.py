@@ -1,28 +1,40 @@
 """The priority queue of batches: where the backlog forms, and so where priorities act.
 
-A heap of batches by (rank, arrival). Entering and leaving cost O(log b) for b batches, whatever the
-number of messages in them (the papers' lists are linear in messages). The rank comes from the starvation
-policy; arrival makes it stable, so batches of one level leave in the order in which they came. A batch that
-continues the last one of its rank joins it: under load, when much waits, batches grow.
+A heap of batches by (sort key, arrival). Entering and leaving cost O(log b) for b batches, whatever the
+number of messages in them (the papers' lists are linear in messages). The sort key comes from the starvation
+policy; arrival makes it stable, so batches of one level leave in the order in which they arrived. A batch
+that continues the last one with its sort key joins it: batches grow under load.
 """
 
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+from priocast.core.inspection import QueueInspection, queues_by_level
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, Reference, pack
 from priocast.core.priority import CLASS_SHIFT, limits_by_class
 from priocast.core.starvation import FirstInFirstOut, Starvation
 
 
 class _Waiting:
-    """Batches of one sender and level whose numbers follow each other; the first `cut` messages have left.
+    """Batches of one sender and level with consecutive numbers; the first `cut` messages have left.
 
-    `size` is the share of their blocks that has not left, `since` when the first of them came.
+    `size` is the share of their blocks that has not left, `since` the time when the first of them arrived.
     """
 
-    __slots__ = ("batches", "count", "cut", "number_next", "payloads", "priorities", "since", "size")
+    __slots__ = (
+        "batches",
+        "count",
+        "cut",
+        "number_next",
+        "payloads",
+        "priorities",
+        "since",
+        "size",
+        "urgency",
+    )
 
-    def __init__(self, batch: Batch, now: int) -> None:
+    def __init__(self, batch: Batch, urgency: int, now: int) -> None:
+        self.urgency = urgency
         self.since = now
         self.batches = [batch]
         self.number_next = batch.first + batch.count
@@ -33,7 +45,7 @@ class _Waiting:
         self.priorities = b""
 
     def joined_by(self, batch: Batch) -> bool:
-        """Let a batch with the next number travel along, if it is of the same kind and both fit into one."""
+        """Add the batch with the next number, if it is of the same kind and both fit into one batch."""
         assert batch.first == self.number_next
         last = self.batches[-1]
         if (
@@ -54,7 +66,7 @@ class _Waiting:
         return True
 
     def take(self, count: int) -> Batch:
-        """Take `count` messages off the front; blocks are opened only to be cut or joined, and only once."""
+        """Remove `count` messages from the front; blocks are decoded only to be cut or joined, once."""
         if count == self.batches[0].count == self.count:
             return self.batches[0]
         start, self.cut = self.cut, self.cut + count
@@ -75,7 +87,7 @@ class _Waiting:
 
 
 class PriorityQueue:
-    """Batches by rank, then first in, first out; bounded, with a reserve for the classes above."""
+    """Batches by sort key, then first in, first out; bounded, with a reserve for the classes above."""
 
     def __init__(self, starvation: Starvation, count_max: int, bytes_max: int) -> None:
         self._sort_key = starvation.sort_key
@@ -92,75 +104,73 @@ class PriorityQueue:
         return bool(self._heap)
 
     def room(self, priority: int, count: int = 0, size: int = 0) -> int:
-        """How many messages of this priority may enter once `count` of `size` bytes have entered."""
+        """How many messages of this priority may enter after `count` more of `size` bytes have entered."""
         of_class = priority >> CLASS_SHIFT
         if self.bytes + size >= self._bytes_limits[of_class]:
             return 0
         return self._count_limits[of_class] - self.count - count
 
     def put(self, batch: Batch, now: int) -> None:
-        """Let a batch in. The caller has asked for room."""
-        rank = self._sort_key(batch.urgency, now)
-        tail = self._tails.get(rank)
+        """Add a batch. The caller has checked that there is room."""
+        urgency = batch.urgency
+        sort_key = self._sort_key(urgency, now)
+        tail = self._tails.get(sort_key)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
-            self._tails[rank] = tail = _Waiting(batch, now)
-            heappush(self._heap, (rank, self._arrivals, tail))
+            self._tails[sort_key] = tail = _Waiting(batch, urgency, now)
+            heappush(self._heap, (sort_key, self._arrivals, tail))
         self.count += batch.count
         self.bytes += len(batch.block)
 
-    def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        """What is in the queue by level, the highest first: level, messages, time of the oldest (ns)."""
-        by_level: dict[int, list[int]] = {}
-        for _, _, waiting in self._heap:
-            found = by_level.setdefault(waiting.batches[0].level, [0, now])
-            found[0] += waiting.count - waiting.cut
-            found[1] = min(found[1], waiting.since)
-        return [(level, *_count_and_age(by_level[level], now)) for level in sorted(by_level, reverse=True)]
+    def inspect(self, now: int) -> list[QueueInspection]:
+        """What is in the queue by level, the highest first."""
+        return queues_by_level(
+            ((each.batches[0].level, each.count - each.cut, each.since) for _, _, each in self._heap), now
+        )
 
     def head_level(self) -> int:
-        """The level that the batch which leaves next counts for."""
+        """The urgency of the batch that leaves next."""
         assert self._heap, "an empty queue has no head"
-        return self._heap[0][2].batches[0].urgency
+        return self._heap[0][2].urgency
 
     def head_sort_key(self) -> int:
-        """The rank of the batch that leaves next."""
+        """The sort key of the batch that leaves next."""
         return self._heap[0][0]
 
     def head(self) -> Reference:
-        """The name of the batch that leaves next."""
+        """The reference to the batch that leaves next."""
         waiting = self._heap[0][2]
         batch = waiting.batches[0]
         return Reference(batch.sender, batch.level, batch.first + waiting.cut, waiting.count - waiting.cut)
 
     def leaving(self) -> Iterator[tuple[int, int, Batch]]:
-        """What is in the queue, in the order in which it will leave: rank, time of entering, and batch."""
+        """What is in the queue, in the order of leaving: sort key, time of entering, and batch."""
         heap = self._heap.copy()
         while heap:
-            rank, _, waiting = heappop(heap)
+            sort_key, _, waiting = heappop(heap)
             for batch in waiting.left():
-                yield rank, waiting.since, batch
+                yield sort_key, waiting.since, batch
 
     def take(self, count_max: int) -> Batch:
-        """Let the next batch out, or as much of it as `count_max` allows."""
+        """Remove the next batch, or as much of it as `count_max` allows."""
         waiting, count = self._leave(count_max)
         return waiting.take(count)
 
     def drop(self, count_max: int) -> None:
-        """Do the same without making a batch of it."""
+        """Remove the same messages without packing them into a batch."""
         waiting, count = self._leave(count_max)
         waiting.cut += count
 
     def _leave(self, count_max: int) -> tuple[_Waiting, int]:
-        """Count what leaves next as gone; return where it is, and how many messages it is."""
+        """Account for the messages that leave next; return where they are, and how many."""
         assert self._heap and count_max > 0
-        rank, _, waiting = self._heap[0]
+        sort_key, _, waiting = self._heap[0]
         left = waiting.count - waiting.cut
         count, freed = left, waiting.size
         if left <= count_max:
             heappop(self._heap)
-            if self._tails[rank] is waiting:
-                del self._tails[rank]
+            if self._tails[sort_key] is waiting:
+                del self._tails[sort_key]
         else:
             # By share, because the blocks of what is cut or joined are not as long as what came in.
             count, freed = count_max, waiting.size * count_max // left
@@ -171,12 +181,8 @@ class PriorityQueue:
         return waiting, count
 
     def drain(self) -> list[Batch]:
-        """Let everything out, in order."""
+        """Remove everything, in order."""
         batches = []
         while self._heap:
             batches.append(self.take(BATCH_COUNT_MAX))
         return batches
-
-
-def _count_and_age(found: list[int], now: int) -> tuple[int, int]:
-    return found[0], now - found[1]

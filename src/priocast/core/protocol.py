@@ -1,22 +1,22 @@
-"""What an ordering protocol is: inputs in, outputs out, and nothing else.
+"""The interface of an ordering protocol: a deterministic state machine.
 
-A protocol is a deterministic state machine. It has one way in, `step(input, now)`, and one way out, the
-list of outputs that `step` returns. It has no clock, no socket and no dice, so the asyncio runtime and
-the simulator drive the very same object.
+A protocol has one way in, `step(input, now)`, and one way out, the list of outputs that `step` returns. It
+has no clock, no socket and no random numbers, so the asyncio runtime and the simulator drive the same object.
 
-    inputs    Broadcast   the application hands over a batch
-              Received    a packet came from a member (from oneself, too)
-              Turn        all inputs that were ready have been handed over: act on them
-              Consume     the application took messages from the head of the queue
+    inputs    Broadcast   the application broadcasts a batch
+              Received    a packet arrived from a member (its own packets, too)
+              Turn        all inputs that were ready have been passed in: act on them
+              Consume     the application consumed messages from the head of the queue
               LinkBlocked, LinkCleared    a link to a member is full, has room again
               TimerFired  a timer that was set is due
-    outputs   Send        a packet for one member; one's own packets come back like any other
-              SendAll     a packet for every member of the view, oneself included
+    outputs   Send        a packet for one member; packets to oneself come back like any other
+              SendAll     a packet for every member of the view, including oneself
               SendEach    the same, for a packet that decides nothing about the order
               SetTimer, CancelTimer
               MoreToDo    the turn was cut short; give another one when the links have taken this one
 
-Acting in turns is how batches form: never by waiting, only by what is ready.
+Acting in turns is how batches form: by what is ready, never by waiting. `inspect(now)` is the one value that
+status and observers see.
 """
 
 from abc import ABC, abstractmethod
@@ -28,6 +28,7 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, OrderedBatch, Reference
 from priocast.core.options import check_durations, check_types
 from priocast.core.priority_queue import PriorityQueue
@@ -39,24 +40,24 @@ PrioritiesAct = Literal["sequencing", "sending", "delivering", "consensus", "con
 
 
 class Packet(msgspec.Struct, frozen=True, array_like=True):
-    """The base of everything that protocols send; a subclass has a tag and is its own wire format.
+    """The base of all packets that protocols send; a subclass has a tag and is its own wire format.
 
-    A packet that carries messages has them in `batches`, one that only names them has `references`; one that
-    gives them a place in the order has the place of the first in `position`. Whatever decides about the order
-    must be `TO_ALL`: only such packets are kept until every member has them, and always go to all.
+    A packet that carries messages has them in `batches`, one that refers to them has `references`; one that
+    assigns positions has that of the first message in `position`. A packet that decides about the order must
+    be `TO_ALL`: only such packets are kept until they are stable, and always go to all members.
     """
 
     TO_ALL: ClassVar[bool] = False
 
     @property
     def messages(self) -> tuple[Batch | Reference, ...]:
-        """The messages that the packet carries or names."""
+        """The messages that the packet carries or refers to."""
         found: tuple[Batch | Reference, ...] = getattr(self, "batches", ()) or getattr(self, "references", ())
         return found
 
     @classmethod
     def name(cls) -> str:
-        """What the packet is called on the wire and in traces."""
+        """The name of the packet on the wire and in traces."""
         tag = cls.__struct_config__.tag
         assert isinstance(tag, str)
         return tag
@@ -67,11 +68,11 @@ class Broadcast(msgspec.Struct, frozen=True, gc=False):
 
 
 PacketId = tuple[int, int]
-"""A packet that was sent to all: the rank of its sender, and its number among the sender's (from 1 on)."""
+"""The id of a packet that was sent to all: its sender's rank, and its number among the sender's, from 1."""
 
 
 class Received(msgspec.Struct, frozen=True, gc=False):
-    """A packet, and its id if it was sent to all (number 0 otherwise)."""
+    """A packet, and its id if it was sent to all (otherwise the number is 0)."""
 
     sender: ProcessId
     packet: Packet
@@ -135,18 +136,17 @@ _BOUNDS = ("queue_max", "queue_bytes_max", "submit_max", "submit_bytes_max")
 
 
 class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user may choose about the order.
+    """The options of an ordering protocol.
 
-    `window` is how many messages may be ordered but not yet consumed by the slowest member. The smaller it
-    is, the more of the backlog is where priorities act; the larger, the more of a round trip it hides. None
-    lets each member grant as many as keep its application busy, at most what it takes in `window_ms`.
-    `burst` is how many messages a member of `token-ring` sends while it has the token; None: all that it has
-    and there is room for. `bucket` is how many timestamps `causal-history` delivers together, by priority.
-    `part_ms` and `part_count` are when a part ends in the layers of the same names. `distributed` lets the
-    members of `reorder` answer to all instead of to the sender, `overtakes_max` bounds there how many more
-    urgent messages a member sends while a message waits in its queue; None: any number.
-    `queue_*` bound what a member's application has broadcast and the protocol has not sent, `submit_*` what
-    one member has sent and what has no place yet.
+    `window`: how many messages may be ordered but not yet consumed by the slowest member. The smaller it is,
+    the more of the backlog waits where priorities act; the larger, the more of a round trip it hides. None:
+    each member grants as many as keep its application busy, at most what it consumes in `window_ms`. `burst`:
+    how many messages a member of `token-ring` sends while it has the token; None: all that there is room for.
+    `bucket`: how many timestamps `causal-history` delivers together, by priority. `part_ms` and `part_count`:
+    when a part ends in the layers of the same names. `distributed`: the members of `reorder` answer to all
+    instead of to the sender. `overtakes_max`: how many more urgent messages a member of `reorder` sends while
+    a message waits in its queue; None: any number. `queue_*` bound what a member's application has broadcast
+    and the protocol has not sent, `submit_*` what one member has sent that has no position yet.
     """
 
     prioritised: bool = True
@@ -170,39 +170,38 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
         check_durations(self, "window_ms", "part_ms")
         if self.window is not None and not 1 <= self.window <= WINDOW_MAX:
             raise InvalidOption(
-                f"window is {self.window}: it must be from 1 to {WINDOW_MAX} messages, or left out"
+                f"window is {self.window}: it must be between 1 and {WINDOW_MAX} messages, or omitted"
             )
         for name in ("burst", "overtakes_max"):
             value = getattr(self, name)
             if value is not None and value < 1:
-                raise InvalidOption(f"{name} is {value}: it must be at least 1, or left out")
+                raise InvalidOption(f"{name} is {value}: it must be at least 1, or omitted")
         if not 1 <= self.bucket <= WINDOW_MAX:
-            raise InvalidOption(f"bucket is {self.bucket}: it must be from 1 to {WINDOW_MAX} timestamps")
+            raise InvalidOption(f"bucket is {self.bucket}: it must be between 1 and {WINDOW_MAX} timestamps")
         for name in ("window_bytes", "part_count", *_BOUNDS):
             if getattr(self, name) < 1:
                 raise InvalidOption(f"{name} is {getattr(self, name)}: it must be at least 1")
 
     @property
     def policy(self) -> Starvation:
-        """How queues order: the plain twin is first in, first out."""
+        """The starvation policy of the queues; a plain group is first in, first out."""
         return self.starvation if self.prioritised else FirstInFirstOut()
 
 
 class Protocol(ABC):
-    """The frame of every ordering protocol; a subclass reads like the paper's figure.
+    """The base of every ordering protocol; a subclass reads like the paper's figure.
 
-    It owns two queues: `outgoing`, what the application broadcast and the protocol has not sent yet, and
-    the ordered stretches that wait for the application. It lives for one view, whose first message has
-    `position`. When the view ends it is asked for what is left in both: everything that has a place, and its
-    own messages that have none, which the next view's protocol sends again.
+    It owns two queues: `outgoing`, what the application broadcast and the protocol has not sent yet, and the
+    ordered batches that wait for the application. It exists for one view, whose first message has `position`.
+    When the view ends, it returns what is left in both: all messages that have a position, and its own
+    messages that have none, which the next view's protocol sends again.
 
-    The places must follow from packets to all, and from nothing else: those are the same at all who go on
-    together. Before such a packet is handed over, `mark` says which one it is: its sender's rank in the view
-    and its number. What places a message is told by `depends_on`. A protocol in which a member may also know
-    places by other means is not `PARTITIONABLE`.
+    Positions must follow from packets to all, and from nothing else: all members that continue together have
+    the same ones. `depends_on` records the packets that a position depends on. A protocol in which a member
+    may also learn positions by other means is not `PARTITIONABLE`.
 
-    `position_next` is where the next message will be, `has_safe` says that safe ones were among them.
-    `stalls` measures how long the application had to wait for the head of its queue; `stall_reason` says why.
+    `position_next` is the position of the next message, `has_safe` says that safe messages were ordered.
+    `stalls` measures how long the application had to wait for the head of its queue.
     """
 
     NAME: ClassVar[str]
@@ -216,6 +215,7 @@ class Protocol(ABC):
         self.me = me
         self.view = view
         self.options = options
+        self._view_id = view.id
         self.ranks = {member: rank for rank, member in enumerate(view.members)}
         self._dependencies = (0,) * len(view.members)
         self.position_next = position
@@ -236,7 +236,7 @@ class Protocol(ABC):
         }
 
     def step(self, event: Input, now: int) -> list[Output]:
-        """Take one input at time `now` (nanoseconds) and return what follows from it."""
+        """Handle one input at time `now` (nanoseconds) and return the outputs."""
         self._handlers[type(event)](event, now)
         outputs, self._outputs = self._outputs, []
         return outputs
@@ -248,52 +248,45 @@ class Protocol(ABC):
 
     @property
     def backlog(self) -> int:
-        """How many messages wait at this member for a place in the order."""
+        """How many messages wait at this member for a position."""
         return self.outgoing.count
 
     @property
     @abstractmethod
     def idle(self) -> bool:
-        """Whether every message that this member is to order, or has broadcast, has its place."""
+        """Whether every message that this member has to order, or has broadcast, has its position."""
 
     @property
     def settled(self) -> bool:
-        """Whether every message that this member has broadcast has its place."""
+        """Whether every message that this member has broadcast has its position."""
         return not self.outgoing
 
     def head(self) -> OrderedBatch | None:
         """What the application may consume next; valid until the next step."""
         return self._ordered_batches[0] if self._ordered_batches else None
 
-    def stall_reason(self) -> str:
-        """Why the application has to wait although messages are queued here, if it has to."""
-        return ""
-
-    def bottleneck(self) -> ProcessId | None:
-        """The member that this one has to wait for before it can order more, if it has to."""
-        return None
-
-    def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        """What waits here for a place: priority, how many, and how long the oldest has waited (ns)."""
-        return self.outgoing.waiting(now)
-
-    @property
-    def unconsumed_count(self) -> int:
-        """How many messages have a place and wait for the application."""
-        return sum(ordered_batch.batch.count - ordered_batch.taken for ordered_batch in self._ordered_batches)
+    def inspect(self, now: int) -> ProtocolInspection:
+        """What status and slow-member detection need to know; changes nothing."""
+        return ProtocolInspection(
+            backlog=self.backlog,
+            queues=self.outgoing.inspect(now),
+            unconsumed=sum(waiting.batch.count - waiting.taken for waiting in self._ordered_batches),
+            stalls=self.stalls.until(now),
+            stalled_ns=self.stalls.lasting(now),
+        )
 
     def close(self) -> None:  # noqa: B027  # most classes have nothing left to do
-        """The view is over, and every packet to all is here that anybody who goes on holds."""
+        """The view has ended, and every packet to all is here that any continuing member has received."""
 
     def unconsumed(self) -> list[OrderedBatch]:
-        """What has its place and was not consumed yet."""
+        """What has its position and was not consumed yet."""
         return list(self._ordered_batches)
 
     def unordered(self) -> list[Batch]:
-        """This member's own messages that have no place yet, in the order in which to send them again."""
+        """This member's own messages that have no position yet, in the order in which to send them again."""
         return self.outgoing.drain()
 
-    # What a protocol says.
+    # Outputs, for subclasses
 
     def send(self, to: ProcessId, packet: Packet) -> None:
         assert not packet.TO_ALL
@@ -317,21 +310,21 @@ class Protocol(ABC):
         self._outputs.append(MoreToDo())
 
     def depends_on(self, packet_id: PacketId) -> None:
-        """What is placed from here on has its place by this packet, too."""
+        """The positions of messages that are queued from here on depend on this packet, too."""
         rank, number = packet_id
         dependencies = self._dependencies
         if number > dependencies[rank]:
             self._dependencies = (*dependencies[:rank], number, *dependencies[rank + 1 :])
 
     def queue_ordered(self, batch: Batch) -> None:
-        """The batch is next in the order; it waits here until the application consumes it."""
+        """Append a batch to the order; it waits here until the application consumes it."""
         self._ordered_batches.append(
-            OrderedBatch(self.view.id, self.position_next, batch, self._dependencies)
+            OrderedBatch(self._view_id, self.position_next, batch, self._dependencies)
         )
         self.position_next += batch.count
         self.has_safe |= batch.scope.safe
 
-    # What a protocol hears.
+    # Inputs, for subclasses to handle
 
     def on_broadcast(self, event: Broadcast, now: int) -> None:
         self.outgoing.put(event.batch, now)
@@ -344,7 +337,7 @@ class Protocol(ABC):
 
     @abstractmethod
     def on_consumed(self, batch: Batch, count: int, now: int) -> None:
-        """The application consumed `count` messages of a batch, which have left the queue."""
+        """The application consumed `count` messages of a batch; they have left the queue."""
 
     def on_timer(self, event: TimerFired, now: int) -> None:
         raise AssertionError(f"{self.NAME} set no timer {event.name!r}")

@@ -1,17 +1,17 @@
-"""How long messages were held up although they could have been consumed otherwise."""
+"""Stalls: how long the application waited although messages were queued."""
 
 import msgspec
 
 
 class Stalls(msgspec.Struct, frozen=True, gc=False):
-    """How often something was held up, and how long: in all, and the longest time (ns)."""
+    """How often the application stalled, and for how long: in total, and at most (ns)."""
 
     count: int = 0
     total_ns: int = 0
     longest_ns: int = 0
 
     def followed_by(self, later: "Stalls") -> "Stalls":
-        """These and later ones."""
+        """These stalls and later ones."""
         return Stalls(
             self.count + later.count,
             self.total_ns + later.total_ns,
@@ -20,7 +20,7 @@ class Stalls(msgspec.Struct, frozen=True, gc=False):
 
 
 class StallMeter:
-    """Counts the times at which something was held up, and how long: in all, and the longest time (ns)."""
+    """Counts stalls and measures how long they last: in total, and at most (ns)."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -29,7 +29,7 @@ class StallMeter:
         self._since: int | None = None
 
     def note(self, stalled: bool, now: int) -> None:
-        """Whether something is held up from here on."""
+        """Note whether the application is stalled from now on."""
         if stalled and self._since is None:
             self._since = now
             self.count += 1
@@ -39,10 +39,10 @@ class StallMeter:
             self._since = None
 
     def lasting(self, now: int) -> int:
-        """How long something has been held up by now (ns); 0 if nothing is."""
+        """How long the current stall has lasted (ns); 0 if there is none."""
         return 0 if self._since is None else now - self._since
 
     def until(self, now: int) -> Stalls:
-        """All so far, with the one that lasts."""
+        """All stalls so far, including the current one."""
         lasting = self.lasting(now)
         return Stalls(self.count, self.total_ns + lasting, max(self.longest_ns, lasting))

@@ -1,23 +1,23 @@
 """How far a more urgent message may overtake a waiting one.
 
-Each policy gives a waiting message a *rank* when it enters the queue; the lowest rank leaves first, and
-equal ranks leave first in, first out. No policy has to touch what is already queued: a message that ages
-by one level per step keeps its distance to everything else that ages alike, so
+Each policy assigns a *sort key* to a message when it enters the queue; the lowest key leaves first, and
+equal keys leave first in, first out. No policy has to touch what is already queued: a message that ages
+by one level per step keeps its distance to all others, which age at the same rate, so
 
     priority + waited / step   orders like   priority - entered / step
 
-and a periodic flush, which lets out all that is queued before anything that comes later, is the number of
-the period in front of the priority. Both are from the techniques paper (sections 4 and 6.1), where they
-walk or block the list.
+and a periodic release, in which all queued messages precede all later ones, is the number of the period in
+front of the priority. Both are from the techniques paper (sections 4 and 6.1), where they walk or block the
+list.
 
-What each bounds: let m enter the queue at time t.
+What each policy bounds, for a message m that enters the queue at time t:
 - `Strict`: nothing. A steady stream of urgent messages starves the rest.
 - `Ageing(step)`: only messages that are k levels more urgent and entered before t + k x step overtake m,
   hence nothing that entered after t + 255 x step.
 - `PeriodicRelease(period)`: nothing that entered in a later period than m overtakes it.
-- `FirstInFirstOut`: no message overtakes m. This is the plain twin of every protocol.
+- `FirstInFirstOut`: no message overtakes m. This is the plain variant of every protocol.
 
-What a layer says through the order below it is not a message. That order is plain, and there it goes first.
+A layer's control messages in the order below it precede all others: that order is plain.
 """
 
 import re
@@ -58,7 +58,7 @@ class Ageing(msgspec.Struct, frozen=True, tag="ageing"):
 
 
 class PeriodicRelease(msgspec.Struct, frozen=True, tag="flush"):
-    """At the end of every period all that is queued goes before anything that comes later."""
+    """At the end of every period all queued messages precede all later ones."""
 
     period_ns: int
 
@@ -73,7 +73,7 @@ class PeriodicRelease(msgspec.Struct, frozen=True, tag="flush"):
 
 
 class FirstInFirstOut(msgspec.Struct, frozen=True, tag="fifo"):
-    """No priorities at all."""
+    """No priorities."""
 
     def sort_key(self, priority: int, now: int) -> int:
         return -1 if priority > HIGHEST else 0
@@ -86,7 +86,7 @@ Starvation = Strict | Ageing | PeriodicRelease | FirstInFirstOut
 
 
 def parse_starvation(text: str) -> Starvation:
-    """Read a policy that a person typed: `none`, `ageing:20ms` or `flush:500ms`."""
+    """Parse a policy as a user writes it: `none`, `ageing:20ms` or `flush:500ms`."""
     name, _, duration = text.partition(":")
     match = _DURATION.fullmatch(duration)
     nanoseconds = int(match[1]) * _NANOSECONDS[match[2]] if match else 0
@@ -98,7 +98,7 @@ def parse_starvation(text: str) -> Starvation:
         return PeriodicRelease(nanoseconds)
     raise InvalidOption(
         f"{text!r} is not a starvation policy: use 'none', 'ageing:20ms' (one level up per 20 ms of "
-        "waiting) or 'flush:500ms' (what is queued goes first every 500 ms)"
+        "waiting) or 'flush:500ms' (every 500 ms, queued messages precede all later ones)"
     )
 
 

@@ -1,4 +1,4 @@
-"""Views: who is in the group, and where they come from."""
+"""Views: the members of a group, and which views they come from."""
 
 import msgspec
 
@@ -6,10 +6,9 @@ from priocast.core.identity import ProcessId
 
 
 class ViewId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
-    """The name of a view, the only one of its kind.
+    """The unique id of a view.
 
-    In a group that goes on on both sides of a cut, two views may have one number; they never have one
-    coordinator as well.
+    In a partitionable group two views may have the same number; they never have the same coordinator as well.
     """
 
     number: int
@@ -20,17 +19,17 @@ class ViewId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False)
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
-    """Members of a view that come from the same earlier one, or from none."""
+    """Members of a view that come from the same earlier view, or from none."""
 
     view: ViewId | None
     members: tuple[ProcessId, ...]
 
 
 class View(msgspec.Struct, frozen=True, array_like=True):
-    """One membership of the group: a number that grows, and the members in an order all agree on.
+    """One membership of the group: an increasing number, and the members in an order that all agree on.
 
-    `parts` says which earlier views the members come from: one part after a failure, one more for those
-    who join, several after a merge.
+    `parts` says which earlier views the members come from: one part after a failure, one more for members
+    that join, several after a merge.
     """
 
     number: int
@@ -43,10 +42,10 @@ class View(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def coordinator(self) -> ProcessId:
-        """The member that does what one member must do; the first one."""
+        """The first member; it acts where exactly one member must act."""
         return self.members[0]
 
     @property
     def id(self) -> ViewId:
-        """The name of the view."""
+        """The id of the view."""
         return ViewId(self.number, self.members[0])

@@ -1,4 +1,4 @@
-"""Why there is a new view, as data. Text is made from it where a person reads it."""
+"""Why there is a new view, as data. Text is made from it where a user reads it."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ _Names = Annotated[tuple[_Name, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
 
 
 class Eviction(msgspec.Struct, frozen=True, array_like=True):
-    """A member that was removed against its will, and why, for people to read."""
+    """A member that was evicted, and why, as text."""
 
     member: _Name
     cause: Annotated[str, msgspec.Meta(max_length=256)]

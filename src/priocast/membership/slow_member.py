@@ -14,7 +14,7 @@ class SlowMemberDetector:
 
     def found(self, protocol: Protocol, could_consume: bool, now: int) -> ProcessId | None:
         """The member that the order has waited for too long although it could consume, if there is one."""
-        seen = (protocol.bottleneck() if could_consume else None, protocol.position_next)
+        seen = (protocol.inspect(now).bottleneck if could_consume else None, protocol.position_next)
         if seen != self._seen or seen[0] is None:
             self._seen = seen
             self._since = now

@@ -137,12 +137,13 @@ class _MemberLog:
 
     def _log_stall(self, now: int) -> None:
         epoch = self._driver.member.epoch
-        seconds = epoch.protocol.stalls.lasting(now) / 1e9 if epoch else 0.0
+        inspection = epoch.protocol.inspect(now) if epoch else None
+        seconds = inspection.stalled_ns / 1e9 if inspection else 0.0
         if seconds < SLOW_SECONDS:
             self._stall_warn_at_seconds = SLOW_SECONDS
-        if epoch and seconds >= self._stall_warn_at_seconds:
+        if inspection and seconds >= self._stall_warn_at_seconds:
             self._stall_warn_at_seconds = 2 * seconds
-            reason = epoch.protocol.stall_reason()
+            reason = inspection.stall_reason
             self._log(
                 logging.WARNING,
                 f"delivery has stalled for {seconds:.1f} s: {reason}",

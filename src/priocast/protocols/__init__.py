@@ -45,9 +45,9 @@ LAYERS: dict[str, type[Parts]] = {layer.LAYER: layer for layer in (TimeParts, Co
 
 
 def find_protocol(name: str) -> type[Protocol]:
-    """The protocol of that name, or an error that lists the names there are.
+    """The protocol with this name; raises an error that lists the names if there is none.
 
-    A layer's name stands before the name of what it is laid over: `time-parts/sequencer-ub`.
+    A layer's name precedes the name of the protocol below it: `time-parts/sequencer-ub`.
     """
     if name in PROTOCOLS:
         return PROTOCOLS[name]
@@ -56,22 +56,22 @@ def find_protocol(name: str) -> type[Protocol]:
         return layered(LAYERS[layer], PROTOCOLS[inner])
     raise UnknownProtocol(
         f"there is no protocol {name!r}; there are: {', '.join(sorted(PROTOCOLS))}; "
-        f"and over any of them, as in 'time-parts/sequencer-ub': {', '.join(sorted(LAYERS))}"
+        f"and layers over any of them, as in 'time-parts/sequencer-ub': {', '.join(sorted(LAYERS))}"
     )
 
 
 def check_order(name: str, primary: bool) -> type[Protocol]:
-    """The protocol of that name, if it can order such a group: not all can if each side of a cut goes on."""
+    """The protocol with this name; raises an error if the group is partitionable and the protocol is not."""
     protocol = find_protocol(name)
     if not primary and not protocol.PARTITIONABLE:
         raise InvalidOption(
-            f"order is {name!r}, which is not for partitionable groups: its members know places of messages "
-            "by what others may never hear of; choose another order, or the policy 'primary'"
+            f"order is {name!r}, which is not for partitionable groups: a member may learn positions "
+            "from packets that others never receive; use another order, or the policy 'primary'"
         )
     return protocol
 
 
 def all_orders(layered_over: Iterable[str] | None = None) -> list[str]:
-    """The names of all protocols, and of the layers over these of them; None: over all."""
+    """The names of all protocols, and of the layers over the given ones; None: over all."""
     inner = list(PROTOCOLS if layered_over is None else layered_over)
     return [*PROTOCOLS, *(f"{layer}/{name}" for layer in LAYERS for name in inner)]

@@ -28,6 +28,7 @@ from typing import ClassVar
 import msgspec
 
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection, QueueInspection
 from priocast.core.message import CONTROL, Batch, OrderedBatch, pack
 from priocast.core.protocol import (
     Broadcast,
@@ -142,15 +143,17 @@ class Parts(Protocol):
         waiting = self._part.after(self.inner.unconsumed())
         return self.inner.settled and all(batch.sender != self.me for batch in waiting)
 
-    def bottleneck(self) -> ProcessId | None:
-        return self.inner.bottleneck()
-
-    def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        found = {level: (count, age) for level, count, age in self.inner.waiting(now) if level != CONTROL}
+    def inspect(self, now: int) -> ProtocolInspection:
+        inner = self.inner.inspect(now)
+        found = {level: (count, age) for level, count, age in inner.queues if level != CONTROL}
         for batch in self._part.batches:
             count, _ = found.get(batch.level, (0, 0))
             found[batch.level] = (count + batch.count, now - self._opened_at)
-        return [(level, *found[level]) for level in sorted(found, reverse=True)]
+        return msgspec.structs.replace(
+            super().inspect(now),
+            queues=[QueueInspection(level, *found[level]) for level in sorted(found, reverse=True)],
+            bottleneck=inner.bottleneck,
+        )
 
     def close(self) -> None:
         self.inner.close()

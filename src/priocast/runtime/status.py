@@ -95,6 +95,7 @@ def status_of(driver: Driver) -> Status:
     member, configuration = driver.member, driver.configuration
     membership, epoch = member.membership, member.epoch
     now = time.monotonic_ns()
+    inspection = epoch.protocol.inspect(now) if epoch else None
     blocked_on, blocked_ns = member.slow_member.waited(now) if epoch else (None, 0)
     return Status(
         group=configuration.group,
@@ -111,9 +112,9 @@ def status_of(driver: Driver) -> Status:
         backlog=member.backlog,
         queues=[
             QueueStatus(priority=priority, messages=count, longest_wait_ms=wait_ns / 1e6)
-            for priority, count, wait_ns in (epoch.protocol.waiting(now) if epoch else ())
+            for priority, count, wait_ns in (inspection.queues if inspection else ())
         ],
-        unconsumed=epoch.protocol.unconsumed_count if epoch else 0,
+        unconsumed=inspection.unconsumed if inspection else 0,
         blocked_on=blocked_on.name if blocked_on else "",
         blocked_ms=blocked_ns / 1e6,
         stalls=_stalls(epoch, now),
@@ -143,10 +144,10 @@ def _state(member: Member) -> GroupState:
 def _stalls(epoch: Epoch | None, now: int) -> StallStatus:
     if epoch is None:
         return StallStatus(reason="", lasting_ms=0, count=0, total_ms=0, longest_ms=0)
-    stalls, protocol = epoch.stalls(now), epoch.protocol
+    stalls, inspection = epoch.stalls(now), epoch.protocol.inspect(now)
     return StallStatus(
-        reason=protocol.stall_reason(),
-        lasting_ms=protocol.stalls.lasting(now) / 1e6,
+        reason=inspection.stall_reason,
+        lasting_ms=inspection.stalled_ns / 1e6,
         count=stalls.count,
         total_ms=stalls.total_ns / 1e6,
         longest_ms=stalls.longest_ns / 1e6,

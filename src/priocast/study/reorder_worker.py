@@ -93,7 +93,7 @@ class Queue:
     def length(self) -> int:
         """How many messages wait for the application."""
         assert self.driver is not None and self.driver.member.epoch is not None
-        return self.driver.member.epoch.protocol.unconsumed_count
+        return self.driver.member.epoch.protocol.inspect(now=0).unconsumed
 
     def look(self) -> None:
         """See whether one more message has its place, and consume what is at the head then."""

@@ -27,7 +27,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Reference
 from priocast.core.protocol import WINDOW_MAX, Packet
-from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, References
+from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, References
 
 REFERENCES_MAX = FRAME_BATCHES_MAX
 PATIENCE_NS = 100_000_000

@@ -27,6 +27,7 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
@@ -34,16 +35,18 @@ from priocast.core.view import View
 from priocast.protocols.flow.base import (
     FlowControlledProtocol,
 )
+from priocast.protocols.flow.consumption import (
+    Consumed,
+)
 from priocast.protocols.flow.data import (
     Data,
 )
-from priocast.protocols.flow.grants import (
+from priocast.protocols.flow.frames import (
     BottleneckName,
-    Consumed,
-    Grants,
     References,
     fill_frame,
 )
+from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.references import (
     OrderedReference,
     ReferencedMessages,
@@ -108,7 +111,7 @@ class AgreementProposal(FlowControlledProtocol):
     PACKETS = (Data, StartRound, Holding, Propose, Vote, Apply, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
+        super().__init__(me, view, options, position, reports_to=view.coordinator)
         self._starter = view.coordinator
         # destination
         # A sender may know places of its messages that this member does not know yet: those in the window.
@@ -145,12 +148,13 @@ class AgreementProposal(FlowControlledProtocol):
             and self.position_next == self._proposed_end
         )
 
-    def bottleneck(self) -> ProcessId | None:
-        """Who could consume what is ordered; what is being voted on nobody can."""
-        return None if self._round.is_open else self._bottleneck()
-
-    def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        return self._common.waiting(now) if self.me == self._starter else super().waiting(now)
+    def inspect(self, now: int) -> ProtocolInspection:
+        """The bottleneck is a member that could consume what is ordered; what is voted on it cannot."""
+        inspection = super().inspect(now)
+        if self.me != self._starter:
+            return inspection
+        bottleneck = None if self._round.is_open else self._bottleneck()
+        return msgspec.structs.replace(inspection, bottleneck=bottleneck, queues=self._common.inspect(now))
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._send_data()
@@ -186,7 +190,7 @@ class AgreementProposal(FlowControlledProtocol):
         """Take the next step of the round, if it is time for it."""
         current = self._round
         if not current.is_open:
-            if self._received or (self._common and self._grants.of_level(self._common.head_level()) > 0):
+            if self._received or (self._common and self._grants.room(self._common.head_level()) > 0):
                 self._round = _Round(current.number + 1, is_open=True)
                 self.send_each(StartRound(self._round.number, tuple(self._held)))
         elif not current.is_proposed:
@@ -209,7 +213,7 @@ class AgreementProposal(FlowControlledProtocol):
 
     def _propose(self, current: "_Round") -> None:
         position = self._number_next
-        batches = fill_frame(self._common, self._grants.of_level, self._number)
+        batches = fill_frame(self._common, self._grants.room, self._number)
         if not batches:
             current.is_open = False
             return
@@ -220,7 +224,7 @@ class AgreementProposal(FlowControlledProtocol):
 
     def _number(self, batch: Batch) -> None:
         self._number_next += batch.count
-        self._grants.placed(batch)
+        self._grants.ordered(batch)
 
     def _bottleneck(self) -> ProcessId | None:
         return self._grants.bottleneck(self._common.head_level()) if self._common else None
@@ -249,7 +253,7 @@ class AgreementProposal(FlowControlledProtocol):
         rank = self.ranks[sender]
         for batch in batches:
             self._validator.check(sender, batch)
-            self._messages.came(batch, packet_id)
+            self._messages.received(batch, packet_id)
             self._held[rank] += batch.count
             if self.me == self._starter:
                 self._received.append(_Received(batch, self._held[rank], now))
@@ -287,7 +291,7 @@ class AgreementProposal(FlowControlledProtocol):
             raise PeerFault(f"{sender} applies round {number}, which is not proposed")
         held = self._proposal.bottleneck == self.me.name
         for reference in self._proposal.references:
-            self._messages.named(OrderedReference(reference, sender, packet_id, held))
+            self._messages.ordered(OrderedReference(reference, sender, packet_id, held))
         self._proposal = None
         self._place_applied()
 
@@ -296,11 +300,8 @@ class AgreementProposal(FlowControlledProtocol):
         for place, brought_by, batches in self._messages.next_ordered():
             self.depends_on(brought_by)
             self.depends_on(place.packet_id)
-            self._validator.placed(place.reference)
-            self.append_ordered(batches, place.held)
-
-    def report(self, source: ProcessId, consumed: Consumed) -> None:
-        self.send(self._starter, consumed)
+            self._validator.ordered(place.reference)
+            self.append_ordered(batches, place.is_bottleneck)
 
     def _check_starter(self, sender: ProcessId) -> None:
         if sender != self._starter:

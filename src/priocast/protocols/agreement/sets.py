@@ -35,8 +35,16 @@ from priocast.protocols.agreement.consensus import (
     Instance,
     Value,
 )
-from priocast.protocols.flow.data import Data
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed, References
+from priocast.protocols.flow.consumption import (
+    Consumed,
+)
+from priocast.protocols.flow.data import (
+    Data,
+)
+from priocast.protocols.flow.frames import (
+    FRAMES_PER_TURN,
+    References,
+)
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 
@@ -132,7 +140,7 @@ class AgreementSets(PacedProtocol):
     # Destination
 
     def _on_batch(self, batch: Batch, packet_id: PacketId, now: int) -> None:
-        self._messages.came(batch, packet_id)
+        self._messages.received(batch, packet_id)
         if not self._candidates:
             self._waits_since = now
         self._candidates.put(batch, now)
@@ -156,7 +164,7 @@ class AgreementSets(PacedProtocol):
             )
         self._candidates.decided(sender, decide.references)
         for reference in decide.references:
-            self._messages.named(OrderedReference(reference, sender, packet_id, held=False))
+            self._messages.ordered(OrderedReference(reference, sender, packet_id, is_bottleneck=False))
         self._position_decided += sum(reference.count for reference in decide.references)
         self._consensus.decided(decide.references)
 

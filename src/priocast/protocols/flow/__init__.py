@@ -1,1 +1,1 @@
-"""Flow control and bookkeeping that all families of protocols share."""
+"""Flow control and bookkeeping that all protocol families share."""

@@ -1,10 +1,9 @@
-"""What every class of protocol does alike, at the sender and at the destination.
+"""Flow control of a protocol in which one member at a time assigns positions: sender and destination.
 
-A sender keeps its own messages until they have a place, so that the next view can send them again. A
-destination tells those who put messages into the order how many of them its application has consumed:
-
-- `FlowControlledProtocol`: one member at a time gives out places, and is told about all messages;
-- `PacedProtocol`: every member sends by itself, and is told about its own ones.
+A sender keeps its own messages until they have a position, so that the next view's protocol can send them
+again; its credit bounds how many there are. A destination reports how many messages its application has
+consumed to those who assign positions. (`PacedProtocol` is for protocols in which every member sends at its
+own pace, and is told about its own messages only.)
 """
 
 from collections.abc import Callable, Sequence
@@ -13,27 +12,32 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, Protocol
 from priocast.core.view import View
+from priocast.protocols.flow.consumption import Consumption
 from priocast.protocols.flow.credit import InFlight
-from priocast.protocols.flow.grants import (
-    FRAMES_PER_TURN,
-    Consumed,
-    Consumption,
-    fill_frame,
-)
+from priocast.protocols.flow.frames import FRAMES_PER_TURN, fill_frame
 
 
 class FlowControlledProtocol(Protocol):
-    """The sender's and the destination's part where one member at a time gives out places.
+    """Own messages in flight, and consumption reports.
 
-    `in_flight` are the own messages that were sent and have no place yet.
+    `in_flight` are the own messages that were sent and have no position yet. Reports go to `reports_to`, the
+    only member that assigns positions, or to all members if it is None: any of them may be the next one.
     """
 
     def __init__(
-        self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0, shares: int = 1
+        self,
+        me: ProcessId,
+        view: View,
+        options: OrderingOptions,
+        position: int = 0,
+        reports_to: ProcessId | None = None,
     ) -> None:
         super().__init__(me, view, options, position)
         self.in_flight = InFlight(options.submit_max, options.submit_bytes_max, options.prioritised)
-        self._consumption = Consumption(options, shares)
+        self._reports_to = reports_to
+        self._consumption = Consumption(options)
+        # The account of all messages, whoever assigned their positions.
+        self._account = view.coordinator
 
     @property
     def settled(self) -> bool:
@@ -43,9 +47,9 @@ class FlowControlledProtocol(Protocol):
         return self.in_flight.unordered() + super().unordered()
 
     def send_own(self, to: ProcessId | None, packet: Callable[[tuple[Batch, ...]], Packet]) -> None:
-        """Send own messages, the most urgent first, as far as there is credit; to all, if to nobody."""
+        """Send own messages to a member (None: to all), the most urgent first, within the credit."""
         for _ in range(FRAMES_PER_TURN):
-            if self.blocked if to is None else to in self.blocked:
+            if not self.outgoing.count or (self.blocked if to is None else to in self.blocked):
                 return
             batches = fill_frame(self.outgoing, self.in_flight.room, self.in_flight.sent)
             if not batches:
@@ -56,34 +60,26 @@ class FlowControlledProtocol(Protocol):
                 self.send(to, packet(batches))
         self.more_to_do()
 
-    def place(self, batch: Batch, held: bool) -> None:
-        """The batch is next in the order; `held` says that more wait for this member's grant."""
-        self.append_ordered((batch,), held)
+    def append_ordered(self, batches: Sequence[Batch], is_bottleneck: bool) -> None:
+        """Append batches to the order that the member which assigned their positions counted as one.
 
-    def append_ordered(self, batches: Sequence[Batch], held: bool) -> None:
-        """These batches, which whoever gave them their places counts as one, are next in the order."""
-        count, size = sum(batch.count for batch in batches), sum(len(batch.block) for batch in batches)
-        self._consumption.announced(self.view.coordinator, count, size)
+        `is_bottleneck` says that further messages wait for this member to grant more.
+        """
+        count = size = 0
         for batch in batches:
-            self.queue(batch, held)
-
-    def queue(self, batch: Batch, held: bool) -> None:
-        """The batch, which was announced, is next in the order."""
-        self.queue_ordered(batch)
-        self._consumption.queued(batch.count, held)
-        if batch.sender == self.me:
-            self.in_flight.placed(batch)
+            self.queue_ordered(batch)
+            count += batch.count
+            size += len(batch.block)
+            if batch.sender == self.me:
+                self.in_flight.ordered(batch)
+        self._consumption.announced(self._account, count, size)
+        self._consumption.window.queued(count, is_bottleneck)
 
     def on_consumed(self, batch: Batch, count: int, now: int) -> None:
-        source = self.source(batch)
-        report = self._consumption.consumed(source, count, now)
-        if report is not None:
-            self.report(source, report)
-
-    def source(self, batch: Batch) -> ProcessId:
-        """On whose account a message goes; the coordinator stands for whoever gives out places."""
-        return self.view.coordinator
-
-    def report(self, source: ProcessId, consumed: Consumed) -> None:
-        """Tell what was consumed; anybody may be the next to give out places."""
-        self.send_each(consumed)
+        report = self._consumption.consumed(self._account, count, now)
+        if report is None:
+            return
+        if self._reports_to is None:
+            self.send_each(report)
+        else:
+            self.send(self._reports_to, report)

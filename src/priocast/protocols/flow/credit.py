@@ -1,19 +1,20 @@
-"""Credit: how many messages a sender may have under way that have no place yet, so that the rest waits."""
+"""Credit: how many messages a sender may have in flight that have no position yet; the rest waits."""
 
 from collections import deque
 
 from priocast.core.errors import PeerFault
 from priocast.core.message import Batch
-from priocast.core.priority import CLASS_COUNT, class_of, limits_by_class
+from priocast.core.priority import CLASS_COUNT, CLASS_SHIFT, limits_by_class
 
 REOPENING_DIVISOR = 8
+_CLASS_LAST = CLASS_COUNT - 1
 
 
 class InFlight:
-    """Own messages that were sent and have no place yet, in count and bytes, with a reserve by class.
+    """Own messages that were sent and have no position yet, in count and bytes, with a reserve by class.
 
-    A class that has used up its share may send again when a part of it is free, and not for every single
-    message: what waits meanwhile leaves in larger batches. An eighth gave 8 % more throughput than a 32nd
+    A class that has used up its share may send again when a part of it is free, not for every single message:
+    what waits meanwhile leaves in larger batches. An eighth gave 8 % more throughput than a 32nd
     (`make bench`, eight members, 64 bytes, prioritised); a quarter gave no more.
     """
 
@@ -29,7 +30,7 @@ class InFlight:
 
     def room(self, level: int) -> int:
         """How many more messages of this level may be sent now."""
-        of_class = class_of(level)
+        of_class = min(level >> CLASS_SHIFT, _CLASS_LAST)
         room = self._count_limits[of_class] - self.count
         if self.bytes >= self._bytes_limits[of_class]:
             room = 0
@@ -37,19 +38,19 @@ class InFlight:
         return 0 if self._exhausted[of_class] else room
 
     def sent(self, batch: Batch) -> None:
-        """A batch of ours is under way."""
+        """An own batch is in flight."""
         self._arrivals += 1
         self._sent.setdefault(batch.level, deque()).append(_InFlightBatch(batch, self._arrivals))
         self.count += batch.count
         self.bytes += len(batch.block)
 
-    def placed(self, batch: Batch) -> None:
-        """Messages of ours, the oldest of their level, have their place."""
+    def ordered(self, batch: Batch) -> None:
+        """Own messages, the oldest of their level, have their position."""
         in_flight = self._sent.get(batch.level)
         left = batch.count
         while left:
             if not in_flight:
-                raise PeerFault(f"{batch} has a place, although {batch.sender} never sent it")
+                raise PeerFault(f"{batch} is ordered although {batch.sender} never sent it")
             oldest = in_flight[0]
             count = min(left, oldest.count)
             freed = oldest.size * count // oldest.count
@@ -63,13 +64,13 @@ class InFlight:
         assert self.count >= 0 and self.bytes >= 0
 
     def unordered(self) -> list[Batch]:
-        """What is under way and has no place yet, in the order in which it was sent."""
+        """What is in flight, in the order in which it was sent."""
         left = [in_flight for of_level in self._sent.values() for in_flight in of_level]
         return [in_flight.rest() for in_flight in sorted(left, key=lambda each: each.arrival)]
 
 
 class _InFlightBatch:
-    """A batch of which the last `count` messages, of `size` bytes, have no place yet."""
+    """A batch whose last `count` messages, of `size` bytes, have no position yet."""
 
     __slots__ = ("arrival", "batch", "count", "size")
 

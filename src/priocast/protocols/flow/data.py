@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.protocol import Packet
-from priocast.protocols.flow.grants import Batches, BottleneckName
+from priocast.protocols.flow.frames import Batches, BottleneckName
 
 
 class Data(Packet, frozen=True, tag="data"):

@@ -1,4 +1,4 @@
-"""Messages that are here and wait for those who agree on their places, to be found by reference."""
+"""Messages that were received and wait for their positions, which name them by reference."""
 
 from collections import deque
 
@@ -13,13 +13,13 @@ _UNBOUNDED = 1 << 62
 
 
 class MessageStore:
-    """Each sender's messages of each level, in order, with the mark of the packet that brought them."""
+    """Each sender's messages of each level, in order, with the id of the packet that brought them."""
 
     def __init__(self) -> None:
         self._streams: dict[tuple[ProcessId, int], _Stream] = {}
 
     def put(self, batch: Batch, packet_id: PacketId) -> None:
-        """Keep messages that came; they follow those that their sender sent before, level by level."""
+        """Keep received messages; they follow those that their sender sent before on the same level."""
         key = (batch.sender, batch.level)
         stream = self._streams.get(key)
         if stream is None:
@@ -27,12 +27,12 @@ class MessageStore:
         stream.put(batch, packet_id)
 
     def has(self, reference: Reference) -> bool:
-        """Whether all these messages came."""
+        """Whether all these messages were received."""
         stream = self._streams.get((reference.sender, reference.level))
         return stream is not None and reference.first + reference.count <= stream.number_next
 
     def take(self, reference: Reference) -> tuple[list[Batch], PacketId]:
-        """Give out messages, the next of their sender and level, and the mark of the last one."""
+        """Remove messages, the next of their sender and level; return the id of the packet of the last."""
         return self._streams[reference.sender, reference.level].take(reference)
 
 
@@ -49,7 +49,7 @@ class _Stream:
 
     def take(self, reference: Reference) -> tuple[list[Batch], PacketId]:
         if reference.first != self._number_first:
-            raise PeerFault(f"{reference} is ordered, where number {self._number_first} is next")
+            raise PeerFault(f"{reference} is ordered; number {self._number_first} is next")
         batches: list[Batch] = []
         left = reference.count
         while left:

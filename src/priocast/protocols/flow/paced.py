@@ -2,12 +2,24 @@
 
 from typing import ClassVar
 
+import msgspec
+
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Protocol
 from priocast.core.view import View
-from priocast.protocols.flow.credit import InFlight
-from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumption, Grants, fill_frame
+from priocast.protocols.flow.consumption import (
+    Consumption,
+)
+from priocast.protocols.flow.credit import (
+    InFlight,
+)
+from priocast.protocols.flow.frames import (
+    FRAME_BATCHES_MAX,
+    fill_frame,
+)
+from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 
@@ -40,11 +52,12 @@ class PacedProtocol(Protocol):
     def unordered(self) -> list[Batch]:
         return self.in_flight.unordered() + super().unordered()
 
-    def bottleneck(self) -> ProcessId | None:
-        """The member that could consume this one's ordered messages; nobody, while they are not ordered."""
+    def inspect(self, now: int) -> ProtocolInspection:
+        """The bottleneck could consume this member's ordered messages; nobody can, while they are not ordered."""
         slowest = self._bottleneck()
-        ordered = self.grants.placed_count - self.in_flight.count
-        return slowest if slowest and self.grants.consumed_by(slowest) < ordered else None
+        ordered = self.grants.ordered_count - self.in_flight.count
+        is_late = slowest is not None and self.grants.consumed_by(slowest) < ordered
+        return msgspec.structs.replace(super().inspect(now), bottleneck=slowest if is_late else None)
 
     # Sender
 
@@ -58,11 +71,11 @@ class PacedProtocol(Protocol):
         return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing else None
 
     def _room(self, level: int) -> int:
-        return min(self.in_flight.room(level), self.grants.of_level(level))
+        return min(self.in_flight.room(level), self.grants.room(level))
 
     def _sent(self, batch: Batch) -> None:
         self.in_flight.sent(batch)
-        self.grants.placed(batch)
+        self.grants.ordered(batch)
 
     # Destination
 
@@ -75,11 +88,11 @@ class PacedProtocol(Protocol):
 
     def append(self, batch: Batch) -> None:
         """Messages that were accepted are next in the order."""
-        self._validator.placed(batch)
+        self._validator.ordered(batch)
         self.queue_ordered(batch)
-        self._consumption.queued(batch.count, self._is_bottleneck_of[batch.sender])
+        self._consumption.window.queued(batch.count, self._is_bottleneck_of[batch.sender])
         if batch.sender == self.me:
-            self.in_flight.placed(batch)
+            self.in_flight.ordered(batch)
 
     def on_consumed(self, batch: Batch, count: int, now: int) -> None:
         report = self._consumption.consumed(batch.sender, count, now)

@@ -1,4 +1,4 @@
-"""Messages and the places that name them: either may come first, and the places say what is next."""
+"""Messages and the positions that refer to them: either may arrive first."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -11,32 +11,35 @@ from priocast.protocols.flow.message_store import MessageStore
 
 
 class OrderedReference(NamedTuple):
-    """Messages that have a place, who gave it by which packet, and whether more wait for this member."""
+    """Messages that have a position, and the member and the packet that assigned it.
+
+    `is_bottleneck`: further messages wait for this member.
+    """
 
     reference: Reference
     orderer: ProcessId
     packet_id: PacketId
-    held: bool
+    is_bottleneck: bool
 
 
 class ReferencedMessages:
-    """Messages whose places are not known, and places whose messages have not come."""
+    """Messages whose positions are not known, and positions whose messages have not arrived."""
 
     def __init__(self) -> None:
         self._store = MessageStore()
-        self._places: deque[OrderedReference] = deque()
+        self._references: deque[OrderedReference] = deque()
 
-    def came(self, batch: Batch, packet_id: PacketId) -> None:
+    def received(self, batch: Batch, packet_id: PacketId) -> None:
         """A packet brought messages."""
         self._store.put(batch, packet_id)
 
-    def named(self, place: OrderedReference) -> None:
-        """A packet says that these are next in the order."""
-        self._places.append(place)
+    def ordered(self, reference: OrderedReference) -> None:
+        """A packet says that these messages are next in the order."""
+        self._references.append(reference)
 
     def next_ordered(self) -> Iterator[tuple[OrderedReference, PacketId, list[Batch]]]:
-        """Give out what is next in the order and has come, with the mark of the packet that brought it."""
-        while self._places and self._store.has(self._places[0].reference):
-            place = self._places.popleft()
-            batches, packet_id = self._store.take(place.reference)
-            yield place, packet_id, batches
+        """Take what is next in the order and has arrived, with the id of the packet that brought it."""
+        while self._references and self._store.has(self._references[0].reference):
+            reference = self._references.popleft()
+            batches, packet_id = self._store.take(reference.reference)
+            yield reference, packet_id, batches

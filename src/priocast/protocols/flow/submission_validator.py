@@ -1,4 +1,4 @@
-"""What members hold the senders of messages to: own messages, each once and in order, within their credit."""
+"""Checks on what senders submit: own messages, each once and in order, within their credit."""
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
@@ -7,9 +7,9 @@ from priocast.core.view import View
 
 
 class SubmissionValidator:
-    """What each sender has sent that has no place yet, and which numbers come next.
+    """How many messages of each sender have no position yet, and which numbers are next.
 
-    There may be `gaps` in the numbers where senders send some of their messages to other members.
+    Gaps in the numbers are allowed (`gaps`) where senders submit some of their messages to other members.
     """
 
     def __init__(self, view: View, count_max: int, gaps: bool = False) -> None:
@@ -20,28 +20,26 @@ class SubmissionValidator:
         self._number_next: dict[tuple[ProcessId, int], int] = {}
 
     def check(self, sender: ProcessId, batch: Batch) -> None:
-        """Accept a batch, or say what is wrong with it."""
+        """Accept a batch, or raise an error that says what is wrong with it."""
         if batch.sender != sender:
             raise PeerFault(f"{sender} submits a message of {batch.sender}")
         if batch.level == CONTROL and sender != self._coordinator:
-            raise PeerFault(f"{sender} submits a control message, which only {self._coordinator} does")
+            raise PeerFault(f"{sender} submits a control message; only {self._coordinator} may")
         if len(batch.priorities) not in (0, batch.count):
             raise PeerFault(f"{sender} submits {batch} with {len(batch.priorities)} priorities")
         expected = self._number_next.get((sender, batch.level), batch.first)
         if batch.first < expected or (batch.first > expected and not self._gaps):
-            raise PeerFault(f"{sender} submits {batch}, where number {expected} of that level is next")
+            raise PeerFault(f"{sender} submits {batch}; number {expected} of that level is next")
         self._number_next[sender, batch.level] = batch.first + batch.count
         self._unordered[sender] += batch.count
         if self._unordered[sender] > self._count_max:
-            raise PeerFault(
-                f"{sender} submits more than the {self._count_max} messages that it has credit for"
-            )
+            raise PeerFault(f"{sender} submits more than its credit of {self._count_max} messages")
 
-    def came(self, batch: Batch) -> bool:
-        """Whether these messages, or some of them, came from their sender."""
+    def received(self, batch: Batch) -> bool:
+        """Whether these messages, or some of them, were received from their sender."""
         return batch.first < self._number_next.get((batch.sender, batch.level), 0)
 
-    def placed(self, batch: Batch | Reference) -> None:
-        """Messages of a sender have their place."""
+    def ordered(self, batch: Batch | Reference) -> None:
+        """Messages of a sender have their position."""
         self._unordered[batch.sender] -= batch.count
         assert self._unordered[batch.sender] >= 0

@@ -1,11 +1,11 @@
-"""The receiver's side of the ordering window: how many messages may be ordered and not yet consumed here.
+"""The size of the window that a member grants: how many messages may be ordered and not yet consumed here.
 
-What is ordered can no longer be overtaken, so the window should be small; but while a grant is on its way to
-the orderer and the messages on their way back, the application lives on what it has, so it must not be too
-small. A member therefore measures two things: how many messages its application takes in a given time, and
-for how long it has to be provided with them. The latter grows when the application runs dry while the orderer
-waits for this very member, and shrinks slowly when it does not run dry: it settles near the time that a grant
-takes, whatever the network, the machine and the application.
+A message with a position can no longer be overtaken, so the window should be small. But while a grant travels
+to the orderer and the messages travel back, the application lives on what is queued, so the window must not
+be too small. A member therefore measures two things: how many messages its application consumes in a given
+time, and for how long it must be supplied. The latter grows when the application runs dry while the orderer
+waits for this member, and shrinks slowly when it does not: it settles near the time that a grant takes,
+whatever the network, the machine and the application.
 """
 
 from priocast.core.protocol import WINDOW_MAX
@@ -21,12 +21,12 @@ _SHRINKAGE_DIVISOR = 64
 
 
 class ConsumptionWindow:
-    """What one member grants: a fixed number, or what its application takes in the time that it needs.
+    """What one member grants: a fixed number, or what its application consumes while a grant travels.
 
-    The time per message is known only between two takes with messages waiting all the while: the ratio
-    of the summed times to the summed counts, both fading by a sixteenth per take. An application that is
-    idle tells nothing; one that takes half of what was granted in a single go may get twice as much. `held`
-    says that whoever orders waits for this member.
+    The time per message can be measured only between two takes while messages are waiting: it is the ratio
+    of the summed times to the summed counts, both fading by a sixteenth per take. An idle application gives
+    no measurement; one that takes half of the granted messages at once may get twice as many.
+    `is_bottleneck` says that the orderer waits for this member.
     """
 
     def __init__(self, fixed: int | None, time_ns_max: int) -> None:
@@ -37,7 +37,7 @@ class ConsumptionWindow:
         self._busy_count = WINDOW_FIRST
         self._waiting = 0
         self._taken_at: int | None = None
-        self.held = False
+        self.is_bottleneck = False
         self._ran_dry = False
 
     @property
@@ -47,13 +47,13 @@ class ConsumptionWindow:
             return self._fixed
         return max(WINDOW_MIN, min(self._time_ns * self._busy_count // self._busy_ns, WINDOW_MAX))
 
-    def queued(self, count: int, held: bool) -> None:
-        """Messages wait for the application; `held` says that more of them wait for our grant."""
+    def queued(self, count: int, is_bottleneck: bool) -> None:
+        """Messages wait for the application; `is_bottleneck` says that more of them wait for a grant."""
         self._waiting += count
-        self.held = held
+        self.is_bottleneck = is_bottleneck
 
     def consumed(self, count: int, now: int) -> None:
-        """The application took messages that waited."""
+        """The application consumed messages that waited."""
         assert 0 < count <= self._waiting
         if self._taken_at is not None:
             self._busy_ns += now - self._taken_at - self._busy_ns // _FADING
@@ -63,13 +63,13 @@ class ConsumptionWindow:
         self._busy_ns = max(1, self._busy_ns)
         self._waiting -= count
         self._taken_at = now if self._waiting else None
-        self._ran_dry |= self.held and not self._waiting
+        self._ran_dry |= self.is_bottleneck and not self._waiting
 
     def grant(self) -> int:
         """The size to report now."""
         if self._ran_dry:
             self._time_ns = min(self._time_ns + self._time_ns // _GROWTH_DIVISOR, self._time_ns_max)
-        elif self.held:
+        elif self.is_bottleneck:
             floor_ns = min(_TIME_MIN_NS, self._time_ns_max)
             self._time_ns = max(self._time_ns - self._time_ns // _SHRINKAGE_DIVISOR, floor_ns)
         self._ran_dry = False

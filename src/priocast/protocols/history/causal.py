@@ -34,7 +34,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import FRAMES_PER_TURN, Batches, BottleneckName
 from priocast.protocols.flow.paced import PacedProtocol
 
 _NEVER = 1 << 62

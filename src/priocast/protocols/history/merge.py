@@ -24,7 +24,8 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import Batches, BottleneckName
 from priocast.protocols.flow.paced import PacedProtocol
 
 _UNMERGED_MAX = 2

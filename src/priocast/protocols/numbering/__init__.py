@@ -1,1 +1,1 @@
-"""Sequence numbers on request: what the unicast-unicast-broadcast classes share."""
+"""Sequence numbers on request, for the unicast-unicast-broadcast sequencers."""

@@ -1,7 +1,7 @@
-"""Number requests: members request numbers for messages that they keep; served by priority, within the window.
+"""Number requests: members request numbers for messages that they keep, and the window that numbers reserve.
 
-Who gives out numbers does not have the messages. It knows how many of which level a member has asked for and
-how many bytes they are, and which number a message has when the message comes, number and all.
+The member that grants numbers does not have the messages. It knows how many of which level a member has
+requested numbers for, and their bytes. Which message has a number it learns when the message arrives.
 """
 
 from collections import deque
@@ -11,6 +11,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import QueueInspection, queues_by_level
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
@@ -19,7 +20,7 @@ from priocast.protocols.flow.grants import Grants
 
 
 class NumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Numbers for so many messages that count for one level, and their bytes together."""
+    """Numbers for `count` messages that count for one level, and the bytes of these messages."""
 
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
     count: Annotated[int, msgspec.Meta(ge=1)]
@@ -29,24 +30,41 @@ class NumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return f"{self.count} of level {self.level}, {self.size} bytes"
 
 
+class NumberRange:
+    """Consecutive numbers that were granted and not used yet."""
+
+    __slots__ = ("count", "position")
+
+    def __init__(self, position: int, count: int) -> None:
+        self.position = position
+        self.count = count
+
+    def use(self, count: int) -> None:
+        """The first of them are used."""
+        self.position += count
+        self.count -= count
+        assert self.count >= 0
+
+
 class _WaitingRequest:
-    """What a member asked for and has not got yet, since when."""
+    """What a member has requested and was not granted yet, and since when."""
 
     __slots__ = ("count", "level", "sender", "since", "size")
 
-    def __init__(self, sender: ProcessId, want: NumberRequest, now: int) -> None:
+    def __init__(self, sender: ProcessId, request: NumberRequest, now: int) -> None:
         self.sender = sender
-        self.level = want.level
-        self.count = want.count
-        self.size = want.size
+        self.level = request.level
+        self.count = request.count
+        self.size = request.size
         self.since = now
 
 
 class NumberRequestQueue:
-    """What members ask for, by the rank that the starvation policy gives it when it comes.
+    """Requests by the sort key that the starvation policy assigns when they arrive.
 
-    Equal ranks are served first come, first served. Who asks again for the same joins its ask that waits, so
-    that numbers are given out in few pieces; but not one that is being served, or it could go on for ever.
+    Equal keys are served first come, first served. A member's further request with the same key joins the one
+    that waits, so that numbers are granted in few pieces. It does not join one that is partly served: that
+    one could then stay at the head for ever.
     """
 
     def __init__(self, starvation: Starvation) -> None:
@@ -59,66 +77,69 @@ class NumberRequestQueue:
     def __bool__(self) -> bool:
         return bool(self._heap)
 
-    def put(self, sender: ProcessId, want: NumberRequest, now: int) -> None:
-        """A member asks for numbers."""
-        rank = self._sort_key(want.level, now)
-        ask = self._unserved.get((rank, sender, want.level))
-        if ask is not None:
-            ask.count += want.count
-            ask.size += want.size
+    def put(self, sender: ProcessId, request: NumberRequest, now: int) -> None:
+        """A member requests numbers."""
+        sort_key = self._sort_key(request.level, now)
+        waiting = self._unserved.get((sort_key, sender, request.level))
+        if waiting is not None:
+            waiting.count += request.count
+            waiting.size += request.size
         else:
             self._arrivals += 1
-            self._unserved[rank, sender, want.level] = ask = _WaitingRequest(sender, want, now)
-            heappush(self._heap, (rank, self._arrivals, ask))
-        self.count += want.count
+            waiting = _WaitingRequest(sender, request, now)
+            self._unserved[sort_key, sender, request.level] = waiting
+            heappush(self._heap, (sort_key, self._arrivals, waiting))
+        self.count += request.count
 
     def head(self) -> tuple[ProcessId, int]:
-        """Who is next to get numbers, and for which level."""
-        assert self._heap, "nobody asks"
-        ask = self._heap[0][2]
-        return ask.sender, ask.level
+        """The member whose request is next, and the level of the request."""
+        assert self._heap, "there is no request"
+        waiting = self._heap[0][2]
+        return waiting.sender, waiting.level
 
     def take(self, count_max: int, bytes_left: int) -> tuple[int, int]:
-        """Serve who is next, as far as there is room; return how many numbers, for how many bytes.
+        """Serve the next request as far as there is room; return how many numbers, for how many bytes.
 
-        Where only a few bytes are left, one message has room.
+        If only a few bytes are left, there is room for one message.
         """
         assert self._heap and count_max > 0
-        rank, _, ask = self._heap[0]
-        if self._unserved.get(name := (rank, ask.sender, ask.level)) is ask:
+        sort_key, _, waiting = self._heap[0]
+        if self._unserved.get(name := (sort_key, waiting.sender, waiting.level)) is waiting:
             del self._unserved[name]
-        count = min(count_max, ask.count)
-        if ask.size > bytes_left:
-            count = min(count, max(1, ask.count * bytes_left // ask.size))
-        size = ask.size * count // ask.count
-        ask.count -= count
-        ask.size -= size
-        if not ask.count:
+        count = min(count_max, waiting.count)
+        if waiting.size > bytes_left:
+            count = min(count, max(1, waiting.count * bytes_left // waiting.size))
+        size = waiting.size * count // waiting.count
+        waiting.count -= count
+        waiting.size -= size
+        if not waiting.count:
             heappop(self._heap)
         self.count -= count
         return count, size
 
-    def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        """What is asked for by level, the highest first: level, messages, time of the oldest ask (ns)."""
-        by_level: dict[int, tuple[int, int]] = {}
-        for _, _, ask in self._heap:
-            count, since = by_level.get(ask.level, (0, now))
-            by_level[ask.level] = count + ask.count, min(since, ask.since)
-        return [(level, by_level[level][0], now - by_level[level][1]) for level in sorted(by_level)[::-1]]
+    def take_whole(self) -> tuple[ProcessId, NumberRequest, int]:
+        """Remove the next request: the member, what it requests, and since when it has waited."""
+        waiting = self._heap[0][2]
+        count, size = self.take(waiting.count, waiting.size)
+        return waiting.sender, NumberRequest(waiting.level, count, size), waiting.since
+
+    def inspect(self, now: int) -> list[QueueInspection]:
+        """What is requested by level, the highest first."""
+        return queues_by_level(((each.level, each.count, each.since) for _, _, each in self._heap), now)
 
 
 class NumberReservations(Grants):
-    """Grants for numbers: they count when they are given out, and their bytes as asked for, until they come.
+    """Grants for numbers: a number counts when it is granted, with the bytes requested until it is used.
 
-    A sender may use a number for a longer message than it asked for. So the bytes on their way may be more
-    than were reserve, by as much as its messages are that it had not asked for when the number was given
-    out; from when they are placed they count as what they are.
+    A sender may use a number for a longer message than it requested the number for. So more bytes may be in
+    flight than were reserved, by as much as the messages for which it had not requested numbers yet. Once
+    they are ordered, they count as what they are.
     """
 
-    def __init__(self, view: View, options: OrderingOptions) -> None:
-        super().__init__(view, options)
+    def __init__(self, view: View, options: OrderingOptions, alone: bool = True) -> None:
+        super().__init__(view, options, alone=alone)
         self._reservations: deque[tuple[int, int]] = deque()
-        self._came = 0
+        self._used_count = 0
 
     @property
     def bytes_left(self) -> int:
@@ -126,15 +147,15 @@ class NumberReservations(Grants):
         return self._bytes_max - self._in_flight_bytes
 
     def reserve(self, count: int, size: int) -> None:
-        """So many numbers, the next ones, are given out for messages of so many bytes."""
-        self._placed += count
-        self._reservations.append((self._placed, size))
+        """The next numbers are granted for messages of this size."""
+        self.ordered_count += count
+        self._reservations.append((self.ordered_count, size))
         self._in_flight_bytes += size
 
-    def placed(self, batch: Batch) -> None:
-        """The next numbers came with their messages; a promise is kept when all of its numbers have come."""
-        self._came += batch.count
-        self._in_flight.append((self._came, len(batch.block)))
+    def ordered(self, batch: Batch) -> None:
+        """The next numbers arrived with their messages; a reservation ends when all its numbers are used."""
+        self._used_count += batch.count
+        self._in_flight.append((self._used_count, len(batch.block)))
         self._in_flight_bytes += len(batch.block)
-        while self._reservations and self._reservations[0][0] <= self._came:
+        while self._reservations and self._reservations[0][0] <= self._used_count:
             self._in_flight_bytes -= self._reservations.popleft()[1]

@@ -6,7 +6,7 @@ from typing import Annotated, Generic, Protocol, TypeVar
 import msgspec
 
 from priocast.core.protocol import Packet
-from priocast.protocols.flow.grants import FRAME_BATCHES_MAX
+from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
 
 #: The most acknowledgments or decisions in one packet, and the most entries. An entry takes up to 20 bytes.
 #: An acknowledgment with more entries than that travels alone.

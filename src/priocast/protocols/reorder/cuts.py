@@ -31,8 +31,8 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData
-from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.reorder.acknowledgments import (
     Acknowledgment,
     Acknowledgments,

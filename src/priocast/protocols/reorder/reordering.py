@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Generic, Protocol
 import msgspec
 
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions, PacketId
 from priocast.core.view import View
 from priocast.protocols.flow.data import NumberedData
-from priocast.protocols.flow.grants import FRAMES_PER_TURN
+from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.reorder.exchange import DataId, Exchange
 from priocast.protocols.reorder.level_order import Insertion, InsertionT
@@ -74,25 +75,27 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
     def settled(self) -> bool:
         return not (self.outgoing or self._exchange.own_undecided)
 
-    @property
-    def unconsumed_count(self) -> int:
-        return super().unconsumed_count + self._queue.waiting
-
-    def stall_reason(self) -> str:
+    def inspect(self, now: int) -> ProtocolInspection:
+        inspection = super().inspect(now)
         blocked = self._queue.blocked()
-        return (
-            f"{blocked.batch} waits until the positions of more urgent messages are decided"
-            if blocked
-            else ""
+        return msgspec.structs.replace(
+            inspection,
+            unconsumed=inspection.unconsumed + self._queue.waiting,
+            bottleneck=self._consumer_to_wait_for(),
+            stall_reason=(
+                f"{blocked.batch} waits until the positions of more urgent messages are decided"
+                if blocked
+                else ""
+            ),
         )
 
-    def bottleneck(self) -> ProcessId | None:
+    def _consumer_to_wait_for(self) -> ProcessId | None:
         """The member that could consume this one's messages; nobody, while some of them are not decided."""
         if not self.outgoing or self._exchange.own_undecided:
             return None
         slowest = self._bottleneck()
         if slowest is not None:
-            return slowest if self.grants.consumed_by(slowest) < self.grants.placed_count else None
+            return slowest if self.grants.consumed_by(slowest) < self.grants.ordered_count else None
         return None if self._room(self.outgoing.head_level()) > 0 else self.me
 
     # Sender

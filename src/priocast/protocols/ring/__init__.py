@@ -1,1 +1,1 @@
-"""A token goes round a ring of members: moving sequencers, and the token ring."""
+"""A token moves along a ring of members: moving sequencers, and the token ring."""

@@ -1,22 +1,22 @@
-"""Moving sequencer, unicast-unicast-broadcast: members ask whoever has the token for numbers, and broadcast.
+"""Moving sequencer, unicast-unicast-broadcast: members get numbers from the holder, and broadcast.
 
-Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority among those who ask and
+Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority among the requests and
     among the messages of each sender, Bounded overtaking by the chosen starvation policy. Plain: FIFO order.
-Costs: three hops and n + 1 frames a message (an ask, a grant, n - 1 copies) and one for the token, shared by
-    all messages of a turn; messages pass nobody but their sender and their destinations. An ask that comes
-    too late for the token waits for up to a round, after n - 1 frames that ask for it. Per member and
-    quarter of a window one report of consumption to all.
+Costs: three hops and n + 1 frames a message (a request, a grant, n - 1 copies) and one for the token, shared
+    by all messages of a turn; messages go directly from their sender to their destinations. A request that
+    arrives after the token has left waits for up to a round, after n - 1 frames that request the token. Per
+    member and quarter of a window one report of consumption to all.
 Orders: the holder of the token decides whose turn it is, each sender which of its messages takes the turn.
 Assumes: reliable FIFO links, a fixed view.
-Priorities act: in the holder's queue of asks (priority sequencing) and in the sender's outgoing queue.
-    Waiting goes on counting when an ask is handed over.
+Priorities act: in the holder's queue of number requests (priority sequencing) and in the sender's outgoing
+    queue. The waiting time of a request continues to count when the token carries it.
 Reference: the techniques paper, sections 5.2 and 6.1.
 Diverges: as in `sequencer-uub`, a number is bound late, to the most urgent message that its sender has when
-    it sends. The token is accepted only when all messages below its number are here: so a sender has used
-    the numbers that one holder gave it before it gets any from another, and uses them in their order. The
-    token takes along the most urgent asks, as many as could be served at one visit, and the rest stays
-    where it is. It does not go round for ever: it moves when its holder has given out numbers, or has no
-    ask that there is room for and another member has. As in `sequencer-ub`, numbers are given out only as
+    it sends. The token is accepted only when all messages below its position are here: so a sender has used
+    the numbers that one holder granted before it gets any from another, and uses them in their order. The
+    token carries the most urgent requests, as many as could be served in one visit, and the rest stays
+    where it is. It does not circulate for ever: it moves when its holder has granted numbers, or has no
+    request that there is room for and another member has. As in `sequencer-ub`, numbers are granted only as
     far as every member has room.
 """
 
@@ -27,156 +27,179 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumed
-from priocast.protocols.numbering.base import (
-    NumberedBase,
-    NumberGrant,
-    NumberingProtocol,
-    Numbers,
-    RequestNumbers,
-)
-from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
-from priocast.protocols.ring.base import (
-    MEMBERS_MAX,
-    NOTHING,
-    Number,
-    RequestToken,
-    RingProtocol,
-    SharedGrants,
-    Token,
-    TokenRequests,
-    TokenRequestsOfAll,
-)
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, FRAMES_PER_TURN
+from priocast.protocols.numbering.base import NumberingProtocol
+from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
+from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
+from priocast.protocols.ring.ring import Ring, TokenWithRequests
+from priocast.protocols.ring.token_requests import MEMBERS_MAX, NOTHING, RequestToken, TokenRequests
 
 Rank = Annotated[int, msgspec.Meta(ge=0, lt=MEMBERS_MAX)]
 
 
-class Numbered(NumberedBase, frozen=True, tag="numbered"):
-    """From a member to all: these have the places from `position` on, as the `giver` granted, a rank."""
+class NumberedByHolder(Numbered, frozen=True, tag="numbered"):
+    """From a member to all: these messages have positions that the member of rank `giver` granted."""
 
     giver: Rank = 0
 
 
-class PendingNumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a member (a rank) has asked for and not got yet, and for how long that has waited (ns)."""
+class PendingRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the member of rank `requester` has requested and was not granted, and its waiting time (ns)."""
 
-    asker: Rank
-    want: NumberRequest
-    waited: Number
+    requester: Rank
+    request: NumberRequest
+    waited: Annotated[int, msgspec.Meta(ge=0)]
 
     def __str__(self) -> str:
-        return f"{self.want} for rank {self.asker} for {self.waited} ns"
+        return f"{self.request} for rank {self.requester} for {self.waited} ns"
 
 
-class LadenToken(Token, frozen=True, tag="token"):
-    """From the holder to another member: it is your turn, and these are asks that wait."""
+class TokenWithNumberRequests(TokenWithRequests, frozen=True, tag="token"):
+    """From the holder to another member: it is your turn, and these number requests wait."""
 
-    wishes: TokenRequestsOfAll
-    asks: Annotated[tuple[PendingNumberRequest, ...], msgspec.Meta(max_length=FRAME_BATCHES_MAX)]
-
-
-class MovableNumberRequests(NumberRequestQueue):
-    """NumberRequestQueue that may be handed over, with the time at which they came."""
-
-    def take_whole(self) -> tuple[ProcessId, NumberRequest, int]:
-        """Give out the ask that is next: whose it is, what is asked for, and since when."""
-        ask = self._heap[0][2]
-        count, size = self.take(ask.count, ask.size)
-        return ask.sender, NumberRequest(ask.level, count, size), ask.since
+    pending: Annotated[tuple[PendingRequest, ...], msgspec.Meta(max_length=FRAME_BATCHES_MAX)]
 
 
-class SharedNumberReservations(NumberReservations, SharedGrants):
-    """Numbers that any member may have given out."""
+class SharedNumberReservations(NumberReservations):
+    """Reservations for numbers that any member may have granted."""
 
-    def placed(self, batch: Batch) -> None:
-        given_elsewhere = self._came + batch.count - self._placed
-        if given_elsewhere > 0:
-            self.reserve(given_elsewhere, 0)
-        super().placed(batch)
+    def __init__(self, view: View, options: OrderingOptions) -> None:
+        super().__init__(view, options, alone=False)
+
+    def ordered(self, batch: Batch) -> None:
+        granted_elsewhere = self._used_count + batch.count - self.ordered_count
+        if granted_elsewhere > 0:
+            self.reserve(granted_elsewhere, 0)
+        super().ordered(batch)
 
 
-class MovingUub(RingProtocol, NumberingProtocol):
+class MovingUub(NumberingProtocol[NumberedByHolder]):
     """A member's part in the protocol; the view's coordinator has the token first."""
 
     NAME = "moving-uub"
-    PACKETS = (RequestNumbers, NumberGrant, Numbered, RequestToken, LadenToken, Consumed)
+    PACKETS = (
+        RequestNumbers,
+        NumberGrant,
+        NumberedByHolder,
+        RequestToken,
+        TokenWithNumberRequests,
+        Consumed,
+    )
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        self._requests: MovableNumberRequests = MovableNumberRequests(options.policy)
-        self._grants: SharedNumberReservations = SharedNumberReservations(view, options)
+        super().__init__(me, view, options, position, SharedNumberReservations(view, options))
+        self._ring = Ring(me, view, position)
         self._token_requests = TokenRequests(me, view)
         self._holder = view.coordinator
 
     def on_turn(self, event: Turn, now: int) -> None:
-        self._ask(self._holder if self._number_next is None else self.me)
-        if self._number_next is not None:
-            self._visit(self._number_next, now)
-        elif self._token is None and (wish := self._token_requests.renewed(self._wish())) is not None:
-            self.send_each(RequestToken(wish))
-        self._send_numbered()
+        self._request_numbers()
+        if self._ring.position is not None:
+            self._visit(self._ring.position, now)
+        elif self._ring.is_elsewhere:
+            self._request_token()
+        self._broadcast_numbered()
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Numbered() as numbered:
+            case NumberedByHolder() as numbered:
                 self._on_numbered(event.sender, numbered, event.packet_id)
-                self._accept_token()
-            case RequestNumbers(wants=wants):
-                self._on_ask(event.sender, wants, now)
+            case RequestNumbers(requests=requests):
+                for number_request in requests:
+                    self._giver.request(event.sender, number_request, now)
             case NumberGrant() as grant:
-                self._on_grant(event.sender, grant)
-            case LadenToken() as token:
-                self._on_laden_token(event.sender, token, now)
-            case RequestToken(wish=wish):
-                self._token_requests.learn(event.sender, wish)
-            case Consumed() as consumed:
-                self._on_report(event.sender, consumed)
+                self._requester.granted(event.sender, grant)
+            case TokenWithNumberRequests() as token:
+                self._on_token(event.sender, token, now)
+            case RequestToken(request=token_request):
+                self._token_requests.learn(event.sender, token_request)
+            case Consumed(total=total, window=window):
+                self._giver.reservations.granted(event.sender, total, window)
 
     # Sender
 
-    def _numbered(self, position: int, batches: tuple[Batch, ...], numbers: Numbers) -> Numbered:
-        return Numbered(position, batches, numbers.bottleneck, self.ranks[numbers.giver])
+    def _request_numbers(self) -> None:
+        holder = self._holder if self._ring.position is None else self.me
+        if holder not in self.blocked and (requests := self._requester.take_requests()):
+            self.send(holder, RequestNumbers(requests))
+
+    def _broadcast_numbered(self) -> None:
+        """Bind the granted numbers, in their order, to the most urgent messages that there are now."""
+        for _ in range(FRAMES_PER_TURN):
+            if self.blocked or not self._requester:
+                return
+            position, batches, numbers = self._requester.bind_frame(self.outgoing, self.in_flight)
+            giver = self.ranks[numbers.giver]
+            self.send_all(NumberedByHolder(position, batches, numbers.bottleneck, giver))
+        self.more_to_do()
+
+    # A member that others believe to be the holder
+
+    def _request_token(self) -> None:
+        request = self._token_requests.next_own(self._pending_level())
+        if request is not None:
+            self.send_each(RequestToken(request))
+
+    def _pending_level(self) -> int:
+        return self._giver.requests.head()[1] if self._giver.requests else NOTHING
 
     # Holder
 
-    def _wish(self) -> int:
-        return self._requests.head()[1] if self._requests else NOTHING
+    def _on_token(self, sender: ProcessId, token: TokenWithNumberRequests, now: int) -> None:
+        self._ring.receive(sender, token, self.position_next)
+        self._token_requests.learn_all(sender, token.requests)
+        for pending in token.pending:
+            if pending.requester >= len(self.ranks):
+                raise PeerFault(f"{sender} passes on a request of rank {pending.requester}: no such member")
+            self._giver.request(self.view.members[pending.requester], pending.request, now - pending.waited)
+        self._ring.accept(self.position_next)
 
-    def _on_laden_token(self, sender: ProcessId, token: LadenToken, now: int) -> None:
-        self._on_token(sender, token)
-        self._token_requests.learn_all(sender, token.wishes)
-        for ask in token.asks:
-            if ask.asker >= len(self.ranks):
-                raise PeerFault(f"{sender} hands over an ask of rank {ask.asker}, which no member has")
-            self._ask_waits(self.view.members[ask.asker], ask.want, now - ask.waited)
+    def _visit(self, position: int, now: int) -> None:
+        """Grant one visit's worth; if nothing can be granted, pass the token to a member that can grant."""
+        to: ProcessId | None = None
+        for member, grant in self._giver.grant(position, self.blocked):
+            self.send(member, grant)
+        if self._giver.cut_short:
+            self.more_to_do()
+        self._ring.position = self._giver.position_end
+        if self._ring.position > position:
+            to = next(iter(self._ring.others), None)
+        elif not (self._giver.requests and self.blocked):
+            reachable = self._ring.reachable(self.blocked)
+            to = self._token_requests.first_with_room(reachable, self._giver.reservations)
+        if to is not None:
+            self.send(to, self._release_token(now))
 
-    def _visit(self, number: int, now: int) -> None:
-        """Give out what may be given out at a visit; who can give nothing lets those go on who can."""
-        self._number_next = self._give(number)
-        if self._number_next != number:
-            self._pass_on(now)
-        elif not (self._requests and self.blocked):
-            to = self._token_requests.first_with_room(self._reachable(), self._grants)
-            if to is not None:
-                self._pass_token(to, now)
-
-    def _token_with(self, number: int, now: int) -> LadenToken:
-        asks: list[PendingNumberRequest] = []
-        room = self._grants.window
-        while self._requests and room > 0 and len(asks) < FRAME_BATCHES_MAX:
-            asker, want, since = self._requests.take_whole()
-            self._asked_by[asker] -= want.count
-            asks.append(PendingNumberRequest(self.ranks[asker], want, now - since))
-            room -= want.count
-        self._token_requests.state(self._wish())
-        return LadenToken(number, self._token_requests.of_all(), tuple(asks))
+    def _release_token(self, now: int) -> TokenWithNumberRequests:
+        pending: list[PendingRequest] = []
+        room = self._giver.reservations.window
+        while self._giver.requests and room > 0 and len(pending) < FRAME_BATCHES_MAX:
+            requester, request, since = self._giver.take_request()
+            pending.append(PendingRequest(self.ranks[requester], request, now - since))
+            room -= request.count
+        self._token_requests.update_own(self._pending_level())
+        return TokenWithNumberRequests(self._ring.release(), self._token_requests.of_all(), tuple(pending))
 
     # Destination
 
-    def _on_next(self, numbered: NumberedBase) -> None:
-        assert isinstance(numbered, Numbered)
-        if numbered.giver >= len(self.ranks):
-            raise PeerFault(f"numbers were granted by rank {numbered.giver}, which no member has")
-        self._holder = self._successor(self.view.members[numbered.giver])
+    def _on_numbered(self, sender: ProcessId, numbered: NumberedByHolder, packet_id: PacketId) -> None:
+        self._keep_numbered(sender, numbered, packet_id)
+        self._append_next()
+        self._ring.accept(self.position_next)
+
+    def _append_next(self) -> None:
+        """Append the messages that have the next numbers; the rest waits for those before it."""
+        while (found := self._ahead.take(self.position_next)) is not None:
+            numbered, packet_id = found
+            if numbered.giver >= len(self.ranks):
+                raise PeerFault(f"numbers were granted by rank {numbered.giver}: no such member")
+            self.depends_on(packet_id)
+            self._holder = self._ring.successor(self.view.members[numbered.giver])
+            is_bottleneck = numbered.bottleneck == self.me.name
+            for batch in numbered.batches:
+                self._validator.ordered(batch)
+                self._giver.reservations.ordered(batch)
+                self.append_ordered((batch,), is_bottleneck)

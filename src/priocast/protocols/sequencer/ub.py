@@ -8,44 +8,25 @@ Orders: the sequencer, the coordinator of the view.
 Assumes: reliable FIFO links, a fixed view.
 Priorities act: in the sender's outgoing queue and in the sequencer's incoming queue (priority sequencing).
 Reference: the cost paper, figure 1; the techniques paper, sections 5.1 and 6.1, figure 2.
-Diverges: the paper's sequencer numbers a message as soon as it has one, so its queue is empty unless the
-    sequencer itself is too slow, and priorities do nothing. Here a message gets its number only when every
-    member has room for it: members grant a window of messages that are ordered and not yet consumed, and
-    the backlog waits in the queue. `while incoming is not empty` waits for more instead of ending.
-    Batches move, not messages.
+Diverges: the paper's sequencer numbers a message as soon as it arrives, so its queue is empty unless the
+    sequencer itself is too slow, and priorities have no effect. Here a message gets its number only when
+    every member has room for it: members grant a window of messages that are ordered and not yet consumed,
+    and the backlog waits in the queue. `while incoming is not empty` waits for more instead of ending. The
+    figure's `pending` set, which holds messages that arrive out of order until their number is next, is gone:
+    the sequencer sends all numbered messages over FIFO links, so they arrive in order, and a destination
+    rejects any other position. Batches move, not messages.
 """
-
-from typing import Annotated
-
-import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import FRAMES_PER_TURN, fill_frame
+from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.flow.submission_validator import SubmissionValidator
-from priocast.protocols.sequencer.base import QueueingSequencer
-
-
-class Submit(Packet, frozen=True, tag="submit"):
-    """From a member to the sequencer: order these."""
-
-    batches: Batches
-
-
-class Ordered(Packet, frozen=True, tag="ordered"):
-    """From the sequencer to all: these are next in the order.
-
-    `bottleneck` names the member for whose grant the next ones wait, if they do.
-    """
-
-    TO_ALL = True
-
-    position: Annotated[int, msgspec.Meta(ge=0)]
-    batches: Batches
-    bottleneck: BottleneckName = ""
+from priocast.protocols.sequencer.base import QueueingSequencer, check_sequencer
 
 
 class SequencerUb(QueueingSequencer):
@@ -59,7 +40,7 @@ class SequencerUb(QueueingSequencer):
         self._validator = SubmissionValidator(view, options.submit_max)
 
     def on_turn(self, event: Turn, now: int) -> None:
-        self._submit()
+        self.send_own(self._sequencer, Submit)
         if self.me == self._sequencer:
             self._order()
 
@@ -69,28 +50,31 @@ class SequencerUb(QueueingSequencer):
                 self._on_ordered(event.sender, ordered, event.packet_id)
             case Submit(batches=batches):
                 self._on_submit(event.sender, batches, now)
-            case Consumed() as consumed:
-                self._on_report(event.sender, consumed)
-
-    # Sender
-
-    def _submit(self) -> None:
-        self.send_own(self._sequencer, Submit)
+            case Consumed() as report:
+                self._on_consumed_report(event.sender, report)
 
     # Sequencer
 
     def _on_submit(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
-        self._check_sequencer(sender)
+        check_sequencer(self.me, self._sequencer, sender)
         for batch in batches:
             self._validator.check(sender, batch)
             self._incoming.put(batch, now)
 
-    def _number(self, batch: Batch) -> None:
-        super()._number(batch)
-        self._validator.placed(batch)
-
-    def _ordered(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Ordered:
-        return Ordered(position, batches, bottleneck)
+    def _order(self) -> None:
+        """Number the most urgent messages that all members have room for, and broadcast them."""
+        for _ in range(FRAMES_PER_TURN):
+            if self.blocked or not self._incoming.count:
+                return
+            batches = fill_frame(self._incoming, self._grants.room, self._grants.ordered)
+            if not batches:
+                return
+            bottleneck = self._grants.bottleneck_name(self._incoming)
+            self.send_all(Ordered(self._number_next, batches, bottleneck))
+            for batch in batches:
+                self._number_next += batch.count
+                self._validator.ordered(batch)
+        self.more_to_do()
 
     # Destination
 
@@ -100,7 +84,7 @@ class SequencerUb(QueueingSequencer):
                 f"{sender} orders position {ordered.position}; "
                 f"expected {self.position_next} from {self._sequencer}"
             )
-        held = ordered.bottleneck == self.me.name
         self.depends_on(packet_id)
+        is_bottleneck = ordered.bottleneck == self.me.name
         for batch in ordered.batches:
-            self.place(batch, held)
+            self.append_ordered((batch,), is_bottleneck)

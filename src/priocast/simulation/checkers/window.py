@@ -14,7 +14,7 @@ from priocast.core.view import View
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
 from priocast.protocols.flow.base import FlowControlledProtocol
-from priocast.protocols.flow.grants import share
+from priocast.protocols.flow.consumption import share
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.simulation.checkers.checker import Checker, Key, Report, ViewKey, keys_of, process_of, view_of
 from priocast.trace.schema import NO_POSITION, Row

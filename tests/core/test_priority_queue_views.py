@@ -35,9 +35,7 @@ entries = st.lists(st.tuples(st.integers(0, 3), st.integers(1, 4)), max_size=10)
 
 
 @given(st.sampled_from(POLICIES), entries, st.integers(0, 3))
-def test_what_is_seen_leaving_is_what_leaves(
-    policy: Starvation, entries: list[tuple[int, int]], cut: int
-) -> None:
+def test_leaving_returns_what_leaves(policy: Starvation, entries: list[tuple[int, int]], cut: int) -> None:
     queue = _filled(policy, entries, cut)
     count, size = queue.count, queue.bytes
     seen = [batch for _, _, batch in queue.leaving()]
@@ -46,7 +44,7 @@ def test_what_is_seen_leaving_is_what_leaves(
 
 
 @given(st.sampled_from(POLICIES), entries, st.integers(0, 3), st.integers(1, 5))
-def test_dropping_leaves_the_same_behind_as_taking(
+def test_dropping_leaves_the_same_state_as_taking(
     policy: Starvation, entries: list[tuple[int, int]], cut: int, count: int
 ) -> None:
     one, other = _filled(policy, entries, cut), _filled(policy, entries, cut)
@@ -62,7 +60,7 @@ def test_dropping_leaves_the_same_behind_as_taking(
     assert not other
 
 
-def test_what_was_dropped_from_does_not_lose_what_joins_it() -> None:
+def test_a_batch_that_joins_after_a_drop_is_not_lost() -> None:
     queue = PriorityQueue(Strict(), 100, 10**6)
     queue.put(batch_of(3), now=0)
     queue.drop(2)

@@ -1,0 +1,44 @@
+"""What members send to request, grant and use sequence numbers."""
+
+from typing import Annotated
+
+import msgspec
+
+from priocast.core.message import CONTROL
+from priocast.core.protocol import Packet
+from priocast.protocols.flow.frames import Batches, BottleneckName, Position
+from priocast.protocols.numbering.requests import NumberRequest
+
+LEVELS = CONTROL + 1
+
+
+class RequestNumbers(Packet, frozen=True, tag="request-numbers"):
+    """From a member to the one that grants numbers: I need these, the most urgent first."""
+
+    requests: Annotated[tuple[NumberRequest, ...], msgspec.Meta(min_length=1, max_length=LEVELS)]
+
+
+class NumberGrant(Packet, frozen=True, tag="number-grant"):
+    """To a member: `count` numbers are yours, from `position` on.
+
+    `bottleneck` names the member whose grant the next ones wait for, if they do.
+    """
+
+    position: Position
+    count: Annotated[int, msgspec.Meta(ge=1)]
+    bottleneck: BottleneckName = ""
+
+
+class Numbered(Packet, frozen=True, tag="numbered"):
+    """From a member to all: these messages have the positions from `position` on, as they were granted."""
+
+    TO_ALL = True
+
+    position: Position
+    batches: Batches
+    bottleneck: BottleneckName = ""
+
+    @property
+    def count(self) -> int:
+        """How many numbers the packet uses."""
+        return sum(batch.count for batch in self.batches)
