@@ -17,7 +17,7 @@ from priocast.protocols.agreement.consensus import ConsensusAccept, Value
 from priocast.protocols.agreement.proposal import AgreementProposal, ProposedOrder, ReceivedCounts
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
 from priocast.protocols.flow.data import Data
-from priocast.protocols.history.causal import CausalHistory, Stamped
+from priocast.protocols.history.causal import CausalHistory, StampedData
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation
 from protocols.queues import RankedQueue, ids
@@ -84,7 +84,7 @@ def _buckets_in_order(group: Group) -> list[MessageId]:
     sent: list[deque[tuple[int, int, int, MessageId]]] = []
     for rank, name in enumerate(group.members):
         sent.append(deque())
-        for packet in _packets_sent(group, name, Stamped):
+        for packet in _packets_sent(group, name, StampedData):
             for batch in packet.batches:
                 key = (-(-packet.timestamp // bucket), -batch.urgency if prioritised else 0, rank)
                 sent[rank].extend((*key, message) for message in ids(batch))

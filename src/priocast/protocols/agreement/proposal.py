@@ -44,7 +44,7 @@ Counts = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(
 
 
 class StartConsensus(Packet, frozen=True, tag="start-consensus"):
-    """From the starter: I have received this many messages of each member; how many have you?"""
+    """From the starter: I have received this many messages of each member; reply with your counts."""
 
     round: RoundNumber
     received: Counts
