@@ -107,11 +107,11 @@ def the_least_proposal_is_the_number(patch: pytest.MonkeyPatch) -> None:
         return tuple(map(min, zip(*proposals, strict=True)))
 
     patch.setattr(reorder, "highest", lowest)
-    patch.setattr(Reorder, "_on_decision", _trusting)
+    patch.setattr(Exchange, "_on_decision", _trusting)
 
 
 def _trusting(self: Any, sender: object, rank: int, decision: CutDecision, packet_id: PacketId) -> None:
-    self._insert((rank, decision.number), decision, [packet_id])
+    self._carry_out((rank, decision.number), decision, [packet_id])
 
 
 def the_clock_is_not_raised(patch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def decided_without_the_last_acknowledgment(patch: pytest.MonkeyPatch) -> None:
         return complete
 
     patch.setattr(Exchange, "collect", collect)
-    patch.setattr(Reorder, "_on_decision", _trusting)
+    patch.setattr(Exchange, "_on_decision", _trusting)
 
 
 def what_was_offered_stays_offered(patch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,12 @@ import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
-from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions, PacketId
+from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.grants import FRAMES_PER_TURN
 from priocast.protocols.flow.paced import PacedProtocol
-from priocast.protocols.reorder.exchange import DataId, Exchange
+from priocast.protocols.reorder.exchange import Exchange
 from priocast.protocols.reorder.level_order import Insertion, InsertionT
 from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 
@@ -124,19 +124,16 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
     # Destination
 
     def accept_data(self, sender: ProcessId, rank: int, data: NumberedData) -> None:
-        """Check a packet of data."""
-        self._exchange.receive(sender, rank, data.number)
+        """Check a packet of data before it is queued."""
+        self._exchange.check_number(sender, rank, data.number)
         self.accept(sender, data.batches, data.bottleneck)
         for batch in data.batches:
             self.has_safe |= batch.scope.safe
 
-    def decided(self, data_id: DataId, packet_ids: list[PacketId]) -> list[InsertionT]:
-        """A packet of data is decided: return its insertions, to be put into the queue."""
-        insertions = self._exchange.decided(data_id, packet_ids)
+    def note_decided(self, insertion: InsertionT) -> None:
+        """A batch is decided: from now on this member limits what overtakes it."""
         if self._bound is not None:
-            for insertion in insertions:
-                self._bound.waits(insertion)
-        return insertions
+            self._bound.waits(insertion)
 
     def queue_changed(self, now: int) -> None:
         """Discard the caches, and note whether the application has to wait."""
