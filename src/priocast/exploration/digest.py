@@ -23,8 +23,8 @@ NOT_STATE = frozenset(
         "_outputs",  # empty between steps
         "_payloads",  # an opened block
         "_tentative",  # what `head` said last
-        "_next",  # what the queues said last
-        "_next_is_known",  # whether they still say so
+        "_consumable",  # what the queues said last
+        "_head_is_known",  # whether they still say so
         "packet_id",  # told anew with every packet
         "scenario",  # the same for ever
         "stalls",  # measures, and decides nothing

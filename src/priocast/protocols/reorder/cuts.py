@@ -148,7 +148,8 @@ class Reorder(ReorderingProtocol[CutInsertion]):
         cut = _decoded(decision.cut)
         for insertion, final in zip(insertions, decision.finals, strict=True):
             self._queue.decide(insertion, final, cut)
-            self.note_decided(insertion)
+            if self._bound is not None:
+                self._bound.waits(insertion)
 
 
 def _latest(cuts: set[CutEntries]) -> CutEntries:

@@ -206,7 +206,8 @@ class ReorderLocks(ReorderingProtocol[LockInsertion]):
         history = MessageSet.of(decision.history)
         for insertion, final, point in zip(insertions, decision.finals, decision.points, strict=True):
             self._queue.decide(insertion, final, point, history)
-            self.note_decided(insertion)
+            if self._bound is not None:
+                self._bound.waits(insertion)
 
 
 def _text(ranges: Iterable[MessageRange]) -> str:
