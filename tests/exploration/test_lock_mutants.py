@@ -34,7 +34,7 @@ MUTANTS: list[tuple[Patch, str, dict[str, Any], tuple[str, ...]]] = [
     (without.equals_are_inserted_as_they_become_known, EQUALS, TWO, (TOTAL_ORDER,)),
     (without.the_provisional_insertion_point_is_definitive, "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.a_message_goes_before_what_others_have_consumed, "a:low b:high", TWO, ORDER_OR_PRIORITY),
-    (without.the_lowest_level_goes_to_the_tail_as_it_comes, "a:0 b:0", TWO, (TOTAL_ORDER,)),
+    (without.the_lowest_level_goes_to_the_tail_as_it_arrives, "a:0 b:0", TWO, (TOTAL_ORDER,)),
     (without.the_lowest_level_is_free_and_waited_for_only_if_received, "a:0 b:high", THREE, (TOTAL_ORDER,)),
     (without.the_lowest_level_inherits_no_locks, "a:0 b:high", TWO, ORDER_OR_PRIORITY),
     (without.the_dummy_tail_has_no_locks, "a:low b:high", TWO, ORDER_OR_PRIORITY),
@@ -44,8 +44,8 @@ MUTANTS: list[tuple[Patch, str, dict[str, Any], tuple[str, ...]]] = [
     (without.the_first_target_tail_is_taken_for_the_common_set, THREE_LEVELS, TWO, (TOTAL_ORDER,)),
     (without.the_first_history_is_taken_for_the_history_set, "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.what_all_have_consumed_is_what_one_has, "a:low b:high", TWO, (PEER_FAULT,)),
-    (without.the_end_of_a_view_waits_for_what_is_gone, "a:low b:high", ENDS_OF_THREE, (OWN_FAULT,)),
-    (without.the_end_of_a_view_leaves_locks_of_what_is_gone, "a:low b:high", ENDS_OF_TWO, (OWN_FAULT,)),
+    (without.the_end_of_a_view_waits_for_what_is_lost, "a:low b:high", ENDS_OF_THREE, (OWN_FAULT,)),
+    (without.the_end_of_a_view_leaves_locks_of_what_is_lost, "a:low b:high", ENDS_OF_TWO, (OWN_FAULT,)),
 ]
 #: A message that waits for one that is not more urgent is still consumed: only its locks show that it waited.
 HIDDEN: list[tuple[Patch, str]] = [

@@ -23,10 +23,7 @@ from priocast.protocols.flow.packets import (
 from priocast.protocols.reorder.level_order import (
     Insertion,
 )
-from priocast.protocols.sequencer.ub import (
-    SequencerUb,
-    Submit,
-)
+from priocast.protocols.sequencer.ub import SequencerUb
 
 A, B = ProcessId("a"), ProcessId("b")
 

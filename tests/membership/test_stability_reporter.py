@@ -6,7 +6,7 @@ from priocast.core.protocol import Received
 from priocast.membership.epoch import Epoch
 from priocast.membership.packets import StabilityReport
 from priocast.membership.stability_reporter import StabilityReporter
-from priocast.protocols.sequencer.ub import Ordered
+from priocast.protocols.flow.packets import Ordered
 
 OLD = view(A, B)
 

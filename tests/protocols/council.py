@@ -157,8 +157,8 @@ class Council:
             timeouts += 1
             if not waiting or timeouts > timeouts_max:
                 break
-            first = min(waiting, key=lambda member: member.since + member.consensus.patience_ns)
-            self.now = first.since + first.consensus.patience_ns
+            first = min(waiting, key=lambda member: member.since + member.consensus.timeout_ns)
+            self.now = first.since + first.consensus.timeout_ns
             first.since = self.now
             first.consensus.take_over()
         for member in self.members.values():

@@ -26,7 +26,10 @@ PACKETS = ExchangePackets(Acknowledgments, AcknowledgmentsToAll, Decisions)
 
 
 def distributed_exchange() -> Exchange[Insertion, Acknowledgment, Decision]:
-    return Exchange(MEMBERS[1], MEMBERS, True, PACKETS)
+    def decision(number: int, acknowledgments: list[Acknowledgment]) -> Decision:
+        return Decision(number, acknowledgments[0].proposals)
+
+    return Exchange(MEMBERS[1], MEMBERS, True, PACKETS, decision, lambda *_: None, lambda *_: None)
 
 
 def acknowledgment(number: int, *proposals: int, sender: int = 0) -> Acknowledgment:

@@ -1,6 +1,6 @@
-"""Agreement on a proposed order: what is refused, what a round needs, and what is counted when.
+"""Agreement on a proposed order: what is rejected, what a round needs, and what is counted when.
 
-What it does when everybody behaves is in `scripts/` and in the property suite.
+What it does when all members are correct is in `scripts/` and in the property suite.
 """
 
 from functools import partial
@@ -14,11 +14,11 @@ from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send,
 from priocast.core.starvation import Starvation
 from priocast.protocols.agreement.proposal import (
     AgreementProposal,
-    Apply,
-    Holding,
-    Propose,
-    StartRound,
-    Vote,
+    ApplyOrder,
+    OrderVote,
+    ProposedOrder,
+    ReceivedCounts,
+    StartConsensus,
 )
 from priocast.protocols.flow.consumption import (
     Consumed,
@@ -29,68 +29,70 @@ from priocast.protocols.flow.data import (
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH
 
-PROPOSAL = Propose(1, 0, (reference_to(batch_of(1, sender=C)),))
+PROPOSAL = ProposedOrder(1, 0, (reference_to(batch_of(1, sender=C)),))
 
 _member = partial(member_of, AgreementProposal)
 
 
 def _turn(member: AgreementProposal) -> list[Packet]:
-    """What a member says in a turn to all, or to each; it does not hear that itself."""
+    """What a member sends in a turn to all or to each, without receiving it itself."""
     outputs = turn(member)
     return [output.packet for output in outputs if not isinstance(output, MoreToDo)]  # type: ignore[union-attr]
 
 
 def _starter(count: int, **options: int) -> AgreementProposal:
-    """A starter that has so many messages of c, and has started a round."""
+    """A starter that has received `count` messages of c and has started a round."""
     starter = _member(A, **options)
     hear(starter, C, Data((batch_of(count, sender=C),)))
-    assert _turn(starter) == [StartRound(1, (0, 0, count))]
+    assert _turn(starter) == [StartConsensus(1, (0, 0, count))]
     return starter
 
 
-def _answered(count: int, **options: int) -> AgreementProposal:
-    """A starter to which a majority has answered that it has all that it asked for."""
+def _replied(count: int, **options: int) -> AgreementProposal:
+    """A starter to which a majority has replied that it has received the same."""
     starter = _starter(count, **options)
     for member in (A, B):
-        hear(starter, member, Holding(1, (0, 0, count)))
+        hear(starter, member, ReceivedCounts(1, (0, 0, count)))
     return starter
 
 
-def _answered_again(**options: int) -> AgreementProposal:
-    """A starter that has ordered a message of c, and has an answer to what it asked about the next one."""
-    starter = _answered(1, **options)
+def _second_round_replied(**options: int) -> AgreementProposal:
+    """A starter that has ordered a message of c, and has the replies of the next round."""
+    starter = _replied(1, **options)
     _turn(starter)
     for member in (A, B):
-        hear(starter, member, Vote(1))
-    assert _turn(starter) == [Apply(1)]
+        hear(starter, member, OrderVote(1))
+    assert _turn(starter) == [ApplyOrder(1)]
     hear(starter, C, Data((batch_of(1, first=1, sender=C),)))
-    assert _turn(starter) == [StartRound(2, (0, 0, 2))]
+    assert _turn(starter) == [StartConsensus(2, (0, 0, 2))]
     for member in (A, B):
-        hear(starter, member, Holding(2, (0, 0, 2)))
+        hear(starter, member, ReceivedCounts(2, (0, 0, 2)))
     return starter
 
 
-class TestWhatIsRefused:
+class TestRejections:
     @pytest.mark.parametrize(
-        "packet", [Holding(1, (0, 0, 0)), Vote(1), Consumed(0, 5)], ids=lambda packet: packet.name()
+        "packet",
+        [ReceivedCounts(1, (0, 0, 0)), OrderVote(1), Consumed(0, 5)],
+        ids=lambda packet: packet.name(),
     )
-    def test_who_takes_another_member_for_the_starter(self, packet: Packet) -> None:
+    def test_a_packet_for_the_starter_at_another_member(self, packet: Packet) -> None:
         with pytest.raises(PeerFault, match="c#1 takes b#1 for the starter, which is a#1"):
             hear(_member(B), C, packet)
 
     @pytest.mark.parametrize(
-        "packet", [StartRound(1, (0, 0, 0)), PROPOSAL, Apply(1)], ids=lambda packet: packet.name()
+        "packet", [StartConsensus(1, (0, 0, 0)), PROPOSAL, ApplyOrder(1)], ids=lambda packet: packet.name()
     )
     def test_a_second_starter(self, packet: Packet) -> None:
         with pytest.raises(PeerFault, match="c#1 acts as the starter, which is a#1"):
             hear(_member(B), C, packet)
 
     @pytest.mark.parametrize("counts", [(), (1, 1), (1, 1, 1, 1)])
-    def test_counts_of_other_members_than_the_view_s(self, counts: tuple[int, ...]) -> None:
+    def test_counts_of_another_number_of_members(self, counts: tuple[int, ...]) -> None:
         with pytest.raises(PeerFault, match=f"counts the messages of {len(counts)} members"):
-            hear(_member(B), A, StartRound(1, counts))
+            hear(_member(B), A, StartConsensus(1, counts))
         with pytest.raises(PeerFault, match=f"counts the messages of {len(counts)} members"):
-            hear(_starter(1), B, Holding(1, counts))
+            hear(_starter(1), B, ReceivedCounts(1, counts))
 
     def test_a_forged_sender(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
@@ -100,21 +102,21 @@ class TestWhatIsRefused:
         for number in (1, 2):
             member = _member(B)
             hear(member, A, PROPOSAL)
-            again = Propose(number, 1, (reference_to(batch_of(1, first=1, sender=C)),))
-            with pytest.raises(PeerFault, match=f"a#1 proposes round {number} while round 1 lasts"):
+            again = ProposedOrder(number, 1, (reference_to(batch_of(1, first=1, sender=C)),))
+            with pytest.raises(PeerFault, match=f"a#1 proposes round {number}; round 1 is open"):
                 hear(member, A, again)
 
     def test_a_round_that_is_over(self) -> None:
         member = _member(B)
         hear(member, A, PROPOSAL)
-        hear(member, A, Apply(1))
-        with pytest.raises(PeerFault, match="a#1 proposes round 1 while round 1 lasts"):
+        hear(member, A, ApplyOrder(1))
+        with pytest.raises(PeerFault, match="a#1 proposes round 1; round 1 was the last"):
             hear(member, A, PROPOSAL)
 
     @pytest.mark.parametrize("position", [0, 41])
     def test_a_gap_or_a_repetition_in_the_order(self, position: int) -> None:
         with pytest.raises(PeerFault, match=f"a#1 proposes position {position}; expected 40"):
-            hear(_member(B, position=40), A, Propose(1, position, PROPOSAL.references))
+            hear(_member(B, position=40), A, ProposedOrder(1, position, PROPOSAL.references))
 
     @pytest.mark.parametrize("number", [1, 2])
     def test_the_application_of_what_was_not_proposed(self, number: int) -> None:
@@ -122,16 +124,16 @@ class TestWhatIsRefused:
         if number == 2:
             hear(member, A, PROPOSAL)
         with pytest.raises(PeerFault, match=f"a#1 applies round {number}, which is not proposed"):
-            hear(member, A, Apply(number))
+            hear(member, A, ApplyOrder(number))
 
-    def test_a_place_for_a_message_that_is_not_next_of_its_sender(self) -> None:
+    def test_a_position_for_a_message_that_is_not_next(self) -> None:
         member = _member(B)
         hear(member, C, Data((batch_of(2, sender=C),)))
-        hear(member, A, Propose(1, 0, (reference_to(batch_of(1, first=1, sender=C)),)))
+        hear(member, A, ProposedOrder(1, 0, (reference_to(batch_of(1, first=1, sender=C)),)))
         with pytest.raises(PeerFault, match="c#1/0/1\\+1 is ordered; number 0 is next"):
-            hear(member, A, Apply(1))
+            hear(member, A, ApplyOrder(1))
 
-    def test_consumption_that_cannot_be(self) -> None:
+    def test_more_consumed_than_was_ordered(self) -> None:
         with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
             hear(_member(A), B, Consumed(5, 16))
 
@@ -140,49 +142,49 @@ class TestTheStarter:
     def test_nothing_is_asked_while_there_is_nothing_to_order(self) -> None:
         assert _turn(_member(A)) == []
 
-    def test_it_waits_for_a_majority_of_answers_and_asks_nothing_more_until_the_round_is_over(self) -> None:
+    def test_it_waits_for_a_majority_of_replies(self) -> None:
         starter = _starter(2)
-        hear(starter, A, Holding(1, (0, 0, 2)))
+        hear(starter, A, ReceivedCounts(1, (0, 0, 2)))
         assert _turn(starter) == []
-        hear(starter, A, Holding(1, (0, 0, 2)))
+        hear(starter, A, ReceivedCounts(1, (0, 0, 2)))
         assert _turn(starter) == [], "the same member twice is no majority"
-        hear(starter, C, Holding(1, (0, 0, 2)))
-        assert _turn(starter) == [Propose(1, 0, (reference_to(batch_of(2, sender=C)),))]
+        hear(starter, C, ReceivedCounts(1, (0, 0, 2)))
+        assert _turn(starter) == [ProposedOrder(1, 0, (reference_to(batch_of(2, sender=C)),))]
         assert _turn(starter) == []
 
-    def test_what_those_who_answered_have_in_common_is_proposed_and_the_rest_later(self) -> None:
+    def test_what_those_who_replied_have_in_common_is_proposed_and_the_rest_later(self) -> None:
         starter = _starter(2)
         hear(starter, B, Data((batch_of(1, sender=B),)))
-        hear(starter, A, Holding(1, (0, 1, 2)))
-        hear(starter, C, Holding(1, (0, 0, 2)))
-        assert _turn(starter) == [Propose(1, 0, (reference_to(batch_of(2, sender=C)),))]
+        hear(starter, A, ReceivedCounts(1, (0, 1, 2)))
+        hear(starter, C, ReceivedCounts(1, (0, 0, 2)))
+        assert _turn(starter) == [ProposedOrder(1, 0, (reference_to(batch_of(2, sender=C)),))]
         for member in (A, B):
-            hear(starter, member, Vote(1))
-        assert _turn(starter) == [Apply(1)]
-        assert _turn(starter) == [StartRound(2, (0, 1, 2))]
+            hear(starter, member, OrderVote(1))
+        assert _turn(starter) == [ApplyOrder(1)]
+        assert _turn(starter) == [StartConsensus(2, (0, 1, 2))]
 
     def test_it_waits_for_a_majority_of_votes_of_this_round(self) -> None:
-        starter = _answered(1)
-        assert isinstance(_turn(starter)[0], Propose)
-        hear(starter, B, Vote(1))
-        hear(starter, B, Vote(1))
+        starter = _replied(1)
+        assert isinstance(_turn(starter)[0], ProposedOrder)
+        hear(starter, B, OrderVote(1))
+        hear(starter, B, OrderVote(1))
         assert _turn(starter) == []
-        hear(starter, C, Vote(2))
+        hear(starter, C, OrderVote(2))
         assert _turn(starter) == []
-        hear(starter, C, Vote(1))
-        assert _turn(starter) == [Apply(1)]
-        hear(starter, A, Vote(1))
+        hear(starter, C, OrderVote(1))
+        assert _turn(starter) == [ApplyOrder(1)]
+        hear(starter, A, OrderVote(1))
         assert _turn(starter) == []
 
-    def test_an_answer_of_another_round_is_ignored(self) -> None:
+    def test_a_reply_of_another_round_is_ignored(self) -> None:
         starter = _starter(1)
         for member in (B, C):
-            hear(starter, member, Holding(2, (0, 0, 1)))
+            hear(starter, member, ReceivedCounts(2, (0, 0, 1)))
         assert _turn(starter) == []
 
     def test_what_is_ordered_is_not_ordered_again(self) -> None:
-        starter = _answered_again()
-        assert _turn(starter) == [Propose(2, 1, (reference_to(batch_of(1, first=1, sender=C)),))]
+        starter = _second_round_replied()
+        assert _turn(starter) == [ProposedOrder(2, 1, (reference_to(batch_of(1, first=1, sender=C)),))]
 
     def test_the_most_urgent_goes_first_as_far_as_there_is_room(self) -> None:
         starter = _member(A, window=3)
@@ -191,13 +193,13 @@ class TestTheStarter:
         hear(starter, B, Data((high,)))
         _turn(starter)
         for member in (A, B):
-            hear(starter, member, Holding(1, (0, 2, 3)))
+            hear(starter, member, ReceivedCounts(1, (0, 2, 3)))
         references = (reference_to(high), reference_to(batch_of(1, 5, sender=C)))
-        assert _turn(starter) == [Propose(1, 0, references, "a")]
+        assert _turn(starter) == [ProposedOrder(1, 0, references, "a")]
         assert starter.backlog == 2
 
     @pytest.mark.parametrize("policy", [AGEING, FLUSH], ids=str)
-    def test_what_has_waited_long_enough_since_it_came_goes_before_what_is_urgent(
+    def test_what_has_waited_long_enough_since_its_arrival_precedes_urgent_messages(
         self, policy: Starvation
     ) -> None:
         low, high = batch_of(1, 1, sender=C), batch_of(1, 9, sender=B)
@@ -207,51 +209,51 @@ class TestTheStarter:
             hear(starter, B, Data((high,)), now=waited_ms * MILLISECOND)
             _turn(starter)
             for member in (A, B):
-                hear(starter, member, Holding(1, (0, 1, 1)), now=waited_ms * MILLISECOND)
-            assert _turn(starter) == [Propose(1, 0, tuple(map(reference_to, expected)))]
+                hear(starter, member, ReceivedCounts(1, (0, 1, 1)), now=waited_ms * MILLISECOND)
+            assert _turn(starter) == [ProposedOrder(1, 0, tuple(map(reference_to, expected)))]
 
-    def test_a_round_for_which_there_is_no_room_ends_and_lets_what_is_urgent_have_the_next_one(self) -> None:
-        starter = _answered_again(window=1)
+    def test_a_round_without_room_ends_and_urgent_messages_get_the_next_one(self) -> None:
+        starter = _second_round_replied(window=1)
         assert _turn(starter) == []
         assert _turn(starter) == [], "there is nothing new, and no room for what there is"
         assert starter.inspect(0).bottleneck == A
         hear(starter, B, Data((batch_of(1, 255, sender=B),)))
-        assert _turn(starter) == [StartRound(3, (0, 1, 2))]
+        assert _turn(starter) == [StartConsensus(3, (0, 1, 2))]
 
-    def test_nobody_can_consume_what_is_being_voted_on(self) -> None:
-        starter = _answered(2, window=1)
-        assert _turn(starter) == [Propose(1, 0, (reference_to(batch_of(1, sender=C)),), "a")]
+    def test_there_is_no_bottleneck_during_a_vote(self) -> None:
+        starter = _replied(2, window=1)
+        assert _turn(starter) == [ProposedOrder(1, 0, (reference_to(batch_of(1, sender=C)),), "a")]
         assert starter.inspect(0).bottleneck is None
         for member in (A, B):
-            hear(starter, member, Vote(1))
-        assert _turn(starter) == [Apply(1)]
+            hear(starter, member, OrderVote(1))
+        assert _turn(starter) == [ApplyOrder(1)]
         assert starter.inspect(0).bottleneck == A
 
     def test_while_a_link_is_full_nothing_is_proposed(self) -> None:
-        starter = _answered(1)
+        starter = _replied(1)
         starter.step(LinkBlocked(B), now=0)
         assert _turn(starter) == []
 
-    def test_what_waits_is_told_where_it_waits(self) -> None:
-        starter, member = _answered(3, window=1), _member(B, submit_max=1)
+    def test_waiting_messages_are_counted_where_they_wait(self) -> None:
+        starter, member = _replied(3, window=1), _member(B, submit_max=1)
         _turn(starter)
         assert starter.inspect(now=9).queues == [(0, 2, 9)]
         say(member, batch_of(3, 7, sender=B), now=4)
         turn(member, now=5)
         assert member.inspect(now=9).queues == [(7, 2, 5)]
 
-    def test_it_is_idle_when_everything_has_its_place(self) -> None:
+    def test_it_is_idle_when_everything_is_ordered(self) -> None:
         starter = _member(A)
         assert starter.idle
         hear(starter, C, Data((batch_of(1, sender=C),)))
         assert (starter.idle, starter.settled) == (False, True)
         _turn(starter)
         for member in (A, B):
-            hear(starter, member, Holding(1, (0, 0, 1)))
+            hear(starter, member, ReceivedCounts(1, (0, 0, 1)))
         (proposal,) = _turn(starter)
         hear(starter, A, proposal)
         for member in (A, B):
-            hear(starter, member, Vote(1))
+            hear(starter, member, OrderVote(1))
         assert not starter.idle
         (application,) = _turn(starter)
         assert not starter.idle
@@ -260,43 +262,43 @@ class TestTheStarter:
 
 
 class TestADestination:
-    def test_it_answers_when_it_has_all_that_the_starter_had(self) -> None:
+    def test_it_replies_when_it_has_all_that_the_starter_had(self) -> None:
         member = _member(B)
         hear(member, C, Data((batch_of(1, sender=C),)))
-        assert hear(member, A, StartRound(1, (1, 0, 2))) == []
+        assert hear(member, A, StartConsensus(1, (1, 0, 2))) == []
         assert hear(member, A, Data((batch_of(1),))) == []
         heard = hear(member, C, Data((batch_of(3, first=1, sender=C),)))
-        assert heard == [Send(A, Holding(1, (1, 0, 4)))]
+        assert heard == [Send(A, ReceivedCounts(1, (1, 0, 4)))]
         assert hear(member, C, Data((batch_of(1, first=4, sender=C),))) == [], "once is enough"
 
-    def test_it_answers_the_last_question_only(self) -> None:
+    def test_it_replies_to_the_last_question_only(self) -> None:
         member = _member(B)
-        hear(member, A, StartRound(1, (0, 0, 1)))
-        hear(member, A, StartRound(2, (0, 0, 1)))
-        assert hear(member, C, Data((batch_of(1, sender=C),))) == [Send(A, Holding(2, (0, 0, 1)))]
+        hear(member, A, StartConsensus(1, (0, 0, 1)))
+        hear(member, A, StartConsensus(2, (0, 0, 1)))
+        assert hear(member, C, Data((batch_of(1, sender=C),))) == [Send(A, ReceivedCounts(2, (0, 0, 1)))]
 
-    def test_it_votes_and_places_when_the_round_is_applied(self) -> None:
+    def test_it_votes_and_orders_when_the_round_is_applied(self) -> None:
         member = _member(B, position=40)
         hear(member, C, Data((batch_of(1, sender=C),)))
-        assert hear(member, A, Propose(1, 40, PROPOSAL.references)) == [Send(A, Vote(1))]
+        assert hear(member, A, ProposedOrder(1, 40, PROPOSAL.references)) == [Send(A, OrderVote(1))]
         assert placed(member) == []
-        hear(member, A, Apply(1))
+        hear(member, A, ApplyOrder(1))
         assert placed(member) == ["c#1/0/0+1"]
         assert member.position_next == 41
 
-    def test_a_place_rests_on_the_message_and_on_the_application(self) -> None:
+    def test_a_position_depends_on_the_message_and_on_the_application(self) -> None:
         member = _member(B)
         for sender, packet_id, packet in (
             (C, (2, 1), Data((batch_of(2, sender=C), batch_of(1, 7, sender=C)))),
             (C, (2, 2), Data((batch_of(1, first=2, sender=C),))),
-            (A, (0, 5), Propose(1, 0, (reference_to(batch_of(1, 7, sender=C)),))),
-            (A, (0, 6), Apply(1)),
+            (A, (0, 5), ProposedOrder(1, 0, (reference_to(batch_of(1, 7, sender=C)),))),
+            (A, (0, 6), ApplyOrder(1)),
         ):
             hear(member, sender, packet, packet_id=packet_id)
         (ordered_batch,) = member.unconsumed()
         assert ordered_batch.dependencies == (6, 0, 1)
 
-    def test_what_has_no_place_goes_back_to_its_sender(self) -> None:
+    def test_unordered_messages_go_back_to_their_sender(self) -> None:
         member = _member(C, submit_max=2)
         say(member, batch_of(3, sender=C))
         (data,) = _turn(member)
@@ -305,11 +307,11 @@ class TestADestination:
         assert [str(batch) for batch in member.unordered()] == ["c#1/0/0+2", "c#1/0/2+1"]
         assert member.unconsumed() == []
 
-    def test_it_tells_the_starter_what_was_consumed(self) -> None:
+    def test_it_reports_consumption_to_the_starter(self) -> None:
         member = _member(B, window=4)
         hear(member, C, Data((batch_of(1, sender=C),)))
         hear(member, A, PROPOSAL)
-        hear(member, A, Apply(1))
+        hear(member, A, ApplyOrder(1))
         assert member.step(Consume(1), now=0) == [Send(A, Consumed(1, 4))]
 
     def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
@@ -320,7 +322,7 @@ class TestADestination:
         assert len(_turn(member)) == 1
 
 
-def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not() -> None:
+def test_what_decides_the_order_is_sent_to_all() -> None:
     to_all = [packet for packet in AgreementProposal.PACKETS if packet.TO_ALL]
-    assert to_all == [Data, Propose, Apply]
+    assert to_all == [Data, ProposedOrder, ApplyOrder]
     assert AgreementProposal.orderer(VIEW) == A

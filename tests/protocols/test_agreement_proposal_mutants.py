@@ -1,4 +1,4 @@
-"""Deliberate faults in the agreement on a proposed order; most are what figure 5 does at its word."""
+"""Deliberate faults in the agreement on a proposed order; most are what figure 5 does, taken literally."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
 )
 from priocast.core.message import Batch
+from priocast.core.protocol import PacketId
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.protocols.agreement.proposal import AgreementProposal, _Round
 from priocast.protocols.flow.grants import Grants
@@ -37,25 +38,25 @@ from protocols.mutants import (
 )
 
 
-def a_round_begins_with_the_answers_and_votes_of_the_last(patch: pytest.MonkeyPatch) -> None:
+def a_round_begins_with_the_replies_and_votes_of_the_last(patch: pytest.MonkeyPatch) -> None:
     """`proposal-second-round`."""
 
     def init(self: _Round, *given: Any, **named: Any) -> None:
         original(self, *given, **named)
-        self.answers, self.votes = answers, votes
+        self.counts, self.votes = counts, votes
 
     original = _Round.__init__
-    answers: dict[Any, Any] = {}
+    counts: dict[Any, Any] = {}
     votes: dict[Any, Any] = {}
     patch.setattr(_Round, "__init__", init)
 
 
-def every_further_answer_lets_the_starter_propose_again(patch: pytest.MonkeyPatch) -> None:
+def every_further_reply_lets_the_starter_propose_again(patch: pytest.MonkeyPatch) -> None:
     """`proposal-extra-response`."""
 
     def propose(self: AgreementProposal, current: _Round) -> None:
         original(self, current)
-        current.is_proposed = len(current.answers) == len(self.view.members)
+        current.is_proposed = len(current.counts) == len(self.view.members)
 
     original = AgreementProposal._propose
     patch.setattr(AgreementProposal, "_propose", propose)
@@ -99,9 +100,9 @@ def a_member_does_not_wait_for_what_it_lacks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ReferencedMessages, "next_ordered", next_ordered)
 
 
-def a_proposal_is_turned_round(patch: pytest.MonkeyPatch) -> None:
-    def ordered(self: ReferencedMessages, place: OrderedReference) -> None:
-        self._references.appendleft(place)
+def a_proposal_is_reversed(patch: pytest.MonkeyPatch) -> None:
+    def ordered(self: ReferencedMessages, reference: OrderedReference) -> None:
+        self._references.appendleft(reference)
 
     patch.setattr(ReferencedMessages, "ordered", ordered)
 
@@ -116,10 +117,10 @@ def a_starter_that_found_nothing_to_propose_waits_for_ever(patch: pytest.MonkeyP
     patch.setattr(AgreementProposal, "_find_common", lambda *_: None)
 
 
-def a_late_question_is_never_answered(patch: pytest.MonkeyPatch) -> None:
-    """Whoever lacks something of what the starter has answers later; a majority may be waiting for that."""
+def a_late_question_gets_no_reply(patch: pytest.MonkeyPatch) -> None:
+    """A member that lacks something replies later, and a majority may be waiting for that."""
 
-    def on_data(self: AgreementProposal, sender: Any, batches: Any, packet_id: Any, now: int) -> None:
+    def on_data(self: AgreementProposal, sender: Any, batches: Any, packet_id: PacketId, now: int) -> None:
         self._question = None
         original(self, sender, batches, packet_id, now)
 
@@ -128,15 +129,15 @@ def a_late_question_is_never_answered(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_came_first_is_proposed_first(patch: pytest.MonkeyPatch) -> None:
-    _ranked_by(FirstInFirstOut(), patch)
+    _sorted_by(FirstInFirstOut(), patch)
 
 
 def what_is_most_urgent_is_proposed_first(patch: pytest.MonkeyPatch) -> None:
     """Whatever the policy against starvation."""
-    _ranked_by(Strict(), patch)
+    _sorted_by(Strict(), patch)
 
 
-def _ranked_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
+def _sorted_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
     def init(self: AgreementProposal, *given: Any) -> None:
         original(self, *given)
         self._common._sort_key = policy.sort_key
@@ -145,8 +146,8 @@ def _ranked_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AgreementProposal, "__init__", init)
 
 
-def what_comes_later_makes_the_others_wait_anew(patch: pytest.MonkeyPatch) -> None:
-    """Waiting counts from when a message came, and not from when it is common."""
+def a_later_arrival_restarts_the_wait_of_the_others(patch: pytest.MonkeyPatch) -> None:
+    """Waiting counts from the arrival of a message, not from when it is common."""
 
     def find_common(self: AgreementProposal, current: _Round) -> None:
         latest = max((each.at for each in self._received), default=0)
@@ -164,19 +165,19 @@ def there_is_no_window(patch: pytest.MonkeyPatch) -> None:
 DOUBLED = (INTEGRITY, PEER_FAULT, OWN_FAULT)
 
 IN_SCHEDULES: list[Mutant] = [
-    (every_further_answer_lets_the_starter_propose_again, (PEER_FAULT,)),
+    (every_further_reply_lets_the_starter_propose_again, (PEER_FAULT,)),
     (what_is_ordered_is_ordered_again, DOUBLED),
-    (a_proposal_is_turned_round, (FIFO_AMONG_EQUALS, TOTAL_ORDER, PEER_FAULT)),
+    (a_proposal_is_reversed, (FIFO_AMONG_EQUALS, TOTAL_ORDER, PEER_FAULT)),
     (what_came_first_is_proposed_first, (PRIORITY,)),
     (a_starter_that_found_nothing_to_propose_waits_for_ever, (LIVENESS,)),
-    (a_late_question_is_never_answered, (LIVENESS,)),
+    (a_late_question_gets_no_reply, (LIVENESS,)),
     (there_is_no_window, (BOUNDED_WINDOW,)),
 ]
 
-AGAINST_STARVATION = [what_is_most_urgent_is_proposed_first, what_comes_later_makes_the_others_wait_anew]
+AGAINST_STARVATION = [what_is_most_urgent_is_proposed_first, a_later_arrival_restarts_the_wait_of_the_others]
 
 IN_SCRIPTS: list[tuple[Patch, str]] = [
-    (a_round_begins_with_the_answers_and_votes_of_the_last, "proposal-second-round"),
+    (a_round_begins_with_the_replies_and_votes_of_the_last, "proposal-second-round"),
     (votes_of_another_round_count, "proposal-extra-response"),
     (the_starter_is_a_majority, "proposal-extra-response"),
     (a_member_does_not_wait_for_what_it_lacks, "proposal-missing-message"),
@@ -205,7 +206,7 @@ def test_the_policy_against_starvation_is_needed(
     mutate: Patch, policy: Starvation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     starter = test_agreement_proposal.TestTheStarter()
-    case = starter.test_what_has_waited_long_enough_since_it_came_goes_before_what_is_urgent
+    case = starter.test_what_has_waited_long_enough_since_its_arrival_precedes_urgent_messages
     single_test_finds(mutate, partial(case, policy), monkeypatch)
 
 

@@ -1,6 +1,7 @@
-"""Agreement on sets: what is refused, what is in a set, and who waits for a leader.
+"""Agreement on sets: what is rejected, what is in a set, and who takes over from a silent leader.
 
-What it does when everybody behaves is in `scripts/` and in the property suite; consensus has its own tests.
+What it does when all members are correct is in `scripts/` and in the property suite; consensus has its
+own tests.
 """
 
 from functools import partial
@@ -24,11 +25,15 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Starvation
 from priocast.protocols.agreement import sets as agreement_sets
-from priocast.protocols.agreement.consensus import PATIENCE_NS, Accept, Accepted, Prepare
+from priocast.protocols.agreement.consensus import (
+    DECISION_TIMEOUT_NS,
+    ConsensusAccept,
+    ConsensusAccepted,
+    ConsensusPrepare,
+)
 from priocast.protocols.agreement.sets import (
     AgreementSets,
-    Data,
-    Decide,
+    SetDecision,
 )
 from priocast.protocols.flow.consumption import (
     Consumed,
@@ -46,7 +51,7 @@ _member = partial(member_of, AgreementSets)
 
 
 def _hear_data(member: AgreementSets, *batches: Batch) -> None:
-    """Let members' messages come, each in a packet of its own."""
+    """Receive messages, each in a packet of its own."""
     for batch in batches:
         hear(member, batch.sender, Data((batch,)))
 
@@ -55,58 +60,58 @@ def _proposed(member: AgreementSets) -> list[str]:
     """The set that a member proposes in a turn."""
     outputs = turn(member)
     (accept,) = [output.packet for output in outputs if isinstance(output, SendEach)]
-    assert isinstance(accept, Accept)
+    assert isinstance(accept, ConsensusAccept)
     return [str(reference) for reference in accept.references]
 
 
-class TestWhatIsRefused:
+class TestRejections:
     def test_a_forged_sender(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
             hear(_member(A), C, Data((batch_of(1, sender=B),)))
 
-    def test_a_decision_that_is_not_what_was_decided(self) -> None:
+    def test_a_contradicting_decision(self) -> None:
         member = _member(A)
         other = (reference_to(batch_of(1, sender=B)),)
-        hear(member, B, Decide(0, 0, ONE))
-        with pytest.raises(PeerFault, match="c#1 decides in instance 0 otherwise than was decided"):
-            hear(member, C, Decide(0, 0, other))
-        hear(member, B, Decide(2, 9, ONE))
-        with pytest.raises(PeerFault, match="c#1 decides in instance 2 otherwise than was decided"):
-            hear(member, C, Decide(2, 9, other))
+        hear(member, B, SetDecision(0, 0, ONE))
+        with pytest.raises(PeerFault, match="c#1 contradicts the decision of instance 0"):
+            hear(member, C, SetDecision(0, 0, other))
+        hear(member, B, SetDecision(2, 9, ONE))
+        with pytest.raises(PeerFault, match="c#1 contradicts the decision of instance 2"):
+            hear(member, C, SetDecision(2, 9, other))
 
     @pytest.mark.parametrize("position", [0, 41])
     def test_a_gap_or_a_repetition_in_the_order(self, position: int) -> None:
         with pytest.raises(PeerFault, match=f"b#1 decides about position {position}; expected 40"):
-            hear(_member(A, position=40), B, Decide(0, position, ONE))
+            hear(_member(A, position=40), B, SetDecision(0, position, ONE))
 
     def test_a_set_that_leaves_out_or_repeats_a_message(self) -> None:
         for first in (0, 2):
             member = _member(A)
-            hear(member, B, Decide(0, 0, ONE))
-            with pytest.raises(PeerFault, match="where number 1 is next"):
-                hear(member, B, Decide(1, 1, (Reference(C, 0, first, 1),)))
+            hear(member, B, SetDecision(0, 0, ONE))
+            with pytest.raises(PeerFault, match="expected number 1"):
+                hear(member, B, SetDecision(1, 1, (Reference(C, 0, first, 1),)))
 
-    def test_who_leads_in_a_ballot_of_another(self) -> None:
-        with pytest.raises(PeerFault, match="c#1 leads in ballot 1, which is for b#1 to lead"):
-            hear(_member(A), C, Prepare(1, 0))
+    def test_a_leader_in_the_ballot_of_another(self) -> None:
+        with pytest.raises(PeerFault, match="c#1 acts as the leader of ballot 1, which is b#1"):
+            hear(_member(A), C, ConsensusPrepare(1, 0))
 
-    def test_consumption_that_cannot_be(self) -> None:
+    def test_more_consumed_than_was_sent(self) -> None:
         with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
             hear(_member(A), B, Consumed(5, 16))
 
 
 class TestASet:
-    def test_it_is_in_the_order_of_urgency_then_of_senders_then_of_arrival(self) -> None:
+    def test_it_is_ordered_by_urgency_then_sender_then_arrival(self) -> None:
         leader = _member(A)
         _hear_data(leader, batch_of(1, 5, sender=C), batch_of(1, 5, sender=B), batch_of(1, 9, sender=C))
         assert _proposed(leader) == ["c#1/9/0+1", "b#1/5/0+1", "c#1/5/0+1"]
 
-    def test_a_plain_one_is_in_the_order_of_senders_then_of_arrival(self) -> None:
+    def test_a_plain_set_is_ordered_by_sender_then_arrival(self) -> None:
         leader = AgreementSets(A, VIEW, OrderingOptions(prioritised=False))
         _hear_data(leader, batch_of(1, 5, sender=C), batch_of(1, 5, sender=B), batch_of(1, 9, sender=C))
         assert _proposed(leader) == ["b#1/5/0+1", "c#1/5/0+1", "c#1/9/0+1"]
 
-    def test_what_follows_each_other_is_named_together(self) -> None:
+    def test_consecutive_batches_share_a_reference(self) -> None:
         leader = _member(A)
         _hear_data(leader, batch_of(2, sender=C), batch_of(1, 7, sender=B), batch_of(3, first=2, sender=C))
         assert _proposed(leader) == ["b#1/7/0+1", "c#1/0/0+5"]
@@ -114,7 +119,7 @@ class TestASet:
         _hear_data(other, batch_of(4_000, sender=C), batch_of(4_000, first=4_000, sender=C))
         assert _proposed(other) == ["c#1/0/0+4000", "c#1/0/4000+4000"], "a reference has a limit"
 
-    def test_what_does_not_fit_waits_for_the_next_one_the_starvation_policy_says_what(
+    def test_the_starvation_policy_chooses_what_fits_into_a_set(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(agreement_sets, "REFERENCES_MAX", 2)
@@ -133,15 +138,15 @@ class TestASet:
             hear(leader, B, Data((batch_of(1, 9, sender=B),)), now=waited_ms * MILLISECOND)
             assert _proposed(leader) == [first]
 
-    def test_what_was_resent_from_a_plain_view_stays_in_line(self) -> None:
+    def test_what_is_resent_from_a_plain_view_stays_in_order(self) -> None:
         leader = _member(A)
         first, second = batch_of(1, 9, sender=C).in_line(), batch_of(1, 3, sender=C).in_line()
         _hear_data(leader, first, second, batch_of(1, 255, sender=C))
         assert _proposed(leader) == ["c#1/9/0+1", "c#1/3/0+1", "c#1/255/0+1"]
 
-    def test_what_was_decided_before_it_came_is_no_candidate(self) -> None:
+    def test_what_was_decided_before_it_arrived_is_not_proposed(self) -> None:
         leader = _member(A)
-        hear(leader, B, Decide(0, 0, ONE))
+        hear(leader, B, SetDecision(0, 0, ONE))
         _hear_data(leader, batch_of(1, sender=C))
         assert placed(leader) == ["c#1/0/0+1"]
         assert leader.idle
@@ -149,87 +154,91 @@ class TestASet:
 
 
 class TestDecisions:
-    def test_the_leader_tells_what_a_majority_has_accepted(self) -> None:
+    def test_the_leader_announces_what_a_majority_has_accepted(self) -> None:
         leader = _member(A, position=40)
         _hear_data(leader, batch_of(1, sender=C))
         _proposed(leader)
-        assert hear(leader, A, Accepted(0, 0, 0)) == []
-        assert hear(leader, B, Accepted(0, 0, 0)) == [SendAll(Decide(0, 40, ONE))]
+        assert hear(leader, A, ConsensusAccepted(0, 0, 0)) == []
+        assert hear(leader, B, ConsensusAccepted(0, 0, 0)) == [SendAll(SetDecision(0, 40, ONE))]
 
-    def test_they_are_carried_out_in_order_when_the_messages_are_there(self) -> None:
+    def test_they_are_applied_in_order_when_the_messages_have_arrived(self) -> None:
         member = _member(B, position=40)
-        hear(member, A, Decide(1, 41, (reference_to(batch_of(1, 7, sender=A)),)))
+        hear(member, A, SetDecision(1, 41, (reference_to(batch_of(1, 7, sender=A)),)))
         _hear_data(member, batch_of(1, 7, sender=A))
         assert placed(member) == []
-        hear(member, C, Decide(0, 40, ONE))
+        hear(member, C, SetDecision(0, 40, ONE))
         assert placed(member) == []
         assert not member.idle
         _hear_data(member, batch_of(1, sender=C))
         assert placed(member) == ["c#1/0/0+1", "a#1/7/0+1"]
         assert (member.idle, member.position_next) == (True, 42)
 
-    def test_a_place_rests_on_the_message_and_on_the_decision_that_came_first(self) -> None:
+    def test_a_position_depends_on_the_message_and_on_the_first_decision(self) -> None:
         member = _member(B)
         for sender, packet_id, packet in (
             (C, (2, 4), Data((batch_of(1, sender=C),))),
-            (A, (0, 3), Decide(0, 0, ONE)),
-            (C, (2, 5), Decide(0, 0, ONE)),
+            (A, (0, 3), SetDecision(0, 0, ONE)),
+            (C, (2, 5), SetDecision(0, 0, ONE)),
         ):
             hear(member, sender, packet, packet_id)
         (ordered_batch,) = member.unconsumed()
         assert ordered_batch.dependencies == (3, 0, 4)
 
-    def test_what_has_no_place_goes_back_to_its_sender(self) -> None:
+    def test_unordered_messages_go_back_to_their_sender(self) -> None:
         member = _member(C)
         say(member, batch_of(2, sender=C))
         turn(member)
         _hear_data(member, batch_of(2, sender=C))
-        hear(member, A, Accept(0, 0, ONE, 0))
+        hear(member, A, ConsensusAccept(0, 0, ONE, 0))
         assert [str(batch) for batch in member.unordered()] == ["c#1/0/0+2"]
 
 
-class TestPatience:
+class TestTimeout:
     def test_a_timer_runs_while_something_waits_for_a_decision(self) -> None:
         member = _member(B)
         assert turn(member) == []
         hear(member, C, Data((batch_of(1, sender=C),)), now=5)
         (timer,) = turn(member, now=9)
         assert isinstance(timer, SetTimer)
-        assert timer.at == 5 + PATIENCE_NS
+        assert timer.at == 5 + DECISION_TIMEOUT_NS
         assert turn(member, now=10) == []
-        hear(member, A, Decide(0, 0, ONE), now=11)
+        hear(member, A, SetDecision(0, 0, ONE), now=11)
         assert turn(member, now=12) == [CancelTimer(timer.name)]
         assert turn(member, now=13) == []
 
-    def test_who_has_waited_long_enough_takes_over_and_waits_again(self) -> None:
+    def test_a_member_takes_over_after_the_timeout(self) -> None:
         member = _member(B)
         _hear_data(member, batch_of(1, sender=C))
         (timer,) = turn(member)
         assert isinstance(timer, SetTimer)
-        assert member.step(TimerFired(timer.name), timer.at) == [SendEach(Prepare(1, 0))]
+        assert member.step(TimerFired(timer.name), timer.at) == [SendEach(ConsensusPrepare(1, 0))]
         (again,) = turn(member, now=timer.at)
         assert isinstance(again, SetTimer)
-        assert again.at == timer.at + 3 * 2 * PATIENCE_NS, "it is the leader now, and one ballot was in vain"
+        assert again.at == timer.at + 3 * 2 * DECISION_TIMEOUT_NS, (
+            "it is the leader now, and one ballot had no decision"
+        )
 
     @pytest.mark.parametrize(
-        "progress", [Decide(0, 0, (Reference(B, 0, 0, 1),)), Prepare(1, 0)], ids=["decision", "leader"]
+        "progress",
+        [SetDecision(0, 0, (Reference(B, 0, 0, 1),)), ConsensusPrepare(1, 0)],
+        ids=["decision", "leader"],
     )
-    def test_who_hears_of_a_decision_or_of_a_new_leader_waits_anew(self, progress: Packet) -> None:
+    def test_a_decision_or_a_new_leader_restarts_the_timeout(self, progress: Packet) -> None:
         member = _member(C)
         _hear_data(member, batch_of(1, sender=B), batch_of(1, 7, sender=B))
         (timer,) = turn(member)
         assert isinstance(timer, SetTimer)
         hear(member, B, progress, now=50 * MILLISECOND)
-        assert member.step(TimerFired(timer.name), 2 * PATIENCE_NS) == []
-        (again,) = turn(member, now=2 * PATIENCE_NS)
-        assert again == SetTimer(timer.name, 50 * MILLISECOND + 2 * PATIENCE_NS)
+        assert member.step(TimerFired(timer.name), 2 * DECISION_TIMEOUT_NS) == []
+        (again,) = turn(member, now=2 * DECISION_TIMEOUT_NS)
+        assert again == SetTimer(timer.name, 50 * MILLISECOND + 2 * DECISION_TIMEOUT_NS)
 
-    def test_a_timer_for_which_nothing_waits_any_more_does_nothing(self) -> None:
+    def test_a_timer_that_nothing_waits_for_does_nothing(self) -> None:
         member = _member(B)
         _hear_data(member, batch_of(1, sender=C))
         (timer,) = turn(member)
         assert isinstance(timer, SetTimer)
-        hear(member, A, Decide(0, 0, ONE))
+        hear(member, A, SetDecision(0, 0, ONE))
         assert member.step(TimerFired(timer.name), timer.at) == []
         assert turn(member, now=timer.at) == []
 
@@ -241,7 +250,7 @@ class TestFrames:
         outputs = turn(member)
         assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
 
-    def test_while_a_link_is_full_no_data_are_sent_but_the_consensus_goes_on(self) -> None:
+    def test_while_a_link_is_full_no_data_is_sent_but_consensus_continues(self) -> None:
         leader = _member(A)
         say(leader, batch_of(1))
         leader.step(LinkBlocked(C), now=0)
@@ -250,9 +259,9 @@ class TestFrames:
         assert leader.backlog == 1
 
 
-def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not() -> None:
-    assert [packet for packet in AgreementSets.PACKETS if packet.TO_ALL] == [Data, Decide]
-    assert not AgreementSets.PARTITIONABLE, "members know one place from different packets"
+def test_what_decides_the_order_is_sent_to_all() -> None:
+    assert [packet for packet in AgreementSets.PACKETS if packet.TO_ALL] == [Data, SetDecision]
+    assert not AgreementSets.PARTITIONABLE, "members know a position from different packets"
     assert AgreementSets.orderer(VIEW) is None
 
 

@@ -19,7 +19,7 @@ from priocast.core.protocol import Packet, PacketId
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.protocols.agreement import sets as agreement_sets
 from priocast.protocols.agreement.consensus import Consensus
-from priocast.protocols.agreement.sets import AgreementSets, Decide, _Candidates
+from priocast.protocols.agreement.sets import AgreementSets, SetDecision, _UndecidedMessages
 from priocast.protocols.flow.paced import PacedProtocol
 from protocols import orders, test_agreement_sets
 from protocols.mutants import (
@@ -42,72 +42,74 @@ from protocols.mutants import (
 
 
 def a_set_is_not_put_in_order(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_Candidates, "_precedence", lambda _, candidate: (candidate.arrival, 0, 0))
+    patch.setattr(_UndecidedMessages, "_precedence", lambda _, batch: (batch.arrival, 0, 0))
 
 
 def a_set_is_in_the_reverse_order(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_Candidates, "_precedence", lambda _, candidate: (-candidate.arrival, 0, 0))
+    patch.setattr(_UndecidedMessages, "_precedence", lambda _, batch: (-batch.arrival, 0, 0))
 
 
-def the_plain_twin_turns_a_sender_round(patch: pytest.MonkeyPatch) -> None:
-    def precedence(self: _Candidates, candidate: Any) -> tuple[int, int, int]:
-        return 0, self._sender_ranks[candidate.reference.sender], -candidate.arrival
+def the_plain_twin_reverses_a_sender(patch: pytest.MonkeyPatch) -> None:
+    def precedence(self: _UndecidedMessages, batch: Any) -> tuple[int, int, int]:
+        return 0, self._sender_ranks[batch.reference.sender], -batch.arrival
 
-    patch.setattr(_Candidates, "_precedence", precedence)
+    patch.setattr(_UndecidedMessages, "_precedence", precedence)
 
 
 def a_full_set_has_what_came_first(patch: pytest.MonkeyPatch) -> None:
-    _ranked_by(FirstInFirstOut(), patch)
+    _sorted_by(FirstInFirstOut(), patch)
 
 
 def a_full_set_has_what_is_most_urgent(patch: pytest.MonkeyPatch) -> None:
     """Whatever the policy against starvation."""
-    _ranked_by(Strict(), patch)
+    _sorted_by(Strict(), patch)
 
 
-def _ranked_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
-    def init(self: _Candidates, *given: Any) -> None:
+def _sorted_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
+    def init(self: _UndecidedMessages, *given: Any) -> None:
         original(self, *given)
-        self._rank = policy.sort_key
+        self._sort_key = policy.sort_key
 
-    original = _Candidates.__init__
-    patch.setattr(_Candidates, "__init__", init)
+    original = _UndecidedMessages.__init__
+    patch.setattr(_UndecidedMessages, "__init__", init)
 
 
 def what_is_decided_is_proposed_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(_Candidates, "_is_decided", lambda *_: False)
+    patch.setattr(_UndecidedMessages, "_is_decided", lambda *_: False)
 
 
-def decisions_are_carried_out_as_they_come(patch: pytest.MonkeyPatch) -> None:
-    def on_decide(self: AgreementSets, sender: Any, decide: Decide, packet_id: PacketId, now: int) -> None:
-        self._on_next_decision(sender, decide, packet_id)
-        self._place_decided()
+def decisions_are_applied_as_they_arrive(patch: pytest.MonkeyPatch) -> None:
+    def on_decision(
+        self: AgreementSets, sender: Any, decision: SetDecision, packet_id: PacketId, now: int
+    ) -> None:
+        self._on_next_decision(sender, decision, packet_id)
 
-    patch.setattr(AgreementSets, "_on_decide", on_decide)
+    patch.setattr(AgreementSets, "_on_decision", on_decision)
 
 
-def a_leader_places_what_is_accepted_without_a_decision(patch: pytest.MonkeyPatch) -> None:
-    """Nobody but the leader knows, so those who go on without it order otherwise."""
+def a_leader_orders_what_is_accepted_without_a_decision(patch: pytest.MonkeyPatch) -> None:
+    """Only the leader knows, so members that continue without it order otherwise."""
 
-    def tell(self: AgreementSets, value: Any) -> None:
-        decide = Decide(self._consensus.instance, self._position_decided, value)
-        self._on_decide(self.me, decide, (0, 0), 0)
+    def send_decision(self: AgreementSets, value: Any) -> None:
+        decision = SetDecision(self._consensus.instance, self._position_decided, value)
+        self._on_decision(self.me, decision, (0, 0), 0)
+        self._append_decided()
         original(self, value)
 
-    original = AgreementSets._tell
-    patch.setattr(AgreementSets, "_tell", tell)
+    original = AgreementSets._send_decision
+    patch.setattr(AgreementSets, "_send_decision", send_decision)
 
 
 def decisions_are_not_kept_for_the_end_of_the_view(patch: pytest.MonkeyPatch) -> None:
     def send_all(self: AgreementSets, packet: Packet) -> None:
-        if isinstance(packet, Decide):
+        if isinstance(packet, SetDecision):
             self.send_each(packet)
         else:
             original(self, packet)
 
     original = AgreementSets.send_all
     patch.setattr(AgreementSets, "send_all", send_all)
-    patch.setattr(Decide, "TO_ALL", False)
+    patch.setattr(SetDecision, "TO_ALL", False)
 
 
 def nobody_decides(patch: pytest.MonkeyPatch) -> None:
@@ -164,13 +166,13 @@ def test_the_policy_against_starvation_is_needed(policy: Starvation, monkeypatch
 
 
 def test_the_schedules_find_a_plain_set_that_is_not_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    the_plain_twin_turns_a_sender_round(monkeypatch)
+    the_plain_twin_reverses_a_sender(monkeypatch)
     found_in_schedules("agreement-sets", (FIFO_AMONG_EQUALS, PEER_FAULT), PLAIN)
 
 
 @pytest.mark.parametrize(
     "mutate",
-    [a_leader_places_what_is_accepted_without_a_decision, decisions_are_not_kept_for_the_end_of_the_view],
+    [a_leader_orders_what_is_accepted_without_a_decision, decisions_are_not_kept_for_the_end_of_the_view],
 )
 def test_the_lives_find_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
@@ -178,9 +180,9 @@ def test_the_lives_find_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatc
 
 
 def test_the_order_of_decisions_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = test_agreement_sets.TestDecisions().test_they_are_carried_out_in_order_when_the_messages_are_there
+    case = test_agreement_sets.TestDecisions().test_they_are_applied_in_order_when_the_messages_have_arrived
     fault = "a#1 decides about position 41; expected 40"
-    single_test_finds(decisions_are_carried_out_as_they_come, case, monkeypatch, PeerFault, fault)
+    single_test_finds(decisions_are_applied_as_they_arrive, case, monkeypatch, PeerFault, fault)
 
 
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))

@@ -1,6 +1,6 @@
-"""Skeen's agreement: proposals, final stamps, what may be placed when, and what is refused.
+"""Skeen's agreement: proposals, final timestamps, when a frame can be ordered, and what is rejected.
 
-What it does when everybody behaves is in `scripts/` and in the property suite.
+What it does when all members are correct is in `scripts/` and in the property suite.
 """
 
 from functools import partial
@@ -23,8 +23,8 @@ from priocast.core.protocol import (
 )
 from priocast.protocols.agreement.skeen import (
     AgreementSkeen,
-    Final,
-    Proposed,
+    FinalTimestamps,
+    ProposedTimestamps,
 )
 from priocast.protocols.flow.consumption import (
     Consumed,
@@ -46,15 +46,15 @@ def _data(sender: ProcessId, number: int, count: int = 1) -> NumberedData:
 
 
 class TestTheSender:
-    def test_the_highest_proposal_is_final_when_all_are_here(self) -> None:
+    def test_the_highest_proposal_is_final_when_all_have_arrived(self) -> None:
         member = _member(A)
         say(member, batch_of(1))
         assert turn_heard(member) == [SendAll(NumberedData(0, (batch_of(1),)))]
-        assert turn_heard(member) == [Send(A, Proposed(0, (1,)))]
-        _hear(member, B, Proposed(0, (7,)))
+        assert turn_heard(member) == [Send(A, ProposedTimestamps(0, (1,)))]
+        _hear(member, B, ProposedTimestamps(0, (7,)))
         assert turn_heard(member) == []
-        _hear(member, C, Proposed(0, (4,)))
-        assert turn_heard(member) == [SendAll(Final(0, (7,)))]
+        _hear(member, C, ProposedTimestamps(0, (4,)))
+        assert turn_heard(member) == [SendAll(FinalTimestamps(0, (7,)))]
         assert placed_at(member) == ["0: a#1/0/0+1"]
         assert member.idle
 
@@ -65,18 +65,18 @@ class TestTheSender:
             turn_heard(member)
         turn_heard(member)
         for peer in (B, C):
-            _hear(member, peer, Proposed(0, (5, 6)))
-        assert turn_heard(member) == [SendAll(Final(0, (5, 6)))]
+            _hear(member, peer, ProposedTimestamps(0, (5, 6)))
+        assert turn_heard(member) == [SendAll(FinalTimestamps(0, (5, 6)))]
         for peer in (B, C):
-            _hear(member, peer, Proposed(2, (9,)))
-        assert turn_heard(member) == [SendAll(Final(2, (9,)))]
+            _hear(member, peer, ProposedTimestamps(2, (9,)))
+        assert turn_heard(member) == [SendAll(FinalTimestamps(2, (9,)))]
 
     def test_a_turn_ends_after_some_frames_and_asks_for_another(self) -> None:
         member = _member(A, window=100)
         say_frames(member, 9)
         assert [type(output) for output in turn_heard(member)] == [SendAll] * 8 + [MoreToDo]
 
-    def test_a_sender_has_no_more_under_way_than_its_share_of_the_window(self) -> None:
+    def test_a_sender_has_no_more_in_flight_than_its_share_of_the_window(self) -> None:
         member = _member(A, window=6)
         say(member, batch_of(5, level=3))
         turn_heard(member)
@@ -84,11 +84,9 @@ class TestTheSender:
         assert member.backlog == 4
         assert member.inspect(now=5).queues == [(9, 1, 5), (3, 3, 5)]
         turn_heard(member)
-        assert member.inspect(0).bottleneck is None, (
-            "the frame has no place: it is not the consumers who are slow"
-        )
+        assert member.inspect(0).bottleneck is None, "the frame is not ordered: the consumers are not slow"
         for peer in (B, C):
-            _hear(member, peer, Proposed(0, (1,)))
+            _hear(member, peer, ProposedTimestamps(0, (1,)))
         turn_heard(member)
         assert member.inspect(0).bottleneck == A
         for peer in (A, B, C):
@@ -99,140 +97,152 @@ class TestTheSender:
 
 
 class TestTheDestination:
-    def test_each_frame_is_proposed_a_later_stamp_in_one_packet_for_each_sender(self) -> None:
+    def test_proposals_rise_and_each_sender_gets_one_packet(self) -> None:
         member = _member(B)
         _hear(member, A, _data(A, 0))
         _hear(member, C, _data(C, 0))
         _hear(member, A, _data(A, 1))
         assert not member.idle
-        assert turn_heard(member) == [Send(A, Proposed(0, (1, 3))), Send(C, Proposed(0, (2,)))]
+        assert turn_heard(member) == [
+            Send(A, ProposedTimestamps(0, (1, 3))),
+            Send(C, ProposedTimestamps(0, (2,))),
+        ]
         assert member.idle
 
-    def test_a_full_link_delays_proposals_for_that_sender_and_all_that_is_sent_to_all(self) -> None:
+    def test_a_full_link_delays_its_proposals_and_what_is_sent_to_all(self) -> None:
         member = _member(B)
         say(member, batch_of(1, sender=B))
         _hear(member, A, _data(A, 0))
         _hear(member, C, _data(C, 0))
         member.step(LinkBlocked(A), now=0)
-        assert turn_heard(member) == [Send(C, Proposed(0, (2,)))]
+        assert turn_heard(member) == [Send(C, ProposedTimestamps(0, (2,)))]
         member.step(LinkCleared(A), now=0)
-        assert turn_heard(member) == [Send(A, Proposed(0, (1,))), SendAll(_data(B, 0))]
+        assert turn_heard(member) == [Send(A, ProposedTimestamps(0, (1,))), SendAll(_data(B, 0))]
 
-    def test_a_frame_is_placed_when_no_other_one_can_be_before_it(self) -> None:
+    def test_a_frame_is_ordered_when_no_other_one_can_precede_it(self) -> None:
         member = _member(B, position=40)
         _hear(member, A, _data(A, 0))
         _hear(member, C, _data(C, 0))
-        _hear(member, C, Final(0, (2,)))
+        _hear(member, C, FinalTimestamps(0, (2,)))
         assert placed_at(member) == [], "a's frame may get 1 or 2"
-        _hear(member, A, Final(0, (2,)))
-        assert placed_at(member) == ["40: a#1/0/0+1", "41: c#1/0/0+1"], "equal stamps: by rank"
+        _hear(member, A, FinalTimestamps(0, (2,)))
+        assert placed_at(member) == ["40: a#1/0/0+1", "41: c#1/0/0+1"], "equal timestamps: by rank"
 
-    def test_what_can_only_come_later_does_not_hold_up_a_frame(self) -> None:
+    def test_what_can_only_come_later_does_not_delay_a_frame(self) -> None:
         member = _member(B)
         _hear(member, A, _data(A, 0))
         _hear(member, A, _data(A, 1))
         _hear(member, C, _data(C, 0))
-        _hear(member, A, Final(0, (8,)))
+        _hear(member, A, FinalTimestamps(0, (8,)))
         assert placed_at(member) == []
-        _hear(member, C, Final(0, (5,)))
+        _hear(member, C, FinalTimestamps(0, (5,)))
         assert placed_at(member) == ["0: c#1/0/0+1", "1: a#1/0/0+1"], "a's next frame gets more than 8"
 
-    def test_the_clock_follows_a_final_stamp(self) -> None:
+    def test_the_clock_follows_a_final_timestamp(self) -> None:
         member = _member(B)
         _hear(member, A, _data(A, 0))
-        _hear(member, A, Final(0, (8,)))
+        _hear(member, A, FinalTimestamps(0, (8,)))
         _hear(member, C, _data(C, 0))
-        assert turn_heard(member)[-1] == Send(C, Proposed(0, (9,)))
+        assert turn_heard(member)[-1] == Send(C, ProposedTimestamps(0, (9,)))
 
-    def test_the_evidence_of_a_place_are_the_packets_with_the_final_stamps(self) -> None:
+    def test_a_position_depends_on_the_packets_with_the_final_timestamps(self) -> None:
         member = _member(B)
         for packet_id, (sender, packet) in {
             (0, 1): (A, _data(A, 0)),
             (2, 1): (C, _data(C, 0)),
-            (2, 2): (C, Final(0, (3,))),
-            (0, 2): (A, Final(0, (1,))),
+            (2, 2): (C, FinalTimestamps(0, (3,))),
+            (0, 2): (A, FinalTimestamps(0, (1,))),
         }.items():
             _hear(member, sender, packet, packet_id=packet_id)
         assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(2, 0, 0), (2, 0, 2)]
 
-    def test_a_sender_is_told_what_was_consumed_of_its_messages(self) -> None:
+    def test_a_sender_gets_reports_about_its_messages(self) -> None:
         member = _member(B, window=12)
         _hear(member, A, _data(A, 0))
-        _hear(member, A, Final(0, (1,)))
+        _hear(member, A, FinalTimestamps(0, (1,)))
         assert member.step(Consume(1), now=0) == [Send(A, Consumed(1, 4))]
 
 
-class TestWhatIsRefused:
+class TestRejections:
     @pytest.mark.parametrize("number", [0, 2])
-    def test_a_frame_that_came_before_or_leaves_a_gap(self, number: int) -> None:
+    def test_a_frame_out_of_order(self, number: int) -> None:
         member = _member(B)
         _hear(member, A, _data(A, 0))
-        with pytest.raises(PeerFault, match=f"a#1 sends frame {number}; 1 is next"):
+        with pytest.raises(PeerFault, match=f"a#1 sends frame {number}; expected 1"):
             _hear(member, A, _data(A, number))
 
-    def test_messages_of_somebody_else(self) -> None:
+    def test_messages_of_another_sender(self) -> None:
         with pytest.raises(PeerFault, match="a#1 submits a message of c#1"):
             _hear(_member(B), A, _data(C, 0))
 
-    def test_a_final_stamp_for_a_frame_that_did_not_come(self) -> None:
+    def test_a_final_timestamp_of_a_frame_that_was_not_received(self) -> None:
         member = _member(B)
         _hear(member, A, _data(A, 0))
-        with pytest.raises(PeerFault, match="a#1 stamps 2 frames from 0 on; 0 is next of 1"):
-            _hear(member, A, Final(0, (1, 2)))
+        with pytest.raises(PeerFault, match="a#1 sends timestamps of 2 frames from 0 on; expected 0 of 1"):
+            _hear(member, A, FinalTimestamps(0, (1, 2)))
 
-    def test_a_second_final_stamp(self) -> None:
+    def test_a_second_final_timestamp(self) -> None:
         member = _member(B)
         _hear(member, A, _data(A, 0))
-        _hear(member, A, Final(0, (1,)))
-        with pytest.raises(PeerFault, match="a#1 stamps 1 frames from 0 on; 1 is next of 1"):
-            _hear(member, A, Final(0, (2,)))
+        _hear(member, A, FinalTimestamps(0, (1,)))
+        with pytest.raises(PeerFault, match="a#1 sends timestamps of 1 frames from 0 on; expected 1 of 1"):
+            _hear(member, A, FinalTimestamps(0, (2,)))
 
-    def test_a_final_stamp_below_what_was_proposed(self) -> None:
+    def test_a_final_timestamp_below_the_proposal(self) -> None:
         member = _member(B)
         _hear(member, C, _data(C, 0))
         _hear(member, A, _data(A, 0))
-        with pytest.raises(PeerFault, match="a#1 decides on stamp 1, where b#1 proposed 2"):
-            _hear(member, A, Final(0, (1,)))
+        with pytest.raises(PeerFault, match="a#1 decides on timestamp 1, where b#1 proposed 2"):
+            _hear(member, A, FinalTimestamps(0, (1,)))
 
-    def test_stamps_that_do_not_rise(self) -> None:
+    def test_timestamps_that_do_not_rise(self) -> None:
         member = _member(B)
         _hear(member, A, _data(A, 0))
         _hear(member, A, _data(A, 1))
-        with pytest.raises(PeerFault, match="a#1 gives stamp 4 to a frame after one with 4"):
-            _hear(member, A, Final(0, (4, 4)))
+        with pytest.raises(PeerFault, match="a#1 sends timestamp 4 after 4"):
+            _hear(member, A, FinalTimestamps(0, (4, 4)))
 
     def test_a_proposal_for_a_frame_that_was_not_sent(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 stamps 1 frames from 0 on; 0 is next of 0"):
-            _hear(_member(A), B, Proposed(0, (1,)))
+        with pytest.raises(PeerFault, match="b#1 sends timestamps of 1 frames from 0 on; expected 0 of 0"):
+            _hear(_member(A), B, ProposedTimestamps(0, (1,)))
 
     def test_more_consumed_than_was_sent(self) -> None:
         with pytest.raises(PeerFault, match="b#1 reports 1 messages consumed; it must be between"):
             _hear(_member(A), B, Consumed(1, 1))
 
     @pytest.mark.parametrize(
-        "packet", [Final(0, ()), Final(0, (0,)), Proposed(-1, (1,)), Proposed(0, (1,) * 1_025)]
+        "packet",
+        [
+            FinalTimestamps(0, ()),
+            FinalTimestamps(0, (0,)),
+            ProposedTimestamps(-1, (1,)),
+            ProposedTimestamps(0, (1,) * 1_025),
+        ],
     )
-    def test_packets_that_cannot_be(self, packet: Packet) -> None:
+    def test_invalid_packets(self, packet: Packet) -> None:
         body = msgspec.msgpack.encode(packet)
         with pytest.raises(msgspec.ValidationError):
-            msgspec.msgpack.decode(body, type=Final | Proposed)
+            msgspec.msgpack.decode(body, type=FinalTimestamps | ProposedTimestamps)
 
 
 class TestTheEndOfAView:
-    def test_all_that_has_a_final_stamp_has_a_place_and_the_rest_goes_back(self) -> None:
+    def test_frames_with_final_timestamps_are_ordered_and_the_rest_goes_back(self) -> None:
         member = _member(B)
         say(member, batch_of(1, level=4, sender=B))
         turn_heard(member)
         _hear(member, A, _data(A, 0))
         _hear(member, C, _data(C, 0))
         _hear(member, C, _data(C, 1))
-        _hear(member, C, Final(0, (9,)))
+        _hear(member, C, FinalTimestamps(0, (9,)))
         assert placed_at(member) == []
         member.close()
         assert placed_at(member) == ["0: c#1/0/0+1"]
         assert [str(batch) for batch in member.unordered()] == ["b#1/4/0+1"]
 
-    def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
-        assert {packet.name() for packet in AgreementSkeen.PACKETS if packet.TO_ALL} == {"data", "final"}
+    def test_what_decides_the_order_is_sent_to_all(self) -> None:
+        assert {packet.name() for packet in AgreementSkeen.PACKETS if packet.TO_ALL} == {
+            "data",
+            "final-timestamps",
+        }
         assert not AgreementSkeen.PARTITIONABLE
         assert AgreementSkeen.orderer(VIEW) is None

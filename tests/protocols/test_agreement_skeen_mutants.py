@@ -8,7 +8,11 @@ from priocast.core.protocol import (
     OrderingOptions,
     PacketId,
 )
-from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.agreement.skeen import (
+    AgreementSkeen,
+    FinalTimestamps,
+    ProposedTimestamps,
+)
 from priocast.protocols.flow.data import NumberedData
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Group
@@ -22,23 +26,23 @@ ORDER = "agreement-skeen"
 def the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
     """The first of the two rules that the paper leaves open."""
 
-    def on_proposed(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
-        self._proposals[sender].check(sender, first, stamps, self._sent_count)
-        for index, stamp in enumerate(stamps, first - self._final_count):
-            self._highest[index] = min(self._highest[index] or stamp, stamp)
+    def on_proposed(self: AgreementSkeen, sender: ProcessId, proposed: ProposedTimestamps) -> None:
+        first, timestamps = proposed.first, proposed.timestamps
+        self._proposals[sender].check(sender, first, timestamps, self._sent_count)
+        for index, timestamp in enumerate(timestamps, first - self._final_count):
+            self._highest[index] = min(self._highest[index] or timestamp, timestamp)
 
     patch.setattr(AgreementSkeen, "_on_proposed", on_proposed)
 
 
-def nobody_minds_if_the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
+def nobody_rejects_the_lowest_proposal(patch: pytest.MonkeyPatch) -> None:
     def on_final(
-        self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId
+        self: AgreementSkeen, sender: ProcessId, final: FinalTimestamps, packet_id: PacketId
     ) -> None:
-        for frame, stamp in zip(
-            [frame for frame in self._frames[sender] if not frame.packet_id], stamps, strict=False
-        ):
-            frame.stamp = min(frame.stamp, stamp)
-        original(self, sender, first, stamps, packet_id)
+        undecided = [frame for frame in self._frames[sender] if not frame.packet_id]
+        for frame, timestamp in zip(undecided, final.timestamps, strict=False):
+            frame.timestamp = min(frame.timestamp, timestamp)
+        original(self, sender, final, packet_id)
 
     original = AgreementSkeen._on_final
     patch.setattr(AgreementSkeen, "_on_final", on_final)
@@ -49,10 +53,10 @@ def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
     """The second of the two rules."""
 
     def on_final(
-        self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId
+        self: AgreementSkeen, sender: ProcessId, final: FinalTimestamps, packet_id: PacketId
     ) -> None:
         clock = self._clock
-        original(self, sender, first, stamps, packet_id)
+        original(self, sender, final, packet_id)
         self._clock = clock
 
     original = AgreementSkeen._on_final
@@ -60,7 +64,7 @@ def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_clock_stands_still(patch: pytest.MonkeyPatch) -> None:
-    """All frames that come before a final stamp are proposed the same one."""
+    """All frames that arrive before a final timestamp get the same proposal."""
 
     def on_data(self: AgreementSkeen, sender: ProcessId, data: NumberedData) -> None:
         self._clock = min(self._clock, 0)
@@ -70,48 +74,48 @@ def the_clock_stands_still(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(AgreementSkeen, "_on_data", on_data)
 
 
-def what_is_final_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
-    def place_final(self: AgreementSkeen) -> None:
+def what_is_final_is_ordered_at_once(patch: pytest.MonkeyPatch) -> None:
+    def append_final(self: AgreementSkeen) -> None:
         for frames in self._frames.values():
             while frames and frames[0].packet_id is not None:
                 for batch in frames.popleft().batches:
                     self.append(batch)
 
-    patch.setattr(AgreementSkeen, "_place_final", place_final)
+    patch.setattr(AgreementSkeen, "_append_final", append_final)
 
 
 def proposals_that_a_full_link_delays_are_lost(patch: pytest.MonkeyPatch) -> None:
-    def propose(self: AgreementSkeen) -> None:
+    def send_proposals(self: AgreementSkeen) -> None:
         for sender in self.blocked:
-            self._owed[sender].clear()
+            self._proposals_due[sender].clear()
         original(self)
 
-    original = AgreementSkeen._propose
-    patch.setattr(AgreementSkeen, "_propose", propose)
+    original = AgreementSkeen._send_proposals
+    patch.setattr(AgreementSkeen, "_send_proposals", send_proposals)
 
 
-def a_view_ends_with_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
-    """One member has placed what waits at another one for a proposal that nobody else knows."""
+def a_view_ends_with_what_is_ordered(patch: pytest.MonkeyPatch) -> None:
+    """One member has ordered what waits at another one for a proposal that nobody else knows."""
     patch.setattr(AgreementSkeen, "close", lambda _: None)
 
 
-def a_view_ends_with_everything_by_the_stamps_that_are_known(patch: pytest.MonkeyPatch) -> None:
+def a_view_ends_with_everything_by_the_known_timestamps(patch: pytest.MonkeyPatch) -> None:
     """What a member has proposed is not known to others."""
 
     def close(self: AgreementSkeen) -> None:
         for frames in self._frames.values():
             for frame in frames:
                 frame.packet_id = frame.packet_id or (0, 0)
-        self._place_final()
+        self._append_final()
 
     patch.setattr(AgreementSkeen, "close", close)
 
 
 IN_SCHEDULES: list[Mutant] = [
     (the_lowest_proposal_is_final, {PEER_FAULT}),
-    (nobody_minds_if_the_lowest_proposal_is_final, {TOTAL_ORDER}),
+    (nobody_rejects_the_lowest_proposal, {TOTAL_ORDER}),
     (the_clock_stands_still, {PEER_FAULT}),
-    (what_is_final_is_placed_at_once, {TOTAL_ORDER}),
+    (what_is_final_is_ordered_at_once, {TOTAL_ORDER}),
     (a_sender_sends_what_came_first, {PRIORITY}),
     (proposals_that_a_full_link_delays_are_lost, {LIVENESS, PEER_FAULT}),
 ]
@@ -124,8 +128,8 @@ def test_the_property_suite_finds_the_mutant_of_skeen(
     schedules_find(mutant, ORDER, monkeypatch)
 
 
-def _end_a_view_that_lacks_a_final_stamp() -> dict[str, End]:
-    """X is final. a has placed it, but at b y could still come before it, whose sender c does not go on."""
+def _end_a_view_that_lacks_a_final_timestamp() -> dict[str, End]:
+    """X is final. a has ordered it, but at b y could still precede it, whose sender c has failed."""
     group = Group(["a", "b", "c"], ORDER, OrderingOptions())
     for name, payload in (("c", b"y"), ("a", b"x")):
         group.broadcast(name, 0, [payload])
@@ -142,21 +146,21 @@ def _end_a_view_that_lacks_a_final_stamp() -> dict[str, End]:
     return end_view(group, Chapter(ORDER, group.options, [], 0b011, 0, 100, assembled=True))
 
 
-def test_a_view_ends_with_all_that_has_a_final_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [end.position for end in _end_a_view_that_lacks_a_final_stamp().values()] == [1, 1]
-    a_view_ends_with_what_has_its_place(monkeypatch)
-    assert [end.position for end in _end_a_view_that_lacks_a_final_stamp().values()] == [1, 0]
+def test_a_view_ends_with_all_final_timestamps(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [end.position for end in _end_a_view_that_lacks_a_final_timestamp().values()] == [1, 1]
+    a_view_ends_with_what_is_ordered(monkeypatch)
+    assert [end.position for end in _end_a_view_that_lacks_a_final_timestamp().values()] == [1, 0]
 
 
-def test_the_lives_find_that_private_stamps_decide(monkeypatch: pytest.MonkeyPatch) -> None:
-    a_view_ends_with_everything_by_the_stamps_that_are_known(monkeypatch)
+def test_the_lives_find_that_private_proposals_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+    a_view_ends_with_everything_by_the_known_timestamps(monkeypatch)
     found_in_lives(ORDER, {VIEW_SYNCHRONY})
 
 
 @pytest.mark.parametrize(
     ("case", "mutate"),
     [
-        ("skeen-maximum", nobody_minds_if_the_lowest_proposal_is_final),
+        ("skeen-maximum", nobody_rejects_the_lowest_proposal),
         ("skeen-clock-raise", clocks_are_not_raised),
     ],
 )

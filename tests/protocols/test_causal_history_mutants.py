@@ -15,7 +15,7 @@ from priocast.core.guarantees import (
 )
 from priocast.core.message import Batch
 from priocast.core.protocol import Broadcast, Received
-from priocast.protocols.history.causal import CausalHistory, Null, Stamped, _History
+from priocast.protocols.history.causal import CausalHistory, NullMessage, StampedData, _MemberHistory
 from protocols import test_causal_history
 from protocols.mutants import (
     OWN_FAULT,
@@ -35,15 +35,15 @@ DIVERGED = (TOTAL_ORDER, AGREEMENT, INTEGRITY, PEER_FAULT, OWN_FAULT)
 
 
 def a_silent_member_stays_silent(patch: pytest.MonkeyPatch) -> None:
-    """Figure 4 as it is drawn: `history-null-liveness`."""
-    patch.setattr(CausalHistory, "_catch_up", lambda *_: None)
+    """Figure 4 taken literally: `history-null-liveness`."""
+    patch.setattr(CausalHistory, "_send_null", lambda *_: None)
 
 
-def null_messages_are_answered(patch: pytest.MonkeyPatch) -> None:
+def null_messages_cause_null_messages(patch: pytest.MonkeyPatch) -> None:
     def on_received(self: CausalHistory, event: Received, now: int) -> None:
         original(self, event, now)
-        if isinstance(event.packet, Null):
-            self._awaited = max(self._awaited, event.packet.timestamp + 1)
+        if isinstance(event.packet, NullMessage):
+            self._awaited_timestamp = max(self._awaited_timestamp, event.packet.timestamp + 1)
 
     original = CausalHistory.on_received
     patch.setattr(CausalHistory, "on_received", on_received)
@@ -53,10 +53,10 @@ def a_null_message_is_as_late_as_the_message(patch: pytest.MonkeyPatch) -> None:
     """It must be as late as the end of the bucket, or an idle group waits for ever."""
 
     def on_received(self: CausalHistory, event: Received, now: int) -> None:
-        awaited = self._awaited
+        awaited = self._awaited_timestamp
         original(self, event, now)
-        if isinstance(event.packet, Stamped):
-            self._awaited = max(awaited, event.packet.timestamp)
+        if isinstance(event.packet, StampedData):
+            self._awaited_timestamp = max(awaited, event.packet.timestamp)
 
     original = CausalHistory.on_received
     patch.setattr(CausalHistory, "on_received", on_received)
@@ -72,10 +72,10 @@ def stamped_when_broadcast(patch: pytest.MonkeyPatch) -> None:
         broadcast(self, event, now)
 
     def send_all(self: CausalHistory, packet: Any) -> None:
-        if isinstance(packet, Stamped):
+        if isinstance(packet, StampedData):
             first = packet.batches[0]
             stamp = self.__dict__["stamps"].get((first.level, first.first), packet.timestamp)
-            packet = Stamped(stamp, packet.batches, packet.bottleneck)
+            packet = StampedData(stamp, packet.batches, packet.bottleneck)
         send(self, packet)
 
     broadcast, send = CausalHistory.on_broadcast, CausalHistory.send_all
@@ -83,53 +83,53 @@ def stamped_when_broadcast(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CausalHistory, "send_all", send_all)
 
 
-def a_member_need_not_hear_itself(patch: pytest.MonkeyPatch) -> None:
-    """`history-own-message`: one's own clock is further than what came back."""
+def a_member_does_not_wait_for_its_own_packets(patch: pytest.MonkeyPatch) -> None:
+    """`history-own-message`: a member's own clock is ahead of the packets that it received."""
 
-    def place_buckets(self: CausalHistory) -> None:
+    def append_buckets(self: CausalHistory) -> None:
         own = self._histories[self.ranks[self.me]]
-        heard, own.heard = own.heard, self._said
+        clock, own.clock = own.clock, self._sent_timestamp
         original(self)
-        own.heard = heard
+        own.clock = clock
 
-    original = CausalHistory._place_buckets
-    patch.setattr(CausalHistory, "_place_buckets", place_buckets)
-    patch.setattr(_History, "packet_at", lambda *_: 1)
+    original = CausalHistory._append_buckets
+    patch.setattr(CausalHistory, "_append_buckets", append_buckets)
+    patch.setattr(_MemberHistory, "packet_at", lambda *_: 1)
 
 
-def one_member_s_word_is_enough(patch: pytest.MonkeyPatch) -> None:
-    def place_buckets(self: CausalHistory) -> None:
-        heard = [history.heard for history in self._histories]
+def one_clock_is_enough(patch: pytest.MonkeyPatch) -> None:
+    def append_buckets(self: CausalHistory) -> None:
+        clocks = [history.clock for history in self._histories]
         for history in self._histories:
-            history.heard = max(heard)
+            history.clock = max(clocks)
         original(self)
-        for history, before in zip(self._histories, heard, strict=True):
-            history.heard = before
+        for history, before in zip(self._histories, clocks, strict=True):
+            history.clock = before
 
-    original = CausalHistory._place_buckets
-    patch.setattr(CausalHistory, "_place_buckets", place_buckets)
-    patch.setattr(_History, "packet_at", lambda *_: 1)
+    original = CausalHistory._append_buckets
+    patch.setattr(CausalHistory, "_append_buckets", append_buckets)
+    patch.setattr(_MemberHistory, "packet_at", lambda *_: 1)
 
 
 def a_bucket_is_delivered_as_it_fills(patch: pytest.MonkeyPatch) -> None:
-    def place_buckets(self: CausalHistory) -> None:
-        complete = min(history.heard for history in self._histories)
-        self._place_bucket(complete)
+    def append_buckets(self: CausalHistory) -> None:
+        complete = min(history.clock for history in self._histories)
+        self._append_bucket(complete)
 
-    patch.setattr(CausalHistory, "_place_buckets", place_buckets)
+    patch.setattr(CausalHistory, "_append_buckets", append_buckets)
 
 
-def a_frame_is_turned_round(patch: pytest.MonkeyPatch) -> None:
-    def add(self: _History, timestamp: int, number: int, batches: tuple[Batch, ...]) -> None:
+def a_frame_is_reversed(patch: pytest.MonkeyPatch) -> None:
+    def add(self: _MemberHistory, timestamp: int, number: int, batches: tuple[Batch, ...]) -> None:
         original(self, timestamp, number, batches[::-1])
 
-    original = _History.add
-    patch.setattr(_History, "add", add)
+    original = _MemberHistory.add
+    patch.setattr(_MemberHistory, "add", add)
 
 
-def a_message_rests_on_what_came_last(patch: pytest.MonkeyPatch) -> None:
-    """Members know the place from different packets, by the order in which they came."""
-    patch.setattr(_History, "packet_at", lambda self, _: self._packets[-1][1])
+def a_message_depends_on_what_arrived_last(patch: pytest.MonkeyPatch) -> None:
+    """Members know the position from different packets, by the order of their arrival."""
+    patch.setattr(_MemberHistory, "packet_at", lambda self, _: self._packets[-1][1])
 
 
 def the_plain_twin_honours_priorities(patch: pytest.MonkeyPatch) -> None:
@@ -137,7 +137,7 @@ def the_plain_twin_honours_priorities(patch: pytest.MonkeyPatch) -> None:
 
 
 def less_urgent_goes_first(patch: pytest.MonkeyPatch) -> None:
-    """Figure 4 taken at its word: `history-priority-sense`."""
+    """Figure 4 taken literally: `history-priority-sense`."""
     patch.setattr(CausalHistory, "_precedence", lambda _, batch: batch.urgency)
 
 
@@ -151,12 +151,12 @@ def there_are_no_buckets(patch: pytest.MonkeyPatch) -> None:
 
 IN_SCHEDULES: list[Mutant] = [
     (a_silent_member_stays_silent, (LIVENESS,)),
-    (null_messages_are_answered, (LIVENESS,)),
+    (null_messages_cause_null_messages, (LIVENESS,)),
     (a_null_message_is_as_late_as_the_message, (LIVENESS,)),
     (stamped_when_broadcast, (PEER_FAULT,)),
-    (one_member_s_word_is_enough, DIVERGED),
+    (one_clock_is_enough, DIVERGED),
     (a_bucket_is_delivered_as_it_fills, DIVERGED),
-    (a_frame_is_turned_round, (FIFO_AMONG_EQUALS, PEER_FAULT)),
+    (a_frame_is_reversed, (FIFO_AMONG_EQUALS, PEER_FAULT)),
     (less_urgent_goes_first, (PRIORITY,)),
     (priorities_do_nothing, (PRIORITY,)),
     (there_are_no_buckets, (PRIORITY,)),
@@ -182,13 +182,15 @@ def test_the_schedules_find_a_plain_twin_with_priorities(monkeypatch: pytest.Mon
 
 
 def test_history_own_message_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    case = test_causal_history.TestOneSOwnMessages().test_history_own_message
+    case = test_causal_history.TestOwnMessages().test_history_own_message
     fault = "something of rank 0 has timestamp 1, too"
-    single_test_finds(a_member_need_not_hear_itself, case, monkeypatch, match=fault)
+    single_test_finds(a_member_does_not_wait_for_its_own_packets, case, monkeypatch, match=fault)
 
 
-def test_the_lives_find_who_knows_places_by_the_order_of_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
-    a_message_rests_on_what_came_last(monkeypatch)
+def test_the_lives_find_positions_that_depend_on_the_order_of_arrival(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    a_message_depends_on_what_arrived_last(monkeypatch)
     found_in_lives("causal-history", (VIEW_SYNCHRONY,))
 
 

@@ -1,6 +1,6 @@
-"""Deterministic merge: rounds, the slots of those who have nothing to send, the pace, and what is refused.
+"""Deterministic merge: rounds, the slots of idle members, the pace, and what is rejected.
 
-What it does when everybody behaves is in `scripts/` and in the property suite.
+What it does when all members are correct is in `scripts/` and in the property suite.
 """
 
 from functools import partial
@@ -11,8 +11,14 @@ import pytest
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.protocol import Consume, LinkBlocked, LinkCleared, Packet, Send, SendAll
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.history.merge import DeterministicMerge, Skip, Slot
+from priocast.protocols.flow.consumption import (
+    Consumed,
+)
+from priocast.protocols.history.merge import (
+    DeterministicMerge,
+    SkippedSlots,
+    Slot,
+)
 from protocols.alone import VIEW, hear, member_of, placed_at, say, turn_heard
 
 _member = partial(member_of, DeterministicMerge)
@@ -23,7 +29,7 @@ def _say(member: DeterministicMerge, count: int, level: int = 0, first: int = 0)
 
 
 def _turn(member: DeterministicMerge) -> list[str]:
-    """What a member sends to all in a turn; it hears itself, as its driver sees to that."""
+    """What a member sends to all in a turn, and receives itself."""
     return [_text(output.packet) for output in turn_heard(member) if isinstance(output, SendAll)]
 
 
@@ -31,13 +37,13 @@ def _text(packet: Packet) -> str:
     match packet:
         case Slot(round=round_, batches=batches):
             return f"{round_}: {' '.join(map(str, batches))}"
-        case Skip(round=round_, count=count):
+        case SkippedSlots(round=round_, count=count):
             return f"{round_}: nothing" if count == 1 else f"{round_} to {round_ + count - 1}: nothing"
     raise AssertionError(packet)
 
 
 class TestTheMerge:
-    def test_a_slot_waits_for_those_before_it_in_its_round_and_in_earlier_rounds(self) -> None:
+    def test_a_slot_waits_for_all_slots_before_it(self) -> None:
         member = _member(A, position=40)
         hear(member, C, Slot(0, (batch_of(1, sender=C),)))
         hear(member, C, Slot(1, (batch_of(1, first=1, sender=C),)))
@@ -45,40 +51,40 @@ class TestTheMerge:
         assert placed_at(member) == []
         assert _turn(member) == ["0 to 1: nothing"]
         assert placed_at(member) == ["40: b#1/0/0+2", "42: c#1/0/0+1"]
-        hear(member, B, Skip(1, 1))
+        hear(member, B, SkippedSlots(1, 1))
         assert placed_at(member) == ["40: b#1/0/0+2", "42: c#1/0/0+1", "43: c#1/0/1+1"]
 
-    def test_the_evidence_of_a_place_are_all_slots_up_to_there(self) -> None:
+    def test_a_position_depends_on_all_slots_up_to_there(self) -> None:
         member = _member(C)
         for number, (sender, packet) in enumerate(
             [
                 (A, Slot(0, (batch_of(1),))),
-                (B, Skip(0, 2)),
-                (A, Skip(1, 1)),
+                (B, SkippedSlots(0, 2)),
+                (A, SkippedSlots(1, 1)),
                 (A, Slot(2, (batch_of(1, first=1),))),
             ]
         ):
             hear(member, sender, packet, packet_id=(VIEW.members.index(sender), number + 1))
-        hear(member, C, Skip(0, 2), packet_id=(2, 7))
+        hear(member, C, SkippedSlots(0, 2), packet_id=(2, 7))
         assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(1, 0, 0), (4, 2, 7)]
 
 
-class TestSlotsWithNothing:
-    def test_a_member_fills_its_slots_up_to_the_round_that_others_have_reached(self) -> None:
+class TestSkippedSlots:
+    def test_a_member_skips_its_slots_up_to_the_round_that_others_have_reached(self) -> None:
         member = _member(B)
         assert _turn(member) == []
         hear(member, C, Slot(0, (batch_of(1, sender=C),)))
-        hear(member, C, Skip(1, 2))
+        hear(member, C, SkippedSlots(1, 2))
         hear(member, C, Slot(3, (batch_of(1, first=1, sender=C),)))
         assert not member.idle
         assert _turn(member) == ["0 to 3: nothing"]
         assert member.idle
         assert _turn(member) == []
 
-    def test_what_fills_a_slot_is_no_reason_to_fill_one(self) -> None:
+    def test_skipped_slots_cause_no_skipped_slots(self) -> None:
         member = _member(B)
         for sender in (A, C):
-            hear(member, sender, Skip(0, 5))
+            hear(member, sender, SkippedSlots(0, 5))
         assert member.idle
         assert _turn(member) == []
 
@@ -89,7 +95,7 @@ class TestSlotsWithNothing:
             hear(member, A, Slot(round_, (batch_of(1, first=round_),)))
         assert _turn(member) == ["0: b#1/0/0+1", "1 to 2: nothing"]
 
-    def test_who_has_no_room_for_its_messages_fills_its_slots_as_well(self) -> None:
+    def test_a_member_without_room_for_its_messages_skips_its_slots(self) -> None:
         member = _member(B, window=3)
         _say(member, 2)
         assert _turn(member) == ["0: b#1/0/0+1"]
@@ -98,7 +104,7 @@ class TestSlotsWithNothing:
         assert _turn(member) == ["1: nothing"]
         assert member.backlog == 1
 
-    def test_who_only_waits_for_its_pace_keeps_its_slots_for_its_messages(self) -> None:
+    def test_a_paced_member_keeps_its_slots_for_its_messages(self) -> None:
         member = _member(B, window=100)
         for number in range(3):
             _say(member, 1, first=number)
@@ -109,10 +115,10 @@ class TestSlotsWithNothing:
             if sender == A:
                 assert _turn(member) == ["2: b#1/0/2+1"], "its slot of round 0 was merged"
 
-    def test_as_many_slots_at_once_as_a_packet_may_fill(self) -> None:
+    def test_a_packet_skips_a_limited_number_of_slots(self) -> None:
         member = _member(B)
         for _ in range(2):
-            hear(member, A, Skip(member._round_next[A], 1_024))
+            hear(member, A, SkippedSlots(member._round_next[A], 1_024))
         hear(member, A, Slot(2_048, (batch_of(1),)))
         assert _turn(member) == ["0 to 1023: nothing"]
         assert _turn(member) == ["1024 to 2047: nothing"]
@@ -129,10 +135,10 @@ class TestThePace:
             _say(member, 1, first=number)
             _turn(member)
         assert member.backlog == 2
-        hear(member, A, Skip(0, 1))
+        hear(member, A, SkippedSlots(0, 1))
         assert _turn(member) == ["2: b#1/0/6+2"]
 
-    def test_what_is_urgent_waits_for_two_slots_at_most(self) -> None:
+    def test_an_urgent_message_waits_for_two_slots_at_most(self) -> None:
         member = _member(B, window=100)
         for number in range(20):
             _say(member, 1, first=number)
@@ -140,7 +146,7 @@ class TestThePace:
         _say(member, 1, level=9)
         assert _turn(member) == []
         for sender in (A, C):
-            hear(member, sender, Skip(0, 2))
+            hear(member, sender, SkippedSlots(0, 2))
         (slot,) = _turn(member)
         assert slot.startswith("2: b#1/9/0+1 b#1/0/2+")
 
@@ -156,17 +162,17 @@ class TestThePace:
 
 
 class TestTheWindow:
-    def test_a_sender_is_told_what_was_consumed_of_its_messages(self) -> None:
+    def test_a_sender_gets_reports_about_its_messages(self) -> None:
         member = _member(B, window=12)
         hear(member, A, Slot(0, (batch_of(2),)))
         assert member.step(Consume(1), now=0) == [Send(A, Consumed(1, 4))]
 
-    def test_a_sender_waits_for_a_member_only_if_that_one_has_something_to_consume(self) -> None:
+    def test_a_bottleneck_has_something_to_consume(self) -> None:
         member = _member(B, window=3)
         _say(member, 2)
         _turn(member)
-        assert member.inspect(0).bottleneck is None, "the message has no place"
-        hear(member, A, Skip(0, 1))
+        assert member.inspect(0).bottleneck is None, "the message is not ordered"
+        hear(member, A, SkippedSlots(0, 1))
         assert member.inspect(0).bottleneck == A
         for each in (A, B, C):
             hear(member, each, Consumed(1, 1))
@@ -177,29 +183,31 @@ class TestTheWindow:
             hear(_member(B), A, Consumed(1, 1))
 
 
-class TestWhatIsRefused:
+class TestRejections:
     @pytest.mark.parametrize(
-        "packet", [Slot(0, (batch_of(1, first=1),)), Slot(2, (batch_of(1, first=1),)), Skip(0, 1)]
+        "packet", [Slot(0, (batch_of(1, first=1),)), Slot(2, (batch_of(1, first=1),)), SkippedSlots(0, 1)]
     )
-    def test_a_slot_that_is_filled_or_leaves_a_gap(self, packet: Slot | Skip) -> None:
+    def test_a_slot_out_of_order(self, packet: Slot | SkippedSlots) -> None:
         member = _member(B)
         hear(member, A, Slot(0, (batch_of(1),)))
-        with pytest.raises(PeerFault, match=f"a#1 fills a slot of round {packet.round}; round 1 is next"):
+        with pytest.raises(PeerFault, match=f"a#1 fills a slot of round {packet.round}; expected round 1"):
             hear(member, A, packet)
 
-    def test_messages_of_somebody_else(self) -> None:
+    def test_messages_of_another_sender(self) -> None:
         with pytest.raises(PeerFault, match="a#1 submits a message of c#1"):
             hear(_member(B), A, Slot(0, (batch_of(1, sender=C),)))
 
-    @pytest.mark.parametrize("packet", [Skip(0, 0), Skip(0, 1_025), Skip(-1, 1), Slot(0, ())])
-    def test_packets_that_cannot_be(self, packet: Packet) -> None:
+    @pytest.mark.parametrize(
+        "packet", [SkippedSlots(0, 0), SkippedSlots(0, 1_025), SkippedSlots(-1, 1), Slot(0, ())]
+    )
+    def test_invalid_packets(self, packet: Packet) -> None:
         body = msgspec.msgpack.encode(packet)
         with pytest.raises(msgspec.ValidationError):
-            msgspec.msgpack.decode(body, type=Slot | Skip)
+            msgspec.msgpack.decode(body, type=Slot | SkippedSlots)
 
 
 class TestTheEndOfAView:
-    def test_what_is_not_merged_has_no_place(self) -> None:
+    def test_what_is_not_merged_is_not_ordered(self) -> None:
         member = _member(B)
         _say(member, 2, level=4)
         _turn(member)
@@ -208,6 +216,9 @@ class TestTheEndOfAView:
         assert placed_at(member) == []
         assert [str(batch) for batch in member.unordered()] == ["b#1/4/0+2"]
 
-    def test_what_decides_about_the_order_is_for_all_and_the_rest_is_not(self) -> None:
-        assert {packet.name() for packet in DeterministicMerge.PACKETS if packet.TO_ALL} == {"slot", "skip"}
+    def test_what_decides_the_order_is_sent_to_all(self) -> None:
+        assert {packet.name() for packet in DeterministicMerge.PACKETS if packet.TO_ALL} == {
+            "slot",
+            "skipped-slots",
+        }
         assert DeterministicMerge.orderer(VIEW) is None

@@ -1,4 +1,4 @@
-"""Deliberate faults in the merge: one plausible mistake each, and the guarantee by which it is found."""
+"""Deliberate faults in the merge: one plausible mistake each, and the guarantee that finds it."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId, Received
 from priocast.protocols.history import merge as deterministic_merge
-from priocast.protocols.history.merge import DeterministicMerge, Skip, Slot
+from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Delivered, Group
 from protocols.mutants import PEER_FAULT, Mutant, name_of, schedules_find, script_finds
@@ -14,8 +14,8 @@ from protocols.mutants import PEER_FAULT, Mutant, name_of, schedules_find, scrip
 ORDER = "deterministic-merge"
 
 
-def nobody_fills_slots_with_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(DeterministicMerge, "_fill_up", lambda _: None)
+def nobody_skips_slots(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(DeterministicMerge, "_skip_slots", lambda _: None)
 
 
 def dummies_cause_dummies(patch: pytest.MonkeyPatch) -> None:
@@ -23,26 +23,30 @@ def dummies_cause_dummies(patch: pytest.MonkeyPatch) -> None:
 
     def on_received(self: DeterministicMerge, event: Received, now: int) -> None:
         original(self, event, now)
-        if isinstance(event.packet, Skip) and event.sender != self.me:
-            self._rounds_wanted = max(self._rounds_wanted, event.packet.round + event.packet.count + 1)
+        if isinstance(event.packet, SkippedSlots) and event.sender != self.me:
+            self._rounds_awaited = max(self._rounds_awaited, event.packet.round + event.packet.count + 1)
 
     original = DeterministicMerge.on_received
     patch.setattr(DeterministicMerge, "on_received", on_received)
 
 
-def slots_are_filled_up_to_one_round_too_few(patch: pytest.MonkeyPatch) -> None:
-    def fill_up(self: DeterministicMerge) -> None:
-        self._rounds_wanted -= 1
+def slots_are_skipped_up_to_one_round_too_few(patch: pytest.MonkeyPatch) -> None:
+    def skip_slots(self: DeterministicMerge) -> None:
+        self._rounds_awaited -= 1
         original(self)
-        self._rounds_wanted += 1
+        self._rounds_awaited += 1
 
-    original = DeterministicMerge._fill_up
-    patch.setattr(DeterministicMerge, "_fill_up", fill_up)
+    original = DeterministicMerge._skip_slots
+    patch.setattr(DeterministicMerge, "_skip_slots", skip_slots)
 
 
-def slots_are_merged_as_they_come(patch: pytest.MonkeyPatch) -> None:
+def slots_are_merged_as_they_arrive(patch: pytest.MonkeyPatch) -> None:
     def on_filled(
-        self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int, packet_id: PacketId
+        self: DeterministicMerge,
+        sender: ProcessId,
+        packet: Slot | SkippedSlots,
+        count: int,
+        packet_id: PacketId,
     ) -> None:
         original(self, sender, packet, count, packet_id)
         self._merging = (packet.round, self.ranks[sender])
@@ -59,7 +63,7 @@ def slots_are_merged_as_they_come(patch: pytest.MonkeyPatch) -> None:
     there_is_no_pace(patch)
 
 
-def a_round_is_merged_without_those_who_are_late(patch: pytest.MonkeyPatch) -> None:
+def a_round_is_merged_without_late_slots(patch: pytest.MonkeyPatch) -> None:
     def merge(self: DeterministicMerge) -> None:
         original(self)
         round_, rank = self._merging
@@ -76,7 +80,11 @@ def there_is_no_pace(patch: pytest.MonkeyPatch) -> None:
 
 def skips_of_others_are_not_counted(patch: pytest.MonkeyPatch) -> None:
     def on_filled(
-        self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int, packet_id: PacketId
+        self: DeterministicMerge,
+        sender: ProcessId,
+        packet: Slot | SkippedSlots,
+        count: int,
+        packet_id: PacketId,
     ) -> None:
         original(self, sender, packet, 1, packet_id)
 
@@ -85,11 +93,11 @@ def skips_of_others_are_not_counted(patch: pytest.MonkeyPatch) -> None:
 
 
 IN_SCHEDULES: list[Mutant] = [
-    (nobody_fills_slots_with_nothing, {LIVENESS}),
+    (nobody_skips_slots, {LIVENESS}),
     (dummies_cause_dummies, {LIVENESS}),
-    (slots_are_filled_up_to_one_round_too_few, {LIVENESS}),
-    (slots_are_merged_as_they_come, {TOTAL_ORDER}),
-    (a_round_is_merged_without_those_who_are_late, {TOTAL_ORDER}),
+    (slots_are_skipped_up_to_one_round_too_few, {LIVENESS}),
+    (slots_are_merged_as_they_arrive, {TOTAL_ORDER}),
+    (a_round_is_merged_without_late_slots, {TOTAL_ORDER}),
     (a_sender_sends_what_came_first, {PRIORITY}),
     (skips_of_others_are_not_counted, {PEER_FAULT}),
 ]
@@ -103,7 +111,7 @@ def test_the_property_suite_finds_the_mutant_of_the_merge(
 
 
 def _urgent_after_a_stream(count: int) -> list[bytes]:
-    """What a member delivers that says something urgent after so many routine messages, while b is late."""
+    """What member a delivers if it sends an urgent message after `count` routine ones, and b is late."""
     group = Group(["b", "a"], ORDER, OrderingOptions(window=128))
     for number in range(count):
         group.broadcast("a", 0, [b"%d" % number])
@@ -115,7 +123,7 @@ def _urgent_after_a_stream(count: int) -> list[bytes]:
     ]
 
 
-def test_without_a_pace_what_is_urgent_waits_for_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_pace_an_urgent_message_waits_for_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     """Priorities act in the send queue only: without a pace it is empty, and they do nothing."""
     assert _urgent_after_a_stream(20).index(b"urgent") == 2
     there_is_no_pace(monkeypatch)

@@ -9,41 +9,41 @@ from core.builders import B, batch_of
 from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
 from priocast.protocols.reorder.message_sets import MessageName, MessageSet
 
-Said = tuple[int, MessageSet, MessageSet]
+Acknowledged = tuple[int, MessageSet, MessageSet]
 
 
 class Replicas:
-    """Some queues between which messages and answers take as long as a test says; a message is a letter."""
+    """Some queues; messages and acknowledgments arrive when a test says so. A message is a letter."""
 
     def __init__(self, count: int, **levels: int) -> None:
         self.queues = [LockQueue(rank, count) for rank in range(count)]
         self._levels = levels
         self._insertions: list[dict[str, LockInsertion]] = [{} for _ in range(count)]
-        self._said: dict[str, list[Said]] = {letter: [] for letter in levels}
+        self._acknowledged: dict[str, list[Acknowledged]] = {letter: [] for letter in levels}
 
     def receive(self, letter: str, *at: int) -> None:
-        """A message comes to these members, or to all of them, which say what they know."""
+        """These members, or all, receive a message and acknowledge it."""
         rank = list(self._levels).index(letter)
         for each in at or range(len(self.queues)):
             history = self.queues[each].history.messages
             insertion, tail = self.queues[each].lock(batch_of(1, self._levels[letter]), (rank, 0, 0))
             self._insertions[each][letter] = insertion
-            self._said[letter].append((insertion.proposal, tail, history))
+            self._acknowledged[letter].append((insertion.proposal, tail, history))
 
     def insert(self, letter: str, *at: int) -> None:
-        """These members, or all, know what everybody has said to a message."""
-        said = self._said[letter]
-        assert len(said) == len(self.queues), f"somebody has not received {letter}"
-        common = reduce(and_, (tail for _, tail, _ in said))
-        history = reduce(or_, (history for _, _, history in said))
+        """These members, or all, have all acknowledgments of a message."""
+        acknowledged = self._acknowledged[letter]
+        assert len(acknowledged) == len(self.queues), f"a member has not received {letter}"
+        common = reduce(and_, (tail for _, tail, _ in acknowledged))
+        history = reduce(or_, (history for _, _, history in acknowledged))
         for each in at or range(len(self.queues)):
             queue, insertion = self.queues[each], self._insertions[each][letter]
             point = queue.first_of(common)
             assert queue.has_locked(insertion, point)
-            queue.decide(insertion, max(proposal for proposal, _, _ in said), point, history)
+            queue.decide(insertion, max(proposal for proposal, _, _ in acknowledged), point, history)
 
-    def place(self, *letters: str) -> None:
-        """Messages insertion everywhere, one after the other."""
+    def insert_everywhere(self, *letters: str) -> None:
+        """Insert messages everywhere, one after the other."""
         for letter in letters:
             self.receive(letter)
             self.insert(letter)
@@ -74,7 +74,7 @@ class Replicas:
 
 
 def _consumed_at_one_of_two() -> Replicas:
-    """One process has consumed l when h comes; the other knows all about h while l waits there."""
+    """One member has consumed l when it receives h; the other has h decided while l waits there."""
     replicas = Replicas(2, l=0, h=9)
     replicas.receive("l")
     replicas.receive("h", 0)
@@ -89,7 +89,7 @@ class TestThePapersFigures:
     def test_figure_1_consumes_the_first_unless_it_is_locked(self) -> None:
         replicas = Replicas(1, l=0, h=9)
         assert replicas.consume(0) == ""
-        replicas.place("l")
+        replicas.insert_everywhere("l")
         replicas.receive("h")
         assert (replicas.queue(0), replicas.consume(0)) == ("l*", "")
         replicas.insert("h")
@@ -97,7 +97,7 @@ class TestThePapersFigures:
 
     def test_figure_2_inserts_at_the_head_of_the_fastest(self) -> None:
         replicas = Replicas(3, m=0, n=0, o=0, h=9)
-        replicas.place("m", "n", "o")
+        replicas.insert_everywhere("m", "n", "o")
         assert replicas.consume(0) == "m"
         replicas.receive("h")
         assert [replicas.queue(at) for at in range(3)] == ["n* o*", "m* n* o*", "m* n* o*"]
@@ -106,7 +106,7 @@ class TestThePapersFigures:
 
     def test_figure_3_orders_concurrent_messages_by_priority(self) -> None:
         replicas = Replicas(2, l=0, m=5, h=9)
-        replicas.place("l")
+        replicas.insert_everywhere("l")
         replicas.receive("m")
         replicas.receive("h")
         assert [replicas.queue(at) for at in (0, 1)] == ["l*", "l*"]
@@ -125,7 +125,7 @@ class TestThePapersFigures:
         self, level: int, queue: str
     ) -> None:
         replicas = Replicas(1, h=9, m=5, l=1, k=0, j=level)
-        replicas.place("h", "m", "l", "k")
+        replicas.insert_everywhere("h", "m", "l", "k")
         replicas.receive("j")
         assert replicas.queue(0) == queue
 
@@ -139,7 +139,7 @@ class TestTheRulesThatThePaperLacks:
         assert replicas.consume_all() == ["lh", "h"]
 
     def test_low_unreceived_but_in_history(self) -> None:
-        """What was consumed elsewhere is waited for even if nothing is known of it here."""
+        """A member waits for what was consumed elsewhere even if it has not received it."""
         queue = LockQueue(0, 2)
         high, _ = queue.lock(batch_of(1, 9), (0, 0, 0))
         queue.decide(high, 1, None, MessageSet({(0, 1): (0, 2)}))
@@ -150,7 +150,7 @@ class TestTheRulesThatThePaperLacks:
         assert [element.level for element in queue.elements[1:-1]] == [0, 0, 9]
 
     def test_deferred_insert_wakeup(self) -> None:
-        """One insertion may be what another one waits for, which a third one waits for."""
+        """An insertion may unblock another one, which unblocks a third one."""
         replicas = Replicas(2, l=0, m=5, h=9)
         replicas.receive("l")
         replicas.receive("m", 0)
@@ -181,7 +181,7 @@ class TestTheRulesThatThePaperLacks:
         assert replicas.consume_all() == ["hl", "l"]
 
     def test_same_level_concurrent_insert(self) -> None:
-        """The agreed numbers govern insertion, in whatever order these become known."""
+        """The final numbers govern insertion, in whatever order they become known."""
         replicas = Replicas(2, u=9, v=9)
         replicas.receive("u", 0)
         replicas.receive("v", 0)
@@ -195,7 +195,7 @@ class TestTheRulesThatThePaperLacks:
         assert [replicas.queue(at) for at in (0, 1)] == ["v u", "v u"]
 
     def test_low_low_concurrent(self) -> None:
-        """That is so for the lowest level as well, which inherits the tail's locks on top of it."""
+        """The same holds for the lowest level, which also inherits the locks of the tail."""
         replicas = Replicas(2, x=0, y=0, h=9)
         replicas.receive("x", 0)
         replicas.receive("y", 0)
@@ -216,7 +216,7 @@ class TestLocks:
     def test_lock_inheritance(self) -> None:
         """What is inserted at a point inherits the locks of more urgent ones on it, and no others."""
         replicas = Replicas(2, l=0, j=3, m=5, h=9)
-        replicas.place("l")
+        replicas.insert_everywhere("l")
         replicas.receive("j", 0)
         replicas.receive("h", 0)
         replicas.receive("m")
@@ -225,19 +225,19 @@ class TestLocks:
         assert {lock[0] for lock in replicas.queues[0].elements[2].locks} == {3, 9}
 
     def test_no_lower_lock_blocks_high(self) -> None:
-        """Step 3: whatever is before h loses the locks of what is less urgent than h."""
+        """Step 3: everything before h loses the locks of less urgent messages."""
         replicas = Replicas(2, l=0, m=5, h=9)
-        replicas.place("l")
+        replicas.insert_everywhere("l")
         assert replicas.consume(1) == "l"
         replicas.receive("m", 0)
         replicas.receive("h")
         replicas.insert("h")
         assert (replicas.queue(0), replicas.consume_all()) == ("l h", ["lh", "h"])
 
-    def test_equals_do_not_hold_each_other_up(self) -> None:
-        """The order of a level is known when its first message is inserted: that need not wait for others."""
+    def test_equals_do_not_block_each_other(self) -> None:
+        """The order of a level is known when its first message is inserted, which waits for no other."""
         replicas = Replicas(2, l=0, u=9, v=9)
-        replicas.place("l")
+        replicas.insert_everywhere("l")
         replicas.receive("u")
         replicas.receive("v", 0)
         replicas.insert("u", 0)
@@ -246,12 +246,12 @@ class TestLocks:
     def test_what_is_inserted_behind_an_urgent_one_stays_locked_by_what_is_in_between(self) -> None:
         replicas = Replicas(2, l=0, m=5, h=9)
         replicas.receive("m", 0)
-        replicas.place("h", "l")
+        replicas.insert_everywhere("h", "l")
         assert replicas.queue(0) == "h l*"
 
 
 class TestBatches:
-    def test_a_batch_is_inserted_together_and_cut_where_somebody_had_consumed_a_part(self) -> None:
+    def test_a_batch_is_inserted_as_a_whole_after_what_a_member_had_consumed(self) -> None:
         queues = LockQueue(0, 2), LockQueue(1, 2)
         lows = [queue.lock(batch_of(3), (0, 0, 0))[0] for queue in queues]
         for queue, low in zip(queues, lows, strict=True):
@@ -275,7 +275,7 @@ class TestBatches:
         assert [queue.waiting for queue in queues] == [5, 4]
 
     def test_numbers_count_the_messages_of_a_sender_and_level(self) -> None:
-        """Whatever number a batch begins with: one of an earlier view may have come in another line."""
+        """Whatever number a batch begins with: one of an earlier view may have another level."""
         queue = LockQueue(0, 2)
         insertions = [
             queue.lock(batch_of(2, 9, first=7), (0, 0, 0))[0],
@@ -290,17 +290,17 @@ class TestBatches:
 
 
 class TestTheEnd:
-    def test_what_was_not_agreed_on_is_forgotten(self) -> None:
+    def test_what_is_not_decided_is_forgotten(self) -> None:
         """And its locks."""
         replicas = Replicas(2, l=0, h=9)
-        replicas.place("l")
+        replicas.insert_everywhere("l")
         replicas.receive("h", 0)
         queue = replicas.queues[0]
         queue.end()
         assert (replicas.queue(0), queue.waiting) == ("l", 1)
 
-    def test_nobody_waits_for_what_is_gone_with_its_consumer(self) -> None:
-        """A member that is gone has consumed l; nobody else knows its number. What comes after goes on."""
+    def test_nobody_waits_for_what_is_lost_with_its_consumer(self) -> None:
+        """A departed member has consumed l; nobody else knows its number. What follows is inserted."""
         replicas = Replicas(2, l=0, k=0, h=9)
         replicas.receive("l")
         replicas.receive("k")
@@ -316,7 +316,7 @@ class TestTheEnd:
         assert (replicas.queue(0), queue.waiting) == ("h k", 2)
         assert queue.consumable() is not None
 
-    def test_what_was_agreed_on_still_waits_for_what_was_consumed_before(self) -> None:
+    def test_what_is_decided_still_waits_for_what_was_consumed_before(self) -> None:
         replicas = _consumed_at_one_of_two()
         replicas.insert("l", 0)
         replicas.queues[0].end()

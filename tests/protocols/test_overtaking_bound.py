@@ -1,7 +1,7 @@
 """Exact Priority accounting and the bound on overtaking, on schedules of groups too large to be explored.
 
-The bound, exactly: from the moment at which a member knows the number of a message until its application has
-consumed it, the member sends no more than `overtakes_max` messages that are more urgent.
+The bound, exactly: from the moment at which a member knows the decision about a message until its application
+has consumed it, the member sends no more than `overtakes_max` messages that are more urgent.
 """
 
 import msgspec
@@ -41,14 +41,14 @@ def cases(order: str, bounds: list[int | None]) -> st.SearchStrategy[Case]:
 
 
 class Member:
-    """What one member knows and has done, as its packets tell."""
+    """What one member knows and has done, as its packets show."""
 
     def __init__(self, name: str, members: list[str]) -> None:
         self._name = name
         self._members = members
         self._data: dict[Key, tuple[Batch, ...]] = {}
-        self._answers: dict[Key, set[str]] = {}
-        #: Messages whose number is known here and which were not consumed: their levels, and what passed.
+        self._acknowledged_by: dict[Key, set[str]] = {}
+        #: Messages that are decided here and not consumed: their levels, and how many messages passed them.
         self._waiting: dict[MessageId, list[int]] = {}
 
     def receive(self, sender: str, packet: Packet) -> None:
@@ -60,8 +60,8 @@ class Member:
         elif isinstance(packet, AcknowledgmentsToAll):
             for acknowledgment in packet.acknowledgments:
                 key = (self._members[acknowledgment.sender], acknowledgment.number)
-                self._answers.setdefault(key, set()).add(sender)
-                if len(self._answers[key]) == len(self._members):
+                self._acknowledged_by.setdefault(key, set()).add(sender)
+                if len(self._acknowledged_by[key]) == len(self._members):
                     self._know(key)
 
     def send(self, packet: NumberedData, bound: int) -> None:
@@ -86,7 +86,7 @@ class Member:
 
 
 def check_bound(group: Group) -> None:
-    """Nobody sends what would overtake something too often."""
+    """No member sends what would overtake a message too often."""
     names, bound = list(group.members), group.options.overtakes_max
     assert bound is not None
     members = {name: Member(name, names) for name in names}
@@ -110,7 +110,7 @@ def test_exact_priority_accounting_on_schedules(order: str) -> None:
 
 
 @pytest.mark.parametrize("order", FORMS)
-def test_nobody_sends_what_would_overtake_too_often(order: str) -> None:
+def test_no_member_sends_what_would_overtake_too_often(order: str) -> None:
     @settings(max_examples=200)
     @given(cases(order, [1, 2, 3]))
     def bounded(case: Case) -> None:
@@ -130,7 +130,7 @@ def one_more_may_pass(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(OvertakingBound, "room", lambda self, level: original(self, level) + 1)
 
 
-def the_last_to_get_its_number_counts(patch: pytest.MonkeyPatch) -> None:
+def the_last_decision_counts(patch: pytest.MonkeyPatch) -> None:
     original = OvertakingBound.room
 
     def room(self: OvertakingBound, level: int) -> int:
@@ -157,7 +157,7 @@ def the_lowest_level_alone_is_protected(patch: pytest.MonkeyPatch) -> None:
     [
         there_is_no_bound,
         one_more_may_pass,
-        the_last_to_get_its_number_counts,
+        the_last_decision_counts,
         the_lowest_level_alone_is_protected,
     ],
 )
@@ -166,8 +166,8 @@ def test_the_check_of_the_bound_can_fail(mutate: Patch, monkeypatch: pytest.Monk
     found(cases("reorder", [1, 2, 3]), lambda case: check_bound(play(case)), {PRIORITY})
 
 
-def test_a_member_that_waits_for_its_own_application_goes_on_when_it_consumes() -> None:
-    """What was consumed may have been all that the urgent ones waited for: that calls for a turn."""
+def test_a_member_that_waits_for_its_own_application_continues_when_it_consumes() -> None:
+    """The urgent messages may have waited only for what was consumed: that requires a turn."""
     group = Group(["a"], "reorder", OrderingOptions(overtakes_max=1))
     group.broadcast("a", 7, [b"low"])
     group.turn("a")
@@ -182,8 +182,8 @@ def test_a_member_that_waits_for_its_own_application_goes_on_when_it_consumes() 
     assert group.consume("a", 1) == 1
 
 
-def test_urgent_messages_of_others_do_not_keep_an_own_one_back() -> None:
-    """Member a lags behind a steady stream of both; what it has to say goes out nevertheless."""
+def test_urgent_messages_of_others_do_not_block_own_ones() -> None:
+    """Member a lags behind a steady stream of both, and sends its message nevertheless."""
     group = Group(["a", "b", "c"], "reorder", OrderingOptions(overtakes_max=1))
     group.broadcast("b", 7, [b"low"] * 10)
     group.flow()
@@ -206,5 +206,5 @@ def test_what_was_consumed_is_not_remembered() -> None:
     for member in group.members.values():
         bound = member.protocol._bound  # type: ignore[attr-defined]
         assert [len(waiting) for waiting in bound._waiting.values()] == [1], (
-            "the last one, until the next comes"
+            "the last one, until the next is decided"
         )

@@ -1,4 +1,4 @@
-"""Parts over an order: what ends them, what their places rest on, and what becomes of an open one.
+"""Parts over an order: what ends them, what their positions depend on, and what happens to an open one.
 
 What they do step by step is in `scripts/`; that every guarantee holds is in the property suite.
 """
@@ -42,12 +42,12 @@ def _hear(member: Protocol, position: int, *batches: Batch, packet_id: int = 1, 
     return hear(member, A, Ordered(position, batches), (0, packet_id), now)
 
 
-def _cut(below: int, number: int = 0) -> Batch:
+def _end_request(below: int, number: int = 0) -> Batch:
     return pack(A, CONTROL, number, [b"%d" % below])
 
 
 def _queue(member: Protocol) -> list[tuple[int, int, int]]:
-    """What the application may consume: place, level and count of each stretch."""
+    """What the application may consume: position, level and count of each ordered batch."""
     return [(each.position, each.batch.level, each.batch.count) for each in member.unconsumed()]
 
 
@@ -72,7 +72,7 @@ class TestNames:
         "name",
         ["time-parts", "time-parts/", "/sequencer-ub", "parts/sequencer-ub", f"time-parts/{TIME}", "x/y"],
     )
-    def test_what_is_not_a_layer_over_a_protocol_is_refused(self, name: str) -> None:
+    def test_an_unknown_layer_is_rejected(self, name: str) -> None:
         with pytest.raises(UnknownProtocol, match=r"there are: .*sequencer-ub.*: count-parts, time-parts"):
             find_protocol(name)
 
@@ -83,30 +83,44 @@ class TestNames:
 
 
 class TestTheEndOfAPart:
-    def test_the_most_urgent_go_first_and_equals_in_the_order_in_which_they_came(self) -> None:
+    def test_the_most_urgent_go_first_and_equals_stay_in_order(self) -> None:
         member = _member(B)
         _hear(member, 0, batch_of(2, 1, sender=A), batch_of(1, 200, sender=C), batch_of(1, 1, sender=C))
         assert member.head() is None
-        _hear(member, 4, batch_of(1, 200, sender=A), _cut(below=5))
+        _hear(member, 4, batch_of(1, 200, sender=A), _end_request(below=5))
         senders = [
             (ordered_batch.batch.sender, ordered_batch.batch.level) for ordered_batch in member.unconsumed()
         ]
         assert senders == [(C, 200), (A, 200), (A, 1), (C, 1)]
-        assert [place for place, _, _ in _queue(member)] == [0, 1, 2, 4]
+        assert [position for position, _, _ in _queue(member)] == [0, 1, 2, 4]
 
-    def test_a_control_message_takes_no_place(self) -> None:
+    def test_a_control_message_has_no_position(self) -> None:
         member = _member(B)
-        _hear(member, 0, batch_of(1), _cut(below=1), batch_of(1, first=1), _cut(below=3, number=1))
+        _hear(
+            member,
+            0,
+            batch_of(1),
+            _end_request(below=1),
+            batch_of(1, first=1),
+            _end_request(below=3, number=1),
+        )
         assert _queue(member) == [(0, 0, 1), (1, 0, 1)]
         assert member.position_next == 2
 
-    def test_a_part_that_began_after_the_cut_was_asked_for_goes_on(self) -> None:
+    def test_a_part_that_began_after_the_request_continues(self) -> None:
         member = _member(B)
-        _hear(member, 0, batch_of(1), _cut(below=1), batch_of(1, first=1), _cut(below=2, number=1))
+        _hear(
+            member,
+            0,
+            batch_of(1),
+            _end_request(below=1),
+            batch_of(1, first=1),
+            _end_request(below=2, number=1),
+        )
         assert _queue(member) == [(0, 0, 1)]
 
     @pytest.mark.parametrize("payload", [b"", b"x", b"-1", b"1" * 5000])
-    def test_a_cut_that_names_nothing_ends_nothing(self, payload: bytes) -> None:
+    def test_an_invalid_request_ends_nothing(self, payload: bytes) -> None:
         member = _member(B)
         _hear(member, 0, batch_of(1), pack(A, CONTROL, 0, [payload]))
         assert _queue(member) == []
@@ -124,25 +138,25 @@ class TestTheEndOfAPart:
             _hear(member, 4096 * number, batch_of(4096, first=4096 * number))
         assert member.inspect(0).unconsumed == PART_COUNT_MAX
 
-    def test_all_places_of_a_part_rest_on_what_ended_it(self) -> None:
+    def test_all_positions_of_a_part_depend_on_what_ended_it(self) -> None:
         member = _member(B)
         _hear(member, 0, batch_of(1), batch_of(1, 5, sender=C), packet_id=1)
         _hear(member, 2, batch_of(1, 9, sender=A), packet_id=2)
-        _hear(member, 3, _cut(below=3), batch_of(1, 9, sender=A, first=1), packet_id=3)
+        _hear(member, 3, _end_request(below=3), batch_of(1, 9, sender=A, first=1), packet_id=3)
         assert [ordered_batch.dependencies for ordered_batch in member.unconsumed()] == [(3, 0, 0)] * 3
 
-    def test_scopes_travel_along(self) -> None:
+    def test_scopes_are_kept(self) -> None:
         member = _member(B)
         safe = pack(A, 0, 0, [b"x"], scope=Scope(safe=True, to=("b",)))
         _hear(member, 0, safe)
         assert not member.has_safe
-        _hear(member, 1, _cut(below=1))
+        _hear(member, 1, _end_request(below=1))
         assert member.has_safe
         assert member.unconsumed()[0].batch is safe
 
 
-class TestWhoEndsIt:
-    def test_the_coordinator_does_when_the_first_message_has_waited_long_enough(self) -> None:
+class TestRequests:
+    def test_the_coordinator_requests_the_end_when_the_first_message_has_waited_long_enough(self) -> None:
         member = _member(A, part_ms=10)
         outputs = _hear(member, 0, batch_of(1, sender=B), now=3 * MILLISECOND)
         (timer,) = [output for output in outputs if isinstance(output, SetTimer)]
@@ -150,13 +164,13 @@ class TestWhoEndsIt:
         assert member.step(TimerFired(timer.name), timer.at) == []
         submitted = turn(member, now=timer.at)
         for output in submitted:
-            assert output.packet == Submit((_cut(below=1),))  # type: ignore[union-attr]
+            assert output.packet == Submit((_end_request(below=1),))  # type: ignore[union-attr]
 
     def test_nobody_else_has_a_timer(self) -> None:
         outputs = _hear(_member(B), 0, batch_of(1))
         assert not any(isinstance(output, SetTimer | CancelTimer) for output in outputs)
 
-    def test_a_timer_that_comes_when_a_later_part_is_open_is_set_again(self) -> None:
+    def test_a_timer_that_fires_in_a_later_part_is_set_again(self) -> None:
         member = _member(A, COUNT, part_ms=10, part_count=2)
         outputs = _hear(member, 0, batch_of(1, sender=B), now=0)
         (timer,) = [output for output in outputs if isinstance(output, SetTimer)]
@@ -164,7 +178,7 @@ class TestWhoEndsIt:
         assert member.step(TimerFired(timer.name), timer.at) == [SetTimer(timer.name, 14 * MILLISECOND)]
         assert member.backlog == 1
 
-    def test_it_asks_at_once_when_a_part_is_too_large_to_keep(self) -> None:
+    def test_the_end_of_a_large_part_is_requested_at_once(self) -> None:
         member = _member(A, part_ms=10, window_bytes=50)
         outputs = _hear(member, 0, batch_of(1, sender=B), now=1)
         assert [output.at for output in outputs if isinstance(output, SetTimer)] == [1 + 10 * MILLISECOND]
@@ -181,15 +195,15 @@ class TestWhoEndsIt:
             assert group.settle(rounds_max=100, consumers=["b"])
         assert [each.member for each in group.journal if isinstance(each, Delivered)] == ["b"] * 6
 
-    def test_a_group_at_rest_asks_for_nothing(self) -> None:
+    def test_an_idle_group_requests_nothing(self) -> None:
         group = Group(["a", "b"], TIME, OrderingOptions(part_ms=1))
         group.broadcast("b", 0, [b"x"])
         assert group.settle(rounds_max=100, consumers=[])
-        asked = [said for said in group.journal if isinstance(said, Sent) and _is_cut(said)]
-        assert len(asked) == 2  # to itself, and then to all
+        requests = [said for said in group.journal if isinstance(said, Sent) and _is_end_request(said)]
+        assert len(requests) == 2  # to itself, and then to all
         assert all(member.deadline is None for member in group.members.values())
 
-    def test_nobody_else_may(self) -> None:
+    def test_other_members_are_rejected(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a control message; only a#1 may"):
             hear(_member(A), C, Submit((pack(C, CONTROL, 0, [b"1"]),)))
 
@@ -210,7 +224,7 @@ class TestFlow:
         totals = [output.packet.total for output in outputs]  # type: ignore[union-attr]
         assert totals == [2, 4]
 
-    def test_it_waits_for_whom_the_order_below_waits_for(self) -> None:
+    def test_its_bottleneck_is_that_of_the_order_below(self) -> None:
         member = _member(A, window=1)
         hear(member, B, Submit((batch_of(3, sender=B),)))
         assert [batch.count for each in packets(turn(member), Ordered) for batch in each.batches] == [1]
@@ -219,10 +233,10 @@ class TestFlow:
     def test_what_waits_below_and_in_the_open_part_is_counted_by_level(self) -> None:
         member = _member(B)
         say(member, batch_of(2, 7, sender=B), now=5)
-        _hear(member, 0, batch_of(3, 7, sender=A), batch_of(1, 9, sender=C), _cut(below=0), now=10)
+        _hear(member, 0, batch_of(3, 7, sender=A), batch_of(1, 9, sender=C), _end_request(below=0), now=10)
         assert member.inspect(30).queues == [(9, 1, 20), (7, 5, 20)]
         assert member.backlog == 6
-        say(member, _cut(9), now=30)
+        say(member, _end_request(9), now=30)
         assert [level for level, _, _ in member.inspect(30).queues] == [9, 7]
 
 
@@ -238,7 +252,7 @@ class TestTheEndOfAView:
         assert member.unconsumed() == []
         assert [batch.level for batch in member.unordered()] == [1, 9, 5]
 
-    def test_a_part_that_has_ended_keeps_its_places_however_much_waits(self) -> None:
+    def test_parts_that_have_ended_keep_their_positions_however_much_waits(self) -> None:
         member = _member(B, COUNT, part_count=1)
         say(member, batch_of(6, sender=B))
         turn(member)
@@ -251,20 +265,20 @@ class TestTheEndOfAView:
     def test_control_messages_are_not_sent_again(self) -> None:
         member = _member(A, part_ms=1)
         _hear(member, 0, batch_of(1, sender=B))
-        member.step(TimerFired("cut of a part"), MILLISECOND)
+        member.step(TimerFired("end of a part"), MILLISECOND)
         assert member.backlog == 2
         assert member.unordered() == []
 
-    def test_asking_twice_changes_nothing(self) -> None:
+    def test_closing_twice_changes_nothing(self) -> None:
         member = _member(B)
-        _hear(member, 0, batch_of(1), _cut(below=1), batch_of(1, first=1))
+        _hear(member, 0, batch_of(1), _end_request(below=1), batch_of(1, first=1))
         member.close()
         first = _queue(member)
         member.close()
         assert _queue(member) == first == [(0, 0, 1)]
 
 
-def _is_cut(said: Sent) -> bool:
+def _is_end_request(said: Sent) -> bool:
     return any(batch.level == CONTROL for batch in getattr(said.packet, "batches", ()))
 
 
@@ -275,29 +289,29 @@ def _inner_order(group: Group) -> Iterator[Batch]:
             yield from said.packet.batches
 
 
-def _places(group: Group) -> dict[MessageId, int]:
-    """Where each message was delivered."""
+def _positions(group: Group) -> dict[MessageId, int]:
+    """The position at which each message was delivered."""
     return {each.message.id: each.position for each in group.journal if isinstance(each, Delivered)}
 
 
 @settings(max_examples=100)
 @given(cases(COUNT, True, Ageing(MILLISECOND)))
 def test_less_than_a_part_overtakes_a_message(case: Case) -> None:
-    """The bound on overtaking of `count-parts`, whatever the policy against starvation."""
+    """The bound on overtaking of `count-parts`, whatever the starvation policy."""
     group = play(case)
-    places = _places(group)
+    positions = _positions(group)
     below = [message for batch in _inner_order(group) if batch.level != CONTROL for message in ids(batch)]
-    for rank, message in enumerate(below):
-        overtakers = [other for other in below[rank + 1 :] if places[other] < places[message]]
+    for index, message in enumerate(below):
+        overtakers = [other for other in below[index + 1 :] if positions[other] < positions[message]]
         assert len(overtakers) < case.options.part_count
 
 
 @settings(max_examples=100)
 @given(cases(TIME, True, Strict()))
 def test_nothing_overtakes_a_message_of_an_earlier_part(case: Case) -> None:
-    """What was ordered when the end was asked for goes before all that is ordered after the end."""
+    """What was ordered when the end was requested precedes all that is ordered after the end."""
     group = play(case)
-    places = _places(group)
+    positions = _positions(group)
     below: list[MessageId | None] = []  # the control messages are None
     ended = 0
     for batch in _inner_order(group):
@@ -306,5 +320,5 @@ def test_nothing_overtakes_a_message_of_an_earlier_part(case: Case) -> None:
             below.append(None)
             continue
         for message in ids(batch):
-            assert all(places[earlier] < places[message] for earlier in below[:ended] if earlier)
+            assert all(positions[earlier] < positions[message] for earlier in below[:ended] if earlier)
             below.append(message)

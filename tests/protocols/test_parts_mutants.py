@@ -1,4 +1,4 @@
-"""Deliberate faults in the parts: one plausible mistake each, and the guarantee by which it is found."""
+"""Deliberate faults in the parts: one plausible mistake each, and the guarantee that finds it."""
 
 import pytest
 
@@ -22,12 +22,12 @@ Mutant = tuple[Patch, str, set[str]]
 TIME, COUNT = "time-parts/sequencer-ub", "count-parts/sequencer-ub"
 
 
-def every_member_cuts_by_its_own_timer(patch: pytest.MonkeyPatch) -> None:
-    """The protocol of the techniques paper's section 8, taken at its word: `receiver-cut-in-band`."""
+def every_member_ends_parts_by_its_own_timer(patch: pytest.MonkeyPatch) -> None:
+    """The protocol of the techniques paper's section 8, taken literally: `receiver-cut-in-band`."""
 
     def take(self: Parts, now: int) -> None:
         original(self, now)
-        self._see_to_the_cut(now)
+        self._set_timer(now)
 
     def on_time(self: Parts, _: int) -> None:
         self._timer_at = None
@@ -36,11 +36,11 @@ def every_member_cuts_by_its_own_timer(patch: pytest.MonkeyPatch) -> None:
 
     original = Parts._take
     patch.setattr(Parts, "_take", take)
-    patch.setattr(Parts, "_on_time", on_time)
+    patch.setattr(Parts, "_on_part_timer", on_time)
 
 
-def a_part_ends_with_what_a_packet_brings(patch: pytest.MonkeyPatch) -> None:
-    """Parts by arrival: the packets of one order may come in other portions, but not be cut otherwise."""
+def a_part_ends_with_a_packet(patch: pytest.MonkeyPatch) -> None:
+    """Parts by arrival: packets may arrive in other portions, but must not change where parts end."""
 
     def on_received(self: Parts, event: Received, now: int) -> None:
         original(self, event, now)
@@ -51,7 +51,7 @@ def a_part_ends_with_what_a_packet_brings(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Parts, "on_received", on_received)
 
 
-def a_part_is_not_put_in_order(patch: pytest.MonkeyPatch) -> None:
+def a_part_is_not_sorted(patch: pytest.MonkeyPatch) -> None:
     def end(self: _OpenPart) -> list[Batch]:
         batches = self.batches
         original(self)
@@ -65,7 +65,7 @@ def one_more_is_in_a_full_part(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(CountParts, "_count_max", lambda self: self.options.part_count + 1)
 
 
-def equals_are_turned_round(patch: pytest.MonkeyPatch) -> None:
+def equals_are_reversed(patch: pytest.MonkeyPatch) -> None:
     def end(self: _OpenPart) -> list[Batch]:
         self.batches.reverse()
         return original(self)
@@ -74,7 +74,7 @@ def equals_are_turned_round(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(_OpenPart, "end", end)
 
 
-def a_control_message_has_a_place(patch: pytest.MonkeyPatch) -> None:
+def a_control_message_has_a_position(patch: pytest.MonkeyPatch) -> None:
     def take_next(self: Parts, ordered_batch: OrderedBatch, now: int) -> None:
         self.position_next += ordered_batch.batch.level == CONTROL
         original(self, ordered_batch, now)
@@ -84,7 +84,7 @@ def a_control_message_has_a_place(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_ends_an_incomplete_part(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Parts, "_see_to_the_cut", lambda *_: None)
+    patch.setattr(Parts, "_set_timer", lambda *_: None)
 
 
 def what_is_in_a_part_is_not_consumed_below(patch: pytest.MonkeyPatch) -> None:
@@ -97,13 +97,13 @@ def what_is_in_a_part_is_not_consumed_below(patch: pytest.MonkeyPatch) -> None:
         if below or self._part.after(self.inner.unconsumed()) == []:
             original(self, now)
         elif self.me == self.view.coordinator:
-            self._see_to_the_cut(now)
+            self._set_timer(now)
 
     original = Parts._take
     patch.setattr(Parts, "_take", take)
 
 
-def what_is_cut_off_a_batch_is_consumed_with_it(patch: pytest.MonkeyPatch) -> None:
+def the_rest_of_a_batch_is_consumed_with_its_start(patch: pytest.MonkeyPatch) -> None:
     def take_next(self: Parts, ordered_batch: OrderedBatch, now: int) -> None:
         before, left = self.inner.inspect(0).unconsumed, ordered_batch.batch.count - ordered_batch.taken
         original(self, ordered_batch, now)
@@ -125,7 +125,7 @@ def an_open_part_is_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Parts, "unordered", unordered)
 
 
-def what_is_not_taken_yet_is_lost(patch: pytest.MonkeyPatch) -> None:
+def what_was_not_taken_is_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Parts, "_take_all", lambda _: None)
 
 
@@ -144,20 +144,20 @@ def _end(self: Parts) -> None:
 
 
 IN_A_VIEW: list[Mutant] = [
-    (a_part_ends_with_what_a_packet_brings, TIME, {TOTAL_ORDER}),
-    (a_part_is_not_put_in_order, TIME, {PRIORITY}),
-    (a_part_is_not_put_in_order, COUNT, {PRIORITY}),
+    (a_part_ends_with_a_packet, TIME, {TOTAL_ORDER}),
+    (a_part_is_not_sorted, TIME, {PRIORITY}),
+    (a_part_is_not_sorted, COUNT, {PRIORITY}),
     (one_more_is_in_a_full_part, COUNT, {PRIORITY}),
-    (equals_are_turned_round, TIME, {FIFO_AMONG_EQUALS}),
-    (a_control_message_has_a_place, TIME, {TOTAL_ORDER}),
+    (equals_are_reversed, TIME, {FIFO_AMONG_EQUALS}),
+    (a_control_message_has_a_position, TIME, {TOTAL_ORDER}),
     (nobody_ends_an_incomplete_part, COUNT, {LIVENESS}),
     (nobody_ends_an_incomplete_part, TIME, {LIVENESS}),
     (what_is_in_a_part_is_not_consumed_below, TIME, {LIVENESS}),
-    (what_is_cut_off_a_batch_is_consumed_with_it, COUNT, {LIVENESS, AGREEMENT}),
+    (the_rest_of_a_batch_is_consumed_with_its_start, COUNT, {LIVENESS, AGREEMENT}),
 ]
 AT_ITS_END: list[Mutant] = [
     (an_open_part_is_lost, TIME, {INTEGRITY}),
-    (what_is_not_taken_yet_is_lost, COUNT, {INTEGRITY}),
+    (what_was_not_taken_is_lost, COUNT, {INTEGRITY}),
     (control_messages_are_sent_again, TIME, {INTEGRITY}),
 ]
 
@@ -166,8 +166,8 @@ def _names(mutants: list[Mutant]) -> list[str]:
     return [f"{order.partition('/')[0]}-{mutate.__name__}" for mutate, order, _ in mutants]
 
 
-def _cut_while_one_lags_behind() -> Group:
-    """Two parts at a, whose packets come to b together."""
+def _two_parts_while_one_member_is_late() -> Group:
+    """Two parts at a, whose packets b receives together."""
     group = Group(["a", "b"], TIME, OrderingOptions(part_ms=1))
     for priority, payload in ((0, b"low"), (255, b"high")):
         group.broadcast("a", priority, [payload])
@@ -181,10 +181,10 @@ def _cut_while_one_lags_behind() -> Group:
 
 
 def test_receiver_cut_in_band_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    check_all(_cut_while_one_lags_behind())
-    every_member_cuts_by_its_own_timer(monkeypatch)
+    check_all(_two_parts_while_one_member_is_late())
+    every_member_ends_parts_by_its_own_timer(monkeypatch)
     with pytest.raises(Violation, match=TOTAL_ORDER):
-        check_all(_cut_while_one_lags_behind())
+        check_all(_two_parts_while_one_member_is_late())
 
 
 @pytest.mark.parametrize(("mutate", "order", "guarantees"), IN_A_VIEW, ids=_names(IN_A_VIEW))

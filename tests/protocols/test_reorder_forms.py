@@ -1,12 +1,12 @@
 """The two forms of re-ordering, checked against each other: the same schedules, message by message.
 
-Both forms say the same packets at the same times: data, acknowledgments, decisions and reports. So one
+Both forms send the same packets at the same times: data, acknowledgments, decisions and reports. So one
 schedule drives a group of each form in step. What an application could consume at a given moment may
-differ, because the forms hold up different messages while a more urgent one is being placed: the cut form
-whatever is less urgent, unless what is known of the levels above lets it go first; the lock form what was
-behind all that is at least as urgent when the message came. So here an application consumes when both
-forms let it. What it gets must be the same message at the same place, and a view must end alike: the
-order follows from what was received and consumed, and from nothing else.
+differ, because the forms block different messages while a more urgent one is undecided: the cut form
+blocks whatever is less urgent, unless what is decided in the levels above lets it go first; the lock form
+blocks what was behind everything at least as urgent when the message arrived. So here an application
+consumes when both forms let it. What it gets must be the same message at the same position, and a view
+must end alike: the order follows from what was received and consumed, and from nothing else.
 """
 
 from collections import Counter
@@ -39,7 +39,7 @@ class Case(NamedTuple):
 
 
 class Twins:
-    """A group of each form, driven in step; `alone` counts who could consume when the other could not."""
+    """A group of each form, driven in step; `alone` counts when only one form could consume."""
 
     def __init__(self, case: Case) -> None:
         names = NAMES[: case.size]
@@ -74,7 +74,7 @@ class Twins:
         return messages
 
     def check_packets(self) -> None:
-        """As many packets are on their way in one group as in the other."""
+        """As many packets are in flight in one group as in the other."""
         in_flight = [
             {link: len(each.frames) for link, each in group.links.items()} for group in self.forms.values()
         ]
@@ -108,7 +108,7 @@ class Twins:
 
 
 def _ended(group: Group, survivors: int) -> list[tuple[list[tuple[int, bytes]], list[bytes]]]:
-    """What each of those who go on still gets of a view that ends now, place by place, and sends again."""
+    """What each survivor still gets of a view that ends now, by position, and what it sends again."""
     ends = end_view(group, Chapter(group.order, group.options, [], survivors, 0, 100, assembled=True))
     return [
         (
@@ -162,10 +162,10 @@ def test_both_forms_end_a_view_alike() -> None:
     alike()
 
 
-class TestWhichMessagesAreHeldUp:
-    """The one thing in which the forms differ, and for no longer than an agreement takes.
+class TestWhichMessagesAreBlocked:
+    """The one thing in which the forms differ, and for no longer than a decision takes.
 
-    Everybody has l in its queue; b has consumed it when y came there, so l goes before y.
+    All have l in their queues; b has consumed it when it receives y, so l goes before y.
     """
 
     @staticmethod
@@ -182,8 +182,8 @@ class TestWhichMessagesAreHeldUp:
                 group.deliver(name, "b")
         return twins
 
-    def test_the_lock_form_goes_on_where_all_that_is_locked_is_behind_a_more_urgent_one(self) -> None:
-        """At a, m locks what is behind y; the cut form lets nothing less urgent pass while m is open."""
+    def test_the_lock_form_continues_where_all_locked_messages_follow_a_more_urgent_one(self) -> None:
+        """At a, m locks what is behind y; the cut form lets nothing less urgent pass while m is undecided."""
         twins = self._twins()
         for group in twins.forms.values():
             group.broadcast("b", 5, [b"m"])
@@ -192,7 +192,7 @@ class TestWhichMessagesAreHeldUp:
         assert twins.consume("a", 1) == 0
         assert twins.alone == {LOCKS: 1}
 
-    def test_the_cut_form_goes_on_where_a_message_was_locked_by_one_that_goes_later(self) -> None:
+    def test_the_cut_form_continues_where_a_message_was_locked_by_a_later_one(self) -> None:
         """At a, h has locked l before y was inserted; the cut form sees that y is first, and l before it."""
         twins = self._twins()
         for group in twins.forms.values():

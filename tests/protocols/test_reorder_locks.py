@@ -84,15 +84,15 @@ class TestRejections:
             ),
             (
                 _acknowledgment(tails=((), ())),
-                "c#1 acknowledges data 0 with messages of no member, or does not",
+                "c#1 sends an inconsistent acknowledgment of data 0",
             ),
             (
                 _acknowledgment(tails=((MessageRange(0, 3, 0, 1),),)),
-                "c#1 acknowledges data 0 with messages of no member",
+                "c#1 sends an inconsistent acknowledgment of data 0",
             ),
             (
                 _acknowledgment(history=(MessageRange(0, 3, 0, 1),)),
-                "c#1 acknowledges data 0 with messages of no member",
+                "c#1 sends an inconsistent acknowledgment of data 0",
             ),
         ],
     )

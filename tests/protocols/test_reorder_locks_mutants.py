@@ -2,7 +2,7 @@
 
 A case is a script, or a test of the queue by itself. A script is broken if members end with different orders
 (Total order), all with another one than it should be (Priority), some without all messages (Liveness), or if
-a member is put out or fails. A fault that only holds messages up shows in what can be consumed on the way.
+a member is evicted or fails. A fault that only delays messages shows in what can be consumed on the way.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from protocols import test_reorder_locks as of_the_protocol
 from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules, single_test_finds
 from protocols.test_scripts import SCRIPTS, replay
 
-HELD_UP = "held up"
+DELAYED = "delayed"
 LockExchange = Exchange[LockInsertion, LockAcknowledgment, LockDecision]
 
 pytestmark = pytest.mark.usefixtures("reorder_locks_in_turn")
@@ -65,7 +65,7 @@ def what_is_waited_for_is_looked_up_in_queue_and_history(patch: pytest.MonkeyPat
 
 
 def a_deferred_insertion_is_not_tried_again(patch: pytest.MonkeyPatch) -> None:
-    def agree(
+    def decide(
         self: LockQueue, insertion: LockInsertion, number: int, point: MessageName | None, history: MessageSet
     ) -> None:
         insertion.point, insertion.history = point, history
@@ -75,7 +75,7 @@ def a_deferred_insertion_is_not_tried_again(patch: pytest.MonkeyPatch) -> None:
             order.remove_head()
             self._insert(insertion)
 
-    patch.setattr(LockQueue, "decide", agree)
+    patch.setattr(LockQueue, "decide", decide)
 
 
 def equals_are_inserted_as_they_become_known(patch: pytest.MonkeyPatch) -> None:
@@ -101,7 +101,7 @@ def a_message_goes_before_what_others_have_consumed(patch: pytest.MonkeyPatch) -
 # Locks
 
 
-def the_lowest_level_goes_to_the_tail_as_it_comes(patch: pytest.MonkeyPatch) -> None:
+def the_lowest_level_goes_to_the_tail_as_it_arrives(patch: pytest.MonkeyPatch) -> None:
     """No agreement for the lowest level, as in section 4.2."""
 
     def lock(self: LockQueue, batch: Batch, identity: InsertionId) -> tuple[LockInsertion, MessageSet]:
@@ -124,7 +124,7 @@ def the_lowest_level_goes_to_the_tail_as_it_comes(patch: pytest.MonkeyPatch) -> 
 
 def the_lowest_level_is_free_and_waited_for_only_if_received(patch: pytest.MonkeyPatch) -> None:
     """A wait rule that looks at the waiting list alone."""
-    the_lowest_level_goes_to_the_tail_as_it_comes(patch)
+    the_lowest_level_goes_to_the_tail_as_it_arrives(patch)
     only_what_was_received_is_waited_for(patch)
 
 
@@ -224,14 +224,14 @@ def what_all_have_consumed_is_what_one_has(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("priocast.protocols.reorder.consumed_history.min", max, raising=False)
 
 
-# The end of a view, and what is said about waiting
+# The end of a view, and stalls
 
 
-def the_end_of_a_view_waits_for_what_is_gone(patch: pytest.MonkeyPatch) -> None:
+def the_end_of_a_view_waits_for_what_is_lost(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(LockQueue, "_forget_lost_messages", lambda _: None)
 
 
-def the_end_of_a_view_leaves_locks_of_what_is_gone(patch: pytest.MonkeyPatch) -> None:
+def the_end_of_a_view_leaves_locks_of_what_is_lost(patch: pytest.MonkeyPatch) -> None:
     def end(self: LockQueue) -> None:
         for order in self._orders.values():
             self.waiting -= sum(insertion.batch.count for insertion in order.drop_undecided())
@@ -239,7 +239,7 @@ def the_end_of_a_view_leaves_locks_of_what_is_gone(patch: pytest.MonkeyPatch) ->
     patch.setattr(LockQueue, "end", end)
 
 
-def nobody_measures_how_long_messages_were_held_up(patch: pytest.MonkeyPatch) -> None:
+def nobody_measures_stalls(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StallMeter, "note", lambda *_: None)
 
 
@@ -256,7 +256,7 @@ def how_it_breaks(name: str) -> str:
         return PEER_FAULT
     orders, expected = _orders(replayed), _orders(recorded)
     if orders == expected:
-        return HELD_UP
+        return DELAYED
     if any(len(order) < len(expected[0]) for order in orders):
         return LIVENESS
     return TOTAL_ORDER if len(orders) > 1 else PRIORITY
@@ -277,8 +277,8 @@ def _orders(text: str) -> list[list[str]]:
         (equals_are_inserted_as_they_become_known, "same-level-concurrent-insert", TOTAL_ORDER),
         (the_provisional_insertion_point_is_definitive, "lock-inheritance", TOTAL_ORDER),
         (a_message_goes_before_what_others_have_consumed, "no-lower-lock-blocks-high", TOTAL_ORDER),
-        (the_lowest_level_goes_to_the_tail_as_it_comes, "low-low-concurrent", TOTAL_ORDER),
-        (the_lowest_level_goes_to_the_tail_as_it_comes, "low-unreceived-but-in-history", PRIORITY),
+        (the_lowest_level_goes_to_the_tail_as_it_arrives, "low-low-concurrent", TOTAL_ORDER),
+        (the_lowest_level_goes_to_the_tail_as_it_arrives, "low-unreceived-but-in-history", PRIORITY),
         (
             the_lowest_level_is_free_and_waited_for_only_if_received,
             "low-unreceived-but-in-history",
@@ -287,8 +287,8 @@ def _orders(text: str) -> list[list[str]]:
         (the_lowest_level_inherits_no_locks, "empty-queue-tail-lock", TOTAL_ORDER),
         (the_dummy_tail_has_no_locks, "empty-queue-tail-lock", TOTAL_ORDER),
         (no_locks_are_inherited, "lock-inheritance", TOTAL_ORDER),
-        (all_locks_are_inherited, "low-low-concurrent", HELD_UP),
-        (locks_of_less_urgent_messages_stay, "no-lower-lock-blocks-high", HELD_UP),
+        (all_locks_are_inherited, "low-low-concurrent", DELAYED),
+        (locks_of_less_urgent_messages_stay, "no-lower-lock-blocks-high", DELAYED),
         (a_message_that_was_inserted_keeps_its_locks, "lock-inheritance", LIVENESS),
         (a_member_locks_when_it_acknowledges, "snapshot-lock-atomic", PEER_FAULT),
         (one_acknowledgment_may_be_missing, "wait-rule-3p-fifo-coordinator", TOTAL_ORDER),
@@ -319,14 +319,14 @@ SEEN = of_the_protocol.TestWhatAnApplicationSees()
         (nobody_waits_for_what_was_consumed_elsewhere, RULES.test_wait_rule_2p),
         (only_what_was_received_is_waited_for, RULES.test_low_unreceived_but_in_history),
         (a_deferred_insertion_is_not_tried_again, RULES.test_deferred_insert_wakeup),
-        (all_locks_are_inherited, LOCKS.test_equals_do_not_hold_each_other_up),
+        (all_locks_are_inherited, LOCKS.test_equals_do_not_block_each_other),
         (locks_of_less_urgent_messages_stay, LOCKS.test_no_lower_lock_blocks_high),
-        (the_end_of_a_view_waits_for_what_is_gone, END.test_nobody_waits_for_what_is_gone_with_its_consumer),
-        (the_end_of_a_view_leaves_locks_of_what_is_gone, END.test_what_was_not_agreed_on_is_forgotten),
+        (the_end_of_a_view_waits_for_what_is_lost, END.test_nobody_waits_for_what_is_lost_with_its_consumer),
+        (the_end_of_a_view_leaves_locks_of_what_is_lost, END.test_what_is_not_decided_is_forgotten),
         (one_acknowledgment_may_be_missing, partial(VIEW_ENDS.test_view_change_missing_survivor_ack, True)),
         (one_acknowledgment_may_be_missing, partial(VIEW_ENDS.test_view_change_missing_survivor_ack, False)),
         (the_first_history_is_taken_for_the_history_set, VIEW_ENDS.test_view_change_departed_ack_counted),
-        (nobody_measures_how_long_messages_were_held_up, SEEN.test_a_locked_head_is_a_measured_wait),
+        (nobody_measures_stalls, SEEN.test_a_locked_head_is_a_measured_wait),
     ],
 )
 def test_a_case_finds_the_mutant(
@@ -335,10 +335,10 @@ def test_a_case_finds_the_mutant(
     single_test_finds(mutant, case, monkeypatch, (AssertionError, PeerFault))
 
 
-def test_batches_that_do_not_join_one_after_the_other_need_the_rules_of_the_concurrent_version(
+def test_concurrent_insertions_need_the_rules_of_the_concurrent_version(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What section 4.3 can do without it needs as soon as a batch locks before the last one is inserted."""
+    """Section 4.3 needs them as soon as a batch locks before the last one is inserted."""
     the_provisional_insertion_point_is_definitive(monkeypatch)
     original = ReorderLocksInTurn._lock_next
 

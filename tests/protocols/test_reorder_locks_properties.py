@@ -1,4 +1,4 @@
-"""Re-ordering with locks, whatever the schedule: the shared properties, and those that the paper promises."""
+"""Re-ordering with locks, under any schedule: the shared properties, and those of the paper."""
 
 from itertools import count
 
@@ -34,8 +34,8 @@ def _cases(order: str, twin: Twin) -> st.SearchStrategy[Case]:
     return st.builds(Case, st.just(order), st.integers(1, len(NAMES)), _options(twin), schedules())
 
 
-class TestWhateverTheSchedule:
-    """The shared properties, where members answer to the sender or to all."""
+class TestAnySchedule:
+    """The shared properties, where members acknowledge to the sender or to all."""
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("twin", ["plain", "strict"])
@@ -49,7 +49,7 @@ class TestWhateverTheSchedule:
 
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("distributed", [False, True])
-    def test_whoever_goes_on_keeps_every_guarantee(self, form: type[ReorderLocks], distributed: bool) -> None:
+    def test_survivors_keep_every_guarantee(self, form: type[ReorderLocks], distributed: bool) -> None:
         @settings(max_examples=patiently(100))
         @given(lives([form.NAME], [TWINS["strict"]]))
         def holds(life: Life) -> None:
@@ -61,7 +61,7 @@ class TestWhateverTheSchedule:
 
         holds()
 
-    def test_whoever_is_waited_for_can_end_the_wait_in_turn(self) -> None:
+    def test_a_bottleneck_can_end_the_wait_in_turn(self) -> None:
         @settings(max_examples=patiently(100))
         @given(_cases(ReorderLocksInTurn.NAME, TWINS["strict"]))
         def holds(case: Case) -> None:
@@ -78,7 +78,7 @@ class TestWhateverTheSchedule:
         holds()
 
     def test_no_lower_lock_blocks_high(self) -> None:
-        """At no moment is a message behind one that is locked by what is less urgent than it."""
+        """At no moment is a message behind one that a less urgent message has locked."""
 
         @settings(max_examples=patiently(200))
         @given(_cases(ReorderLocks.NAME, TWINS["strict"]))
@@ -94,10 +94,10 @@ class TestWhateverTheSchedule:
 
 class TestOneAtATime:
     @pytest.mark.parametrize("rule", ["_may_insert", "_inherited", "_definitive"])
-    def test_it_needs_none_of_what_the_concurrent_version_adds(
+    def test_it_needs_no_rule_of_the_concurrent_version(
         self, rule: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Section 4.3 is right as it is: no wait rule, no inheritance, and the point is where to insert."""
+        """Section 4.3 is correct without the wait rule, inheritance and definitive insertion points."""
         without = {
             "_may_insert": lambda *_: True,
             "_inherited": lambda *_: set(),

@@ -1,6 +1,6 @@
-"""The end of a view: at any point, whoever goes on knows the same, and nothing is lost or doubled.
+"""The end of a view: at any point, all survivors know the same, and nothing is lost or duplicated.
 
-Every protocol of the registry, prioritised and plain, under every policy; and from one to another.
+Every protocol of the registry, prioritised and plain, under every starvation policy; and from one to another.
 """
 
 import pytest
@@ -14,7 +14,7 @@ from protocols.schedules import Broadcast
 
 
 @pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
-def test_whoever_goes_on_from_view_to_view_keeps_every_guarantee(order: str, twin: str) -> None:
+def test_survivors_keep_every_guarantee_from_view_to_view(order: str, twin: str) -> None:
     @settings(max_examples=patiently(40))
     @given(lives([order], [TWINS[twin]]))
     def holds(life: Life) -> None:
@@ -35,7 +35,7 @@ def test_the_order_may_change_from_view_to_view() -> None:
 @pytest.mark.parametrize("assembled", [True, False])
 @pytest.mark.parametrize("priority", [0, 100, 255])
 @pytest.mark.parametrize("order", ORDERS)
-def test_what_waits_through_three_orders_stays_in_line(order: str, priority: int, assembled: bool) -> None:
+def test_what_waits_through_three_orders_stays_in_order(order: str, priority: int, assembled: bool) -> None:
     """Found by lives: of what was broadcast before, in and after a plain view, the middle went first."""
     said = [Broadcast(member, each, (1, 2), TO_ALL) for member in (0, 1) for each in (priority, 100, 0)]
     chapters = [

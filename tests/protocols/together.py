@@ -13,11 +13,11 @@ from priocast.core.guarantees import PRIORITY
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import Packet
-from priocast.protocols.agreement.consensus import Accept, Value
-from priocast.protocols.agreement.proposal import AgreementProposal, Holding, Propose
-from priocast.protocols.agreement.sets import AgreementSets, Decide
+from priocast.protocols.agreement.consensus import ConsensusAccept, Value
+from priocast.protocols.agreement.proposal import AgreementProposal, ProposedOrder, ReceivedCounts
+from priocast.protocols.agreement.sets import AgreementSets, SetDecision
 from priocast.protocols.flow.data import Data
-from priocast.protocols.history.causal import CausalHistory, Stamped
+from priocast.protocols.history.causal import CausalHistory, StampedData
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation
 from protocols.queues import RankedQueue, ids
@@ -84,7 +84,7 @@ def _buckets_in_order(group: Group) -> list[MessageId]:
     sent: list[deque[tuple[int, int, int, MessageId]]] = []
     for rank, name in enumerate(group.members):
         sent.append(deque())
-        for packet in _packets_sent(group, name, Stamped):
+        for packet in _packets_sent(group, name, StampedData):
             for batch in packet.batches:
                 key = (-(-packet.timestamp // bucket), -batch.urgency if prioritised else 0, rank)
                 sent[rank].extend((*key, message) for message in ids(batch))
@@ -110,7 +110,7 @@ def _sets_in_order(group: Group) -> list[MessageId]:
 
 def _decided(group: Group) -> list[list[MessageId]]:
     """The sets that were decided, in the order of their instances."""
-    packets = [packet for name in group.members for packet in _packets_sent(group, name, Decide)]
+    packets = [packet for name in group.members for packet in _packets_sent(group, name, SetDecision)]
     decided = {packet.instance: packet.references for packet in packets}
     return [_named(decided[instance]) for instance in sorted(decided)]
 
@@ -126,7 +126,7 @@ def _check_chosen(group: Group, name: str) -> None:
                 for batch in batches:
                     key = (group.options.policy.sort_key(batch.urgency, now), next(arrivals))
                     waiting.update(dict.fromkeys(ids(batch), key))
-            case Sent(member=leader, packet=Accept(instance=instance, references=references)):
+            case Sent(member=leader, packet=ConsensusAccept(instance=instance, references=references)):
                 # What was proposed there before was not chosen anew, but may be decided already.
                 if leader == name and (instance, references) not in proposed:
                     gone = {message for each in decided[:instance] for message in each}
@@ -155,9 +155,9 @@ def _check_proposed(group: Group, name: str) -> None:
                 for batch in batches:
                     totals[batch.sender] += batch.count
                     came.append((batch, totals[batch.sender], now))
-            case Received(packet=Holding(round=number, held=held)):
-                answers[number].append(held)
-            case Sent(packet=Propose(round=number, references=references)):
+            case Received(packet=ReceivedCounts(round=number, received=received)):
+                answers[number].append(received)
+            case Sent(packet=ProposedOrder(round=number, references=references)):
                 least = map(min, zip(*answers[number], strict=True))
                 in_common = dict(zip(group.view.members, least, strict=True))
                 for batch, total, now in came:

@@ -21,10 +21,7 @@ from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.ring.token_ring import TokenRing
-from priocast.protocols.sequencer.ub import (
-    Ordered,
-    SequencerUb,
-)
+from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.simulation.scenario_generator import (
     Choice,
     generate_scenario,

@@ -1,24 +1,25 @@
-"""Parts: priorities laid over any other order, which is cut into parts that are put in order by priority.
+"""Parts: priorities over any other order, which is divided into parts that are sorted by priority.
 
-The order below runs plain: first in, first out over all levels. A part waits until it ends; then all of it
-goes to the application, the most urgent messages first. `time-parts` end when so much time has passed since
-their first message came (`part_ms`), `count-parts` when they have so many messages (`part_count`).
+The order below is plain: first in, first out over all levels. A part waits until it ends; then all of it goes
+to the application, the most urgent messages first. A part of `time-parts` ends `part_ms` after its first
+message was ordered, one of `count-parts` when it has `part_count` messages.
 
 Gives: whatever the order below gives in its plain form, but FIFO among equals only; Priority within a part;
     Bounded overtaking: nothing overtakes a message of an earlier part, so a message is overtaken by less than
-    `part_count` others, or by those that are ordered until `part_ms` have passed and the cut is ordered.
+    `part_count` others, or by those that are ordered until `part_ms` have passed and the end is ordered.
 Costs: those of the order below, and the wait for the end of the part. `time-parts`: one control message a
-    part. `count-parts`: none, unless fewer than `part_count` messages come in `part_ms`.
+    part. `count-parts`: none, unless fewer than `part_count` messages arrive in `part_ms`.
 Orders: the order below, and within a part every member by itself; the coordinator ends the parts.
 Assumes: what the order below assumes.
-Priorities act: where a part is delivered (priority delivering over an existing total order). A policy against
-    starvation has nothing to do: the parts are the bound.
+Priorities act: where a part is delivered (priority delivering over an existing total order). The starvation
+    policy has no effect: the parts are the bound.
 Reference: the techniques paper, sections 8 and 9.
-Diverges: the end of a time part comes in band: the coordinator broadcasts it through the order below, and it
-    ends the part at the same place everywhere. A timer at each member, as in the protocol of section 8, lets
-    members cut at different places, and they deliver in different orders. A control message goes before the
-    messages that wait for a place below, and says what it is to end: a part that began later goes on. An
-    incomplete count part is ended in band, too, or its messages would wait for others that may never come.
+Diverges: the end of a time part is sent in band: the coordinator broadcasts it through the order below,
+    and it ends the part at the same position everywhere. A timer at each member, as in the protocol of
+    section 8, lets members end a part at different positions, and they deliver in different orders. A
+    control message overtakes the messages that wait to be ordered below, and names the position up to
+    which parts end: a part that began later continues. An incomplete count part is ended in band, too, or
+    its messages would wait for others that may never arrive.
 """
 
 from collections import deque
@@ -46,13 +47,13 @@ from priocast.core.view import View
 
 PART_COUNT_MAX = 65_536
 PARTS_WAITING_MAX = 2
-_CUT = "cut of a part"
+_PART_TIMER = "end of a part"
 _DIGITS_MAX = 20
 _MILLISECOND = 1_000_000
 
 
 class _OpenPart:
-    """Messages that wait for the end of their part, in the order below; the first is at `position` there."""
+    """Messages that wait for the end of their part, in the order below; the first has `position` there."""
 
     def __init__(self, count_max: int) -> None:
         self._count_max = count_max
@@ -61,10 +62,10 @@ class _OpenPart:
         self.count = 0
         self.bytes = 0
 
-    def enter(self, ordered_batch: OrderedBatch, taken: int) -> tuple[int, bool]:
-        """Let in what follows in a stretch; return how many messages that are, and whether the part ends."""
+    def add(self, ordered_batch: OrderedBatch, taken: int) -> tuple[int, bool]:
+        """Add the next messages of an ordered batch; return how many, and whether the part ends."""
         if ordered_batch.batch.level == CONTROL:
-            return 1, bool(self.batches) and self.position < _named_in(ordered_batch.payloads[taken])
+            return 1, bool(self.batches) and self.position < _end_position(ordered_batch.payloads[taken])
         if not self.batches:
             self.position = ordered_batch.position + taken
         batch = ordered_batch.cut(taken, min(ordered_batch.batch.count - taken, self._count_max - self.count))
@@ -74,19 +75,19 @@ class _OpenPart:
         return batch.count, self.count == self._count_max
 
     def end(self) -> list[Batch]:
-        """Give out all, the most urgent first; what is equally urgent stays first in, first out."""
+        """Remove and return all, the most urgent first; equally urgent messages stay first in, first out."""
         batches, self.batches = self.batches, []
         self.count = self.bytes = 0
         return sorted(batches, key=lambda batch: batch.urgency, reverse=True)
 
     def after(self, ordered_batches: list[OrderedBatch]) -> list[Batch]:
-        """What would wait here if all that follows had come, too."""
+        """What would wait here if these had been added, too."""
         part = _OpenPart(self._count_max)
         part.batches, part.position, part.count = self.batches.copy(), self.position, self.count
         for ordered_batch in ordered_batches:
             taken = ordered_batch.taken
             while taken < ordered_batch.batch.count:
-                count, ends = part.enter(ordered_batch, taken)
+                count, ends = part.add(ordered_batch, taken)
                 taken += count
                 if ends:
                     part.end()
@@ -94,11 +95,11 @@ class _OpenPart:
 
 
 class Parts(Protocol):
-    """A layer over `INNER`; without priorities there is nothing to lay over it, and it is the inner protocol.
+    """A layer over `INNER`; without priorities there is nothing to add, and it is the inner protocol itself.
 
-    A message has no place until its part has ended: when the view ends, what is in the open part goes back to
-    its sender. What enters a part counts as consumed below, or a full window would keep the cut from being
-    ordered; while two parts that have ended wait for the application, nothing more enters.
+    A message has no position until its part has ended: when the view ends, what is in the open part goes back
+    to its sender. What is added to a part counts as consumed below, or a full window would prevent the end of
+    the part from being ordered. While two parts that have ended wait for the application, nothing is added.
     """
 
     LAYER: ClassVar[str]
@@ -122,12 +123,12 @@ class Parts(Protocol):
         # coordinator
         self._part_ns = int(options.part_ms * _MILLISECOND)
         self._timer_at: int | None = None
-        self._asked_at = 0
-        self._asked_until = position
-        self._cuts = 0
+        self._requested_at = 0
+        self._requested_until = position
+        self._request_count = 0
 
     def _count_max(self) -> int:
-        """How many messages end a part."""
+        """The number of messages that ends a part."""
         return PART_COUNT_MAX
 
     @property
@@ -168,30 +169,30 @@ class Parts(Protocol):
         below = [batch for batch in self.inner.unordered() if batch.level != CONTROL]
         return [batch for batch in self._part.batches if batch.sender == self.me] + below
 
-    # What goes to the order below, and what comes from it
+    # The order below
 
     def on_broadcast(self, event: Broadcast, now: int) -> None:
-        self._hand_down(event, now)
+        self._step_inner(event, now)
 
     def on_received(self, event: Received, now: int) -> None:
-        self._hand_down(event, now)
+        self._step_inner(event, now)
 
     def on_turn(self, event: Turn, now: int) -> None:
-        self._hand_down(event, now)
+        self._step_inner(event, now)
 
     def on_timer(self, event: TimerFired, now: int) -> None:
-        if event.name == _CUT:
-            self._on_time(now)
+        if event.name == _PART_TIMER:
+            self._on_part_timer(now)
         else:
-            self._hand_down(event, now)
+            self._step_inner(event, now)
 
     def _on_link_blocked(self, event: LinkBlocked, now: int) -> None:
-        self._hand_down(event, now)
+        self._step_inner(event, now)
 
     def _on_link_cleared(self, event: LinkCleared, now: int) -> None:
-        self._hand_down(event, now)
+        self._step_inner(event, now)
 
-    def _hand_down(self, event: Input, now: int) -> None:
+    def _step_inner(self, event: Input, now: int) -> None:
         self._outputs += self.inner.step(event, now)
         self._take(now)
 
@@ -209,17 +210,18 @@ class Parts(Protocol):
         while len(self._part_ends) < PARTS_WAITING_MAX and (ordered_batch := self.inner.head()) is not None:
             self._take_next(ordered_batch, now)
         if self.me == self.view.coordinator:
-            self._see_to_the_cut(now)
+            self._set_timer(now)
 
     def _take_all(self) -> None:
-        """The view is over: what is in the order below belongs to a part, however much waits."""
+        """The view is over: take everything from the order below, however much waits."""
         while (ordered_batch := self.inner.head()) is not None:
             self._take_next(ordered_batch, self._opened_at)
 
     def _take_next(self, ordered_batch: OrderedBatch, now: int) -> None:
+        """Move messages from the order below to the open part; if it ends, give them positions."""
         if not self._part.batches:
             self._opened_at = now
-        count, ends = self._part.enter(ordered_batch, ordered_batch.taken)
+        count, ends = self._part.add(ordered_batch, ordered_batch.taken)
         self._dependencies = ordered_batch.dependencies
         self._outputs += self.inner.step(Consume(count), now)
         if ends:
@@ -229,47 +231,47 @@ class Parts(Protocol):
 
     # Coordinator
 
-    def _see_to_the_cut(self, now: int) -> None:
-        """Have a timer run while something waits for the end of its part that was not asked for yet."""
-        if not self._is_uncut():
+    def _set_timer(self, now: int) -> None:
+        """Run a timer while messages wait for an end of their part that was not requested yet."""
+        if not self._lacks_request():
             return
-        due_at = now if self._is_large() else max(self._opened_at, self._asked_at) + self._part_ns
+        due_at = now if self._is_large() else max(self._opened_at, self._requested_at) + self._part_ns
         if not self._part.batches:
             due_at = now + self._part_ns
         if self._timer_at is None or due_at < self._timer_at:
             self._timer_at = due_at
-            self.set_timer(_CUT, due_at)
+            self.set_timer(_PART_TIMER, due_at)
 
-    def _on_time(self, now: int) -> None:
-        """Ask in band for the end of what waits, unless that came only lately."""
+    def _on_part_timer(self, now: int) -> None:
+        """Request the end of the open part in band, unless it was opened only recently."""
         self._timer_at = None
-        lately = self._part.batches and now < self._opened_at + self._part_ns and not self._is_large()
-        if self._is_uncut() and not lately:
-            self._asked_at = now
-            self._asked_until = self.inner.position_next + 1
-            cut = pack(self.me, CONTROL, self._cuts, [b"%d" % self.inner.position_next])
-            self._cuts += 1
-            self._outputs += self.inner.step(Broadcast(cut), now)
-        self._see_to_the_cut(now)
+        is_recent = self._part.batches and now < self._opened_at + self._part_ns and not self._is_large()
+        if self._lacks_request() and not is_recent:
+            self._requested_at = now
+            self._requested_until = self.inner.position_next + 1
+            request = pack(self.me, CONTROL, self._request_count, [b"%d" % self.inner.position_next])
+            self._request_count += 1
+            self._outputs += self.inner.step(Broadcast(request), now)
+        self._set_timer(now)
 
-    def _is_uncut(self) -> bool:
-        """Whether messages are ordered below, wait, and came after what was last asked for."""
+    def _lacks_request(self) -> bool:
+        """Whether messages wait that were ordered below after the last request."""
         waits = bool(self._part.batches) or self.inner.head() is not None
-        return waits and self.inner.position_next > self._asked_until
+        return waits and self.inner.position_next > self._requested_until
 
     def _is_large(self) -> bool:
-        """Whether the open part has become too large to keep it for long."""
-        return self._part.bytes >= self.options.window_bytes and self._asked_at < self._opened_at
+        """Whether the open part is too large to wait for the timer."""
+        return self._part.bytes >= self.options.window_bytes and self._requested_at < self._opened_at
 
 
 class TimeParts(Parts):
-    """Parts that last for some time."""
+    """Parts of limited duration (`part_ms`)."""
 
     LAYER = "time-parts"
 
 
 class CountParts(Parts):
-    """Parts of so many messages."""
+    """Parts of a fixed number of messages (`part_count`)."""
 
     LAYER = "count-parts"
 
@@ -279,7 +281,7 @@ class CountParts(Parts):
 
 @cache
 def layered(layer: type[Parts], inner: type[Protocol]) -> type[Protocol]:
-    """The layer over that protocol: a class of its own, always the same one."""
+    """The class of the layer over a protocol; always the same one."""
     fields = {
         "__doc__": layer.__doc__,
         "__module__": layer.__module__,
@@ -288,11 +290,11 @@ def layered(layer: type[Parts], inner: type[Protocol]) -> type[Protocol]:
         "PACKETS": inner.PACKETS,
         "PARTITIONABLE": inner.PARTITIONABLE,
     }
-    made = type(f"{layer.__name__}Over{inner.__name__}", (layer,), fields)
-    assert issubclass(made, Protocol)
-    return made
+    layered_class = type(f"{layer.__name__}Over{inner.__name__}", (layer,), fields)
+    assert issubclass(layered_class, Protocol)
+    return layered_class
 
 
-def _named_in(payload: bytes) -> int:
-    """The position below which a control message ends what waits."""
+def _end_position(payload: bytes) -> int:
+    """A control message ends a part that began before this position of the order below."""
     return int(payload) if payload.isdigit() and len(payload) <= _DIGITS_MAX else 0

@@ -1,1 +1,1 @@
-"""Destinations agreement: the members agree on the order."""
+"""Destinations agreement: the destinations of the messages agree on their order."""

@@ -1,21 +1,24 @@
-"""Consensus: members agree on one value after the other, although those who propose may crash.
+"""Consensus: members agree on one value after another, although proposers may crash.
 
-Paxos, instance by instance. Every ballot has one leader, ballot b the member of rank b modulo n. It may
-propose only what a majority may not have accepted something else for in an earlier ballot:
+Paxos, one instance after another. Every ballot has one leader: ballot b belongs to the member of rank b
+modulo n. The leader may propose a value only if no majority can have accepted another one in an earlier
+ballot:
 
-    leader    Prepare ─▶ all      from this instance on I lead; what have you accepted?
-    member    ◀─ Promise          nothing of earlier ballots any more; so far I have accepted these
-    leader    Accept ─▶ all       with a majority of promises: the value of the highest ballot, or a fresh one
-    member    ◀─ Accepted
-    leader    Decide ─▶ all       with a majority of these: that is the value
+    leader    ConsensusPrepare ─▶ all     I lead from this instance on; what have you accepted? member    ◀─
+    ConsensusPromise         I accept nothing of earlier ballots; I have accepted these values leader
+    ConsensusAccept ─▶ all      after a majority of promises: the value of the highest ballot, or a new one
+    member    ◀─ ConsensusAccepted leader    decision ─▶ all             after a majority accepted: this is
+    the value
 
-The first leader needs no promises. It stays in office, so that a value takes one round trip and the decision,
-until a member has waited too long for a decision and takes over. Members are the more patient the further
-they are from the leader, and twice as patient after every ballot in vain: in the end one of them leads for
-long enough. Several leaders at once can only hinder each other: two majorities have a member in common.
+The first leader needs no promises. It stays leader until a member has waited too long for a decision and
+takes over, so a value normally takes one round trip and the decision. A member's timeout grows with its
+distance from the leader and doubles with every ballot without a decision, so in the end one of them leads
+for long enough. Several leaders at once delay each other but are safe: two majorities have a member in
+common.
 
-A decision is the caller's packet, because it must reach all. What was accepted is kept until every member has
-said that it knows the decision: whoever lacks it takes over, in the end, and finds it out that way.
+The decision is a packet of the caller, because it must reach all. Accepted values are kept until every
+member has reported that it knows the decision. A member that lacks a decision eventually takes over, and
+learns it that way.
 """
 
 from collections.abc import Callable
@@ -30,7 +33,7 @@ from priocast.core.protocol import WINDOW_MAX, Packet
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, References
 
 REFERENCES_MAX = FRAME_BATCHES_MAX
-PATIENCE_NS = 100_000_000
+DECISION_TIMEOUT_NS = 100_000_000
 _DOUBLINGS_MAX = 6
 _DECIDED = 1 << 62
 
@@ -39,30 +42,33 @@ Instance = Annotated[int, msgspec.Meta(ge=0)]
 Value = tuple[Reference, ...]
 
 
-class Vote(msgspec.Struct, frozen=True, array_like=True):
-    """What a member accepted in an instance; what is decided counts as accepted in the last ballot."""
+class AcceptedValue(msgspec.Struct, frozen=True, array_like=True):
+    """What a member accepted in an instance; a decided value counts as accepted in the highest ballot."""
 
     instance: Instance
     ballot: Ballot
     references: References
 
 
-class Prepare(Packet, frozen=True, tag="prepare"):
+class ConsensusPrepare(Packet, frozen=True, tag="prepare"):
     """From a member that wants to lead: promise to accept nothing of earlier ballots."""
 
     ballot: Ballot
     instance: Instance
 
 
-class Promise(Packet, frozen=True, tag="promise"):
-    """To the one who wants to lead: I do; I lack the decision of this instance, and have accepted these."""
+class ConsensusPromise(Packet, frozen=True, tag="promise"):
+    """To the member that wants to lead: I promise that. I lack the decision of this instance.
+
+    `accepted` is what I have accepted from there on.
+    """
 
     ballot: Ballot
     instance: Instance
-    votes: Annotated[tuple[Vote, ...], msgspec.Meta(max_length=WINDOW_MAX)]
+    accepted: Annotated[tuple[AcceptedValue, ...], msgspec.Meta(max_length=WINDOW_MAX)]
 
 
-class Accept(Packet, frozen=True, tag="accept"):
+class ConsensusAccept(Packet, frozen=True, tag="accept"):
     """From the leader: accept this value. All members know the decisions before the instance `known`."""
 
     ballot: Ballot
@@ -71,21 +77,21 @@ class Accept(Packet, frozen=True, tag="accept"):
     known: Instance
 
 
-class Accepted(Packet, frozen=True, tag="accepted"):
-    """To the leader: I have accepted that, and know the decisions before the instance `known`."""
+class ConsensusAccepted(Packet, frozen=True, tag="accepted"):
+    """To the leader: I have accepted the value, and I know the decisions before the instance `known`."""
 
     ballot: Ballot
     instance: Instance
     known: Instance
 
 
-CONSENSUS_PACKETS = (Prepare, Promise, Accept, Accepted)
+CONSENSUS_PACKETS = (ConsensusPrepare, ConsensusPromise, ConsensusAccept, ConsensusAccepted)
 
 
 class Consensus:
     """One member's part. `instance` is the first one whose decision it lacks.
 
-    It speaks through `send` and `send_each`, and lets the leader tell the next decision by `decide`.
+    It sends through `send` and `send_each`. The leader announces the next decision through `decide`.
     """
 
     def __init__(
@@ -107,12 +113,12 @@ class Consensus:
         # member
         self._ballot = 0
         self._ballot_decided = 0
-        self._votes: dict[int, Vote] = {}
+        self._accepted: dict[int, AcceptedValue] = {}
         self._kept_from = 0
         # leader
-        self._elected = self._rank == 0
-        self._promises: dict[ProcessId, Promise] = {}
-        self._may_be_decided: dict[int, Vote] = {}
+        self._is_leader = self._rank == 0
+        self._promises: dict[ProcessId, ConsensusPromise] = {}
+        self._may_be_decided: dict[int, AcceptedValue] = {}
         self._proposed = -1
         self._value: Value = ()
         self._accepted_by: dict[ProcessId, bool] = {}
@@ -120,82 +126,83 @@ class Consensus:
 
     @property
     def ballot(self) -> int:
-        """The latest ballot that this member has heard of."""
+        """The highest ballot that this member knows of."""
         return self._ballot
 
     @property
-    def leads(self) -> bool:
+    def is_leader(self) -> bool:
         """Whether this member leads, as far as it knows."""
-        return self._elected
+        return self._is_leader
 
     @property
-    def patience_ns(self) -> int:
-        """How long to wait for a decision before one takes over."""
+    def timeout_ns(self) -> int:
+        """How long to wait for a decision before taking over."""
         distance = (self._rank - self._ballot) % len(self._members) or len(self._members)
         doublings = min(self._ballot - self._ballot_decided, _DOUBLINGS_MAX)
-        return (PATIENCE_NS * distance) << doublings
+        return (DECISION_TIMEOUT_NS * distance) << doublings
 
     def value_of(self, instance: int) -> Value | None:
-        """What was decided, if anybody may still lack it."""
+        """The decided value, unless all members are known to have it."""
         assert instance < self.instance
-        vote = self._votes.get(instance)
-        return vote.references if vote is not None else None
+        accepted = self._accepted.get(instance)
+        return accepted.references if accepted is not None else None
 
     def receive(self, sender: ProcessId, packet: Packet) -> None:
-        """One of the packets of this module came."""
+        """Handle a packet of this module."""
         match packet:
-            case Prepare():
+            case ConsensusPrepare():
                 self._on_prepare(sender, packet)
-            case Promise():
+            case ConsensusPromise():
                 self._on_promise(sender, packet)
-            case Accept():
+            case ConsensusAccept():
                 self._on_accept(sender, packet)
-            case Accepted():
+            case ConsensusAccepted():
                 self._on_accepted(sender, packet)
 
     # Leader
 
     def take_over(self) -> None:
-        """Nothing was decided for too long: ask the others to let us lead."""
+        """No decision for too long: ask the others to let this member lead."""
         size = len(self._members)
-        self._follow(self._ballot + ((self._rank - self._ballot) % size or size))
+        self._adopt(self._ballot + ((self._rank - self._ballot) % size or size))
         self._promises = {}
-        self._send_each(Prepare(self._ballot, self.instance))
+        self._send_each(ConsensusPrepare(self._ballot, self.instance))
 
-    def propose(self, fresh: Callable[[], Value]) -> None:
-        """Propose the next value, if that is ours to do: what may be decided already, or a fresh one."""
-        if not self._elected or self._proposed == self.instance:
+    def _on_promise(self, sender: ProcessId, promise: ConsensusPromise) -> None:
+        self._knows(sender, promise.instance)
+        if promise.ballot != self._ballot or self._leader_of(self._ballot) != self._me:
             return
-        vote = self._may_be_decided.get(self.instance)
-        value = vote.references if vote is not None else fresh()
+        self._promises[sender] = promise
+        if not self._is_leader and len(self._promises) == self._majority:
+            self._become_leader()
+
+    def _become_leader(self) -> None:
+        """For each instance, find the value of the highest ballot: it may be decided already."""
+        self._is_leader = True
+        self._proposed = -1
+        self._may_be_decided = {}
+        for promise in self._promises.values():
+            for accepted in promise.accepted:
+                known = self._may_be_decided.get(accepted.instance)
+                if known is None or accepted.ballot > known.ballot:
+                    self._may_be_decided[accepted.instance] = accepted
+
+    def propose(self, new_value: Callable[[], Value]) -> None:
+        """If this member leads, propose the next value: what may be decided already, or a new one."""
+        if not self._is_leader or self._proposed == self.instance:
+            return
+        accepted = self._may_be_decided.get(self.instance)
+        value = accepted.references if accepted is not None else new_value()
         if value:
             self._proposed, self._value = self.instance, value
             self._accepted_by = {}
             known = min(self._known_by.values())
-            self._send_each(Accept(self._ballot, self.instance, value, known))
+            self._send_each(ConsensusAccept(self._ballot, self.instance, value, known))
 
-    def _on_promise(self, sender: ProcessId, promise: Promise) -> None:
-        self._knows(sender, promise.instance)
-        if promise.ballot != self._ballot or self._leader() != self._me:
-            return
-        self._promises[sender] = promise
-        if not self._elected and len(self._promises) == self._majority:
-            self._be_elected()
-
-    def _be_elected(self) -> None:
-        self._elected = True
-        self._proposed = -1
-        self._may_be_decided = {}
-        for promise in self._promises.values():
-            for vote in promise.votes:
-                known = self._may_be_decided.get(vote.instance)
-                if known is None or vote.ballot > known.ballot:
-                    self._may_be_decided[vote.instance] = vote
-
-    def _on_accepted(self, sender: ProcessId, accepted: Accepted) -> None:
+    def _on_accepted(self, sender: ProcessId, accepted: ConsensusAccepted) -> None:
         self._knows(sender, accepted.known)
-        is_due = self._elected and self._proposed == self.instance
-        if not is_due or (accepted.ballot, accepted.instance) != (self._ballot, self.instance):
+        is_open = self._is_leader and self._proposed == self.instance
+        if not is_open or (accepted.ballot, accepted.instance) != (self._ballot, self.instance):
             return
         if sender not in self._accepted_by:
             self._accepted_by[sender] = True
@@ -208,40 +215,41 @@ class Consensus:
 
     # Member
 
-    def decided(self, value: Value) -> None:
-        """The next instance is decided: the caller has the packet that says so, and all before it."""
-        self._votes[self.instance] = Vote(self.instance, _DECIDED, value)
-        self.instance += 1
-        self._ballot_decided = self._ballot
-
-    def _on_prepare(self, sender: ProcessId, prepare: Prepare) -> None:
+    def _on_prepare(self, sender: ProcessId, prepare: ConsensusPrepare) -> None:
         self._check_leader(sender, prepare.ballot)
         if prepare.ballot >= self._ballot:
-            self._follow(prepare.ballot)
-            votes = tuple(vote for at, vote in sorted(self._votes.items()) if at >= prepare.instance)
-            self._send(sender, Promise(prepare.ballot, self.instance, votes))
+            self._adopt(prepare.ballot)
+            accepted = tuple(value for at, value in sorted(self._accepted.items()) if at >= prepare.instance)
+            self._send(sender, ConsensusPromise(prepare.ballot, self.instance, accepted))
 
-    def _on_accept(self, sender: ProcessId, accept: Accept) -> None:
+    def _on_accept(self, sender: ProcessId, accept: ConsensusAccept) -> None:
         self._check_leader(sender, accept.ballot)
         if accept.ballot < self._ballot:
             return
-        self._follow(accept.ballot)
+        self._adopt(accept.ballot)
         if accept.instance >= self.instance:
-            self._votes[accept.instance] = Vote(accept.instance, accept.ballot, accept.references)
+            self._accepted[accept.instance] = AcceptedValue(accept.instance, accept.ballot, accept.references)
         while self._kept_from < min(accept.known, self.instance):
-            del self._votes[self._kept_from]
+            del self._accepted[self._kept_from]
             self._kept_from += 1
-        self._send(sender, Accepted(accept.ballot, accept.instance, self.instance))
+        self._send(sender, ConsensusAccepted(accept.ballot, accept.instance, self.instance))
 
-    def _follow(self, ballot: int) -> None:
+    def decided(self, value: Value) -> None:
+        """The next instance is decided: the caller received the decision, and all before it."""
+        self._accepted[self.instance] = AcceptedValue(self.instance, _DECIDED, value)
+        self.instance += 1
+        self._ballot_decided = self._ballot
+
+    def _adopt(self, ballot: int) -> None:
+        """Take part in a higher ballot."""
         if ballot > self._ballot:
             self._ballot = ballot
-            self._elected = False
+            self._is_leader = False
 
-    def _leader(self) -> ProcessId:
-        return self._members[self._ballot % len(self._members)]
+    def _leader_of(self, ballot: int) -> ProcessId:
+        return self._members[ballot % len(self._members)]
 
     def _check_leader(self, sender: ProcessId, ballot: int) -> None:
-        leader = self._members[ballot % len(self._members)]
+        leader = self._leader_of(ballot)
         if sender != leader:
-            raise PeerFault(f"{sender} leads in ballot {ballot}, which is for {leader} to lead")
+            raise PeerFault(f"{sender} acts as the leader of ballot {ballot}, which is {leader}")

@@ -2,21 +2,21 @@
 
 Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority among what a majority has,
     Bounded overtaking by the chosen starvation policy. Plain: FIFO order.
-Costs: six hops: the message, then question, answer, proposal, vote and application. Besides the n frames of a
-    message, 5n for a round of whatever size. One round at a time: what comes meanwhile waits for the next.
+Costs: six hops: the message, then question, reply, proposal, vote and application. Besides the n frames of a
+    message, 5n for a round of any size. One round at a time: what arrives meanwhile waits for the next.
 Orders: the starter, which is the view's coordinator, if a majority of the members agrees.
 Assumes: reliable FIFO links, a fixed view; a majority of its members to order anything.
 Priorities act: in the sender's outgoing queue, and where the starter puts a round in order (priority-based
     consensus).
 Reference: the techniques paper, sections 5.5.3 and 6.4, figure 5.
-Diverges: rounds have numbers, and a late or extra answer or vote changes nothing; figure 5 mixes them up and
+Diverges: rounds have numbers, and a late or extra reply or vote changes nothing; figure 5 mixes them up and
     leaves messages undelivered. There is one proposal and one application a round, in the order of the
     rounds, and a member waits for the messages that it lacks. The starter leaves out what is ordered already.
-    There is one starter: two are unsafe. Instead of the identifiers of all messages an answer says how many
-    of each sender's came: they come in order. A member answers when it has all that the starter had, so that
-    no round finds nothing in common. What is common to a majority is ordered, as a majority applies it: one
-    slow member holds up nobody, until the window is full. The starter orders as much as every member has
-    room for; the backlog waits in its queue, in which the messages of all senders meet (that is why the
+    There is one starter: two are unsafe. Instead of the identifiers of all messages a reply has how many of
+    each sender's were received: they arrive in order. A member replies when it has all that the starter had,
+    so that no round finds nothing in common. What is common to a majority is ordered, as a majority applies
+    it: one slow member delays nobody, until the window is full. The starter orders as much as every member
+    has room for; the backlog waits in its queue, in which the messages of all senders meet (that is why the
     window is its own and not shared out to the senders).
 """
 
@@ -61,24 +61,24 @@ RoundNumber = Annotated[int, msgspec.Meta(ge=1)]
 Counts = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
 
 
-class StartRound(Packet, frozen=True, tag="start-round"):
-    """From the starter: I have so many messages of each member; say what you have."""
+class StartConsensus(Packet, frozen=True, tag="start-consensus"):
+    """From the starter: I have received this many messages of each member; reply with your counts."""
 
     round: RoundNumber
-    held: Counts
+    received: Counts
 
 
-class Holding(Packet, frozen=True, tag="holding"):
-    """To the starter: I have so many messages of each member."""
+class ReceivedCounts(Packet, frozen=True, tag="received-counts"):
+    """To the starter: I have received this many messages of each member."""
 
     round: RoundNumber
-    held: Counts
+    received: Counts
 
 
-class Propose(Packet, frozen=True, tag="propose"):
+class ProposedOrder(Packet, frozen=True, tag="proposed-order"):
     """From the starter to all: these should be next in the order.
 
-    `bottleneck` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member whose grant the next messages wait for, if they wait.
     """
 
     TO_ALL = True
@@ -89,14 +89,14 @@ class Propose(Packet, frozen=True, tag="propose"):
     bottleneck: BottleneckName = ""
 
 
-class Vote(Packet, frozen=True, tag="vote"):
-    """To the starter: I accept that. Whoever does not agree has found a fault, and does not vote at all."""
+class OrderVote(Packet, frozen=True, tag="order-vote"):
+    """To the starter: I accept the proposal. A member that found a fault in it does not vote."""
 
     round: RoundNumber
 
 
-class Apply(Packet, frozen=True, tag="apply"):
-    """From the starter to all: a majority has accepted; what was proposed is next in the order."""
+class ApplyOrder(Packet, frozen=True, tag="apply-order"):
+    """From the starter to all: a majority has accepted; the proposed messages are next in the order."""
 
     TO_ALL = True
 
@@ -104,27 +104,27 @@ class Apply(Packet, frozen=True, tag="apply"):
 
 
 class AgreementProposal(FlowControlledProtocol):
-    """A member's part in the protocol; the view's coordinator is the starter, too."""
+    """A member's part in the protocol; the view's coordinator is the starter as well."""
 
     NAME = "agreement-proposal"
     PRIORITIES_ACT = "consensus"
-    PACKETS = (Data, StartRound, Holding, Propose, Vote, Apply, Consumed)
+    PACKETS = (Data, StartConsensus, ReceivedCounts, ProposedOrder, OrderVote, ApplyOrder, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position, reports_to=view.coordinator)
         self._starter = view.coordinator
         # destination
-        # A sender may know places of its messages that this member does not know yet: those in the window.
+        # A sender may know positions of its messages that this member does not know yet: those in the window.
         self._validator = SubmissionValidator(view, options.submit_max + WINDOW_MAX)
-        self._held = [0] * len(view.members)
-        self._question: StartRound | None = None
-        self._proposal: Propose | None = None
+        self._received_counts = [0] * len(view.members)
+        self._question: StartConsensus | None = None
+        self._proposal: ProposedOrder | None = None
         self._proposed_round = 0
         self._proposed_end = position
         self._messages = ReferencedMessages()
         # starter
         self._round = _Round(0)
-        self._received: deque[_Received] = deque()
+        self._received: deque[_ReceivedBatch] = deque()
         size = len(view.members)
         self._common = PriorityQueue(
             options.policy, size * options.submit_max, size * options.submit_bytes_max
@@ -149,7 +149,7 @@ class AgreementProposal(FlowControlledProtocol):
         )
 
     def inspect(self, now: int) -> ProtocolInspection:
-        """The bottleneck is a member that could consume what is ordered; what is voted on it cannot."""
+        """The bottleneck could consume ordered messages; nobody can, while members vote."""
         inspection = super().inspect(now)
         if self.me != self._starter:
             return inspection
@@ -157,7 +157,7 @@ class AgreementProposal(FlowControlledProtocol):
         return msgspec.structs.replace(inspection, bottleneck=bottleneck, queues=self._common.inspect(now))
 
     def on_turn(self, event: Turn, now: int) -> None:
-        self._send_data()
+        self.send_own(None, Data)
         if self.me == self._starter and not self.blocked:
             self._run_round()
 
@@ -165,45 +165,46 @@ class AgreementProposal(FlowControlledProtocol):
         match event.packet:
             case Data(batches=batches):
                 self._on_data(event.sender, batches, event.packet_id, now)
-            case StartRound() as question:
+            case StartConsensus() as question:
                 self._on_start(event.sender, question)
-            case Holding() as answer:
-                self._on_holding(event.sender, answer)
-            case Propose() as proposal:
-                self._on_propose(event.sender, proposal)
-            case Vote(round=number):
+            case ReceivedCounts() as reply:
+                self._on_counts(event.sender, reply)
+            case ProposedOrder() as proposal:
+                self._on_proposal(event.sender, proposal)
+            case OrderVote(round=number):
                 self._on_vote(event.sender, number)
-            case Apply(round=number):
+            case ApplyOrder(round=number):
                 self._on_apply(event.sender, number, event.packet_id)
             case Consumed(total=total, window=window):
-                self._check_asked(event.sender)
+                self._check_is_starter(event.sender)
                 self._grants.granted(event.sender, total, window)
-
-    # Sender
-
-    def _send_data(self) -> None:
-        self.send_own(None, Data)
 
     # Starter
 
     def _run_round(self) -> None:
-        """Take the next step of the round, if it is time for it."""
+        """Take the next step of the round, if its condition holds."""
         current = self._round
         if not current.is_open:
             if self._received or (self._common and self._grants.room(self._common.head_level()) > 0):
                 self._round = _Round(current.number + 1, is_open=True)
-                self.send_each(StartRound(self._round.number, tuple(self._held)))
+                self.send_each(StartConsensus(self._round.number, tuple(self._received_counts)))
         elif not current.is_proposed:
-            if self._is_majority(len(current.answers)):
+            if self._is_majority(len(current.counts)):
                 self._find_common(current)
                 self._propose(current)
         elif self._is_majority(len(current.votes)):
             current.is_open = False
-            self.send_all(Apply(current.number))
+            self.send_all(ApplyOrder(current.number))
+
+    def _on_counts(self, sender: ProcessId, reply: ReceivedCounts) -> None:
+        self._check_is_starter(sender)
+        self._check_counts(sender, reply.received)
+        if reply.round == self._round.number:
+            self._round.counts[sender] = reply.received
 
     def _find_common(self, current: "_Round") -> None:
-        """What all who answered hold can be ordered; what is not among it waits for another round."""
-        counts = [min(column) for column in zip(*current.answers.values(), strict=True)]
+        """What all that replied have received can be ordered; the rest waits for another round."""
+        counts = [min(column) for column in zip(*current.counts.values(), strict=True)]
         received, self._received = self._received, deque()
         for each in received:
             if each.end <= counts[self.ranks[each.batch.sender]]:
@@ -212,6 +213,7 @@ class AgreementProposal(FlowControlledProtocol):
                 self._received.append(each)
 
     def _propose(self, current: "_Round") -> None:
+        """Propose the common messages in the order of their priorities, as far as there is room."""
         position = self._number_next
         batches = fill_frame(self._common, self._grants.room, self._number)
         if not batches:
@@ -220,7 +222,9 @@ class AgreementProposal(FlowControlledProtocol):
         current.is_proposed = True
         bottleneck = self._bottleneck()
         references = tuple(map(reference_to, batches))
-        self.send_all(Propose(current.number, position, references, bottleneck.name if bottleneck else ""))
+        self.send_all(
+            ProposedOrder(current.number, position, references, bottleneck.name if bottleneck else "")
+        )
 
     def _number(self, batch: Batch) -> None:
         self._number_next += batch.count
@@ -229,23 +233,13 @@ class AgreementProposal(FlowControlledProtocol):
     def _bottleneck(self) -> ProcessId | None:
         return self._grants.bottleneck(self._common.head_level()) if self._common else None
 
-    def _on_holding(self, sender: ProcessId, answer: Holding) -> None:
-        self._check_asked(sender)
-        self._check_counts(sender, answer.held)
-        if answer.round == self._round.number:
-            self._round.answers[sender] = answer.held
-
     def _on_vote(self, sender: ProcessId, number: int) -> None:
-        self._check_asked(sender)
+        self._check_is_starter(sender)
         if number == self._round.number:
             self._round.votes[sender] = True
 
     def _is_majority(self, count: int) -> bool:
         return 2 * count > len(self.view.members)
-
-    def _check_asked(self, sender: ProcessId) -> None:
-        if self.me != self._starter:
-            raise PeerFault(f"{sender} takes {self.me} for the starter, which is {self._starter}")
 
     # Destination
 
@@ -254,56 +248,61 @@ class AgreementProposal(FlowControlledProtocol):
         for batch in batches:
             self._validator.check(sender, batch)
             self._messages.received(batch, packet_id)
-            self._held[rank] += batch.count
+            self._received_counts[rank] += batch.count
             if self.me == self._starter:
-                self._received.append(_Received(batch, self._held[rank], now))
-        self._answer()
-        self._place_applied()
+                self._received.append(_ReceivedBatch(batch, self._received_counts[rank], now))
+        self._reply()
+        self._append_applied()
 
-    def _on_start(self, sender: ProcessId, question: StartRound) -> None:
-        self._check_starter(sender)
-        self._check_counts(sender, question.held)
+    def _on_start(self, sender: ProcessId, question: StartConsensus) -> None:
+        self._check_from_starter(sender)
+        self._check_counts(sender, question.received)
         self._question = question
-        self._answer()
+        self._reply()
 
-    def _answer(self) -> None:
-        """Answer the starter's last question as soon as we have all that it had."""
+    def _reply(self) -> None:
+        """Reply to the starter's last question as soon as this member has all that the starter had."""
         question = self._question
-        if question is not None and all(map(int.__ge__, self._held, question.held)):
+        if question is not None and all(map(int.__ge__, self._received_counts, question.received)):
             self._question = None
-            self.send(self._starter, Holding(question.round, tuple(self._held)))
+            self.send(self._starter, ReceivedCounts(question.round, tuple(self._received_counts)))
 
-    def _on_propose(self, sender: ProcessId, proposal: Propose) -> None:
-        self._check_starter(sender)
+    def _on_proposal(self, sender: ProcessId, proposal: ProposedOrder) -> None:
+        self._check_from_starter(sender)
         if self._proposal is not None or proposal.round <= self._proposed_round:
-            raise PeerFault(
-                f"{sender} proposes round {proposal.round} while round {self._proposed_round} lasts"
-            )
+            state = "is open" if self._proposal is not None else "was the last"
+            raise PeerFault(f"{sender} proposes round {proposal.round}; round {self._proposed_round} {state}")
         if proposal.position != self._proposed_end:
             raise PeerFault(f"{sender} proposes position {proposal.position}; expected {self._proposed_end}")
         self._proposal, self._proposed_round = proposal, proposal.round
         self._proposed_end += sum(reference.count for reference in proposal.references)
-        self.send(self._starter, Vote(proposal.round))
+        self.send(self._starter, OrderVote(proposal.round))
 
     def _on_apply(self, sender: ProcessId, number: int, packet_id: PacketId) -> None:
-        self._check_starter(sender)
+        self._check_from_starter(sender)
         if self._proposal is None or number != self._proposal.round:
             raise PeerFault(f"{sender} applies round {number}, which is not proposed")
-        held = self._proposal.bottleneck == self.me.name
+        is_bottleneck = self._proposal.bottleneck == self.me.name
         for reference in self._proposal.references:
-            self._messages.ordered(OrderedReference(reference, sender, packet_id, held))
+            self._messages.ordered(OrderedReference(reference, sender, packet_id, is_bottleneck))
         self._proposal = None
-        self._place_applied()
+        self._append_applied()
 
-    def _place_applied(self) -> None:
-        """Place what is next and has come; the packet that applied it came after the one that proposed it."""
-        for place, brought_by, batches in self._messages.next_ordered():
+    def _append_applied(self) -> None:
+        """Append what is next and was received; the packet that applies an order follows the proposal."""
+        for named, brought_by, batches in self._messages.next_ordered():
             self.depends_on(brought_by)
-            self.depends_on(place.packet_id)
-            self._validator.ordered(place.reference)
-            self.append_ordered(batches, place.is_bottleneck)
+            self.depends_on(named.packet_id)
+            self._validator.ordered(named.reference)
+            self.append_ordered(batches, named.is_bottleneck)
 
-    def _check_starter(self, sender: ProcessId) -> None:
+    # Checks
+
+    def _check_is_starter(self, sender: ProcessId) -> None:
+        if self.me != self._starter:
+            raise PeerFault(f"{sender} takes {self.me} for the starter, which is {self._starter}")
+
+    def _check_from_starter(self, sender: ProcessId) -> None:
         if sender != self._starter:
             raise PeerFault(f"{sender} acts as the starter, which is {self._starter}")
 
@@ -312,8 +311,8 @@ class AgreementProposal(FlowControlledProtocol):
             raise PeerFault(f"{sender} counts the messages of {len(counts)} members")
 
 
-class _Received(NamedTuple):
-    """What the starter has, but may not have in common with others: the `end` is its sender's count."""
+class _ReceivedBatch(NamedTuple):
+    """What the starter has received and others may not have; `end` is its sender's count with this batch."""
 
     batch: Batch
     end: int
@@ -321,11 +320,11 @@ class _Received(NamedTuple):
 
 
 class _Round:
-    """What the starter knows about one round: who answered what, and who voted for its proposal."""
+    """What the starter knows about one round: the counts of those that replied, and the votes."""
 
     def __init__(self, number: int, is_open: bool = False) -> None:
         self.number = number
         self.is_open = is_open
         self.is_proposed = False
-        self.answers: dict[ProcessId, tuple[int, ...]] = {}
+        self.counts: dict[ProcessId, tuple[int, ...]] = {}
         self.votes: dict[ProcessId, bool] = {}

@@ -6,10 +6,10 @@ Costs: three hops and 3(n - 1) frames a message (data, proposals, final number),
     frame; proposals and final numbers of several frames share one. Per member, sender and quarter of a
     window one report of consumption.
 Orders: the destinations, by their proposals; the sender takes the highest.
-Assumes: reliable FIFO links, a fixed view. A member knows places by its own proposals, which others do not
-    have, so the sides of a cut cannot both go on.
+Assumes: reliable FIFO links, a fixed view. A member knows positions by its own proposals, which others do not
+    have, so the two sides of a partition cannot both continue.
 Priorities act: in the sender's outgoing queue (priority sending). What was sent is not overtaken, so a sender
-    has no more under way than its share of the window.
+    has no more in flight than its share of the window.
 Reference: the techniques paper, sections 5.5.1 and 6.2.
 Diverges: the paper does not say which proposal becomes final, and that clocks follow it: the highest, and
     every clock is raised to it, or members deliver in different orders. The senders' ranks break ties, not
@@ -37,73 +37,42 @@ from priocast.protocols.flow.frames import (
 )
 from priocast.protocols.flow.paced import PacedProtocol
 
-_STAMPS_MAX = 1024
+_TIMESTAMPS_MAX = 1024
 
 Number = Annotated[int, msgspec.Meta(ge=0)]
-Stamps = Annotated[
+Timestamps = Annotated[
     tuple[Annotated[int, msgspec.Meta(ge=1, le=1 << 62)], ...],
-    msgspec.Meta(min_length=1, max_length=_STAMPS_MAX),
+    msgspec.Meta(min_length=1, max_length=_TIMESTAMPS_MAX),
 ]
 
 
-class Proposed(Packet, frozen=True, tag="proposed"):
-    """From a destination to a sender: your frames, from this number on, get these stamps or later ones."""
+class ProposedTimestamps(Packet, frozen=True, tag="proposed-timestamps"):
+    """From a destination to a sender: proposals for its frames, from the number `first` on."""
 
     first: Number
-    stamps: Stamps
+    timestamps: Timestamps
 
 
-class Final(Packet, frozen=True, tag="final"):
-    """From a sender to all: my frames, from this number on, have these stamps."""
+class FinalTimestamps(Packet, frozen=True, tag="final-timestamps"):
+    """From a sender to all: the final timestamps of its frames, from the number `first` on."""
 
     TO_ALL = True
 
     first: Number
-    stamps: Stamps
-
-
-class _Frame:
-    """A frame without a place: the stamp that was proposed here, or the final one and its packet's mark."""
-
-    __slots__ = ("batches", "packet_id", "stamp")
-
-    def __init__(self, batches: tuple[Batch, ...], stamp: int) -> None:
-        self.batches = batches
-        self.stamp = stamp
-        self.packet_id: tuple[int, int] | None = None
-
-
-class _Stamped:
-    """How many frames of one sender one member has stamped, each with a later stamp than the one before."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._last = 0
-
-    def check(self, member: ProcessId, first: int, stamps: tuple[int, ...], count_max: int) -> None:
-        """Accept the next stamps, or say what is wrong with them."""
-        if first != self.count or first + len(stamps) > count_max:
-            raise PeerFault(
-                f"{member} stamps {len(stamps)} frames from {first} on; {self.count} is next of {count_max}"
-            )
-        for stamp in stamps:
-            if stamp <= self._last:
-                raise PeerFault(f"{member} gives stamp {stamp} to a frame after one with {self._last}")
-            self._last = stamp
-        self.count += len(stamps)
+    timestamps: Timestamps
 
 
 class AgreementSkeen(PacedProtocol):
     """A member's part in the protocol; all members do the same.
 
-    The order is that of (stamp, rank of the sender). A sender's frames have rising stamps: every destination
-    proposes a later one for a later frame, so the highest of them rise as well.
+    The order is that of (timestamp, rank of the sender). A sender's frames have rising timestamps: every
+    destination proposes a later one for a later frame, so the highest proposals rise as well.
     """
 
     NAME = "agreement-skeen"
     PRIORITIES_ACT = "sending"
     PARTITIONABLE = False
-    PACKETS = (NumberedData, Proposed, Final, Consumed)
+    PACKETS = (NumberedData, ProposedTimestamps, FinalTimestamps, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
@@ -111,38 +80,39 @@ class AgreementSkeen(PacedProtocol):
         self._sent_count = 0
         self._final_count = 0
         self._highest: deque[int] = deque()
-        self._proposals = {member: _Stamped() for member in view.members}
+        self._proposals = {member: _TimestampCheck() for member in view.members}
         # destination
         self._clock = 0
-        self._received = dict.fromkeys(view.members, 0)
-        self._finals = {member: _Stamped() for member in view.members}
-        self._owed = {member: list[int]() for member in view.members}
-        self._frames = {member: deque[_Frame]() for member in view.members}
+        self._received_counts = dict.fromkeys(view.members, 0)
+        self._finals = {member: _TimestampCheck() for member in view.members}
+        self._proposals_due = {member: list[int]() for member in view.members}
+        self._frames = {member: deque[_UnorderedFrame]() for member in view.members}
 
     @property
     def idle(self) -> bool:
-        return not (self.outgoing or self.in_flight.count or any(self._owed.values()))
+        return self.settled and not any(self._proposals_due.values())
 
     def on_turn(self, event: Turn, now: int) -> None:
-        self._propose()
+        self._send_proposals()
         if not self.blocked:
-            self._decide()
-            self._send()
+            self._send_finals()
+            self._send_data()
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case NumberedData() as data:
                 self._on_data(event.sender, data)
-            case Proposed(first=first, stamps=stamps):
-                self._on_proposed(event.sender, first, stamps)
-            case Final(first=first, stamps=stamps):
-                self._on_final(event.sender, first, stamps, event.packet_id)
+            case ProposedTimestamps() as proposed:
+                self._on_proposed(event.sender, proposed)
+            case FinalTimestamps() as final:
+                self._on_final(event.sender, final, event.packet_id)
+                self._append_final()
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
 
     # Sender
 
-    def _send(self) -> None:
+    def _send_data(self) -> None:
         for _ in range(FRAMES_PER_TURN):
             batches, bottleneck = self.take_frame()
             if not batches:
@@ -152,58 +122,61 @@ class AgreementSkeen(PacedProtocol):
             self._highest.append(0)
         self.more_to_do()
 
-    def _on_proposed(self, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
-        self._proposals[sender].check(sender, first, stamps, self._sent_count)
-        for index, stamp in enumerate(stamps, first - self._final_count):
-            self._highest[index] = max(self._highest[index], stamp)
+    def _on_proposed(self, sender: ProcessId, proposed: ProposedTimestamps) -> None:
+        first, timestamps = proposed.first, proposed.timestamps
+        self._proposals[sender].check(sender, first, timestamps, self._sent_count)
+        for index, timestamp in enumerate(timestamps, first - self._final_count):
+            self._highest[index] = max(self._highest[index], timestamp)
 
-    def _decide(self) -> None:
-        """The highest proposal is final when all are here, which is so for earlier frames first."""
+    def _send_finals(self) -> None:
+        """The highest proposal is final once all destinations have proposed; earlier frames come first."""
         proposed_count = min(proposals.count for proposals in self._proposals.values())
-        count = min(proposed_count - self._final_count, _STAMPS_MAX)
+        count = min(proposed_count - self._final_count, _TIMESTAMPS_MAX)
         if count > 0:
-            stamps = tuple(self._highest.popleft() for _ in range(count))
-            self.send_all(Final(self._final_count, stamps))
+            timestamps = tuple(self._highest.popleft() for _ in range(count))
+            self.send_all(FinalTimestamps(self._final_count, timestamps))
             self._final_count += count
 
     # Destination
 
     def _on_data(self, sender: ProcessId, data: NumberedData) -> None:
-        if data.number != self._received[sender]:
-            raise PeerFault(f"{sender} sends frame {data.number}; {self._received[sender]} is next")
+        expected = self._received_counts[sender]
+        if data.number != expected:
+            raise PeerFault(f"{sender} sends frame {data.number}; expected {expected}")
         self.accept(sender, data.batches, data.bottleneck)
-        self._received[sender] += 1
+        self._received_counts[sender] += 1
         self._clock += 1
-        self._owed[sender].append(self._clock)
-        self._frames[sender].append(_Frame(data.batches, self._clock))
+        self._proposals_due[sender].append(self._clock)
+        self._frames[sender].append(_UnorderedFrame(data.batches, self._clock))
 
-    def _propose(self) -> None:
-        for sender, stamps in self._owed.items():
-            while stamps and sender not in self.blocked:
-                first = self._received[sender] - len(stamps)
-                self.send(sender, Proposed(first, tuple(stamps[:_STAMPS_MAX])))
-                del stamps[:_STAMPS_MAX]
+    def _send_proposals(self) -> None:
+        for sender, timestamps in self._proposals_due.items():
+            while timestamps and sender not in self.blocked:
+                first = self._received_counts[sender] - len(timestamps)
+                self.send(sender, ProposedTimestamps(first, tuple(timestamps[:_TIMESTAMPS_MAX])))
+                del timestamps[:_TIMESTAMPS_MAX]
 
-    def _on_final(self, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId) -> None:
-        received, frames = self._received[sender], self._frames[sender]
-        self._finals[sender].check(sender, first, stamps, received)
-        for number, stamp in enumerate(stamps, first):
+    def _on_final(self, sender: ProcessId, final: FinalTimestamps, packet_id: PacketId) -> None:
+        received, frames = self._received_counts[sender], self._frames[sender]
+        self._finals[sender].check(sender, final.first, final.timestamps, received)
+        for number, timestamp in enumerate(final.timestamps, final.first):
             frame = frames[number - received]  # counted from the end, which is the last one received
-            if stamp < frame.stamp:
-                raise PeerFault(f"{sender} decides on stamp {stamp}, where {self.me} proposed {frame.stamp}")
-            frame.stamp, frame.packet_id = stamp, packet_id
-        self._clock = max(self._clock, stamps[-1])
-        self._place_final()
+            if timestamp < frame.timestamp:
+                raise PeerFault(
+                    f"{sender} decides on timestamp {timestamp}, where {self.me} proposed {frame.timestamp}"
+                )
+            frame.timestamp, frame.packet_id = timestamp, packet_id
+        self._clock = max(self._clock, final.timestamps[-1])
 
-    def _place_final(self) -> None:
-        """Place what has a final stamp, as long as no other frame can have a lower one.
+    def _append_final(self) -> None:
+        """Append frames with final timestamps, as long as no other frame can have a lower one.
 
-        It is enough to look at each sender's first frame, because later ones get higher stamps. A stamp that
-        is not final can only rise. What was not received yet will get a higher one: our clock is not behind
-        any final stamp, and we will propose a later one.
+        It is enough to look at each sender's first frame, because later ones get higher timestamps. A
+        timestamp that is not final can only rise. A frame that was not received yet will get a higher one:
+        this member's clock is not behind any final timestamp, and it will propose a later one.
         """
         while firsts := [frames for frames in self._frames.values() if frames]:
-            lowest = min(firsts, key=lambda frames: frames[0].stamp)  # the first of equals: by rank
+            lowest = min(firsts, key=lambda frames: frames[0].timestamp)  # the first of equals: by rank
             frame = lowest[0]
             if frame.packet_id is None:
                 return
@@ -213,13 +186,45 @@ class AgreementSkeen(PacedProtocol):
                 self.append(batch)
 
     def close(self) -> None:
-        """Place all that has a final stamp; what has none goes back to its sender.
+        """Append all frames with final timestamps; the others go back to their senders.
 
-        Whatever a member has consumed comes first in that order. It was placed because all other frames could
-        only get higher stamps, by what this member had proposed or would propose; and no stamp is final
-        without the proposals of all members, that one's among them.
+        What any member has consumed comes first in that order. It was appended because all other frames could
+        only get higher timestamps, by what this member had proposed or would propose; and no timestamp is
+        final without the proposals of all members, including that one's.
         """
         for frames in self._frames.values():
             while frames and frames[-1].packet_id is None:
                 frames.pop()
-        self._place_final()
+        self._append_final()
+
+
+class _UnorderedFrame:
+    """A frame with its timestamp: this member's proposal or, if `packet_id` is set, the final one."""
+
+    __slots__ = ("batches", "packet_id", "timestamp")
+
+    def __init__(self, batches: tuple[Batch, ...], timestamp: int) -> None:
+        self.batches = batches
+        self.timestamp = timestamp
+        self.packet_id: PacketId | None = None
+
+
+class _TimestampCheck:
+    """How many frames of one sender have timestamps from one member, which must rise from frame to frame."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._last = 0
+
+    def check(self, member: ProcessId, first: int, timestamps: tuple[int, ...], count_max: int) -> None:
+        """Accept the next timestamps, or say what is wrong with them."""
+        if first != self.count or first + len(timestamps) > count_max:
+            raise PeerFault(
+                f"{member} sends timestamps of {len(timestamps)} frames from {first} on; "
+                f"expected {self.count} of {count_max}"
+            )
+        for timestamp in timestamps:
+            if timestamp <= self._last:
+                raise PeerFault(f"{member} sends timestamp {timestamp} after {self._last}")
+            self._last = timestamp
+        self.count += len(timestamps)

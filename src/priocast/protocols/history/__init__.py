@@ -1,1 +1,1 @@
-"""Communication history: every member derives the order from what all have sent."""
+"""Communication history: every member derives the order from what all members have sent."""

@@ -1,13 +1,13 @@
-"""Causal history: members stamp their messages with Lamport clocks, and the stamps are the order.
+"""Causal history: members stamp their messages with Lamport clocks, and the timestamps are the order.
 
 Gives: Integrity, Total order, Agreement, FIFO among equals, Causal order; prioritised: the most urgent first
     of what has one timestamp or is in one bucket, Bounded overtaking by the bucket and, at the sender, by the
-    chosen starvation policy. Plain: FIFO order. Causal order is that of applications: whoever has delivered a
-    message and then broadcasts another one has it delivered later, whatever the bucket. With a bucket of 1
-    even what has only come to a member goes before what it sends after that.
-Costs: two hops, and up to n frames from each of the n members for a message of one of them, because whoever
-    has nothing to send says so in a null message. Whoever is slow to speak holds up all. A bucket waits until
-    every clock has passed its end: each member pushes its own there when it has nothing more to send.
+    chosen starvation policy. Plain: FIFO order. Causal order is that of applications: if a member has
+    delivered a message and then broadcasts another one, all deliver that one later, whatever the bucket. With
+    a bucket of 1 even a message that a member has only received precedes what it sends after that.
+Costs: two hops, and up to n frames from each of the n members for a message of one of them, because a member
+    that has nothing to send says so in a null message. One slow member delays all. A bucket waits until every
+    clock has passed its end: each member advances its own clock there when it has nothing more to send.
 Orders: every member by itself, from the timestamps.
 Assumes: reliable FIFO links, a fixed view.
 Priorities act: in the sender's outgoing queue (priority sending), and where messages of one timestamp, or of
@@ -15,12 +15,12 @@ Priorities act: in the sender's outgoing queue (priority sending), and where mes
 Reference: the techniques paper, sections 5.4.1 and 6.3, figure 4; the cost paper, figure 3.
 Diverges: figure 4 delivers in increasing order of priority; here the more urgent goes first. A message is
     stamped when it leaves the send queue and not before, or an urgent one would be stamped later than those
-    that it overtakes. One's own clock counts as that of the last own packet that came back, like the clocks
-    of others: nothing that is on its way to oneself is left out of a decision. Figure 4 has no null messages,
-    and stops when a member is silent. Few messages have one timestamp, so priorities do little there;
-    `bucket` timestamps together are delivered as one, from each sender in the order in which it sent them.
-    The price is time, and that a message that has come, but was not delivered, no longer goes before what its
-    receiver then sends. Every sender has a share of the window, and the backlog waits in its queue.
+    that it overtakes. A member's own clock counts as that of its last packet that it received itself, like
+    the clocks of others: no decision leaves out what is on its way to the member itself. Figure 4 has no null
+    messages, and stops when a member is silent. Few messages have one timestamp, so priorities do little
+    there; `bucket` timestamps together are delivered as one, from each sender in the order in which it sent
+    them. The price is time, and that a message that was received, but not delivered, no longer precedes what
+    its receiver then sends. Every sender has a share of the window, and the backlog waits in its queue.
 """
 
 from collections import deque
@@ -43,10 +43,10 @@ _NEVER = 1 << 62
 Timestamp = Annotated[int, msgspec.Meta(ge=1, lt=_NEVER)]
 
 
-class Stamped(Packet, frozen=True, tag="stamped"):
-    """From a sender to all: messages of mine, of this time.
+class StampedData(Packet, frozen=True, tag="stamped"):
+    """From a sender to all: its messages, which have this timestamp.
 
-    `bottleneck` names the member for whose grant the next ones wait, if they do.
+    `bottleneck` names the member whose grant the sender's next messages wait for, if they wait.
     """
 
     TO_ALL = True
@@ -56,8 +56,8 @@ class Stamped(Packet, frozen=True, tag="stamped"):
     bottleneck: BottleneckName = ""
 
 
-class Null(Packet, frozen=True, tag="null"):
-    """From a member to all: up to this time there is nothing more of mine."""
+class NullMessage(Packet, frozen=True, tag="null"):
+    """From a member to all: it sends nothing more up to this timestamp."""
 
     TO_ALL = True
 
@@ -65,68 +65,69 @@ class Null(Packet, frozen=True, tag="null"):
 
 
 class CausalHistory(PacedProtocol):
-    """A member's part in the protocol; all have the same."""
+    """A member's part in the protocol; all members do the same."""
 
     NAME = "causal-history"
     PRIORITIES_ACT = "delivering"
-    PACKETS = (Stamped, Null, Consumed)
+    PACKETS = (StampedData, NullMessage, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
         self._bucket = options.bucket if options.prioritised else 1
         # sender
         self._clock = 0
-        self._said = 0
-        self._awaited = 0
+        self._sent_timestamp = 0
+        self._awaited_timestamp = 0
         # destination
-        self._histories = [_History() for _ in view.members]
+        self._histories = [_MemberHistory() for _ in view.members]
 
     @property
     def idle(self) -> bool:
         return self.settled and not any(history.batches for history in self._histories)
 
     def on_turn(self, event: Turn, now: int) -> None:
+        """Stamp and send what may be sent, or else send the null message that others wait for."""
         for _ in range(FRAMES_PER_TURN):
             if self.blocked:
                 return
             batches, bottleneck = self.take_frame()
             if not batches:
-                self._catch_up()
+                self._send_null()
                 return
-            self._said = self._clock = self._clock + 1
-            self.send_all(Stamped(self._clock, batches, bottleneck))
+            self._sent_timestamp = self._clock = self._clock + 1
+            self.send_all(StampedData(self._clock, batches, bottleneck))
         self.more_to_do()
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Stamped(timestamp=timestamp, batches=batches, bottleneck=bottleneck):
+            case StampedData(timestamp=timestamp, batches=batches, bottleneck=bottleneck):
                 self.accept(event.sender, batches, bottleneck)
-                self._hear(event.sender, timestamp, batches, event.packet_id)
-                self._awaited = max(self._awaited, self._bucket_end(timestamp))
-                self._place_buckets()
-            case Null(timestamp=timestamp):
-                self._hear(event.sender, timestamp, (), event.packet_id)
-                self._place_buckets()
+                self._receive(event.sender, timestamp, batches, event.packet_id)
+                self._awaited_timestamp = max(self._awaited_timestamp, self._bucket_end(timestamp))
+                self._append_buckets()
+            case NullMessage(timestamp=timestamp):
+                self._receive(event.sender, timestamp, (), event.packet_id)
+                self._append_buckets()
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
 
     # Sender
 
-    def _catch_up(self) -> None:
-        """Say that nothing of ours is missing, if messages wait for that; null messages wait for nothing."""
-        if self._said < self._awaited:
-            self._said = self._awaited
-            self._clock = max(self._clock, self._said)
-            self.send_all(Null(self._said))
+    def _send_null(self) -> None:
+        """Send nothing more up to the timestamp that messages wait for; null messages wait for nothing."""
+        if self._sent_timestamp < self._awaited_timestamp:
+            self._sent_timestamp = self._awaited_timestamp
+            self._clock = max(self._clock, self._sent_timestamp)
+            self.send_all(NullMessage(self._sent_timestamp))
 
     # Destination
 
-    def _hear(
+    def _receive(
         self, sender: ProcessId, timestamp: int, batches: tuple[Batch, ...], packet_id: PacketId
     ) -> None:
         history = self._histories[self.ranks[sender]]
-        if timestamp <= history.heard:
-            raise PeerFault(f"{sender} says {timestamp} after {history.heard}: its clock does not go forward")
+        if timestamp <= history.clock:
+            raise PeerFault(f"{sender} sends timestamp {timestamp} after {history.clock}")
         self._clock = max(self._clock, timestamp)
         history.add(timestamp, packet_id[1], batches)
 
@@ -134,19 +135,19 @@ class CausalHistory(PacedProtocol):
         """The last timestamp that is delivered together with this one."""
         return -(-timestamp // self._bucket) * self._bucket
 
-    def _place_buckets(self) -> None:
-        """Give places to all messages of every bucket that nobody can add to any more."""
-        complete = min(history.heard for history in self._histories)
+    def _append_buckets(self) -> None:
+        """Order the messages of every bucket that no member can add to any more."""
+        complete = min(history.clock for history in self._histories)
         while (first := min(history.first for history in self._histories)) <= complete:
             end = self._bucket_end(first)
             if end > complete:
                 return
             for rank, history in enumerate(self._histories):
                 self.depends_on((rank, history.packet_at(end)))
-            self._place_bucket(end)
+            self._append_bucket(end)
 
-    def _place_bucket(self, end: int) -> None:
-        """Merge what the members sent up to this time, the most urgent of their next ones first."""
+    def _append_bucket(self, end: int) -> None:
+        """Merge what the members sent up to this timestamp, the most urgent of their next ones first."""
         nexts = [
             (self._precedence(history.batches[0][1]), rank)
             for rank, history in enumerate(self._histories)
@@ -163,31 +164,31 @@ class CausalHistory(PacedProtocol):
                 heappop(nexts)
 
     def _precedence(self, batch: Batch) -> int:
-        """What goes first of messages that are delivered together; among equals it is the member's rank."""
+        """What goes first of messages that are delivered together; the member's rank breaks ties."""
         return -batch.urgency if self.options.prioritised else 0
 
 
-class _History:
-    """What came from one member: the time of its last packet, and the messages that have no place yet."""
+class _MemberHistory:
+    """What was received from one member: the timestamp of its last packet, and its unordered messages."""
 
     def __init__(self) -> None:
-        self.heard = 0
+        self.clock = 0
         self.batches: deque[tuple[int, Batch]] = deque()
         self._packets: deque[tuple[int, int]] = deque()
 
     @property
     def first(self) -> int:
-        """The time of the first message that has no place; later than all others if there is none."""
+        """The timestamp of the first unordered message; later than all others if there is none."""
         return self.batches[0][0] if self.batches else _NEVER
 
     def add(self, timestamp: int, number: int, batches: tuple[Batch, ...]) -> None:
         """The member's next packet to all."""
-        self.heard = timestamp
+        self.clock = timestamp
         self._packets.append((timestamp, number))
         self.batches.extend((timestamp, batch) for batch in batches)
 
     def packet_at(self, timestamp: int) -> int:
-        """The number of the first packet that tells that there is nothing more up to this time."""
+        """The number of the first packet by which the member's messages up to this timestamp are known."""
         while self._packets[0][0] < timestamp:
             self._packets.popleft()
         return self._packets[0][1]

@@ -28,6 +28,10 @@ class Acknowledgment(msgspec.Struct, frozen=True, array_like=True):
     number: Count
     proposals: PerBatch
 
+    def is_consistent(self, members: int) -> bool:
+        """Whether its parts fit together, in a view of this many members."""
+        return True
+
     @property
     def entry_count(self) -> int:
         """How many entries it has, if there may be many."""

@@ -42,7 +42,7 @@ from priocast.protocols.reorder.acknowledgments import (
     Decisions,
     highest,
 )
-from priocast.protocols.reorder.exchange import DataId, Exchange, ExchangePackets
+from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
 from priocast.protocols.reorder.level_queues import Cut, CutInsertion, LevelQueues
 from priocast.protocols.reorder.reordering import ReorderingProtocol
 
@@ -97,7 +97,15 @@ class Reorder(ReorderingProtocol[CutInsertion]):
         super().__init__(me, view, options, position)
         self._queue = LevelQueues(self.ranks[me], len(view.members))
         packets = ExchangePackets(CutAcknowledgments, CutAcknowledgmentsToAll, CutDecisions)
-        self._exchange = Exchange(me, view.members, options.distributed, packets)
+        self._exchange = Exchange(
+            me,
+            view.members,
+            options.distributed,
+            packets,
+            self._decision,
+            self._check_decision,
+            self._insert,
+        )
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._exchange.send_due(self)
@@ -109,20 +117,14 @@ class Reorder(ReorderingProtocol[CutInsertion]):
             case NumberedData() as data:
                 self.accept_data(sender, rank, data)
                 self._on_data(rank, data, event.packet_id)
-            case CutAcknowledgments() | CutAcknowledgmentsToAll() as packet:
-                self._exchange.check_mode(sender, packet.TO_ALL)
-                for acknowledgment in packet.acknowledgments:
-                    self._on_acknowledgment(rank, acknowledgment, event.packet_id)
-                if not packet.TO_ALL:
-                    return
-            case CutDecisions(decisions=decisions):
-                self._exchange.check_mode(sender, distributed=False)
-                for decision in decisions:
-                    self._on_decision(sender, rank, decision, event.packet_id)
+                self.queue_changed(now)
+            case CutAcknowledgments() as packet:
+                self._exchange.receive(sender, rank, packet, event.packet_id)
+            case CutAcknowledgmentsToAll() | CutDecisions() as packet:
+                self._exchange.receive(sender, rank, packet, event.packet_id)
+                self.queue_changed(now)
             case Consumed(total=total, window=window):
                 self.grants.granted(sender, total, window)
-                return
-        self.queue_changed(now)
 
     def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
         """Queue the batches, and acknowledge them with what was consumed at this very moment."""
@@ -135,36 +137,24 @@ class Reorder(ReorderingProtocol[CutInsertion]):
         acknowledgment = CutAcknowledgment(rank, data.number, proposals, _encoded(cut))
         self._exchange.acknowledge(acknowledgment, insertions, [packet_id])
 
-    def _on_acknowledgment(self, rank: int, acknowledgment: CutAcknowledgment, packet_id: PacketId) -> None:
-        complete = self._exchange.collect(rank, acknowledgment, packet_id)
-        if complete is None:
-            return
-        decision = self._decision(acknowledgment.number, complete.acknowledgments)
-        if self.options.distributed:
-            self._insert((acknowledgment.sender, acknowledgment.number), decision, complete.packet_ids)
-        else:
-            self._exchange.decide(decision)
-
     def _decision(self, number: int, acknowledgments: list[CutAcknowledgment]) -> CutDecision:
         """The highest proposals, and the last message of each lower level that any member had consumed."""
         finals = highest([each.proposals for each in acknowledgments])
         return CutDecision(number, finals, _latest({each.consumed for each in acknowledgments}))
 
-    def _on_decision(self, sender: ProcessId, rank: int, decision: CutDecision, packet_id: PacketId) -> None:
-        if sender != self.me:
-            self._check_decision(sender, rank, decision)
-        self._insert((rank, decision.number), decision, [packet_id])
-
-    def _check_decision(self, sender: ProcessId, rank: int, decision: CutDecision) -> None:
-        insertions = self._exchange.check_decision(sender, rank, decision)
+    def _check_decision(
+        self, sender: ProcessId, insertions: list[CutInsertion], decision: CutDecision
+    ) -> None:
         if _latest({_encoded(insertions[0].cut), decision.cut}) != decision.cut:
             raise PeerFault(f"{sender} lets data {decision.number} overtake what {self.me} had consumed")
 
-    def _insert(self, data_id: DataId, decision: CutDecision, packet_ids: list[PacketId]) -> None:
+    def _insert(self, insertions: list[CutInsertion], decision: CutDecision) -> None:
         """Give each batch its position in its level, and its cut."""
         cut = _decoded(decision.cut)
-        for insertion, final in zip(self.decided(data_id, packet_ids), decision.finals, strict=True):
+        for insertion, final in zip(insertions, decision.finals, strict=True):
             self._queue.decide(insertion, final, cut)
+            if self._bound is not None:
+                self._bound.waits(insertion)
 
 
 def _latest(cuts: set[CutEntries]) -> CutEntries:

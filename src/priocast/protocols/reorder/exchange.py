@@ -4,12 +4,12 @@ Acknowledgments go to the sender of the data. Once it has all of them it decides
 all. In the `distributed` mode they go to all, and every member comes to the same decision by itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import PacketId, Protocol
+from priocast.core.protocol import Packet, PacketId, Protocol
 from priocast.protocols.reorder.acknowledgments import (
     Acknowledgments,
     AcknowledgmentsToAll,
@@ -43,17 +43,29 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
     """One member's part in the exchange.
 
     `own_undecided` counts its own packets of data without a decision; `undecided` has the insertions of all
-    packets of data that were received and wait for their decision.
+    packets of data that were received and wait for their decision. The protocol provides `decision`, which
+    computes a decision from the acknowledgments of all members, `check_decision`, which raises an error if
+    another member's decision is wrong, and `insert`, which carries a decision out.
     """
 
     def __init__(
-        self, me: ProcessId, members: Sequence[ProcessId], distributed: bool, packets: ExchangePackets
+        self,
+        me: ProcessId,
+        members: Sequence[ProcessId],
+        distributed: bool,
+        packets: ExchangePackets,
+        decision: Callable[[int, list[AcknowledgmentT]], DecisionT],
+        check_decision: Callable[[ProcessId, list[InsertionT], DecisionT], None],
+        insert: Callable[[list[InsertionT], DecisionT], None],
     ) -> None:
         self._me = me
         self._members = members
         self._rank = members.index(me)
         self._distributed = distributed
         self._packets = packets
+        self._decision = decision
+        self._check_decision = check_decision
+        self._insert = insert
         # sender
         self._sent_count = 0
         self.own_undecided = 0
@@ -96,7 +108,7 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
         self.own_undecided += 1
         return number
 
-    def receive(self, sender: ProcessId, rank: int, number: int) -> None:
+    def check_number(self, sender: ProcessId, rank: int, number: int) -> None:
         """A packet of data arrived: it must be its sender's next one."""
         expected = self._received_counts[rank]
         if number != expected:
@@ -112,18 +124,38 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
         self.undecided[acknowledgment.sender, acknowledgment.number] = insertions
         self._acknowledgments_due.setdefault(acknowledgment.sender, []).append(acknowledgment)
 
-    def check_mode(self, sender: ProcessId, distributed: bool) -> None:
-        """All members use the same mode."""
+    def receive(self, sender: ProcessId, rank: int, packet: Packet, packet_id: PacketId) -> None:
+        """Handle one of the packet types of this exchange."""
+        distributed = isinstance(packet, AcknowledgmentsToAll)
         if distributed != self._distributed:
             modes = ("at the sender", "distributed")
             raise PeerFault(f"{sender} decides {modes[distributed]}, {self._me} {modes[not distributed]}")
+        match packet:
+            case Acknowledgments() | AcknowledgmentsToAll():
+                for acknowledgment in packet.acknowledgments:
+                    self._on_acknowledgment(rank, acknowledgment, packet_id)
+            case Decisions(decisions=decisions):
+                for decision in decisions:
+                    self._on_decision(sender, rank, decision, packet_id)
+
+    def _on_acknowledgment(self, rank: int, acknowledgment: AcknowledgmentT, packet_id: PacketId) -> None:
+        """With the acknowledgments of all members, decide: for all, or for this member."""
+        complete = self.collect(rank, acknowledgment, packet_id)
+        if complete is None:
+            return
+        decision = self._decision(acknowledgment.number, complete.acknowledgments)
+        if self._distributed:
+            data_id = (acknowledgment.sender, acknowledgment.number)
+            self._carry_out(data_id, decision, complete.packet_ids)
+        else:
+            self._decisions_due.append(decision)
 
     def collect(
         self, rank: int, acknowledgment: AcknowledgmentT, packet_id: PacketId
     ) -> Complete[AcknowledgmentT] | None:
         """Add a member's acknowledgment; return those of all members if it was the last one."""
         data_id = (acknowledgment.sender, acknowledgment.number)
-        self._check(self._members[rank], data_id, self._number_next[rank])
+        self._check_acknowledgment(self._members[rank], acknowledgment, self._number_next[rank])
         self._number_next[rank][acknowledgment.sender] += 1
         collected = self._collected.get(data_id)
         if collected is None:
@@ -137,15 +169,21 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
         self._check_lengths(data_id, complete.acknowledgments)
         return complete
 
-    def _check(self, member: ProcessId, data_id: DataId, number_next: list[int]) -> None:
+    def _check_acknowledgment(
+        self, member: ProcessId, acknowledgment: AcknowledgmentT, number_next: list[int]
+    ) -> None:
         """Members acknowledge a sender's data once, in order and, if not `distributed`, only to it."""
-        sender, number = data_id
+        sender, number = acknowledgment.sender, acknowledgment.number
         if sender >= len(self._members):
             raise PeerFault(f"{member} acknowledges data of rank {sender}, which is no member")
         if not self._distributed and (sender != self._rank or number >= self._sent_count):
             raise PeerFault(f"{member} acknowledges data {number}, which {self._me} never sent")
         if number != number_next[sender]:
-            raise PeerFault(f"{member} acknowledges data {data_id}; expected number {number_next[sender]}")
+            raise PeerFault(
+                f"{member} acknowledges data {(sender, number)}; expected number {number_next[sender]}"
+            )
+        if not acknowledgment.is_consistent(len(self._members)):
+            raise PeerFault(f"{member} sends an inconsistent acknowledgment of data {number}")
 
     def _check_lengths(self, data_id: DataId, acknowledgments: list[AcknowledgmentT]) -> None:
         """All acknowledge as many batches as this member does."""
@@ -154,24 +192,25 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
             if len(acknowledgment.proposals) != length:
                 raise PeerFault(f"{member} does not acknowledge each batch of data {data_id}")
 
-    def decide(self, decision: DecisionT) -> None:
-        """Send a decision about this member's data to all."""
-        self._decisions_due.append(decision)
+    def _on_decision(self, sender: ProcessId, rank: int, decision: DecisionT, packet_id: PacketId) -> None:
+        if sender != self._me:
+            insertions = self.undecided.get((rank, decision.number), [])
+            if len(insertions) != len(decision.finals):
+                raise PeerFault(
+                    f"{sender} decides on data {decision.number}, which does not wait for a decision"
+                )
+            if any(final < each.proposal for each, final in zip(insertions, decision.finals, strict=True)):
+                raise PeerFault(
+                    f"{sender} gives data {decision.number} a lower number than {self._me} proposed"
+                )
+            self._check_decision(sender, insertions, decision)
+        self._carry_out((rank, decision.number), decision, [packet_id])
 
-    def check_decision(self, sender: ProcessId, rank: int, decision: DecisionT) -> list[InsertionT]:
-        """Return what another member's decision is about, if it can be right."""
-        insertions = self.undecided.get((rank, decision.number), [])
-        if len(insertions) != len(decision.finals):
-            raise PeerFault(f"{sender} decides on data {decision.number}, which does not wait for a decision")
-        if any(final < each.proposal for each, final in zip(insertions, decision.finals, strict=True)):
-            raise PeerFault(f"{sender} gives data {decision.number} a lower number than {self._me} proposed")
-        return insertions
-
-    def decided(self, data_id: DataId, packet_ids: Sequence[PacketId]) -> list[InsertionT]:
-        """A packet of data is decided: return its insertions, which depend on these packets, too."""
+    def _carry_out(self, data_id: DataId, decision: DecisionT, packet_ids: Sequence[PacketId]) -> None:
+        """Insert what is decided; its position depends on these packets, too."""
         if data_id[0] == self._rank:
             self.own_undecided -= 1
         insertions = self.undecided.pop(data_id)
         for insertion in insertions:
             insertion.packet_ids += packet_ids
-        return insertions
+        self._insert(insertions, decision)

@@ -59,10 +59,6 @@ class LevelQueue(LevelOrder[CutInsertion]):
         self.consumed = _START
         self.waiting = 0
 
-    def receive(self, insertion: CutInsertion) -> None:
-        super().receive(insertion)
-        self.waiting += insertion.batch.count
-
     def consume(self, count: int) -> None:
         """Messages of the head were consumed."""
         insertion = self.head()
@@ -105,6 +101,7 @@ class LevelQueues:
             self._levels = dict(sorted(self._levels.items(), reverse=True))
         insertion = CutInsertion(batch, identity, level.propose(), cut)
         level.receive(insertion)
+        level.waiting += batch.count
         self.waiting += batch.count
         return insertion
 

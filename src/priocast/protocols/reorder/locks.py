@@ -48,7 +48,7 @@ from priocast.protocols.reorder.acknowledgments import (
     Decisions,
     highest,
 )
-from priocast.protocols.reorder.exchange import DataId, Exchange, ExchangePackets
+from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
 from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
 from priocast.protocols.reorder.message_sets import MessageRange, MessageRanges, MessageSet
 from priocast.protocols.reorder.reordering import ReorderingProtocol
@@ -65,6 +65,10 @@ class LockAcknowledgment(Acknowledgment, frozen=True, array_like=True):
 
     tails: Tails
     history: MessageRanges
+
+    def is_consistent(self, members: int) -> bool:
+        ranges = (each for several in (*self.tails, self.history) for each in several)
+        return len(self.tails) == len(self.proposals) and all(each.sender < members for each in ranges)
 
     @property
     def entry_count(self) -> int:
@@ -130,7 +134,15 @@ class ReorderLocks(ReorderingProtocol[LockInsertion]):
         super().__init__(me, view, options, position)
         self._queue = LockQueue(self.ranks[me], len(view.members))
         packets = ExchangePackets(LockAcknowledgments, LockAcknowledgmentsToAll, LockDecisions)
-        self._exchange = Exchange(me, view.members, options.distributed, packets)
+        self._exchange = Exchange(
+            me,
+            view.members,
+            options.distributed,
+            packets,
+            self._decision,
+            self._check_decision,
+            self._insert,
+        )
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._exchange.send_due(self)
@@ -142,20 +154,14 @@ class ReorderLocks(ReorderingProtocol[LockInsertion]):
             case NumberedData() as data:
                 self.accept_data(sender, rank, data)
                 self._lock(rank, data, [event.packet_id])
-            case LockAcknowledgments() | LockAcknowledgmentsToAll() as packet:
-                self._exchange.check_mode(sender, packet.TO_ALL)
-                for acknowledgment in packet.acknowledgments:
-                    self._on_acknowledgment(sender, acknowledgment, event.packet_id)
-                if not packet.TO_ALL:
-                    return
-            case LockDecisions(decisions=decisions):
-                self._exchange.check_mode(sender, distributed=False)
-                for decision in decisions:
-                    self._on_decision(sender, rank, decision, event.packet_id)
+                self.queue_changed(now)
+            case LockAcknowledgments() as packet:
+                self._exchange.receive(sender, rank, packet, event.packet_id)
+            case LockAcknowledgmentsToAll() | LockDecisions() as packet:
+                self._exchange.receive(sender, rank, packet, event.packet_id)
+                self.queue_changed(now)
             case Consumed(total=total, window=window):
                 self.grants.granted(sender, total, window)
-                return
-        self.queue_changed(now)
 
     def _lock(self, rank: int, data: NumberedData, packet_ids: list[PacketId]) -> None:
         """The lock phase: acknowledge the state of the queue at the moment of locking."""
@@ -167,29 +173,6 @@ class ReorderLocks(ReorderingProtocol[LockInsertion]):
         tails = tuple(tail.ranges for _, tail in locked)
         acknowledgment = LockAcknowledgment(rank, data.number, proposals, tails, history)
         self._exchange.acknowledge(acknowledgment, [insertion for insertion, _ in locked], packet_ids)
-
-    def _on_acknowledgment(
-        self, sender: ProcessId, acknowledgment: LockAcknowledgment, packet_id: PacketId
-    ) -> None:
-        self._check_acknowledgment(sender, acknowledgment)
-        complete = self._exchange.collect(self.ranks[sender], acknowledgment, packet_id)
-        if complete is None:
-            return
-        decision = self._decision(acknowledgment.number, complete.acknowledgments)
-        if self.options.distributed:
-            self._insert((acknowledgment.sender, acknowledgment.number), decision, complete.packet_ids)
-        else:
-            self._exchange.decide(decision)
-
-    def _check_acknowledgment(self, sender: ProcessId, acknowledgment: LockAcknowledgment) -> None:
-        named = (each for ranges in (*acknowledgment.tails, acknowledgment.history) for each in ranges)
-        if len(acknowledgment.tails) != len(acknowledgment.proposals) or any(
-            each.sender >= len(self.view.members) for each in named
-        ):
-            raise PeerFault(
-                f"{sender} acknowledges data {acknowledgment.number} with messages of no member, "
-                "or does not acknowledge every batch"
-            )
 
     def _decision(self, number: int, acknowledgments: list[LockAcknowledgment]) -> LockDecision:
         """Compute the common-sets (equation 4), their first messages and the history-set (equation 5)."""
@@ -208,13 +191,9 @@ class ReorderLocks(ReorderingProtocol[LockInsertion]):
             self._queue.history.everywhere.ranges,
         )
 
-    def _on_decision(self, sender: ProcessId, rank: int, decision: LockDecision, packet_id: PacketId) -> None:
-        if sender != self.me:
-            self._check_decision(sender, rank, decision)
-        self._insert((rank, decision.number), decision, [packet_id])
-
-    def _check_decision(self, sender: ProcessId, rank: int, decision: LockDecision) -> None:
-        insertions = self._exchange.check_decision(sender, rank, decision)
+    def _check_decision(
+        self, sender: ProcessId, insertions: list[LockInsertion], decision: LockDecision
+    ) -> None:
         if len(decision.points) != len(insertions) or not all(
             map(self._queue.has_locked, insertions, decision.points)
         ):
@@ -222,13 +201,14 @@ class ReorderLocks(ReorderingProtocol[LockInsertion]):
         if not self._queue.history.includes(MessageSet.of(decision.collected)):
             raise PeerFault(f"{sender} says that all have consumed what {self.me} has not")
 
-    def _insert(self, data_id: DataId, decision: LockDecision, packet_ids: list[PacketId]) -> None:
+    def _insert(self, insertions: list[LockInsertion], decision: LockDecision) -> None:
         """The insertion phase, as far as the wait rule allows."""
         self._queue.history.collect(MessageSet.of(decision.collected))
         history = MessageSet.of(decision.history)
-        insertions = self.decided(data_id, packet_ids)
         for insertion, final, point in zip(insertions, decision.finals, decision.points, strict=True):
             self._queue.decide(insertion, final, point, history)
+            if self._bound is not None:
+                self._bound.waits(insertion)
 
 
 def _text(ranges: Iterable[MessageRange]) -> str:

@@ -16,6 +16,7 @@ from priocast.core.view import View
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.acknowledgments import Count
 from priocast.protocols.reorder.exchange import DataId
+from priocast.protocols.reorder.lock_queue import LockInsertion
 from priocast.protocols.reorder.locks import LockDecision, ReorderLocks
 
 _TURNS_MAX = 1024
@@ -93,7 +94,7 @@ class ReorderLocksInTurn(ReorderLocks):
             data, data_id = self._waiting.pop(self._current)
             self._lock(self._current[0], data, [data_id, turn_id])
 
-    def _insert(self, data_id: DataId, decision: LockDecision, packet_ids: list[PacketId]) -> None:
-        super()._insert(data_id, decision, packet_ids)
+    def _insert(self, insertions: list[LockInsertion], decision: LockDecision) -> None:
+        super()._insert(insertions, decision)
         self._current = None
         self._lock_next()

@@ -11,12 +11,12 @@ import msgspec
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, OrderedBatch
-from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions, PacketId
+from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.paced import PacedProtocol
-from priocast.protocols.reorder.exchange import DataId, Exchange
+from priocast.protocols.reorder.exchange import Exchange
 from priocast.protocols.reorder.level_order import Insertion, InsertionT
 from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 
@@ -58,10 +58,10 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, _with_long_queues(options, len(view.members), self.QUEUED_MAX), position)
         self._bound = OvertakingBound(options.overtakes_max) if options.overtakes_max is not None else None
-        # Caches, valid until the queue changes.
+        # What is consumable and how it is offered, valid until the queue changes.
+        self._head_is_known = False
+        self._consumable: tuple[InsertionT, int] | None = None
         self._tentative: OrderedBatch | None = None
-        self._next: tuple[InsertionT, int] | None = None
-        self._next_is_known = False
 
     @property
     def backlog(self) -> int:
@@ -127,24 +127,15 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
     # Destination
 
     def accept_data(self, sender: ProcessId, rank: int, data: NumberedData) -> None:
-        """Check a packet of data."""
-        self._exchange.receive(sender, rank, data.number)
+        """Check a packet of data before it is queued."""
+        self._exchange.check_number(sender, rank, data.number)
         self.accept(sender, data.batches, data.bottleneck)
         for batch in data.batches:
             self.has_safe |= batch.scope.safe
 
-    def decided(self, data_id: DataId, packet_ids: list[PacketId]) -> list[InsertionT]:
-        """A packet of data is decided: return its insertions, to be put into the queue."""
-        insertions = self._exchange.decided(data_id, packet_ids)
-        if self._bound is not None:
-            for insertion in insertions:
-                self._bound.waits(insertion)
-        return insertions
-
     def queue_changed(self, now: int) -> None:
-        """Discard the caches, and note whether the application has to wait."""
-        self._tentative = None
-        self._next_is_known = False
+        """Find the head anew when it is needed, and note whether the application has to wait."""
+        self._head_is_known = False
         self.stalls.note(bool(self._exchange.undecided) and self._queue.blocked() is not None, now)
 
     # Application
@@ -153,23 +144,27 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
         """What has a position already, or else what gets the next one if it is consumed now."""
         if self._ordered_batches:
             return self._ordered_batches[0]
-        if self._tentative is None and (found := self._consumable()):
-            insertion, count = found
-            batch = insertion.next(min(count, _OFFERED_MAX))
-            dependencies = self._dependencies_with(insertion)
-            self._tentative = OrderedBatch(self.view.id, self.position_next, batch, dependencies)
+        if not self._head_is_known:
+            self._find_head()
         return self._tentative
 
-    def _consumable(self) -> tuple[InsertionT, int] | None:
-        if not self._next_is_known:
-            self._next, self._next_is_known = self._queue.consumable(), True
-        return self._next
+    def _find_head(self) -> None:
+        self._head_is_known = True
+        self._consumable = self._queue.consumable()
+        if self._consumable is None:
+            self._tentative = None
+            return
+        insertion, count = self._consumable
+        batch = insertion.next(min(count, _OFFERED_MAX))
+        dependencies = self._dependencies_with(insertion)
+        self._tentative = OrderedBatch(self.view.id, self.position_next, batch, dependencies)
 
     def _on_consume(self, event: Consume, now: int) -> None:
         if not self._ordered_batches:
-            found = self._consumable()
-            assert found is not None and event.count <= found[1]
-            self._commit(found[0], event.count)
+            if not self._head_is_known:
+                self._find_head()
+            assert self._consumable is not None and event.count <= self._consumable[1]
+            self._commit(self._consumable[0], event.count)
         super()._on_consume(event, now)
         self.queue_changed(now)
         if self.outgoing and self._bound is not None:
@@ -191,8 +186,8 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
     def close(self) -> None:
         """Give all that is decided its position, in the order in which it would have been consumed."""
         self._queue.end()
-        self._tentative = self._next = None
-        self._next_is_known = True
+        self._tentative = self._consumable = None
+        self._head_is_known = True
         while self._queue.waiting:
             found = self._queue.consumable()
             assert found is not None, "what is decided has one order"
