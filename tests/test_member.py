@@ -26,8 +26,10 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import WINDOW_FRAMES, Frame
 from priocast.member import Member
+from priocast.membership.departure import Departed
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import Ordering
 from priocast.protocols import PROTOCOLS
@@ -45,11 +47,11 @@ class Notebook:
     def installed(self, view: View) -> None:
         self.lines.append(f"installed view {view.number}")
 
-    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None:
+    def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None:
         self.lines.append(f"view {view.number} by {ordering.order} from {position}: {reason}")
 
-    def stopped(self, reason: str, now: int) -> None:
-        self.lines.append(f"stopped: {reason}")
+    def stopped(self, departed: Departed, now: int) -> None:
+        self.lines.append(f"stopped: {departed}")
 
     def restored(self, view: View, position: int, size: int, now: int) -> None:
         self.lines.append(f"restored {size} bytes at {position} in view {view.number}")
@@ -381,8 +383,8 @@ def test_a_member_is_out_once_and_for_one_reason() -> None:
     group.wait_view("abc")
     member.leave(group.now)
     group.run_until(lambda: member.departed)
-    member.end("the group was left", group.now)
-    assert (member.left, member.departed) == (True, "c left")
+    member.end(group.now)
+    assert member.departed == Departed(True, ViewReason(left=("c",)))
     assert [line for line in notebook.lines if line.startswith("stopped")] == ["stopped: c left"]
 
 
@@ -391,5 +393,5 @@ def test_a_member_that_nobody_lets_go_ends_by_itself() -> None:
     member = group.members["b"]
     group.cut("a", "b")
     member.leave(group.now)
-    member.end("the group was left", group.now)
-    assert (member.left, member.departed) == (True, "the group was left")
+    member.end(group.now)
+    assert member.departed == Departed(True, ViewReason(left=("b",)))

@@ -12,7 +12,7 @@ B, C = ProcessId("b"), ProcessId("c")
 STRANGER = ProcessId("stranger")
 
 
-@pytest.mark.parametrize("body", [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa5alive\x90"])
+@pytest.mark.parametrize("body", [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa9heartbeat\x90"])
 def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
     group = founded("abc")
     group.receive(STRANGER, "a", Frame(0, 0, 0, 0, body))
@@ -21,7 +21,11 @@ def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
     assert set(group.views().values()) == {"abc"}, "a stranger cannot be put out"
     group.receive(B, "a", Frame(0, 0, 0, 0, body))
     group.wait_view("ac")
-    assert group.applications["a"].reasons[-1].startswith("b was put out: b#1 sent a datagram that cannot")
+    assert (
+        group.applications["a"]
+        .reasons[-1]
+        .startswith("b was evicted (fault): b#1 sent a datagram that cannot")
+    )
 
 
 @pytest.mark.parametrize("body", [b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa6submit\x90"])
@@ -31,7 +35,9 @@ def test_a_packet_that_cannot_be_read(body: bytes) -> None:
     group.receive(C, "a", Frame(channel, 1, 0, 0, body))
     assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.wait_view("ab")
-    assert group.applications["b"].reasons[-1].startswith("c was put out: c#1 sent a packet that cannot")
+    assert (
+        group.applications["b"].reasons[-1].startswith("c was evicted (fault): c#1 sent a packet that cannot")
+    )
 
 
 def test_a_packet_of_another_protocol() -> None:
@@ -63,7 +69,7 @@ def test_frames_of_an_earlier_life() -> None:
     earlier = ProcessId("c", 6)
     group.receive(earlier, "a", Frame(channel, 1, 0, 0, b"hello"))
     group.receive(earlier, "a", frame_of(StabilityReport(epoch_of(group.members["c"]).view.id, (0, 0, 0))))
-    assert group.members["a"].rejections == {"earlier life": 2}
+    assert group.members["a"].rejections == {"earlier incarnation": 2}
     group.run(300)
     assert set(group.views().values()) == {"abc"}
 

@@ -31,7 +31,6 @@ from priocast.membership.packets import (
     Install,
     OrderDigest,
     Prepare,
-    Proposal,
     Propose,
 )
 from priocast.membership.proposer import Proposer
@@ -52,7 +51,7 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 
 def cut_is_what_the_proposer_holds(patch: pytest.MonkeyPatch) -> None:
     """The flush is skipped: what others hold beyond the proposer does not count."""
-    honest = Round._closure
+    honest = Round._flush_plan
 
     def plan(self: Round, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
         found = honest(self, view_id, voters)
@@ -61,12 +60,12 @@ def cut_is_what_the_proposer_holds(patch: pytest.MonkeyPatch) -> None:
             return found
         return msgspec.structs.replace(found, counts=own.received)
 
-    patch.setattr(Round, "_closure", plan)
+    patch.setattr(Round, "_flush_plan", plan)
 
 
 def departed_members_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of a member that is gone only those packets count that everybody holds anyway."""
-    honest = Round._closure
+    honest = Round._flush_plan
 
     def plan(self: Round, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
         found = honest(self, view_id, voters)
@@ -79,7 +78,7 @@ def departed_members_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
         )
         return msgspec.structs.replace(found, counts=cut)
 
-    patch.setattr(Round, "_closure", plan)
+    patch.setattr(Round, "_flush_plan", plan)
 
 
 def installs_without_all_packets(patch: pytest.MonkeyPatch) -> None:
@@ -180,11 +179,7 @@ def follows_a_lower_ballot(patch: pytest.MonkeyPatch) -> None:
 
 def proposes_anew_what_was_accepted(patch: pytest.MonkeyPatch) -> None:
     """A proposal that may have been decided is replaced by another one."""
-
-    def proposal(self: Round) -> Proposal:
-        return Proposal(self._next_view(), self._closures(), self._ordering, self._reason)
-
-    patch.setattr(Round, "_proposal", proposal)
+    patch.setattr(Round, "_proposal", Round._new_proposal)
 
 
 def forgets_what_it_accepted(patch: pytest.MonkeyPatch) -> None:

@@ -36,7 +36,7 @@ def test_a_paused_and_evicted_member_that_resumes() -> None:
         )
     )
     assert views_of(run, "a#1") == ["1:a#1,b#1,c#1", "2:a#1,b#1", "3:a#1,b#1,c#2"]
-    assert stopped(run) == ["c#1: the group went on without c: c failed"]
+    assert stopped(run) == ["c#1: evicted: c failed"]
     out_at = next(row.time_ns for row in run.rows if row.event == STOPPED)
     assert out_at - 500 * MILLISECOND < 50 * MILLISECOND, "it learns so as soon as it resumes"
     late = [row for row in run.rows if row.member == "c" and row.event == DELIVERED and row.view == 1]

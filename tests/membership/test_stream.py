@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from membership.builders import ORDERING, A, B, C, batch, epoch, options, view
+from membership.builders import ORDERING, REASON, A, B, C, batch, epoch, options, view
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Scope
@@ -53,7 +53,7 @@ class Listener:
 
 
 def beginning(*members: ProcessId, number: int = 2, position: int = 0) -> tuple[Proposal, OrderDigest]:
-    return Proposal(View(number, members), (), ORDERING, "why"), OrderDigest(position)
+    return Proposal(View(number, members), (), ORDERING, REASON), OrderDigest(position)
 
 
 def snapshot(position: int) -> Snapshot:
@@ -129,7 +129,7 @@ def test_a_view_comes_after_everything_that_is_left_of_the_old_one() -> None:
     assert listener.take() == "a#1/0/0" and listener.take() == "c#1/0/0"
     assert isinstance(listener.head(), ViewStart)
     event = listener.stream.consume_event()
-    assert event == ViewChange(View(2, (B, C)), 2, "why", "sequencer-ub")
+    assert event == ViewChange(View(2, (B, C)), 2, REASON, "sequencer-ub")
     assert listener.stream.position == 2 and listener.head() is None
 
 

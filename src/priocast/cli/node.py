@@ -288,7 +288,7 @@ def _as_text(group: str, event: Event) -> str:
             names = ", ".join(member.name for member in view.members)
             return f"{at}view {view.number}: {names} ({reason})"
         case Evicted(reason=reason):
-            return f"{at}out of the group, and trying to come back: {reason}"
+            return f"{at}evicted; rejoining with a new incarnation: {reason}"
         case Restored(position=position, bytes=size):
             return f"{at}took over the state of position {position} ({size:,} bytes)"
 
@@ -311,9 +311,9 @@ def _as_json(group: str, event: Event) -> str:
             }
         case ViewChange(view=view, reason=reason, position=position):
             members = [str(member) for member in view.members]
-            fields = {"view": view.number, "members": members, "reason": reason, "position": position}
+            fields = {"view": view.number, "members": members, "reason": str(reason), "position": position}
         case Evicted(reason=reason):
-            fields = {"stopped": reason}
+            fields = {"stopped": str(reason)}
         case Restored(position=position, bytes=size):
             fields = {"restored": position, "bytes": size}
     return json.dumps({"group": group} | fields if group else fields)

@@ -5,17 +5,18 @@ import msgspec
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """A message, at its place in the order (counted from 0)."""
+    """A message, and its position in the order (from 0)."""
 
     message: Message
     position: int
 
 
 class DeliveredBatch(msgspec.Struct, frozen=True):
-    """Consecutive messages of one sender and level, for those who want a batch at a time."""
+    """Consecutive messages of one sender and level, for applications that consume a batch at a time."""
 
     sender: ProcessId
     level: int
@@ -32,23 +33,26 @@ class DeliveredBatch(msgspec.Struct, frozen=True):
 class ViewChange(msgspec.Struct, frozen=True):
     """The group has these members from here on; the next message has this position or a later one.
 
-    `order` is the protocol that orders from here on, `reason` says why there is a new view.
+    `order` is the protocol that orders from here on. `reason` is what is new in the view; `str(reason)` is text.
     """
 
     view: View
     position: int = 0
-    reason: str = ""
+    reason: ViewReason = ViewReason()
     order: str = ""
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """This member is no longer in the group, and says why; it tries to come back as a new member."""
+    """This member was evicted: the group continued without it. It rejoins with a new incarnation, if it may.
 
-    reason: str
+    `reason` is that of the view that excludes it, as far as it is known; `str(reason)` is text.
+    """
+
+    reason: ViewReason
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """The application's state is now the group's at this position; what follows comes as messages."""
+    """The application's state is now that of the group at this position; later messages follow."""
 
     position: int
     bytes: int

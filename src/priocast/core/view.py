@@ -1,4 +1,4 @@
-"""Views: who is in the group, and where they come from."""
+"""Views: who is in the group, and which views the members come from."""
 
 import msgspec
 
@@ -6,9 +6,9 @@ from priocast.core.identity import ProcessId
 
 
 class ViewId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
-    """The name of a view, the only one of its kind.
+    """The unique identity of a view.
 
-    In a group that goes on on both sides of a cut, two views may have one number; they never have one
+    In a partitionable group, views on two sides of a partition may have the same number, but never the same
     coordinator as well.
     """
 
@@ -20,17 +20,17 @@ class ViewId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False)
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
-    """Members of a view that come from the same earlier one, or from none."""
+    """Members of a view that come from the same earlier view, or from none."""
 
     view: ViewId | None
     members: tuple[ProcessId, ...]
 
 
 class View(msgspec.Struct, frozen=True, array_like=True):
-    """One membership of the group: a number that grows, and the members in an order all agree on.
+    """The members of the group at one time: a number that grows, and the members in an order all agree on.
 
-    `parts` says which earlier views the members come from: one part after a failure, one more for those
-    who join, several after a merge.
+    `parts` are the earlier views that the members come from: one part after a failure, one more for members
+    that join, several after a merge.
     """
 
     number: int
@@ -43,10 +43,10 @@ class View(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def coordinator(self) -> ProcessId:
-        """The member that does what one member must do; the first one."""
+        """The first member, which does what exactly one member must do."""
         return self.members[0]
 
     @property
     def id(self) -> ViewId:
-        """The name of the view."""
+        """The identity of the view."""
         return ViewId(self.number, self.members[0])

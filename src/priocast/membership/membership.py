@@ -21,6 +21,7 @@ import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
+from priocast.core.view_reason import EvictionCause, ViewReason
 from priocast.membership.departure import Departed, Departure
 from priocast.membership.epoch import Epoch
 from priocast.membership.heartbeat import HeartbeatSchedule
@@ -73,7 +74,7 @@ class ViewInstallation(msgspec.Struct, frozen=True):
     """A view that was installed: why, when, and for how long nothing could be ordered before."""
 
     view: View
-    reason: str
+    reason: ViewReason
     at: int
     took_ns: int
 
@@ -168,9 +169,9 @@ class Membership:
         self.heartbeats.due_at = now
         self.evaluate(now)
 
-    def evict(self, process: ProcessId, reason: str, now: int) -> None:
+    def evict(self, process: ProcessId, cause: EvictionCause, now: int, detail: str = "") -> None:
         """A member does not do its part: the next view shall exclude it."""
-        if self.trigger.on_evict(process, reason):
+        if self.trigger.on_evict(process, cause, detail):
             self.evaluate(now)
 
     def change_order(self, ordering: Ordering, now: int) -> None:
@@ -215,7 +216,7 @@ class Membership:
             self.departed = departed
             self.proposer.round = None
             if self._observer is not None:
-                self._observer.stopped(departed.reason, now)
+                self._observer.stopped(departed, now)
 
     # Queries
 
@@ -263,7 +264,7 @@ class Membership:
                 case LeaveAtOnce():
                     # Members that leave as well, and do not know it yet, need not wait for this one.
                     self._send_heartbeats(now)
-                    self.depart(Departed(True, "the group was left"), now)
+                    self.depart(Departed(True, ViewReason(left=(self.me.name,))), now)
 
     def _receive_own(self, now: int) -> None:
         while self._to_myself:
@@ -295,7 +296,7 @@ class Membership:
             return
         took_ns = now - self.voter.froze_at if self.changing else 0
         for process in self._departing(proposal):
-            self.neighbours.depart(process)
+            self.neighbours.depart(process, proposal.reason)
         is_new = self.epoch is None
         self.view, self.ordering, self.installed_at = view, proposal.ordering, now
         self.decided = Install(proposal, digest)
@@ -331,16 +332,18 @@ class Membership:
             return
         if process in self.view.members:
             self.send(process, self.decided)
-        elif self.options.primary or self.neighbours.has_departed(process):
-            self.send(process, EvictionNotice(process, self.view.id, self.decided.proposal.reason))
+            return
+        reason = self.neighbours.departure_of(process)
+        if reason is not None or self.options.primary:
+            notice = EvictionNotice(process, self.view.id, reason or self.decided.proposal.reason)
+            self.send(process, notice)
 
     def _on_eviction_notice(
         self, process: ProcessId, notice: EvictionNotice, now: int
     ) -> list[MembershipOutput]:
         """The sender has seen the decision, so this incarnation is over."""
         if notice.process == self.me and (self.view is None or notice.view != self.view.id):
-            reason = f"the group went on without {self.me.name}: {notice.reason}"
-            self.depart(Departed(False, reason), now)
+            self.depart(Departed(False, notice.reason), now)
         return []
 
     def _on_change_order(self, _: ProcessId, change: ChangeOrder, now: int) -> list[MembershipOutput]:
@@ -376,7 +379,7 @@ class Membership:
 
     def _is_behind(self, process: ProcessId, heartbeat: Heartbeat, view: View) -> bool:
         """Whether a process does not know of a view that concerns it."""
-        if self.neighbours.has_departed(process):
+        if self.neighbours.departure_of(process) is not None:
             return True
         if heartbeat.view is None:
             return process in view.members
@@ -393,7 +396,7 @@ class Membership:
     def _on_options_mismatch(
         self, process: ProcessId, mismatch: OptionsMismatch, _: int
     ) -> list[MembershipOutput]:
-        self.mismatch = f"{process.name} is in a group of another kind: {mismatch.config}"
+        self.mismatch = f"{process.name} has other group options: {mismatch.config}"
         return []
 
     def _send_heartbeats(self, now: int) -> None:

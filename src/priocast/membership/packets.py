@@ -26,6 +26,7 @@ import msgspec
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId
 from priocast.core.message import PAYLOAD_BYTES_MAX, Scope
 from priocast.core.view import View, ViewId
+from priocast.core.view_reason import ViewReason
 from priocast.membership.options import MEMBERS_MAX
 
 STATE_CHUNK_BYTES = 16 * 1024
@@ -86,7 +87,7 @@ class Proposal(msgspec.Struct, frozen=True, array_like=True):
     view: View
     flush_plans: Annotated[tuple[FlushPlan, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
     ordering: Ordering
-    reason: Text
+    reason: ViewReason
 
     def flush_plan_of(self, view: ViewId | None) -> FlushPlan | None:
         """How this view ends, if it is one of those that end here."""
@@ -112,7 +113,7 @@ class OrderDigest(msgspec.Struct, frozen=True, array_like=True):
     ordered: Annotated[tuple[SenderDigest, ...], msgspec.Meta(max_length=_SENDERS_MAX)] = ()
 
 
-class Heartbeat(Control, frozen=True, tag="alive"):
+class Heartbeat(Control, frozen=True, tag="heartbeat"):
     """`config` stands for what all members must agree on; `leaving` asks to be let go."""
 
     config: int
@@ -125,7 +126,7 @@ class Heartbeat(Control, frozen=True, tag="alive"):
     leaving: bool = False
 
 
-class StabilityReport(Control, frozen=True, tag="held"):
+class StabilityReport(Control, frozen=True, tag="stability-report"):
     """How many packets to all I hold of each member of the view."""
 
     view: ViewId
@@ -169,7 +170,7 @@ class Install(Control, frozen=True, tag="install"):
     digest: OrderDigest
 
 
-class FlushRequest(Control, frozen=True, tag="fetch"):
+class FlushRequest(Control, frozen=True, tag="flush-request"):
     """Send me packets to all that `sender` sent in `view`, from number `first` on, up to `last`."""
 
     view: ViewId
@@ -178,7 +179,7 @@ class FlushRequest(Control, frozen=True, tag="fetch"):
     last: Count
 
 
-class FlushReply(Control, frozen=True, tag="supply"):
+class FlushReply(Control, frozen=True, tag="flush-reply"):
     view: ViewId
     sender: ProcessId
     first: Count
@@ -188,15 +189,15 @@ class FlushReply(Control, frozen=True, tag="supply"):
     ]
 
 
-class EvictionNotice(Control, frozen=True, tag="excluded"):
+class EvictionNotice(Control, frozen=True, tag="eviction-notice"):
     """The group went on, to this view, without this process: it may be meant for an earlier life."""
 
     process: ProcessId
     view: ViewId
-    reason: Text
+    reason: ViewReason
 
 
-class OptionsMismatch(Control, frozen=True, tag="mismatch"):
+class OptionsMismatch(Control, frozen=True, tag="options-mismatch"):
     config: Text
 
 
@@ -223,7 +224,7 @@ class StateChunk(Control, frozen=True, tag="state-chunk"):
     data: Annotated[bytes, msgspec.Meta(max_length=STATE_CHUNK_BYTES)]
 
 
-class ClientRequest(Control, frozen=True, tag="request"):
+class ClientRequest(Control, frozen=True, tag="client-request"):
     """Requests of one priority are numbered from 1; up to `settled` the client needs no more answer."""
 
     number: Annotated[int, msgspec.Meta(ge=1)]
@@ -233,7 +234,7 @@ class ClientRequest(Control, frozen=True, tag="request"):
     settled: Count = 0
 
 
-class ClientReply(Control, frozen=True, tag="reply"):
+class ClientReply(Control, frozen=True, tag="client-reply"):
     """The request has this place, or was refused (`reason`)."""
 
     number: Count

@@ -56,7 +56,7 @@ class Voter:
         if process != ballot.proposer or self._me not in prepare.voters:
             return []
         if self.promised is not None and ballot < self.promised:
-            return self._decline(ballot, "a higher ballot is under way")
+            return self._decline(ballot, "a higher ballot is in progress")
         if ballot != self.promised:
             if objection:
                 return self._decline(ballot, objection)

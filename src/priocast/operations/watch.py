@@ -86,7 +86,7 @@ class Followed:
                 f"{'back in' if is_back else 'in'} view {change.view.number} of {names}: {change.reason}",
                 view=change.view.number,
                 members=[str(member) for member in change.view.members],
-                reason=change.reason,
+                reason=str(change.reason),
                 took_ms=round(change.took_ns / 1e6, 1),
             )
 
@@ -95,7 +95,7 @@ class Followed:
             if at > self._stops_told_until:
                 self._stops_told_until = at
                 self._suspended = False
-                self._tell(logging.WARNING, f"put out of the group: {reason}", reason=reason)
+                self._tell(logging.WARNING, f"evicted from the group: {reason}", reason=str(reason))
 
     def _tell_suspension(self, now: int) -> None:
         membership = self._driver.member.membership

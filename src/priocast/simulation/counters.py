@@ -42,7 +42,7 @@ FAULT_KINDS = (
     "back-pressure",
     "overtaking",
     "retransmission",
-    "earlier life",
+    "earlier incarnation",
     "client turned away",
 )
 

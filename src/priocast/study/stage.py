@@ -26,6 +26,7 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
 from priocast.trace.recorder import Recorder
@@ -48,7 +49,7 @@ class Actor:
         self._held = dict.fromkeys(view.members, 0)
         self._restless = False
         self._recorder.installed(view)
-        self._recorder.view(view, ordering, 0, "founded", 0)
+        self._recorder.view(view, ordering, 0, ViewReason(founded=True), 0)
 
     def broadcast(self, payloads: Iterable[bytes], priority: int, now: int) -> None:
         """The application broadcasts."""
