@@ -76,7 +76,7 @@ class TestSending:
         assert link.unacknowledged_bytes == 0
 
     def test_an_empty_body_is_our_own_fault(self) -> None:
-        with pytest.raises(AssertionError, match="says nothing"):
+        with pytest.raises(AssertionError, match="would be an acknowledgement"):
             _link().send(b"", now=0)
 
     def test_a_window_of_frames_is_under_way_and_the_rest_waits(self) -> None:
@@ -109,7 +109,7 @@ class TestSending:
         link = _link(window_bytes=1, backlog_bytes_max=10)
         link.send(bytes(10), now=0)  # under way
         link.send(bytes(10), now=0)  # waits
-        with pytest.raises(LinkOverflow, match="10 bytes wait for a peer that does not take them"):
+        with pytest.raises(LinkOverflow, match="10 bytes wait for a peer that does not acknowledge them"):
             link.send(b"x", now=0)
         link.receive(_acknowledge(1), now=0)
         link.send(b"x", now=0)

@@ -56,6 +56,7 @@ class Stream:
         self._me = me
         self._all_safe = options.delivery == "safe"
         self._primary = options.primary
+        self._waits = self._all_safe or not options.primary
         self._delivery_table = delivery_table
         self._clients = clients
         self._items: deque[Head] = deque()
@@ -77,7 +78,10 @@ class Stream:
                     return None
             else:
                 ordered = None if epoch is None or self.awaits_state else epoch.protocol.head()
-                if epoch is None or ordered is None or not self._is_deliverable(ordered, epoch):
+                if epoch is None or ordered is None:
+                    return None
+                waits = self._waits or ordered.batch.scope.safe
+                if waits and not self._is_deliverable(ordered, epoch):
                     return None
                 head = ordered
             scope = head.batch.scope
