@@ -240,7 +240,8 @@ class Member:
     def act(self, now: int) -> None:
         """One step of a turn; its frames can be transmitted before the next step.
 
-        A packet to all reaches its own sender only in the next step: the other members need not wait for that.
+        A packet to all reaches its own sender only in the next step: the other members need not wait for
+        that.
         """
         membership = self.membership
         epoch = membership.epoch
@@ -328,7 +329,7 @@ class Member:
             self._assembler.add_many([request.payload], request.priority, scope_of(client, request))
 
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
-        """Whether only its application can keep a member from consuming, and no state is being transferred."""
+        """Whether only its application can keep a member from consuming, and no state is in transfer."""
         trusted = all(self.membership.neighbours.trusts(peer, now) for peer in epoch.links)
         transferring = self.stream.awaits_state or self.state.is_asked(now)
         return trusted and not transferring and self._reporter.is_complete(epoch)

@@ -72,7 +72,7 @@ def test_it_asks_for_more_at_once_while_pieces_come_quickly() -> None:
     asked = []
     for now in range(0, 5 * MILLISECOND, MILLISECOND):
         fetch = wanting.request(now)
-        asked.append(fetch.pieces)
+        asked.append(fetch.chunks)
         for chunk in donor.on_fetch(C, fetch, now):
             wanting.on_chunk(A, chunk, now)
         wanting.wants_more(now)

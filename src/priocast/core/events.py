@@ -33,7 +33,8 @@ class DeliveredBatch(msgspec.Struct, frozen=True):
 class ViewChange(msgspec.Struct, frozen=True):
     """The group has these members from here on; the next message has this position or a later one.
 
-    `order` is the protocol that orders from here on. `reason` is what is new in the view; `str(reason)` is text.
+    `order` is the protocol that orders from here on. `reason` is what is new in the view; `str(reason)` is
+    text.
     """
 
     view: View

@@ -3,12 +3,12 @@
     A ── frame 7 ──▶ B      every frame has a sequence number, and acknowledges what its sender has received:
     A ◀── ack 5,7 ── B      everything up to 5, and 7
 
-The receiver delivers bodies in order and keeps later ones until the gap closes. The sender keeps a body until it
-is acknowledged. It retransmits a body when three later ones have overtaken it, or after a timeout that follows
-the measured round trips and doubles while nothing is acknowledged. At most a window of frames is in flight; the
-rest waits. The window grows with frames that arrive at the first attempt and halves at a timeout, so that a slow
-network is not filled with copies. While the link is `congested` the caller should send nothing more, because what
-waits here can no longer be overtaken.
+The receiver delivers bodies in order and keeps later ones until the gap closes. The sender keeps a body
+until it is acknowledged. It retransmits a body when three later ones have overtaken it, or after a timeout
+that follows the measured round trips and doubles while nothing is acknowledged. At most a window of frames
+is in flight; the rest waits. The window grows with frames that arrive at the first attempt and halves at a
+timeout, so that a slow network is not filled with copies. While the link is `congested` the caller should
+send nothing more, because what waits here can no longer be overtaken.
 
 State is bounded on both sides: by the window, and by `backlog_bytes_max`, above which the peer is given up.
 """
@@ -76,8 +76,8 @@ class _InFlight(msgspec.Struct, gc=False):
 class FifoLink:
     """One end of the link.
 
-    The driver takes the `frames` to transmit. The link is `congested` while bodies wait for the window to open.
-    `round_trip_ns_min` is the shortest round trip: one without waiting at the peer.
+    The driver takes the `frames` to transmit. The link is `congested` while bodies wait for the window to
+    open. `round_trip_ns_min` is the shortest round trip: one without waiting at the peer.
     """
 
     def __init__(self, options: LinkOptions, channel: int = 1) -> None:

@@ -15,7 +15,7 @@ _FAILURE_TIMEOUTS = 4
 
 
 class Departed(msgspec.Struct, frozen=True):
-    """A member is no longer in the group: whether it wanted to leave, and the reason of the view without it."""
+    """A member is no longer in the group: whether it wanted to leave, and the reason of the next view."""
 
     voluntary: bool
     reason: ViewReason

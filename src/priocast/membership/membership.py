@@ -14,10 +14,7 @@ module gives them their inputs, and is the only place that carries out their out
 
 from collections import deque
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Any
-
-import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
@@ -27,7 +24,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.heartbeat import HeartbeatSchedule
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.observer import Observer
-from priocast.membership.options import MembershipOptions
+from priocast.membership.options import MembershipOptions, hash_of_options
 from priocast.membership.outputs import (
     AcceptProposal,
     AvoidProcess,
@@ -63,20 +60,11 @@ from priocast.membership.packets import (
 from priocast.membership.proposer import Proposer
 from priocast.membership.state_transfer import StateTransfer
 from priocast.membership.trigger import ViewChangeTrigger
-from priocast.membership.view_installer import ViewInstaller
+from priocast.membership.view_installer import ViewInstallation, ViewInstaller
 from priocast.membership.voter import Voter
 
 _INSTALLATIONS_KEPT = 32
 _DURING_DEPARTURE = (Heartbeat, EvictionNotice, FetchState, StateChunk)
-
-
-class ViewInstallation(msgspec.Struct, frozen=True):
-    """A view that was installed: why, when, and for how long nothing could be ordered before."""
-
-    view: View
-    reason: ViewReason
-    at: int
-    took_ns: int
 
 
 class Membership:
@@ -116,7 +104,7 @@ class Membership:
         self.voter = Voter(me, self.neighbours)
         self.state = StateTransfer(me, options)
         self._config = config
-        self._config_hash = hash_of_text(config)
+        self._config_hash = hash_of_options(config)
         self._installer = installer
         self._observer = observer
         self._departure: Departure | None = None
@@ -371,19 +359,11 @@ class Membership:
             if view_before != heartbeat.view and process in epoch.links:
                 # Frames of this view that were sent before came too early for it.
                 epoch.links[process].reconnected(now)
-        elif epoch is not None and self._is_behind(process, heartbeat, epoch.view):
+        elif epoch is not None and self.neighbours.is_behind(process, epoch.view):
             self.correct(process)
         if is_news:
             self.evaluate(now)
         return []
-
-    def _is_behind(self, process: ProcessId, heartbeat: Heartbeat, view: View) -> bool:
-        """Whether a process does not know of a view that concerns it."""
-        if self.neighbours.departure_of(process) is not None:
-            return True
-        if heartbeat.view is None:
-            return process in view.members
-        return heartbeat.view.number < view.number
 
     def _on_stability_report(
         self, process: ProcessId, report: StabilityReport, _: int
@@ -417,8 +397,3 @@ class Membership:
             self.trigger.leaving,
         )
         self.datagrams += [(name, heartbeat) for name in self.heartbeats.recipients(heartbeat, now)]
-
-
-def hash_of_text(text: str) -> int:
-    """Eight bytes that identify a text."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())

@@ -6,7 +6,7 @@ not lead to a view that cannot work.
 """
 
 from priocast.core.identity import ProcessId
-from priocast.core.view import ViewId
+from priocast.core.view import View, ViewId
 from priocast.core.view_reason import ViewReason
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
@@ -104,3 +104,10 @@ class Neighbours:
         """Why the group continues without this incarnation of a process; None if it does not."""
         departed, reason = self._departed.get(process.name, (None, None))
         return reason if departed == process else None
+
+    def is_behind(self, process: ProcessId, view: View) -> bool:
+        """Whether a process, by its last heartbeat, does not know a view that concerns it."""
+        if self.departure_of(process) is not None:
+            return True
+        current = self.view_of(process)
+        return process in view.members if current is None else current.number < view.number

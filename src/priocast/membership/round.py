@@ -49,13 +49,13 @@ class Round:
         return tuple(voter for voter in self.voters if voter not in answered)
 
     def question(self) -> Control:
-        """What to ask those who have not answered."""
+        """The question to the voters that have not answered."""
         if self.proposal is None:
             return Prepare(self.ballot, self.voters)
         return Propose(self.ballot, self.proposal)
 
     def on_promise(self, voter: ProcessId, promise: Promise, now: int) -> bool:
-        """Take a promise; return whether all have come, and there is a proposal now."""
+        """A voter promised; return whether all have, so that there is a proposal now."""
         if promise.ballot != self.ballot or voter not in self.voters or self.proposal is not None:
             return False
         self._promises[voter] = promise
@@ -67,13 +67,13 @@ class Round:
         return True
 
     def on_declined(self, voter: ProcessId) -> bool:
-        """A voter wants another view; return whether all have answered, one way or the other."""
+        """A voter declined; return whether all voters have answered."""
         if voter in self.voters and voter not in self.declined:
             self.declined.append(voter)
         return len(self.declined) + len(self._promises) >= len(self.voters)
 
     def on_accepted(self, voter: ProcessId, accepted: Accepted, now: int) -> None:
-        """A voter holds all of the old view that counts."""
+        """A voter accepted the proposal."""
         if accepted.ballot == self.ballot and voter in self.voters and self.proposal is not None:
             self._digests[voter] = accepted.digest
             self.moved_at = now
@@ -86,24 +86,24 @@ class Round:
         return not self._primary or is_quorum(self._electorate(), self._digests)
 
     def decision(self) -> Install:
-        """What to tell everybody."""
+        """The datagram that announces the decision."""
         assert self.proposal is not None
         old_members = [member for plan in self.proposal.flush_plans for member in plan.members]
         digests = [self._digests[member] for member in old_members if member in self._digests]
         if self._primary:
-            assert digests or not old_members, "who accepted goes on"
+            assert digests or not old_members, "a member of the old view has accepted"
             digests = digests[:1]
         return Install(self.proposal, merged(digests or [OrderDigest(0)]))
 
     def _electorate(self) -> tuple[ProcessId, ...]:
-        """Those among whom a quorum decides: the last view, or the founders."""
+        """The processes of which a quorum decides: the last view, or the founders."""
         assert self.proposal is not None
         return self._view.members if self._view is not None else self.proposal.view.members
 
     def _proposal(self) -> Proposal:
         if self._primary:
             number = (self._view.number if self._view else 0) + 1
-            # What only joiners accepted cannot have been decided; they hold nothing of the old view.
+            # What only joining processes accepted cannot have been decided: they are no electors.
             electors = [
                 promise
                 for promise in self._promises.values()
@@ -115,7 +115,7 @@ class Round:
                 if promise.accepted_in and promise.accepted and promise.accepted.view.number == number
             ]
             if accepted:
-                # It may have been decided, and nobody may find it replaced.
+                # It may have been decided, so it must not be replaced.
                 return max(accepted, key=lambda pair: pair[0])[1]
         return self._new_proposal()
 
@@ -139,19 +139,19 @@ class Round:
         return View(max(numbers) + 1, members, tuple(parts))
 
     def _by_view(self) -> dict[ViewId | None, list[ProcessId]]:
-        """The voters by the view they come from, the largest first, those without one last."""
+        """The voters by the view that they come from: the largest first, those without a view last."""
         by_view: dict[ViewId | None, list[ProcessId]] = {}
         for voter in self.voters:
             view = self._promises[voter].view
             by_view.setdefault(view.id if view else None, []).append(voter)
-        strangers = by_view.pop(None, [])
+        joiners = by_view.pop(None, [])
         ordered: dict[ViewId | None, list[ProcessId]] = {}
         for view_id in sorted(by_view, key=lambda each: (-len(by_view[each]), each)):
             view = self._promises[by_view[view_id][0]].view
             assert view is not None
             ordered[view_id] = sorted(by_view[view_id], key=view.members.index)
-        if strangers:
-            ordered[None] = sorted(strangers)
+        if joiners:
+            ordered[None] = sorted(joiners)
         return ordered
 
     def _flush_plans(self) -> tuple[FlushPlan, ...]:
@@ -162,7 +162,7 @@ class Round:
         )
 
     def _flush_plan(self, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
-        """What any of those who go on holds counts for all of them."""
+        """A packet that one of those who continue has received counts for all of them."""
         promises = [self._promises[voter] for voter in voters]
         columns = list(zip(*(promise.received for promise in promises), strict=True))
         cut = tuple(max(column) for column in columns)
