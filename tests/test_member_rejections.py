@@ -1,4 +1,4 @@
-"""What a member does not accept is counted by its kind, and a member that sends such a thing is put out."""
+"""What a member rejects is counted by reason, and a member that sends it is evicted."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
     group.receive(STRANGER, "a", Frame(0, 0, 0, 0, body))
     assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.run(300)
-    assert set(group.views().values()) == {"abc"}, "a stranger cannot be put out"
+    assert set(group.views().values()) == {"abc"}, "a process that is not a member cannot be evicted"
     group.receive(B, "a", Frame(0, 0, 0, 0, body))
     group.wait_view("ac")
     assert (
@@ -54,14 +54,14 @@ def test_frames_of_a_process_that_is_not_in_the_view() -> None:
     assert group.members["a"].rejections == {"PeerFault": 1}
 
 
-def test_frames_of_another_view_are_nobody_s_business() -> None:
+def test_frames_of_another_view_are_ignored() -> None:
     group = founded("ab")
     group.receive(B, "a", Frame(12345, 1, 0, 0, b"hello"))
     assert group.members["a"].rejections == {}
     assert set(group.views().values()) == {"ab"}
 
 
-def test_frames_of_an_earlier_life() -> None:
+def test_frames_of_an_earlier_incarnation() -> None:
     group = founded("ab")
     group.start("c", 7)
     group.wait_view("abc")
@@ -88,7 +88,7 @@ def test_a_reply_that_is_for_a_client() -> None:
     assert group.members["a"].rejections == {"reply to a member": 1}
 
 
-def test_what_a_member_cannot_hold() -> None:
+def test_stability_reports_of_another_size() -> None:
     group = founded("abc")
     view = epoch_of(group.members["a"]).view.id
     for held in ((1, 2), (1, 2, 3, 4), ()):
