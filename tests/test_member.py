@@ -1,6 +1,6 @@
 """One process's stack: application and frames on the outside, protocol and links on the inside.
 
-What it refuses is in `test_member_rejections.py`, how members live together in `test_member_life.py`.
+What it rejects is in `test_member_rejections.py`, how members form a group in `test_member_lifecycle.py`.
 """
 
 from typing import Any
@@ -26,8 +26,10 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import WINDOW_FRAMES, Frame
 from priocast.member import Member
+from priocast.membership.departure import Departed
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import Ordering
 from priocast.protocols import PROTOCOLS
@@ -45,11 +47,11 @@ class Notebook:
     def installed(self, view: View) -> None:
         self.lines.append(f"installed view {view.number}")
 
-    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None:
+    def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None:
         self.lines.append(f"view {view.number} by {ordering.order} from {position}: {reason}")
 
-    def stopped(self, reason: str, now: int) -> None:
-        self.lines.append(f"stopped: {reason}")
+    def stopped(self, departed: Departed, now: int) -> None:
+        self.lines.append(f"stopped: {departed}")
 
     def restored(self, view: View, position: int, size: int, now: int) -> None:
         self.lines.append(f"restored {size} bytes at {position} in view {view.number}")
@@ -69,7 +71,7 @@ class Notebook:
         )
 
     def cut(self) -> list[str]:
-        """What was written since the last cut."""
+        """The lines since the last call."""
         lines, self.lines = self.lines, []
         return lines
 
@@ -127,13 +129,13 @@ class Metronome(Protocol):
 
 @pytest.fixture
 def metronomes(monkeypatch: pytest.MonkeyPatch) -> Neighbourhood:
-    """A group of two that beats time; nobody will ever take the other one for failed."""
+    """A group of two metronomes that never suspect each other."""
     monkeypatch.setitem(PROTOCOLS, "metronome", Metronome)
     return founded("ab", order="metronome", failure_ms=60_000.0, slow_ms=60_000.0)
 
 
 def _heard(member: Member) -> list[Input]:
-    """What the metronome heard since it was last asked."""
+    """The inputs of the metronome since the last call."""
     protocol = epoch_of(member).protocol
     assert isinstance(protocol, Metronome)
     heard, protocol.heard = protocol.heard, []
@@ -152,7 +154,7 @@ def _transmitted(member: Member, peer: ProcessId) -> list[Frame]:
     return frames
 
 
-def test_an_unknown_protocol_is_refused() -> None:
+def test_an_unknown_protocol_is_rejected() -> None:
     with pytest.raises(UnknownProtocol, match="there is no protocol 'raft'"):
         Member(A, "raft", OrderingOptions(), MembershipOptions(founders=1), WIDE)
 
@@ -183,14 +185,14 @@ class TestApplication:
         member.broadcast(bytes(100), 255)
         assert member.room(255) == 0
 
-    def test_there_is_room_before_there_is_a_group_and_it_has_its_limits(self) -> None:
+    def test_room_is_limited_before_the_first_view(self) -> None:
         member = Neighbourhood("a", founders=2, queue_max=16, queue_bytes_max=100).members["a"]
         member.broadcast_many([b"x"] * 10, 0)
         assert (member.room(0), member.backlog, member.idle) == (6, 10, False)
         member.broadcast(bytes(90), 0)
         assert member.room(255) == 0
 
-    def test_a_sender_is_held_back_until_its_messages_have_places(self) -> None:
+    def test_a_sender_waits_until_its_messages_have_positions(self) -> None:
         group = founded("ab", queue_max=2, submit_max=1)
         member = group.members["b"]
         member.broadcast_many([b"1", b"2"], 0)
@@ -200,7 +202,7 @@ class TestApplication:
         member.turn(group.now)
         assert member.room(0) == 0
 
-    def test_a_member_is_idle_when_nobody_needs_it_and_may_leave_when_it_has_said_all(self) -> None:
+    def test_when_a_member_is_idle_and_when_it_may_leave(self) -> None:
         group = founded("abc")
         group.applications["c"].takes_messages = False
         sequencer, sender = group.members["a"], group.members["b"]
@@ -223,7 +225,7 @@ class TestApplication:
 
 
 class TestFrames:
-    def test_a_turn_goes_on_while_the_protocol_has_more_to_do(self) -> None:
+    def test_a_turn_continues_while_the_protocol_has_more_to_do(self) -> None:
         group = founded("ab")
         member = group.members["b"]
         member.broadcast_many([bytes(BATCH_BYTES_CUT)] * 20, 0)
@@ -232,7 +234,7 @@ class TestFrames:
         assert [frame.sequence for frame in bodies] == list(range(1, 21))
         assert member.backlog == 0
 
-    def test_a_new_connection_sends_again_what_was_under_way(self) -> None:
+    def test_a_new_connection_sends_frames_in_flight_again(self) -> None:
         group = founded("ab")
         member = group.members["b"]
         member.broadcast(b"x", 0)
@@ -244,14 +246,14 @@ class TestFrames:
         member.reachable("c", group.now)
         assert _transmitted(member, A) == []
 
-    def test_whoever_is_named_is_answered_first(self) -> None:
+    def test_frames_to_the_named_peer_come_first(self) -> None:
         group = founded("abc")
         member = group.members["a"]
         member.broadcast(b"x", 0)
         member.turn(group.now)
         assert [name for name, _ in member.frames(group.now, C)][:2] == ["c", "b"]
 
-    def test_the_protocol_hears_of_a_full_link_once_and_when_it_has_room_again(
+    def test_the_protocol_is_told_once_when_a_link_blocks_and_when_it_clears(
         self, metronomes: Neighbourhood
     ) -> None:
         member, now = metronomes.members["a"], metronomes.now
@@ -266,7 +268,7 @@ class TestFrames:
         member.turn(now)
         assert _heard(member) == [LinkCleared(B)]
 
-    def test_one_s_own_packets_come_back_within_the_turn(self, metronomes: Neighbourhood) -> None:
+    def test_own_packets_come_back_within_the_turn(self, metronomes: Neighbourhood) -> None:
         member = metronomes.members["a"]
         member.broadcast(b"tick", 0)
         member.turn(metronomes.now)
@@ -329,7 +331,7 @@ class TestTime:
 
 
 class TestObserver:
-    def test_it_sees_everything_that_goes_in_and_out_of_the_sequencer(self) -> None:
+    def test_the_observer_sees_everything_that_goes_in_and_out(self) -> None:
         notebook = Notebook()
         group = Neighbourhood("", founders=1, window=1)
         member = group.start("a", observer=notebook)
@@ -352,7 +354,7 @@ class TestObserver:
             "received ordered from a#1 backlog 0",
         ]
 
-    def test_it_sees_what_comes_from_others_and_how_the_group_lives(self) -> None:
+    def test_the_observer_sees_packets_of_others_and_views(self) -> None:
         notebook = Notebook()
         group = founded("ab", state=True)
         group.members["b"].broadcast(b"x", 7)
@@ -374,22 +376,22 @@ class TestObserver:
         ]
 
 
-def test_a_member_is_out_once_and_for_one_reason() -> None:
+def test_a_member_departs_once_and_for_one_reason() -> None:
     notebook = Notebook()
     group = founded("ab")
     member = group.start("c", observer=notebook)
     group.wait_view("abc")
     member.leave(group.now)
     group.run_until(lambda: member.departed)
-    member.end("the group was left", group.now)
-    assert (member.left, member.departed) == (True, "c left")
+    member.end(group.now)
+    assert member.departed == Departed(True, ViewReason(left=("c",)))
     assert [line for line in notebook.lines if line.startswith("stopped")] == ["stopped: c left"]
 
 
-def test_a_member_that_nobody_lets_go_ends_by_itself() -> None:
+def test_a_member_can_end_without_the_agreement_of_others() -> None:
     group = founded("ab")
     member = group.members["b"]
     group.cut("a", "b")
     member.leave(group.now)
-    member.end("the group was left", group.now)
-    assert (member.left, member.departed) == (True, "the group was left")
+    member.end(group.now)
+    assert member.departed == Departed(True, ViewReason(left=("b",)))

@@ -1,6 +1,6 @@
-"""Members that live together: founding, joining, leaving, failing, coming back.
+"""The lifecycle of members: founding, joining, leaving, failing, rejoining.
 
-Time and network are a test's own (`support/stacks.py`).
+The tests control time and network (`support/stacks.py`).
 """
 
 from typing import Any
@@ -11,7 +11,9 @@ import pytest
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.events import ViewChange
 from priocast.core.message import OrderedBatch
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import LinkOptions
+from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from support.stacks import Neighbourhood, founded
 
@@ -27,17 +29,17 @@ class TestFounding:
         for name in names:
             (first,) = group.applications[name].events
             assert isinstance(first, ViewChange)
-            assert (first.view.number, first.position, first.reason) == (1, 0, "the group was founded")
+            assert (first.view.number, first.position, first.reason) == (1, 0, ViewReason(founded=True))
             assert first.order == "sequencer-ub"
 
-    def test_nobody_founds_a_group_before_all_founders_are_there(self) -> None:
+    def test_a_group_is_founded_only_when_all_founders_are_there(self) -> None:
         group = Neighbourhood("ab", founders=3)
         group.run(1_000)
         assert group.views() == {"a": "", "b": ""}
         group.start("c")
         group.wait_view("abc")
 
-    def test_what_was_broadcast_before_there_was_a_group_is_delivered_in_it(self) -> None:
+    def test_messages_from_before_the_first_view_are_delivered_in_it(self) -> None:
         group = Neighbourhood("ab", founders=3)
         group.broadcast("b", "early")
         group.run(100)
@@ -45,35 +47,35 @@ class TestFounding:
         group.start("c")
         group.wait_payloads("abc", "early")
 
-    def test_one_founder_too_many_is_taken_in_as_soon_as_there_is_a_group(self) -> None:
+    def test_one_founder_too_many_joins_the_first_view(self) -> None:
         group = Neighbourhood("abcd", founders=3)
         group.run_until(lambda: all(len(view) == 4 for view in group.views().values()))
         assert len(group.applications["a"].events) == 2
 
-    def test_who_expects_other_founders_says_so(self) -> None:
+    def test_a_process_that_expects_other_founders_objects(self) -> None:
         group = Neighbourhood("a", founders=2)
         group.start("b", founders=3)
         group.run(500)
         assert group.views() == {"a": "", "b": ""}
         assert group.members["a"].membership.proposer.objection == "b expects 3 founders, not 2"
 
-    def test_who_wants_another_kind_of_group_is_told_which_kind_there_is(self) -> None:
+    def test_a_process_with_other_options_is_told_those_of_the_group(self) -> None:
         group = founded("ab")
         stranger = group.start("c", window=5)
         group.run(200)
         assert group.views() == {"a": "ab", "b": "ab", "c": ""}
-        assert "is in a group of another kind" in str(stranger.membership.mismatch)
+        assert "has other group options" in str(stranger.membership.mismatch)
         assert '"window":null' in str(stranger.membership.mismatch)
 
     @pytest.mark.parametrize("changed", [{"rejoin": False}, {"founders": 1}])
-    def test_some_things_are_a_member_s_own_business(self, changed: dict[str, Any]) -> None:
+    def test_some_options_may_differ(self, changed: dict[str, Any]) -> None:
         group = founded("ab")
         group.start("c", **changed)
         group.wait_view("abc")
 
 
-class TestComingAndGoing:
-    def test_who_joins_begins_where_the_group_is(self) -> None:
+class TestViewChanges:
+    def test_a_joining_member_starts_at_the_groups_position(self) -> None:
         group = founded("ab")
         group.broadcast("a", "1", "2")
         group.wait_payloads("ab", "1", "2")
@@ -86,7 +88,7 @@ class TestComingAndGoing:
         assert (change.position, group.applications["a"].reasons[-1]) == (2, "c joined")
 
     @pytest.mark.parametrize("leaver", "abc")
-    def test_who_leaves_is_let_go_with_all_that_it_said(self, leaver: str) -> None:
+    def test_messages_of_a_leaving_member_are_delivered(self, leaver: str) -> None:
         group = founded("abc")
         group.broadcast(leaver, "goodbye")
         group.run(1)
@@ -95,23 +97,23 @@ class TestComingAndGoing:
         group.wait_view(staying)
         member = group.members[leaver]
         group.run_until(lambda: member.departed)
-        assert (member.departed, member.left) == (f"{leaver} left", True)
+        assert member.departed == Departed(True, ViewReason(left=(leaver,)))
         group.wait_payloads(staying, "goodbye")
         assert group.applications[staying[0]].reasons == ["the group was founded", f"{leaver} left"]
 
-    def test_all_but_one_may_leave_at_once_and_the_last_one_needs_nobody(self) -> None:
+    def test_all_but_one_may_leave_at_once_and_the_last_one_alone(self) -> None:
         group = founded("abc")
         for name in "ab":
             group.members[name].leave(group.now)
         group.wait_view("c")
         group.members["c"].leave(group.now)
         group.run(5)
-        assert all(member.left for member in group.members.values())
+        assert all(member.departed and member.departed.voluntary for member in group.members.values())
         assert "b left" in str(group.members["b"].departed)
-        assert group.members["c"].departed == "the group was left"
+        assert str(group.members["c"].departed) == "c left"
 
     @pytest.mark.parametrize("failing", "abc")
-    def test_who_fails_is_left_behind_and_nothing_of_the_others_is_lost(self, failing: str) -> None:
+    def test_after_a_failure_nothing_of_the_others_is_lost(self, failing: str) -> None:
         group = founded("abc")
         staying = "abc".replace(failing, "")
         group.broadcast(staying[0], "1")
@@ -126,7 +128,7 @@ class TestComingAndGoing:
         assert sorted(group.payloads(staying[0])) == ["1", "2", "3"]
         assert group.applications[staying[0]].reasons[-1] == f"{failing} failed"
 
-    def test_what_one_of_those_who_go_on_holds_all_of_them_get_before_the_next_view(self) -> None:
+    def test_the_flush_brings_every_survivor_the_same_messages(self) -> None:
         group = founded("abc")
         group.lost.add(("a", "c"))
         group.broadcast("b", "1", "2")
@@ -141,7 +143,7 @@ class TestComingAndGoing:
         assert change.position == 3
         assert change == group.applications["b"].events[-1]
 
-    def test_what_is_said_all_the_while_keeps_its_order_through_changes_of_the_view(self) -> None:
+    def test_messages_keep_their_order_through_view_changes(self) -> None:
         group = founded("abc")
         said = [str(number) for number in range(400)]
         for number, payload in enumerate(said):
@@ -170,32 +172,32 @@ class TestComingAndGoing:
         assert member.view is not None
         assert member.backlog == 1
 
-    def test_a_member_whose_application_takes_nothing_is_put_out(self) -> None:
+    def test_a_member_whose_application_does_not_consume_is_evicted(self) -> None:
         group = founded("abc", window=4, slow_ms=200.0)
         group.applications["c"].takes_messages = False
         group.broadcast("a", *map(str, range(20)))
         group.wait_view("ab")
-        assert group.applications["a"].reasons[-1] == "c was too slow"
+        assert group.applications["a"].reasons[-1] == "c was evicted (slow)"
         group.wait_payloads("ab", *map(str, range(20)))
         group.run_until(lambda: group.members["c"].departed)
-        assert not group.members["c"].left
+        assert group.members["c"].departed is not None and not group.members["c"].departed.voluntary
 
-    def test_a_member_that_does_not_take_what_it_is_sent_is_put_out(self) -> None:
+    def test_a_member_that_does_not_acknowledge_is_evicted(self) -> None:
         links = LinkOptions(window_bytes=1, window_bytes_first=1, backlog_bytes_max=100_000)
         group = founded("abc", link_options=links)
         group.members["b"].broadcast_many([bytes(70_000)] * 3, 7)
         group.wait_view("bc")
-        assert group.applications["c"].reasons[-1] == "a did not take what it was sent"
+        assert group.applications["c"].reasons[-1] == "a was evicted (overflow)"
         group.run_until(lambda: len(group.payloads("c")) == 3)
 
-    def test_the_order_changes_for_all_at_one_place(self) -> None:
+    def test_the_order_changes_for_all_at_one_position(self) -> None:
         group = founded("abc")
         group.broadcast("b", "1")
         group.wait_payloads("abc", "1")
         group.members["c"].change_order(PLAIN, group.now)
         group.run_until(lambda: all(len(each.events) == 2 for each in group.applications.values()))
         assert {each.reasons[-1] for each in group.applications.values()} == {
-            "the order changes to sequencer-ub"
+            "the order changed to sequencer-ub"
         }
         for priority in (1, 200, 100):
             group.broadcast("b", f"plain {priority}", priority=priority)
@@ -204,7 +206,7 @@ class TestComingAndGoing:
         group.wait_view("abcd")
         assert group.members["d"].membership.ordering == PLAIN
 
-    def test_an_order_that_there_is_not_is_refused(self) -> None:
+    def test_an_unknown_order_is_rejected(self) -> None:
         member = founded("a").members["a"]
         with pytest.raises(UnknownProtocol):
             member.change_order(msgspec.structs.replace(PLAIN, order="ring"), 0)
@@ -212,8 +214,8 @@ class TestComingAndGoing:
             member.change_order(msgspec.structs.replace(PLAIN, starvation="never"), 0)
 
 
-class TestComingBack:
-    def test_the_next_life_says_once_what_the_one_before_had_to_say(self) -> None:
+class TestRejoining:
+    def test_the_next_incarnation_sends_unordered_messages_once(self) -> None:
         group = founded("abc")
         group.broadcast("c", "1")
         group.wait_payloads("abc", "1")
@@ -228,8 +230,7 @@ class TestComingBack:
         group.lost.clear()
         group.run_until(lambda: group.members["c"].departed)
         life = group.members["c"]
-        assert not life.left
-        assert life.departed == "the group went on without c: c failed"
+        assert life.departed == Departed(False, ViewReason(failed=("c",)))
         again = group.start("c", 2, life.unordered_messages())
         again.broadcast(b"5", 7)
         group.wait_view("abc")
@@ -238,9 +239,9 @@ class TestComingBack:
         assert group.payloads("a") == group.payloads("b")
         assert sorted(group.payloads("a")) == ["1", "2", "3", "4", "5"]
         of_level = [payload for payload in group.payloads("a") if payload != "3"]
-        assert of_level == ["1", "2", "4", "5"], "what the application said first comes first"
+        assert of_level == ["1", "2", "4", "5"], "what the application sent first comes first"
 
-    def test_what_has_a_place_already_is_not_said_again(self) -> None:
+    def test_delivered_messages_are_not_sent_again(self) -> None:
         group = founded("abc")
         group.applications["c"].takes_messages = False
         group.broadcast("c", "1", "2")
@@ -256,7 +257,7 @@ class TestComingBack:
         group.run(100)
         assert group.payloads("a") == ["1", "2"]
 
-    def test_what_a_life_leaves_is_passed_on_by_lives_that_were_never_in_a_view(self) -> None:
+    def test_unordered_messages_survive_incarnations_that_were_never_in_a_view(self) -> None:
         group = founded("abc")
         group.cut("c", "ab")
         group.broadcast("c", "1")
@@ -271,7 +272,7 @@ class TestComingBack:
         group.start("c", 5, unordered_messages)
         group.wait_payloads("ab", "1", "2", "3", "4")
 
-    def test_a_life_that_follows_another_founds_no_second_group(self) -> None:
+    def test_a_later_incarnation_founds_no_second_group(self) -> None:
         group = founded("abc")
         group.cut("c", "ab")
         group.wait_view("ab")
@@ -281,7 +282,7 @@ class TestComingBack:
         assert alone.view is None
 
 
-def test_the_head_is_the_next_thing_whatever_it_is() -> None:
+def test_the_head_is_the_next_view_or_message() -> None:
     group = Neighbourhood("a")
     member = group.members["a"]
     group.applications["a"].takes_messages = False

@@ -1,4 +1,4 @@
-"""Messages that ask for more than a place: safe ones, some for some, those of clients; and the state."""
+"""Safe messages, messages to some members, requests of clients; and the state."""
 
 from priocast.core.events import Delivery, Restored, ViewChange
 from priocast.core.identity import ProcessId
@@ -11,7 +11,7 @@ CLIENT = ProcessId("client", 3)
 
 
 class TestScopes:
-    def test_a_safe_message_waits_until_all_are_known_to_hold_it_and_others_wait_behind_it(self) -> None:
+    def test_a_safe_message_waits_until_it_is_stable_and_later_ones_wait_behind_it(self) -> None:
         group = founded("abc", failure_ms=60_000.0, slow_ms=60_000.0)
         group.lost |= {("c", "a"), ("c", "b")}  # c gets everything, but nobody hears of it
         group.broadcast("a", "agreed")
@@ -23,7 +23,7 @@ class TestScopes:
         group.lost.clear()
         group.wait_payloads("abc", "agreed", "safe", "behind")
 
-    def test_safe_messages_do_not_wait_for_a_sign_of_life(self) -> None:
+    def test_safe_messages_do_not_wait_for_a_heartbeat(self) -> None:
         group = founded("abc", heartbeat_ms=1_000.0, failure_ms=60_000.0, slow_ms=60_000.0)
         group.run(2_000)
         for number in range(10):
@@ -31,7 +31,7 @@ class TestScopes:
             group.run(10)
             assert len(group.payloads("c")) == number + 1
 
-    def test_a_safe_message_is_delivered_when_the_one_that_lacks_it_is_out(self) -> None:
+    def test_a_safe_message_is_delivered_when_the_member_that_lacks_it_is_excluded(self) -> None:
         group = founded("abc")
         group.lost |= {("a", "c"), ("b", "c"), ("c", "a"), ("c", "b")}
         group.broadcast("a", "safe", scope=Scope(safe=True))
@@ -49,7 +49,7 @@ class TestScopes:
         group.lost.clear()
         group.wait_payloads("abc", "1")
 
-    def test_a_message_to_some_has_a_place_everywhere(self) -> None:
+    def test_a_message_to_some_has_a_position_everywhere(self) -> None:
         group = founded("abc")
         group.broadcast("a", "for all")
         group.broadcast("a", "for b", "and again", scope=Scope(to=("b",)))
@@ -64,15 +64,15 @@ class TestScopes:
         assert placed["a"] == placed["c"] == [(0, "for all"), (4, "for all again")]
         assert placed["b"] == [(0, "for all"), (1, "for b"), (2, "and again"), (4, "for all again")]
 
-    def test_what_is_passed_over_is_consumed(self) -> None:
+    def test_skipped_messages_count_as_consumed(self) -> None:
         group = founded("abc", window=4)
         group.broadcast("a", *map(str, range(50)), scope=Scope(to=("b",)))
         group.wait_payloads("b", *map(str, range(50)))
         assert group.payloads("a") == group.payloads("c") == []
 
 
-class TestTwoSides:
-    def test_a_message_is_delivered_once_its_sender_knows_its_place(self) -> None:
+class TestPartitions:
+    def test_a_message_is_delivered_once_its_sender_knows_its_position(self) -> None:
         group = founded("abc", policy="partitionable", failure_ms=60_000.0, slow_ms=60_000.0)
         group.broadcast("c", "1")
         group.run(1)
@@ -82,7 +82,7 @@ class TestTwoSides:
         group.lost.clear()
         group.wait_payloads("abc", "1")
 
-    def test_each_side_goes_on_and_they_become_one_again(self) -> None:
+    def test_each_side_of_a_partition_continues_and_they_merge(self) -> None:
         group = founded("abcd", policy="partitionable")
         group.cut("ab", "cd")
         group.wait_view("ab")
@@ -106,7 +106,7 @@ class TestClients:
         letters, group.letters = group.letters, []
         return [read(sender, frame) for to, sender, frame in letters if to == CLIENT.name]
 
-    def test_a_request_is_broadcast_and_answered_with_its_place(self) -> None:
+    def test_a_request_is_broadcast_and_answered_with_its_position(self) -> None:
         group = founded("abc")
         group.broadcast("a", "before")
         group.wait_payloads("abc", "before")
@@ -118,7 +118,7 @@ class TestClients:
         assert delivery.message.sender == ProcessId("b")
         assert (delivery.message.scope.client, delivery.message.scope.request) == ("client#3", 1)
 
-    def test_a_request_that_is_sent_again_to_anybody_has_one_place(self) -> None:
+    def test_a_repeated_request_has_one_position(self) -> None:
         group = founded("abc")
         for name in "abcab":
             self._ask(group, name, ClientRequest(1, 7, Scope(), b"please"))
@@ -129,11 +129,11 @@ class TestClients:
         self._ask(group, "c", ClientRequest(1, 7, Scope(), b"please"))
         group.run(5)
         assert self._answers(group) == [ClientReply(1, 7, -1, "")], (
-            "it has a place; which one is not remembered"
+            "it has a position, which is not remembered"
         )
         assert group.payloads("a") == ["please"]
 
-    def test_a_request_has_one_place_although_the_view_changes(self) -> None:
+    def test_a_request_has_one_position_although_the_view_changes(self) -> None:
         group = founded("abc")
         self._ask(group, "b", ClientRequest(1, 7, Scope(), b"please"))
         group.run(4)
@@ -145,7 +145,7 @@ class TestClients:
         group.run(50)
         assert group.payloads("a") == group.payloads("c") == ["please"]
 
-    def test_whoever_joins_knows_which_requests_have_a_place(self) -> None:
+    def test_a_joining_member_knows_which_requests_were_delivered(self) -> None:
         group = founded("ab")
         self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.wait_payloads("ab", "please")
@@ -161,7 +161,7 @@ class TestClients:
         group.wait_payloads("c", "more")
         assert group.payloads("a") == ["please", "more"]
 
-    def test_a_request_to_a_member_without_a_view_or_without_room_is_left_for_later(self) -> None:
+    def test_a_request_to_a_member_without_a_view_or_room_is_ignored(self) -> None:
         group = Neighbourhood("a", founders=2, queue_max=1)
         self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.run(50)
@@ -175,7 +175,7 @@ class TestClients:
 
 
 class TestState:
-    def test_a_new_member_goes_on_from_the_state_of_the_group(self) -> None:
+    def test_a_new_member_continues_from_the_state_of_the_group(self) -> None:
         group = founded("ab", state=True)
         group.broadcast("a", *map(str, range(30)))
         group.wait_payloads("ab", *map(str, range(30)))
@@ -198,7 +198,7 @@ class TestState:
         group.broadcast("b", *map(str, range(40)))
         group.wait_payloads("abc", *map(str, range(40)))
 
-    def test_who_fails_while_it_gives_its_state_is_replaced(self) -> None:
+    def test_a_donor_that_fails_is_replaced(self) -> None:
         group = founded("abc", state=True)
         group.broadcast("a", "x" * 40_000, "y" * 40_000, "z" * 40_000)
         group.run_until(lambda: len(group.applications["c"].payloads) == 3)
@@ -211,7 +211,7 @@ class TestState:
         group.run_until(lambda: len(group.applications["d"].pages) == 3)
         assert group.applications["d"].pages == group.applications["c"].pages
 
-    def test_who_is_asked_for_its_state_does_not_leave_meanwhile(self) -> None:
+    def test_a_donor_may_not_leave_during_the_transfer(self) -> None:
         group = founded("ab", state=True)
         group.broadcast("a", *("x" * 40_000 for _ in range(20)))
         group.run_until(lambda: len(group.applications["b"].payloads) == 20)
@@ -228,7 +228,7 @@ class TestState:
         group.run(200)
         assert donor.may_leave(group.now)
 
-    def test_founders_begin_with_nothing(self) -> None:
+    def test_founders_restore_no_state(self) -> None:
         group = founded("abc", state=True)
         group.run(200)
         for application in group.applications.values():

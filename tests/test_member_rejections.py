@@ -1,4 +1,4 @@
-"""What a member does not accept is counted by its kind, and a member that sends such a thing is put out."""
+"""What a member rejects is counted by reason, and a member that sends it is evicted."""
 
 import pytest
 
@@ -12,16 +12,20 @@ B, C = ProcessId("b"), ProcessId("c")
 STRANGER = ProcessId("stranger")
 
 
-@pytest.mark.parametrize("body", [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa5alive\x90"])
+@pytest.mark.parametrize("body", [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa9heartbeat\x90"])
 def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
     group = founded("abc")
     group.receive(STRANGER, "a", Frame(0, 0, 0, 0, body))
     assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.run(300)
-    assert set(group.views().values()) == {"abc"}, "a stranger cannot be put out"
+    assert set(group.views().values()) == {"abc"}, "a process that is not a member cannot be evicted"
     group.receive(B, "a", Frame(0, 0, 0, 0, body))
     group.wait_view("ac")
-    assert group.applications["a"].reasons[-1].startswith("b was put out: b#1 sent a datagram that cannot")
+    assert (
+        group.applications["a"]
+        .reasons[-1]
+        .startswith("b was evicted (fault): b#1 sent a datagram that cannot")
+    )
 
 
 @pytest.mark.parametrize("body", [b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa6submit\x90"])
@@ -31,7 +35,9 @@ def test_a_packet_that_cannot_be_read(body: bytes) -> None:
     group.receive(C, "a", Frame(channel, 1, 0, 0, body))
     assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.wait_view("ab")
-    assert group.applications["b"].reasons[-1].startswith("c was put out: c#1 sent a packet that cannot")
+    assert (
+        group.applications["b"].reasons[-1].startswith("c was evicted (fault): c#1 sent a packet that cannot")
+    )
 
 
 def test_a_packet_of_another_protocol() -> None:
@@ -48,14 +54,14 @@ def test_frames_of_a_process_that_is_not_in_the_view() -> None:
     assert group.members["a"].rejections == {"PeerFault": 1}
 
 
-def test_frames_of_another_view_are_nobody_s_business() -> None:
+def test_frames_of_another_view_are_ignored() -> None:
     group = founded("ab")
     group.receive(B, "a", Frame(12345, 1, 0, 0, b"hello"))
     assert group.members["a"].rejections == {}
     assert set(group.views().values()) == {"ab"}
 
 
-def test_frames_of_an_earlier_life() -> None:
+def test_frames_of_an_earlier_incarnation() -> None:
     group = founded("ab")
     group.start("c", 7)
     group.wait_view("abc")
@@ -63,7 +69,7 @@ def test_frames_of_an_earlier_life() -> None:
     earlier = ProcessId("c", 6)
     group.receive(earlier, "a", Frame(channel, 1, 0, 0, b"hello"))
     group.receive(earlier, "a", frame_of(StabilityReport(epoch_of(group.members["c"]).view.id, (0, 0, 0))))
-    assert group.members["a"].rejections == {"earlier life": 2}
+    assert group.members["a"].rejections == {"earlier incarnation": 2}
     group.run(300)
     assert set(group.views().values()) == {"abc"}
 
@@ -82,7 +88,7 @@ def test_a_reply_that_is_for_a_client() -> None:
     assert group.members["a"].rejections == {"reply to a member": 1}
 
 
-def test_what_a_member_cannot_hold() -> None:
+def test_stability_reports_of_another_size() -> None:
     group = founded("abc")
     view = epoch_of(group.members["a"]).view.id
     for held in ((1, 2), (1, 2, 3, 4), ()):

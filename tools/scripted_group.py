@@ -14,6 +14,7 @@ from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
 from priocast.testing.protocol_runner import ProtocolRunner
@@ -35,7 +36,7 @@ class ScriptedMember(ProtocolRunner):
         self._recorder = Recorder(me, self.rows.append)
         self._assembler = Assembler(me, options.prioritised)
         self._recorder.installed(view)
-        self._recorder.view(view, ordering, 0, "founded", 0)
+        self._recorder.view(view, ordering, 0, ViewReason(founded=True), 0)
 
     def broadcast_all(self, payloads: Iterable[bytes], priority: int, now: int) -> None:
         """The application broadcasts."""

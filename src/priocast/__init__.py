@@ -23,6 +23,7 @@ from priocast.core.priority import BACKGROUND, ELEVATED, HIGHEST, LOWEST, ROUTIN
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicRelease, Strict
 from priocast.core.view import View
+from priocast.core.view_reason import Eviction, ViewReason
 from priocast.membership.options import MembershipOptions
 from priocast.network.memory import MemoryHub
 from priocast.network.security import TlsSecurity
@@ -49,6 +50,7 @@ __all__ = [
     "Delivery",
     "Event",
     "Evicted",
+    "Eviction",
     "Group",
     "GroupClosed",
     "InvalidInput",
@@ -73,6 +75,7 @@ __all__ = [
     "UnknownProtocol",
     "View",
     "ViewChange",
+    "ViewReason",
     "freeze_gc",
     "join",
     "join_blocking",

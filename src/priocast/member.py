@@ -21,6 +21,7 @@ from priocast.core.message import TO_ALL, Scope
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame, LinkOptions
 from priocast.membership.clients import Clients, scope_of
 from priocast.membership.datagrams import CHANNEL, frames_of, read
@@ -168,9 +169,9 @@ class Member:
         """Leave the group; this member has `departed` when the others have agreed."""
         self.membership.leave(now)
 
-    def end(self, reason: str, now: int) -> None:
+    def end(self, now: int) -> None:
         """The process stops taking part, whether the others have agreed or not."""
-        self.membership.depart(Departed(True, reason), now)
+        self.membership.depart(Departed(True, ViewReason(left=(self.me.name,))), now)
 
     def change_order(self, ordering: Ordering, now: int) -> None:
         """Let another protocol order, from the next view on."""
@@ -211,12 +212,12 @@ class Member:
                 if frame.channel == CHANNEL:
                     self._on_datagram(peer, frame, now)
                 elif not membership.heard(peer, now):
-                    self.reject("earlier life")
+                    self.reject("earlier incarnation")
                 elif membership.epoch is not None and frame.channel == membership.epoch.channel:
                     membership.epoch.receive(peer, frame, now)
             except PeerFault as fault:
                 self.reject(type(fault).__name__)
-                membership.evict(peer, f"was put out: {fault}", now)
+                membership.evict(peer, "fault", now, str(fault))
 
     def reject(self, reason: str) -> None:
         """Count a frame that was not accepted."""
@@ -239,7 +240,8 @@ class Member:
     def act(self, now: int) -> None:
         """One step of a turn; its frames can be transmitted before the next step.
 
-        A packet to all reaches its own sender only in the next step: the other members need not wait for that.
+        A packet to all reaches its own sender only in the next step: the other members need not wait for
+        that.
         """
         membership = self.membership
         epoch = membership.epoch
@@ -256,7 +258,7 @@ class Member:
             return
         epoch.act(now, may_order=not membership.trigger.suspended)
         for peer in epoch.overflowing:
-            membership.evict(peer, "did not take what it was sent", now)
+            membership.evict(peer, "overflow", now)
         if self.stream.awaits_state:
             self.stream.catch_up(epoch, now)
 
@@ -267,7 +269,7 @@ class Member:
             epoch.tick(now)
             slow = self.slow_member.found(epoch.protocol, self._could_consume(epoch, now), now)
             if slow is not None and len(epoch.view.members) > 1:
-                self.membership.evict(slow, "was too slow", now)
+                self.membership.evict(slow, "slow", now)
         if now >= self.membership.deadline:
             self.membership.tick(now)
 
@@ -316,7 +318,7 @@ class Member:
         elif isinstance(control, ClientReply):
             self.reject("reply to a member")
         elif not self.membership.heard(peer, now):
-            self.reject("earlier life")
+            self.reject("earlier incarnation")
         else:
             self.membership.receive(peer, control, now)
 
@@ -327,7 +329,7 @@ class Member:
             self._assembler.add_many([request.payload], request.priority, scope_of(client, request))
 
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
-        """Whether only its application can keep a member from consuming, and no state is being transferred."""
+        """Whether only its application can keep a member from consuming, and no state is in transfer."""
         trusted = all(self.membership.neighbours.trusts(peer, now) for peer in epoch.links)
         transferring = self.stream.awaits_state or self.state.is_asked(now)
         return trusted and not transferring and self._reporter.is_complete(epoch)

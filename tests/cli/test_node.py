@@ -91,7 +91,7 @@ def test_what_cannot_be_is_refused() -> None:
     assert "can be reached from other machines" in refused(*good, "--admin", "0.0.0.0:9401")
     assert "--group is 'audit'" in refused(*good, "--group", "audit")
     assert "log level 'loud' is not known" in refused(*good, "--log-level", "loud")
-    assert "founders is 0: a group has 1 to 64" in refused(*good, "--founders", "0")
+    assert "founders is 0: it must be between 1 and 64" in refused(*good, "--founders", "0")
     for seconds in ("nan", "inf", "-1"):
         assert f"start_seconds is {seconds}" in refused(*good, "--start-seconds", seconds)
 

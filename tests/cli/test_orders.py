@@ -46,7 +46,7 @@ def test_the_order_of_a_running_node_is_changed() -> None:
         assert json.loads(node.stdout.readline())["view"] == 1
         result = priocast("change-order", admin, "tickets", "time-parts/sequencer-ub", "--starvation", "none")
         assert "is ordered by time-parts/sequencer-ub, prioritised, from view 2 on" in result.stdout
-        assert "changes to time-parts/sequencer-ub" in json.loads(node.stdout.readline())["reason"]
+        assert "changed to time-parts/sequencer-ub" in json.loads(node.stdout.readline())["reason"]
         node.stdin.write("hello\n")
         node.stdin.flush()
         assert json.loads(node.stdout.readline())["payload"] == "hello"

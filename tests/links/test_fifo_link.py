@@ -1,4 +1,4 @@
-"""The reliable link, rule by rule; `test_hostile_network.py` lets two of them live on a bad network."""
+"""The reliable link, rule by rule; `test_hostile_network.py` connects two of them by a bad network."""
 
 import pytest
 
@@ -35,12 +35,12 @@ def _send(link: FifoLink, count: int, now: int = 0) -> list[Frame]:
 
 
 def _acknowledge(acknowledged: int, *selective: int) -> Frame:
-    """A frame that says: all up to `acknowledged` is here, and so are the `selective` ones."""
+    """A frame that acknowledges everything up to `acknowledged`, and the `selective` ones."""
     return _frame(0, acknowledged, sum(1 << (sequence - acknowledged - 1) for sequence in selective))
 
 
 def _measured(round_trip: int = ROUND_TRIP) -> FifoLink:
-    """A link that has measured its round trip and has nothing under way."""
+    """A link that has measured its round trip and has nothing in flight."""
     link = _link()
     _send(link, 1)
     link.receive(_acknowledge(1), now=round_trip)
@@ -65,7 +65,7 @@ class TestSending:
         assert [frame.sequence for frame in frames] == [1, 0, 1, 1]
         assert {frame.channel for frame in frames} == {2**63 + 1}
 
-    def test_what_was_handed_over_and_not_acknowledged_is_counted_in_bytes(self) -> None:
+    def test_unacknowledged_bytes_are_counted(self) -> None:
         link = _link(window_bytes=10)
         for size in (9, 8, 7):
             link.send(bytes(size), now=0)
@@ -76,10 +76,10 @@ class TestSending:
         assert link.unacknowledged_bytes == 0
 
     def test_an_empty_body_is_our_own_fault(self) -> None:
-        with pytest.raises(AssertionError, match="says nothing"):
+        with pytest.raises(AssertionError, match="would be an acknowledgement"):
             _link().send(b"", now=0)
 
-    def test_a_window_of_frames_is_under_way_and_the_rest_waits(self) -> None:
+    def test_a_window_of_frames_is_in_flight_and_the_rest_waits(self) -> None:
         link = _link()
         assert len(_send(link, WINDOW_FRAMES)) == WINDOW_FRAMES
         assert not link.congested
@@ -105,16 +105,16 @@ class TestSending:
         link.receive(_acknowledge(1), now=0)
         assert _sequences(link) == [3]
 
-    def test_a_peer_that_takes_nothing_is_given_up(self) -> None:
+    def test_a_peer_that_acknowledges_nothing_is_given_up(self) -> None:
         link = _link(window_bytes=1, backlog_bytes_max=10)
         link.send(bytes(10), now=0)  # under way
         link.send(bytes(10), now=0)  # waits
-        with pytest.raises(LinkOverflow, match="10 bytes wait for a peer that does not take them"):
+        with pytest.raises(LinkOverflow, match="10 bytes wait for a peer that does not acknowledge them"):
             link.send(b"x", now=0)
         link.receive(_acknowledge(1), now=0)
         link.send(b"x", now=0)
 
-    def test_what_was_never_sent_cannot_be_acknowledged(self) -> None:
+    def test_an_acknowledgement_of_an_unsent_frame_is_rejected(self) -> None:
         link = _link()
         _send(link, 3)
         with pytest.raises(ForeignFrame, match="acknowledges frame 4, which was never sent"):
@@ -139,7 +139,7 @@ class TestSending:
 
 
 class TestSendingAgain:
-    def test_the_wait_doubles_while_nothing_comes_back_up_to_its_limit(self) -> None:
+    def test_the_timeout_doubles_up_to_its_limit(self) -> None:
         link = _link()
         _send(link, 1)
         waits, now = [], 0
@@ -167,14 +167,14 @@ class TestSendingAgain:
         link.tick(OPTIONS.retransmit_ns_first - 1)
         assert _transmitted(link) == []
 
-    def test_only_what_is_overdue_is_sent_again(self) -> None:
+    def test_only_overdue_frames_are_sent_again(self) -> None:
         link = _link()
         _send(link, 1, now=0)
         _send(link, 1, now=OPTIONS.retransmit_ns_first - 1)
         link.tick(OPTIONS.retransmit_ns_first)
         assert _sequences(link) == [1]
 
-    def test_the_wait_follows_the_measured_round_trips(self) -> None:
+    def test_the_timeout_follows_the_measured_round_trips(self) -> None:
         link = _measured(ROUND_TRIP)
         now = ROUND_TRIP
         waits = []
@@ -197,7 +197,7 @@ class TestSendingAgain:
         _send(link, 1, now)
         assert link.deadline == now + 2 * OPTIONS.retransmit_ns_first
 
-    def test_the_wait_stays_within_its_limits(self) -> None:
+    def test_the_timeout_stays_within_its_limits(self) -> None:
         for round_trip, wait in ((1, OPTIONS.retransmit_ns_min), (10**10, OPTIONS.retransmit_ns_max)):
             link = _measured(round_trip)
             _send(link, 1, now=round_trip)
@@ -245,7 +245,7 @@ class TestSendingAgain:
         assert link.deadline == deadline
         assert _transmitted(link) == []
 
-    def test_a_new_connection_gets_all_that_was_under_way(self) -> None:
+    def test_a_new_connection_gets_all_frames_in_flight(self) -> None:
         link = _link()
         _send(link, 4)
         link.receive(_acknowledge(1, 3), now=0)
@@ -255,12 +255,12 @@ class TestSendingAgain:
         assert [frame.sequence for frame in frames] == [2, 4, 0]
         assert {frame.acknowledged for frame in frames} == {1}
 
-    def test_a_new_connection_of_a_silent_link_says_nothing(self) -> None:
+    def test_a_new_connection_of_an_unused_link_sends_nothing(self) -> None:
         link = _link()
         link.reconnected(now=0)
         assert _transmitted(link) == []
 
-    def test_on_a_reliable_network_patience_is_longer(self) -> None:
+    def test_on_a_reliable_network_the_timeout_is_longer(self) -> None:
         link = FifoLink(RELIABLE_NETWORK)
         _send(link, 1)
         assert link.deadline == RELIABLE_NETWORK.retransmit_ns_first > OPTIONS.retransmit_ns_max
@@ -273,7 +273,7 @@ class TestReceiving:
         assert link.receive(_frame(2, 0, 0, b"y"), now=0) == []
         assert link.receive(_frame(1, 0, 0, b"x"), now=0) == [b"x", b"y", b"z"]
 
-    def test_early_frames_are_acknowledged_at_once_and_by_name(self) -> None:
+    def test_early_frames_are_acknowledged_at_once_and_selectively(self) -> None:
         link = _link()
         link.receive(_frame(3, 0, 0, b"z"), now=0)
         link.receive(_frame(5, 0, 0, b"z"), now=0)
@@ -289,14 +289,14 @@ class TestReceiving:
         assert link.duplicates == 1
         assert _transmitted(link) == [_acknowledge(1, 3)]
 
-    def test_what_is_beyond_the_window_is_not_kept(self) -> None:
+    def test_frames_beyond_the_window_are_not_kept(self) -> None:
         link = _link()
         assert link.receive(_frame(WINDOW_FRAMES + 1, 0, 0, b"far"), now=0) == []
         assert _transmitted(link) == []
         link.receive(_frame(WINDOW_FRAMES, 0, 0, b"last that fits"), now=0)
         assert _transmitted(link) == [_acknowledge(0, WINDOW_FRAMES)]
 
-    def test_an_acknowledgement_waits_for_company_but_not_for_long(self) -> None:
+    def test_an_acknowledgement_is_delayed_for_a_short_time(self) -> None:
         link = _link()
         link.receive(_frame(1, 0, 0, b"x"), now=100)
         assert _transmitted(link) == []
@@ -314,7 +314,7 @@ class TestReceiving:
         assert _transmitted(link) == [_acknowledge(3)]
         assert link.deadline is not None
 
-    def test_an_acknowledgement_rides_on_a_body(self) -> None:
+    def test_an_acknowledgement_is_sent_with_a_body(self) -> None:
         link = _link()
         link.receive(_frame(1, 0, 0, b"x"), now=0)
         link.send(b"y", now=0)

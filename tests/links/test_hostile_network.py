@@ -11,7 +11,7 @@ OPTIONS = LinkOptions(window_bytes=2_000)
 
 
 class HostileNetwork(RuleBasedStateMachine):
-    """Two links joined by a network that does with frames whatever the schedule says."""
+    """Two links connected by a network that follows a schedule of faults."""
 
     sides = st.sampled_from([0, 1])
     places = st.integers(0, 200)
@@ -82,7 +82,7 @@ class HostileNetwork(RuleBasedStateMachine):
             assert sum(map(len, lacking)) <= link.unacknowledged_bytes <= sum(map(len, self.sent[side]))
 
     def teardown(self) -> None:
-        """When the network behaves, everything arrives soon and both links come to rest."""
+        """When the network works, everything arrives soon and both links become idle."""
         for _ in range(40):
             while any(self.under_way):
                 for side in (0, 1):

@@ -6,6 +6,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Batch, Scope, pack
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View, ViewId
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
@@ -15,6 +16,7 @@ from priocast.protocols.sequencer.ub import SequencerUb
 
 MILLISECOND = 1_000_000
 ORDERING = Ordering("sequencer-ub", True, "none")
+REASON = ViewReason(failed=("x",))
 A, B, C, D, E = (ProcessId(name) for name in "abcde")
 
 

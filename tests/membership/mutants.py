@@ -31,7 +31,6 @@ from priocast.membership.packets import (
     Install,
     OrderDigest,
     Prepare,
-    Proposal,
     Propose,
 )
 from priocast.membership.proposer import Proposer
@@ -50,9 +49,9 @@ Mutant = Callable[[pytest.MonkeyPatch], None]
 # The flush
 
 
-def cut_is_what_the_proposer_holds(patch: pytest.MonkeyPatch) -> None:
-    """The flush is skipped: what others hold beyond the proposer does not count."""
-    honest = Round._closure
+def flush_plan_counts_only_the_proposers_packets(patch: pytest.MonkeyPatch) -> None:
+    """The flush is skipped: packets that only others have received do not count."""
+    honest = Round._flush_plan
 
     def plan(self: Round, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
         found = honest(self, view_id, voters)
@@ -61,12 +60,12 @@ def cut_is_what_the_proposer_holds(patch: pytest.MonkeyPatch) -> None:
             return found
         return msgspec.structs.replace(found, counts=own.received)
 
-    patch.setattr(Round, "_closure", plan)
+    patch.setattr(Round, "_flush_plan", plan)
 
 
-def departed_members_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
-    """Of a member that is gone only those packets count that everybody holds anyway."""
-    honest = Round._closure
+def packets_of_failed_members_do_not_count(patch: pytest.MonkeyPatch) -> None:
+    """Of a failed member only those packets count that everybody has received anyway."""
+    honest = Round._flush_plan
 
     def plan(self: Round, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
         found = honest(self, view_id, voters)
@@ -79,7 +78,7 @@ def departed_members_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
         )
         return msgspec.structs.replace(found, counts=cut)
 
-    patch.setattr(Round, "_closure", plan)
+    patch.setattr(Round, "_flush_plan", plan)
 
 
 def installs_without_all_packets(patch: pytest.MonkeyPatch) -> None:
@@ -87,7 +86,7 @@ def installs_without_all_packets(patch: pytest.MonkeyPatch) -> None:
 
 
 def does_not_freeze_at_the_promise(patch: pytest.MonkeyPatch) -> None:
-    """Packets that come after the promise are taken, although the proposer was told of fewer."""
+    """Packets that come after the promise are accepted, although the proposer was told of fewer."""
 
     def receive(self: Epoch, peer: ProcessId, frame: Frame, now: int) -> None:
         bodies = self.links[peer].receive(frame, now)
@@ -98,8 +97,8 @@ def does_not_freeze_at_the_promise(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Epoch, "receive", receive)
 
 
-def forgets_retained_packets_too_early(patch: pytest.MonkeyPatch) -> None:
-    """What one other member holds is taken for what all of them hold."""
+def forgets_unstable_packets(patch: pytest.MonkeyPatch) -> None:
+    """A packet that one other member has acknowledged counts as stable."""
 
     def report(self: Stability, rank: int, held: Sequence[int]) -> bool:
         if rank == self._my_rank:
@@ -113,12 +112,12 @@ def forgets_retained_packets_too_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Stability, "report", report)
 
 
-def never_forgets_what_is_stable(patch: pytest.MonkeyPatch) -> None:
+def keeps_stable_packets(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Stability, "_forget_stable", lambda *_: None)
 
 
 def sends_everything_again(patch: pytest.MonkeyPatch) -> None:
-    """After a view change a member sends again what has its place already."""
+    """After a view change a member sends messages again that have a position already."""
     honest = Epoch.unordered
 
     def unordered(self: Epoch) -> list[Batch]:
@@ -161,7 +160,7 @@ def both_halves_are_a_quorum(patch: pytest.MonkeyPatch) -> None:
 
 
 def decides_without_a_quorum(patch: pytest.MonkeyPatch) -> None:
-    """The first who accepts decides."""
+    """The first voter that accepts decides."""
     patch.setattr(Round, "is_decided", lambda self, **_: self.proposal is not None and bool(self._digests))
 
 
@@ -178,13 +177,9 @@ def follows_a_lower_ballot(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Voter, "on_prepare", on_prepare)
 
 
-def proposes_anew_what_was_accepted(patch: pytest.MonkeyPatch) -> None:
+def replaces_an_accepted_proposal(patch: pytest.MonkeyPatch) -> None:
     """A proposal that may have been decided is replaced by another one."""
-
-    def proposal(self: Round) -> Proposal:
-        return Proposal(self._next_view(), self._closures(), self._ordering, self._reason)
-
-    patch.setattr(Round, "_proposal", proposal)
+    patch.setattr(Round, "_proposal", Round._new_proposal)
 
 
 def forgets_what_it_accepted(patch: pytest.MonkeyPatch) -> None:
@@ -242,7 +237,7 @@ def safe_is_delivered_at_once(patch: pytest.MonkeyPatch) -> None:
 
 
 def one_other_is_enough_for_safe(patch: pytest.MonkeyPatch) -> None:
-    """Stable is what oneself and one more member hold."""
+    """A packet counts as stable when one other member has it."""
 
     def is_stable(self: Stability, dependencies: Sequence[int]) -> bool:
         holding = sum(all(map(int.__ge__, row, dependencies)) for row in self.acknowledged)
@@ -252,12 +247,12 @@ def one_other_is_enough_for_safe(patch: pytest.MonkeyPatch) -> None:
 
 
 def sender_need_not_know(patch: pytest.MonkeyPatch) -> None:
-    """In a partitionable group, what has a place is delivered, whether its sender knows the place or not."""
+    """In a partitionable group, messages are delivered whether their sender knows the position or not."""
     patch.setattr(Stability, "is_received_by", lambda *_: True)
 
 
-def each_judges_by_what_it_knows(patch: pytest.MonkeyPatch) -> None:
-    """Whether a lost sender knew the place of its message is decided by each member for itself."""
+def each_member_judges_for_itself(patch: pytest.MonkeyPatch) -> None:
+    """Each member decides for itself whether a lost sender knew the position of its message."""
 
     def keeps(self: Epoch, ordered_batch: OrderedBatch, plan: FlushPlan) -> bool:
         sender = ordered_batch.batch.sender
@@ -279,7 +274,7 @@ def merged_view_begins_at_the_lowest_position(patch: pytest.MonkeyPatch) -> None
     patch.setattr(round_module, "merged", merged)
 
 
-# Lives
+# Incarnations
 
 
 def restart_has_the_same_incarnation(patch: pytest.MonkeyPatch) -> None:
@@ -292,8 +287,8 @@ def restart_has_the_same_incarnation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SimulatedHost, "crash", crash)
 
 
-def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
-    """Whatever comes under a known name is taken for a word of the life that was known first."""
+def incarnations_are_not_distinguished(patch: pytest.MonkeyPatch) -> None:
+    """A frame of any incarnation counts as one of the first known incarnation."""
     honest = Member.receive
 
     def receive(self: Member, peer: ProcessId, frames: list[Frame], now: int) -> None:
@@ -302,7 +297,7 @@ def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Member, "receive", receive)
 
 
-def excluded_members_stay(patch: pytest.MonkeyPatch) -> None:
+def evicted_members_stay(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Membership, "_on_eviction_notice", lambda *_: [])
 
 
@@ -310,13 +305,13 @@ def nobody_is_ever_suspected(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FailureDetector, "trusts", lambda self, name, _: name in self._rhythms)
 
 
-def ledger_is_not_adopted(patch: pytest.MonkeyPatch) -> None:
-    """A new member does not know what was ordered before it came."""
+def digest_is_not_adopted(patch: pytest.MonkeyPatch) -> None:
+    """A new member does not know what was delivered before it joined."""
     patch.setattr(DeliveryTable, "adopt", lambda *_: None)
 
 
-def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
-    """A life sends all that the one before it left, even what the group has."""
+def resubmits_delivered_messages(patch: pytest.MonkeyPatch) -> None:
+    """An incarnation resubmits everything that the one before it left, even what was delivered."""
     honest = unordered.resubmit
 
     def resubmit(
@@ -327,7 +322,7 @@ def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(view_installer_module, "resubmit", resubmit)
 
 
-def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
+def resubmits_nothing(patch: pytest.MonkeyPatch) -> None:
     honest = unordered.resubmit
 
     def resubmit(
@@ -338,7 +333,7 @@ def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(view_installer_module, "resubmit", resubmit)
 
 
-def client_repetitions_are_delivered(patch: pytest.MonkeyPatch) -> None:
+def repeated_requests_are_delivered(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(DeliveryTable, "is_repeated", lambda *_: False)
 
 
@@ -346,7 +341,7 @@ def client_repetitions_are_delivered(patch: pytest.MonkeyPatch) -> None:
 
 
 def older_messages_follow_the_state(patch: pytest.MonkeyPatch) -> None:
-    """What came before the snapshot's position is delivered after it."""
+    """Messages before the snapshot's position are delivered after it."""
     honest = Stream.restore
 
     def restore(self: Stream, snapshot: Snapshot) -> None:
@@ -357,12 +352,12 @@ def older_messages_follow_the_state(patch: pytest.MonkeyPatch) -> None:
 
 
 def snapshot_is_one_message_too_old(patch: pytest.MonkeyPatch) -> None:
-    """A snapshot is said to hold a message that comes only after it."""
+    """A snapshot is labelled with a position that is one too high."""
     honest = Donor.offer
     patch.setattr(Donor, "offer", lambda self, position, data: honest(self, position + 1, data))
 
 
-def joiner_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:
+def new_member_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(StateTransfer, "on_view", lambda *_: [])
 
 
@@ -371,20 +366,20 @@ def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Restoration, "replace_donors", lambda *_: None)
 
 
-# Saying it again
+# Repetition
 
 
 def questions_are_asked_once(patch: pytest.MonkeyPatch) -> None:
-    """A question of a round that is lost is never asked again, and the round is never given up."""
+    """A lost question of a round is never repeated, and the round is never given up."""
     patch.setattr(Proposer, "on_tick", lambda *_: [])
 
 
-def decision_is_told_once(patch: pytest.MonkeyPatch) -> None:
-    """Whoever missed that a view was decided is not put right."""
+def decision_is_announced_once(patch: pytest.MonkeyPatch) -> None:
+    """A process that missed a decision is not corrected."""
     patch.setattr(Membership, "correct", lambda *_: None)
 
 
-def missing_packets_are_fetched_once(patch: pytest.MonkeyPatch) -> None:
+def missing_packets_are_requested_once(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Voter, "on_tick", lambda *_: [])
 
 

@@ -1,4 +1,4 @@
-"""Storms: short runs that are all about one kind of trouble, a little different for every seed.
+"""Storms: short runs with one kind of fault each, a little different for every seed.
 
 They last for less than a second of virtual time each, so a mutant can be shown many of them.
 """
@@ -36,7 +36,7 @@ def storm(seed: int, size: int, faults: dict[str, Any], **life: Any) -> Scenario
 
 
 def crashes(seed: int, **life: Any) -> Scenario:
-    """The coordinator crashes under load, and somebody else in the middle of the change that follows."""
+    """The coordinator crashes under load, and another member during the view change that follows."""
     dice = Random(f"crashes {seed}")
     at_us = dice.randint(60_000, 200_000)
     faults = {
@@ -50,7 +50,7 @@ def crashes(seed: int, **life: Any) -> Scenario:
 
 
 def restarts(seed: int, **life: Any) -> Scenario:
-    """Members crash and are back, some before anybody has noticed."""
+    """Members crash and restart, some before anybody has noticed."""
     dice = Random(f"restarts {seed}")
     faults = {
         "loss_percent": dice.choice((0, 20)),
@@ -67,7 +67,7 @@ def restarts(seed: int, **life: Any) -> Scenario:
 
 
 def cuts(seed: int, **life: Any) -> Scenario:
-    """The group falls apart and comes together again, twice."""
+    """The group is partitioned and heals, twice."""
     dice = Random(f"cuts {seed}")
     size = dice.choice((2, 3, 4, 5))
     names = "abcde"[:size]
@@ -87,7 +87,7 @@ def cuts(seed: int, **life: Any) -> Scenario:
 
 
 def duels(seed: int, **life: Any) -> Scenario:
-    """Several would propose at once: cuts overlap, frames are lost or late, somebody crashes in a change."""
+    """Several members propose at once: partitions overlap, frames are lost or late, one crashes."""
     dice = Random(f"duels {seed}")
     size = 5
     overlapping = tuple(
@@ -117,7 +117,7 @@ def duels(seed: int, **life: Any) -> Scenario:
 
 
 def returns(seed: int, **life: Any) -> Scenario:
-    """Members are cut off or stand still, are put out, and come back with what they could not say."""
+    """Members are unreachable or paused, are evicted, and rejoin with their unordered messages."""
     dice = Random(f"returns {seed}")
     faults = {
         "cuts": (
@@ -139,7 +139,7 @@ def returns(seed: int, **life: Any) -> Scenario:
 
 
 def joins(seed: int, **life: Any) -> Scenario:
-    """Members come late to a group that has a state, and those that give it to them crash."""
+    """Members join a group that has a state, and their donors crash."""
     dice = Random(f"joins {seed}")
     crash = Crash(member=COORDINATOR, at_us=dice.randint(100_000, 320_000), back_after_us=FAILURE_US)
     scenario = storm(seed, 4, {"loss_percent": 10, "crashes": (crash,)}, founders=3, state=True, **life)
@@ -159,7 +159,7 @@ def requests(seed: int, **life: Any) -> Scenario:
 
 
 def deafness(seed: int, **life: Any) -> Scenario:
-    """The coordinator hears nobody, and everybody hears it: it goes on to order while it is voted out."""
+    """The coordinator hears nobody, and everybody hears it: it continues to order while it is voted out."""
     dice = Random(f"deafness {seed}")
     from_us = dice.randint(60_000, 100_000)
     faults = {
@@ -182,7 +182,7 @@ def deafness(seed: int, **life: Any) -> Scenario:
 
 
 def renewals(seed: int, **life: Any) -> Scenario:
-    """The order is changed again and again, while frames take their time."""
+    """The order is changed again and again, while frames are slow."""
     dice = Random(f"renewals {seed}")
     faults = {
         "duplication_percent": 30,
@@ -201,8 +201,8 @@ def renewals(seed: int, **life: Any) -> Scenario:
     return storm(seed, 3, faults, **life)
 
 
-def half_told(seed: int, **life: Any) -> Scenario:
-    """A view is decided, one member hears of it and is cut off, and the one that decided crashes.
+def half_announced(seed: int, **life: Any) -> Scenario:
+    """A view is decided, one member learns it and is unreachable, and the proposer crashes.
 
     Three of five are left, which is a quorum: they must bring about the very view that they never heard of.
     """
@@ -226,7 +226,7 @@ def half_told(seed: int, **life: Any) -> Scenario:
 
 
 def delays(seed: int, **life: Any) -> Scenario:
-    """What was said in one round is heard in another one: frames take longer than a failure timeout."""
+    """Datagrams of one round arrive in another one: frames take longer than a failure timeout."""
     dice = Random(f"delays {seed}")
     faults = {
         "reordering_percent": 40,

@@ -38,7 +38,7 @@ def test_the_client_is_told_the_position() -> None:
     assert clients.replies == [("x", ClientReply(1, 0, 17, ""))]
 
 
-def test_a_client_that_asked_elsewhere_is_not_told() -> None:
+def test_a_client_that_asked_elsewhere_is_not_answered() -> None:
     clients = Clients(DeliveryTable())
     clients.on_ordered(batch(A, 0, scope=scope(1)), 17)
     assert clients.replies == []

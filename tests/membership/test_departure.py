@@ -1,11 +1,11 @@
-"""A member that goes stays until the others know of the view without it."""
+"""Departure: a leaving member stays until the others know the view without it."""
 
 import pytest
 
 from support.stacks import founded
 
 
-def test_a_decision_that_is_lost_is_said_again_by_the_one_that_goes() -> None:
+def test_a_leaving_member_repeats_a_lost_decision() -> None:
     group = founded("ab")
     leaver, stayer = group.members["a"], group.members["b"]
     leaver.leave(group.now)
@@ -19,7 +19,7 @@ def test_a_decision_that_is_lost_is_said_again_by_the_one_that_goes() -> None:
     group.run_until(lambda: leaver.departed)
 
 
-def test_who_goes_does_not_wait_for_ever_for_others_who_are_gone() -> None:
+def test_a_leaving_member_does_not_wait_for_ever_for_unreachable_ones() -> None:
     group = founded("abc")
     leaver = group.members["a"]
     leaver.leave(group.now)
@@ -29,8 +29,8 @@ def test_who_goes_does_not_wait_for_ever_for_others_who_are_gone() -> None:
 
 
 @pytest.mark.parametrize("names", ["ab", "abc", "abcd"])
-def test_who_leaves_last_does_not_wait_for_a_failure_of_those_who_were_quicker(names: str) -> None:
-    """Who sees that all leave goes at once, and had not told the others that it leaves, too."""
+def test_the_last_member_that_leaves_does_not_wait_for_a_failure_timeout(names: str) -> None:
+    """A member that sees that all leave departs at once; the others must know that it leaves as well."""
     group = founded(names, failure_ms=60_000.0, slow_ms=60_000.0)
     for name in names:
         group.members[name].leave(group.now)

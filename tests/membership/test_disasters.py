@@ -1,4 +1,4 @@
-"""The field's known disasters, each a scenario by hand, under the name that it is known by.
+"""Known disasters of group communication, each as a scenario under its usual name.
 
 Every run is under the eyes of all checkers; what is asserted beside that shows that the disaster was really
 on its way.
@@ -20,12 +20,12 @@ PARTITIONABLE = {"policy": "partitionable"}
 
 
 def stopped(run: SimulatedRun) -> list[str]:
-    """The lives that were put out, and why."""
+    """The incarnations that were evicted, and why."""
     return [f"{row.member}#{row.incarnation}: {row.packet}" for row in run.rows if row.event == STOPPED]
 
 
 def test_a_paused_and_evicted_member_that_resumes() -> None:
-    """It still believes in its old view and has messages for it: nobody may take them for that."""
+    """It is still in its old view and has messages for it, which nobody may accept."""
     pause = Pause(member="c", from_us=100_000, for_us=400_000)
     run = run_without_violation(
         group(
@@ -36,7 +36,7 @@ def test_a_paused_and_evicted_member_that_resumes() -> None:
         )
     )
     assert views_of(run, "a#1") == ["1:a#1,b#1,c#1", "2:a#1,b#1", "3:a#1,b#1,c#2"]
-    assert stopped(run) == ["c#1: the group went on without c: c failed"]
+    assert stopped(run) == ["c#1: evicted: c failed"]
     out_at = next(row.time_ns for row in run.rows if row.event == STOPPED)
     assert out_at - 500 * MILLISECOND < 50 * MILLISECOND, "it learns so as soon as it resumes"
     late = [row for row in run.rows if row.member == "c" and row.event == DELIVERED and row.view == 1]
@@ -45,8 +45,8 @@ def test_a_paused_and_evicted_member_that_resumes() -> None:
 
 
 @pytest.mark.parametrize("policy", ["primary", "partitionable"])
-def test_a_machine_that_stands_still(policy: str) -> None:
-    """All members are on it and stop for a while: nobody may take that for the silence of the others."""
+def test_a_suspended_machine(policy: str) -> None:
+    """All members are on it and pause for a while: a local pause is not the silence of the others."""
     pauses = tuple(Pause(member=name, from_us=100_000, for_us=400_000) for name in "abc")
     run = run_without_violation(
         group(
@@ -61,7 +61,7 @@ def test_a_machine_that_stands_still(policy: str) -> None:
 
 
 def test_a_restarted_imposter() -> None:
-    """A process that is back before anybody missed it has the name of a member, and nothing that it knew."""
+    """A process that restarts before anybody noticed has the name of a member, and none of its state."""
     crash = Crash(member="b", at_us=150_000, back_after_us=5_000)
     run = run_without_violation(
         group(
@@ -80,7 +80,7 @@ def test_a_restarted_imposter() -> None:
 
 
 def test_a_merge_that_never_ends() -> None:
-    """Two sides that find each other at the same time must not outbid or call each other for ever."""
+    """Two sides that find each other at the same time must not outbid each other for ever."""
     cut = NetworkCut(kind="halves", members=("a", "b", "c"), from_us=100_000, for_us=300_000)
     run = run_without_violation(
         group(
@@ -112,7 +112,7 @@ def test_a_merge_that_never_ends() -> None:
 )
 @pytest.mark.parametrize("policy", ["primary", "partitionable"])
 def test_a_member_that_joins_and_dies_in_one_round(crash: Crash, policy: str) -> None:
-    """The view that takes it in is decided, or about to be, when it dies: nobody may wait for it for ever."""
+    """The view that admits it is decided, or about to be, when it crashes: nobody may wait for ever."""
     run = run_without_violation(
         group(
             (20, 20, 20, 5),
@@ -155,7 +155,7 @@ def test_a_b_and_b_c_work_but_a_c_does_not(policy: str) -> None:
 
 
 def test_credit_lost_in_a_view_change() -> None:
-    """What was under way when the sequencer crashed has used up credit; the next one must not wait for it."""
+    """Messages in flight when the sequencer crashed have used credit; the next one must not wait for it."""
     crashes = tuple(Crash(member=COORDINATOR, at_us=at_us) for at_us in (150_000, 400_000))
     run = run_without_violation(
         group(
@@ -173,7 +173,7 @@ def test_credit_lost_in_a_view_change() -> None:
 
 
 def test_a_sequencers_resend_delivered_twice() -> None:
-    """The old sequencer's packets are still under way, or sent again, while the new one orders the rest."""
+    """The old sequencer's packets are still in flight, or sent again, while the new one orders the rest."""
     cut = NetworkCut(kind="one-way", members=("a", "b"), from_us=120_000, for_us=400_000)
     run = run_without_violation(
         group(
@@ -196,7 +196,7 @@ def test_a_sequencers_resend_delivered_twice() -> None:
 
 
 def test_a_later_number_delivered_over_a_gap() -> None:
-    """Position 8 is here, 7 is lost with the sequencer: 8 must wait for it, or go down with it."""
+    """Position 8 is here, 7 is lost with the sequencer: 8 must wait for 7, or be lost with it."""
     crash = Crash(member="a", at_us=150_000)
     run = run_without_violation(
         group(

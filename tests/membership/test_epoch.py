@@ -21,7 +21,7 @@ def plan_of(
 
 
 def exchange(epochs: dict[ProcessId, Epoch], *silent: ProcessId) -> None:
-    """Let the members act, and their frames arrive at all who are not silent, until nothing is left."""
+    """Let the members act, and deliver their frames to all that are not silent, until nothing is left."""
     moved = True
     while moved:
         moved = False
@@ -41,7 +41,7 @@ def three() -> dict[ProcessId, Epoch]:
 
 
 def names(of: Epoch, plan: FlushPlan) -> list[str]:
-    """What is left to be consumed when the view ends like this."""
+    """What is left to be consumed when the view ends with this plan."""
     return [f"{ordered_batch.batch}@{ordered_batch.position}" for ordered_batch in of.ending(plan)]
 
 
@@ -52,14 +52,14 @@ def test_each_view_has_a_channel_of_its_own() -> None:
     assert 0 not in channels
 
 
-def test_what_comes_from_outside_the_view_is_refused() -> None:
+def test_frames_from_outside_the_view_are_rejected() -> None:
     with pytest.raises(PeerFault, match="of which it is not a member"):
         epoch(A, OLD).receive(ProcessId("b", 2), Frame(1, 1, 0, 0, b"x"), 0)
     with pytest.raises(ForeignFrame, match="cannot be read"):
         epoch(A, OLD).receive(B, Frame(1, 1, 0, 0, b"x"), 0)
 
 
-def test_those_who_hold_the_same_packets_end_alike() -> None:
+def test_members_with_the_same_packets_end_alike() -> None:
     epochs = three()
     epochs[B].step(Broadcast(batch(B, 0, 2)), 0)
     epochs[C].step(Broadcast(batch(C, 0)), 0)
@@ -71,7 +71,7 @@ def test_those_who_hold_the_same_packets_end_alike() -> None:
     assert endings[0] == endings[1] == endings[2] and len(endings[0]) == 2
 
 
-def test_a_frozen_epoch_lacks_what_it_did_not_get_and_takes_it_from_others() -> None:
+def test_a_frozen_epoch_gets_missing_packets_from_others() -> None:
     epochs = three()
     epochs[B].step(Broadcast(batch(B, 0, 2)), 0)
     exchange(epochs, C)
@@ -86,7 +86,7 @@ def test_a_frozen_epoch_lacks_what_it_did_not_get_and_takes_it_from_others() -> 
     assert names(late, plan) == names(epochs[B], plan) != []
 
 
-def test_an_open_epoch_takes_no_supplies() -> None:
+def test_an_open_epoch_ignores_flush_replies() -> None:
     epochs = three()
     epochs[B].step(Broadcast(batch(B, 0)), 0)
     exchange(epochs, C)
@@ -94,7 +94,7 @@ def test_an_open_epoch_takes_no_supplies() -> None:
     assert epochs[C].stability.received == [0, 0, 0]
 
 
-def test_what_has_no_place_is_sent_again_by_its_sender() -> None:
+def test_unordered_messages_are_sent_again_by_their_sender() -> None:
     epochs = three()
     epochs[B].step(Broadcast(batch(B, 0, 2)), 0)
     exchange(epochs, A)
@@ -104,8 +104,8 @@ def test_what_has_no_place_is_sent_again_by_its_sender() -> None:
     assert epochs[C].unordered() == []
 
 
-def test_a_message_of_one_who_stays_behind_is_kept_only_if_it_knew_the_place() -> None:
-    """It may send the message again on its side of the cut, where it would have another place."""
+def test_a_message_of_a_member_that_stays_behind_is_kept_only_if_it_knew_the_position() -> None:
+    """It may send the message again on its side of the partition, where it would get another position."""
     epochs = three()
     epochs[C].step(Broadcast(batch(C, 0)), 0)
     epochs[B].step(Broadcast(batch(B, 0)), 0)
@@ -122,7 +122,7 @@ def test_a_message_of_one_who_stays_behind_is_kept_only_if_it_knew_the_place() -
     assert {each.partition("/")[0] for each in names(one, plan_of(received, 0, 0))} == {"b#1", "c#1"}
 
 
-def test_a_frozen_epoch_says_nothing_more() -> None:
+def test_a_frozen_epoch_sends_nothing() -> None:
     one = epoch(B, OLD)
     one.freeze(0)
     one.step(Broadcast(batch(B, 0)), 0)

@@ -1,4 +1,4 @@
-"""The failure detector: silence is judged by what is usual, within limits."""
+"""The failure detector: silence is compared with what is usual, within limits."""
 
 from membership.builders import MILLISECOND, options
 from priocast.membership.failure_detector import FailureDetector
@@ -9,7 +9,7 @@ def detector() -> FailureDetector:
 
 
 def hear_after(found: FailureDetector, silence_ms: int, since: int) -> int:
-    """Hear of b after a silence in which this process was at work all the time; return when that was."""
+    """A frame of b after a silence in which this process was running; return when that was."""
     now = since + silence_ms * MILLISECOND
     for beat in range(since, now, 20 * MILLISECOND):
         found.be_awake(beat)
@@ -17,7 +17,7 @@ def hear_after(found: FailureDetector, silence_ms: int, since: int) -> int:
     return now
 
 
-def test_whoever_was_never_heard_is_not_trusted() -> None:
+def test_a_process_that_was_never_heard_is_not_trusted() -> None:
     found = detector()
     assert not found.trusts("b", 0) and found.suspicion("b", 0) == float("inf")
 
@@ -31,14 +31,14 @@ def test_silence_of_the_allowed_time_is_a_suspicion_of_one() -> None:
     assert found.trusts("b", 150 * MILLISECOND), "a sign of life ends it"
 
 
-def test_a_network_that_keeps_its_rhythm_is_given_the_configured_time() -> None:
+def test_a_steady_network_gets_the_configured_time() -> None:
     found = detector()
     for beat in range(50):
         found.heard("b", beat * 20 * MILLISECOND)
     assert found.allowed_ns("b") == 100 * MILLISECOND
 
 
-def test_where_silence_is_common_more_is_allowed_but_not_without_limit() -> None:
+def test_an_unsteady_network_gets_more_time_up_to_a_limit() -> None:
     found = detector()
     now = 0
     for beat in range(50):
@@ -49,14 +49,14 @@ def test_where_silence_is_common_more_is_allowed_but_not_without_limit() -> None
     assert found.allowed_ns("b") == 300 * MILLISECOND
 
 
-def test_frames_that_follow_each_other_closely_teach_nothing() -> None:
+def test_frames_in_quick_succession_do_not_change_the_rhythm() -> None:
     found = detector()
     for microsecond in range(0, 5_000, 10):
         found.heard("b", microsecond * 1_000)
     assert found.allowed_ns("b") == 100 * MILLISECOND
 
 
-def test_a_new_life_begins_with_a_clean_record() -> None:
+def test_a_new_incarnation_starts_with_a_new_rhythm() -> None:
     found = detector()
     now = 0
     for _ in range(20):
@@ -68,7 +68,7 @@ def test_a_new_life_begins_with_a_clean_record() -> None:
     assert found.allowed_ns("b") == 100 * MILLISECOND
 
 
-def test_while_this_process_stood_still_nobody_was_silent() -> None:
+def test_a_local_pause_is_nobodys_silence() -> None:
     found = detector()
     found.heard("b", 0)
     found.be_awake(20 * MILLISECOND)
@@ -80,7 +80,7 @@ def test_while_this_process_stood_still_nobody_was_silent() -> None:
     assert found.allowed_ns("b") == 100 * MILLISECOND
 
 
-def test_a_process_that_is_always_a_little_late_still_finds_failures() -> None:
+def test_a_process_that_is_always_a_little_late_still_detects_failures() -> None:
     found = detector()
     found.heard("b", 0)
     for beat in range(40, 160, 40):

@@ -1,4 +1,4 @@
-"""Every mutant of membership is caught by the simulator's checkers, in a storm that ours weathers.
+"""Every mutant of membership is caught by the simulator's checkers, in a storm that the real code survives.
 
 A row says in which storm a mutant is caught, from which seed on it is looked for (a few are tried, so that
 the row outlives small changes), and which promise it breaks.
@@ -40,12 +40,12 @@ class Catch(NamedTuple):
 
 
 CATCHES = [
-    Catch(mutants.cut_is_what_the_proposer_holds, storms.cuts, {}, 1, INTEGRITY),
-    Catch(mutants.departed_members_count_for_nothing, storms.joins, {}, 0, AGREEMENT),
+    Catch(mutants.flush_plan_counts_only_the_proposers_packets, storms.cuts, {}, 1, INTEGRITY),
+    Catch(mutants.packets_of_failed_members_do_not_count, storms.joins, {}, 0, AGREEMENT),
     Catch(mutants.installs_without_all_packets, storms.crashes, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.does_not_freeze_at_the_promise, storms.deafness, {}, 26, TOTAL_ORDER),
-    Catch(mutants.forgets_retained_packets_too_early, storms.crashes, {}, 8, LIVENESS),
-    Catch(mutants.never_forgets_what_is_stable, storms.cuts, {}, 0, BoundedMemory.PROPERTY),
+    Catch(mutants.forgets_unstable_packets, storms.crashes, {}, 8, LIVENESS),
+    Catch(mutants.keeps_stable_packets, storms.cuts, {}, 0, BoundedMemory.PROPERTY),
     Catch(mutants.sends_everything_again, storms.joins, {}, 2, INTEGRITY),
     Catch(mutants.sends_nothing_again, storms.returns, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.links_outlive_their_view, storms.renewals, {}, 10, INTEGRITY),
@@ -53,30 +53,30 @@ CATCHES = [
     Catch(mutants.both_halves_are_a_quorum, storms.cuts, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.decides_without_a_quorum, storms.crashes, SAFE, 15, VIEW_SYNCHRONY),
     Catch(mutants.follows_a_lower_ballot, storms.cuts, PARTITIONABLE, 2, LIVENESS),
-    Catch(mutants.proposes_anew_what_was_accepted, storms.half_told, {}, 14, VIEW_SYNCHRONY),
-    Catch(mutants.forgets_what_it_accepted, storms.half_told, {}, 14, VIEW_SYNCHRONY),
+    Catch(mutants.replaces_an_accepted_proposal, storms.half_announced, {}, 14, VIEW_SYNCHRONY),
+    Catch(mutants.forgets_what_it_accepted, storms.half_announced, {}, 14, VIEW_SYNCHRONY),
     Catch(mutants.two_proposals_in_one_ballot, storms.crashes, {}, 0, LIVENESS),
     Catch(mutants.installs_something_else_than_it_accepted, storms.crashes, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.safe_is_delivered_at_once, storms.crashes, SAFE, 6, UNIFORMITY),
     Catch(mutants.one_other_is_enough_for_safe, storms.cuts, SAFE, 9, UNIFORMITY),
     Catch(mutants.sender_need_not_know, storms.cuts, PARTITIONABLE, 1, TOTAL_ORDER),
-    Catch(mutants.each_judges_by_what_it_knows, storms.crashes, PARTITIONABLE, 7, AGREEMENT),
+    Catch(mutants.each_member_judges_for_itself, storms.crashes, PARTITIONABLE, 7, AGREEMENT),
     Catch(mutants.merged_view_begins_at_the_lowest_position, storms.cuts, PARTITIONABLE, 0, TOTAL_ORDER),
     Catch(mutants.restart_has_the_same_incarnation, storms.crashes, {}, 4, VIEW_SYNCHRONY),
-    Catch(mutants.lives_are_not_told_apart, storms.restarts, {}, 0, LIVENESS),
-    Catch(mutants.excluded_members_stay, storms.returns, {}, 0, LIVENESS),
+    Catch(mutants.incarnations_are_not_distinguished, storms.restarts, {}, 0, LIVENESS),
+    Catch(mutants.evicted_members_stay, storms.returns, {}, 0, LIVENESS),
     Catch(mutants.nobody_is_ever_suspected, storms.crashes, {}, 0, LIVENESS),
-    Catch(mutants.ledger_is_not_adopted, storms.requests, {}, 10, AGREEMENT),
-    Catch(mutants.inherits_what_has_its_place, storms.cuts, {}, 4, INTEGRITY),
-    Catch(mutants.inherits_nothing, storms.returns, {}, 0, LIVENESS),
-    Catch(mutants.client_repetitions_are_delivered, storms.requests, {}, 0, INTEGRITY),
+    Catch(mutants.digest_is_not_adopted, storms.requests, {}, 10, AGREEMENT),
+    Catch(mutants.resubmits_delivered_messages, storms.cuts, {}, 4, INTEGRITY),
+    Catch(mutants.resubmits_nothing, storms.returns, {}, 0, LIVENESS),
+    Catch(mutants.repeated_requests_are_delivered, storms.requests, {}, 0, INTEGRITY),
     Catch(mutants.older_messages_follow_the_state, storms.joins, {}, 0, INTEGRITY),
     Catch(mutants.snapshot_is_one_message_too_old, storms.joins, {}, 0, AGREEMENT),
-    Catch(mutants.joiner_does_not_wait_for_the_state, storms.joins, {}, 0, AGREEMENT),
+    Catch(mutants.new_member_does_not_wait_for_the_state, storms.joins, {}, 0, AGREEMENT),
     Catch(mutants.donor_is_never_replaced, storms.joins, {}, 0, LIVENESS),
     Catch(mutants.questions_are_asked_once, storms.duels, {}, 0, LIVENESS),
-    Catch(mutants.decision_is_told_once, storms.duels, {}, 0, LIVENESS),
-    Catch(mutants.missing_packets_are_fetched_once, storms.crashes, {}, 15, LIVENESS),
+    Catch(mutants.decision_is_announced_once, storms.duels, {}, 0, LIVENESS),
+    Catch(mutants.missing_packets_are_requested_once, storms.crashes, {}, 15, LIVENESS),
 ]
 
 
@@ -100,13 +100,13 @@ def test_mutant_is_caught(catch: Catch, monkeypatch: pytest.MonkeyPatch) -> None
         {(catch.storm.__name__, tuple(catch.life.items()), catch.seed) for catch in CATCHES},
     ),
 )
-def test_what_is_no_mutant_weathers_the_same_storm(
+def test_the_real_code_survives_the_same_storm(
     storm: str, life: tuple[tuple[str, str], ...], seed: int
 ) -> None:
     run = run_scenario(getattr(storms, storm)(seed, **dict(life)))
     assert [str(violation) for violation in run.violations] == []
 
 
-def test_every_mutant_has_its_row() -> None:
+def test_every_mutant_has_a_row() -> None:
     assert {catch.mutant for catch in CATCHES} == set(mutants.ALL)
     assert len(CATCHES) >= 20

@@ -1,6 +1,6 @@
 """Neighbours: which incarnations are there, and what they said last."""
 
-from membership.builders import MILLISECOND, A, B, C, acquainted, hear, heartbeat, options, view
+from membership.builders import MILLISECOND, REASON, A, B, C, acquainted, hear, heartbeat, options, view
 from priocast.core.identity import ProcessId
 from priocast.membership.neighbours import Neighbours
 
@@ -37,8 +37,9 @@ def test_news_is_another_view_other_processes_heard_or_an_intention_to_leave() -
 
 def test_a_departed_incarnation_is_not_trusted_though_it_is_heard() -> None:
     neighbours = acquainted(A, {B: heartbeat(A)})
-    neighbours.depart(B)
-    assert neighbours.has_departed(B) and not neighbours.trusts(B, 0)
+    neighbours.depart(B, REASON)
+    assert neighbours.departure_of(B) == REASON and neighbours.departure_of(B2) is None
+    assert not neighbours.trusts(B, 0)
     hear(neighbours, B2, 0)
     assert neighbours.trusts(B2, 0), "its next incarnation is another process"
 

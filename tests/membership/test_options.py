@@ -1,4 +1,4 @@
-"""What a user may choose about the life of a group, and what is refused."""
+"""The options of membership, and what is rejected."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from priocast.core.errors import InvalidOption
 @pytest.mark.parametrize(
     ("chosen", "says"),
     [
-        ({"founders": 0}, "a group has 1 to 64"),
-        ({"founders": 65}, "a group has 1 to 64"),
+        ({"founders": 0}, "must be between 1 and 64"),
+        ({"founders": 65}, "must be between 1 and 64"),
         ({"policy": "anarchy"}, "choose 'primary' or 'partitionable'"),
         ({"delivery": "never"}, "choose 'agreed' or 'safe'"),
         ({"heartbeat_ms": 0}, "must be above 0"),
@@ -24,12 +24,12 @@ from priocast.core.errors import InvalidOption
         ({"rejoin": "no"}, "rejoin is 'no': wrong type"),
     ],
 )
-def test_what_cannot_work_is_refused_with_the_reason(chosen: dict[str, Any], says: str) -> None:
+def test_options_that_cannot_work_are_rejected_with_the_reason(chosen: dict[str, Any], says: str) -> None:
     with pytest.raises(InvalidOption, match=says):
         options(**chosen)
 
 
-def test_times_are_told_in_nanoseconds() -> None:
+def test_times_are_in_nanoseconds() -> None:
     chosen = options(heartbeat_ms=1.5, failure_ms=50, slow_ms=70)
     assert chosen.heartbeat_ns == 1_500_000
     assert (chosen.failure_ns, chosen.slow_ns) == (50 * MILLISECOND, 70 * MILLISECOND)

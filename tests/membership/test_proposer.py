@@ -39,7 +39,7 @@ from priocast.membership.proposer import Proposer
 from priocast.membership.target_view import TargetView
 
 OLD = view(A, B, C)
-START = StartRound(TargetView((A, B, C), (A, B, C)), ORDERING, "why")
+START = StartRound(TargetView((A, B, C), (A, B, C)), ORDERING)
 FAILURE = 100 * MILLISECOND
 
 

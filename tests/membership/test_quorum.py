@@ -19,7 +19,7 @@ def test_more_than_half_or_half_with_the_first() -> None:
     assert is_quorum([A, B, C, D], [A, D]) and not is_quorum([A, B, C, D], [B, C])
 
 
-def test_another_life_is_not_present() -> None:
+def test_another_incarnation_is_not_present() -> None:
     assert not is_quorum([A, B, C], [A, ProcessId("b", 2), ProcessId("c", 2)])
 
 
@@ -32,9 +32,7 @@ def test_any_two_quorums_have_a_member_in_common(members: list[ProcessId], data:
 
 
 @given(views, st.data())
-def test_of_two_sides_one_at_most_goes_on_and_of_all_members_one_does(
-    members: list[ProcessId], data: st.DataObject
-) -> None:
+def test_at_most_one_of_two_sides_continues(members: list[ProcessId], data: st.DataObject) -> None:
     side = data.draw(st.sets(st.sampled_from(members)))
     sides = is_quorum(members, side), is_quorum(members, set(members) - side)
     assert sides in {(True, False), (False, True)}
@@ -66,7 +64,7 @@ def test_a_clique_is_one_and_nobody_could_be_added(
 
 
 @given(st.integers(2, 6), st.data())
-def test_of_two_sides_of_a_cut_the_larger_is_found(size: int, data: st.DataObject) -> None:
+def test_the_larger_of_two_sides_of_a_partition_is_found(size: int, data: st.DataObject) -> None:
     processes = PROCESSES[:size]
     side = data.draw(st.sets(st.sampled_from(processes)))
 

@@ -2,9 +2,13 @@
 
 from typing import Any
 
-from membership.builders import ORDERING, A, B, C, D, view
-from priocast.core.identity import ProcessId
+from membership.builders import ORDERING, A, B, C, D, E, view
+from priocast.core.identity import NAME_LENGTH_MAX, ProcessId
 from priocast.core.view import Part, View
+from priocast.core.view_reason import DETAIL_LENGTH_MAX, Eviction, ViewReason
+from priocast.membership.datagrams import frame_of, read
+from priocast.membership.options import MEMBERS_MAX
+from priocast.membership.outputs import StartRound
 from priocast.membership.packets import (
     Accepted,
     Ballot,
@@ -22,10 +26,15 @@ OLD = view(A, B, C)
 
 
 def round_of(
-    *voters: ProcessId, members: tuple[ProcessId, ...] = (), primary: bool = True, of: View | None = OLD
+    *voters: ProcessId,
+    members: tuple[ProcessId, ...] = (),
+    primary: bool = True,
+    of: View | None = OLD,
+    evictions: tuple[Eviction, ...] = (),
+    reorders: bool = False,
 ) -> Round:
-    wish = TargetView(voters, members or voters)
-    return Round(Ballot(5, voters[0]), wish, of, ORDERING, "why", primary, now=0)
+    start = StartRound(TargetView(voters, members or voters), ORDERING, evictions, reorders)
+    return Round(Ballot(5, voters[0]), start, of, primary, now=0)
 
 
 def promise(
@@ -50,7 +59,7 @@ def accept(round_: Round, *voters: ProcessId, position: int = 7) -> None:
         round_.on_accepted(voter, Accepted(round_.ballot, OrderDigest(position)), 2)
 
 
-def test_everybody_is_asked_until_all_have_answered() -> None:
+def test_voters_are_asked_until_all_have_answered() -> None:
     round_ = round_of(A, B, C)
     assert round_.question() == Prepare(round_.ballot, (A, B, C))
     assert not round_.on_promise(A, promise(round_), 1) and round_.waiting_for() == (B, C)
@@ -72,7 +81,7 @@ def test_answers_to_another_ballot_or_from_others_do_not_count() -> None:
     assert round_.waiting_for() == (A, B)
 
 
-def test_what_any_of_those_who_go_on_holds_counts_for_all_of_them() -> None:
+def test_a_packet_that_one_voter_received_counts_for_all() -> None:
     round_ = round_of(B, C)
     proposal = proposed(
         round_, {B: promise(round_, received=(5, 2, 0)), C: promise(round_, received=(3, 4, 1))}
@@ -81,10 +90,10 @@ def test_what_any_of_those_who_go_on_holds_counts_for_all_of_them() -> None:
     assert proposal.flush_plans == (
         FlushPlan(OLD.id, (B, C), counts=(5, 4, 1), holders=(0, 1, 1), acknowledged=()),
     )
-    assert proposal.reason == "why" and proposal.ordering == ORDERING
+    assert proposal.reason == ViewReason(failed=("a",)) and proposal.ordering == ORDERING
 
 
-def test_who_joins_comes_last_and_who_leaves_is_only_in_the_closure() -> None:
+def test_a_joining_process_comes_last_and_a_leaving_one_is_only_in_the_flush_plan() -> None:
     round_ = round_of(A, B, C, D, members=(A, C, D))
     promises = {voter: promise(round_) for voter in (A, B, C)} | {D: promise(round_, None)}
     proposal = proposed(round_, promises)
@@ -95,8 +104,8 @@ def test_who_joins_comes_last_and_who_leaves_is_only_in_the_closure() -> None:
 
 def test_a_proposal_that_may_have_been_decided_is_made_again() -> None:
     """Single-decree Paxos: of those that were accepted, the one of the highest ballot."""
-    older = Proposal(View(2, (A, B)), (), ORDERING, "older")
-    newer = Proposal(View(2, (A, C)), (), ORDERING, "newer")
+    older = Proposal(View(2, (A, B)), (), ORDERING, ViewReason(left=("c",)))
+    newer = Proposal(View(2, (A, C)), (), ORDERING, ViewReason(left=("b",)))
     round_ = round_of(B, C)
     promises = {
         B: promise(round_, accepted_in=Ballot(3, A), accepted=older),
@@ -105,8 +114,8 @@ def test_a_proposal_that_may_have_been_decided_is_made_again() -> None:
     assert proposed(round_, promises) == newer
 
 
-def test_what_was_accepted_for_an_earlier_view_is_history() -> None:
-    history = Proposal(View(1, (A, B)), (), ORDERING, "history")
+def test_an_acceptance_for_an_earlier_view_is_ignored() -> None:
+    history = Proposal(View(1, (A, B)), (), ORDERING, ViewReason())
     round_ = round_of(B, C)
     promises = {B: promise(round_, accepted_in=Ballot(3, A), accepted=history), C: promise(round_)}
     assert proposed(round_, promises).view.members == (B, C)
@@ -123,7 +132,7 @@ def test_a_quorum_decides_but_only_in_a_hurry() -> None:
     assert round_.is_decided(hurried=False)
 
 
-def test_voters_who_are_not_of_the_old_view_do_not_decide() -> None:
+def test_voters_that_are_not_of_the_old_view_do_not_decide() -> None:
     round_ = round_of(A, D)
     proposed(round_, {A: promise(round_), D: promise(round_, None)})
     accept(round_, A, D)
@@ -139,7 +148,7 @@ def test_in_a_partitionable_group_all_must_accept() -> None:
     assert round_.is_decided(hurried=False)
 
 
-def test_the_decision_says_where_the_order_stands() -> None:
+def test_the_decision_has_the_digest_of_the_order() -> None:
     round_ = round_of(A, B)
     proposed(round_, {A: promise(round_), B: promise(round_)})
     accept(round_, A, B, position=42)
@@ -147,7 +156,7 @@ def test_the_decision_says_where_the_order_stands() -> None:
     assert decision.proposal == round_.proposal and decision.digest.position == 42
 
 
-def test_a_merge_has_a_part_and_a_closure_for_each_view_and_the_highest_number() -> None:
+def test_a_merge_has_a_part_and_a_flush_plan_for_each_view() -> None:
     mine, theirs = view(A, B, number=3), view(C, number=7)
     round_ = round_of(A, B, C, primary=False, of=mine)
     proposal = proposed(
@@ -165,14 +174,14 @@ def test_a_merge_has_a_part_and_a_closure_for_each_view_and_the_highest_number()
     assert round_.decision().digest.position == 30, "the merged view begins after both"
 
 
-def test_a_new_view_has_a_number_above_whatever_was_accepted() -> None:
-    pending = Proposal(View(9, (A, C)), (), ORDERING, "")
+def test_a_new_view_has_a_higher_number_than_any_accepted_one() -> None:
+    pending = Proposal(View(9, (A, C)), (), ORDERING, ViewReason())
     round_ = round_of(A, B, primary=False)
     promises = {A: promise(round_), B: promise(round_, accepted_in=Ballot(3, C), accepted=pending)}
     assert proposed(round_, promises).view.number == 10
 
 
-def test_what_is_known_of_those_who_stay_behind_is_put_together() -> None:
+def test_acknowledgements_of_members_that_stay_behind_are_merged() -> None:
     round_ = round_of(A, B, primary=False)
     promises = {
         A: promise(round_, received=(4, 0, 0), acknowledged=((4, 0, 0), (2, 0, 0), (1, 0, 3))),
@@ -181,8 +190,53 @@ def test_what_is_known_of_those_who_stay_behind_is_put_together() -> None:
     assert proposed(round_, promises).flush_plans[0].acknowledged == ((4, 0, 0), (3, 0, 0), (2, 0, 3))
 
 
-def test_whoever_declines_is_remembered_once() -> None:
+def test_a_decline_counts_once() -> None:
     round_ = round_of(A, B, C, primary=False)
     round_.on_promise(A, promise(round_), 1)
     assert not round_.on_declined(B) and not round_.on_declined(B) and round_.on_declined(C)
     assert round_.declined == [B, C]
+
+
+def test_the_reason_of_a_first_view_is_its_foundation() -> None:
+    round_ = round_of(A, B, of=None)
+    promises = {voter: promise(round_, None) for voter in (A, B)}
+    assert proposed(round_, promises).reason == ViewReason(founded=True)
+
+
+def test_the_reason_names_who_joined_left_failed_and_was_evicted_and_the_new_order() -> None:
+    eviction = Eviction("b", "fault", "b#1 sent nonsense")
+    old = view(A, B, C, E)
+    round_ = round_of(A, B, C, D, members=(A, D), of=old, evictions=(eviction,), reorders=True)
+    received = (0, 0, 0, 0)
+    promises = {voter: promise(round_, old, received) for voter in (A, B, C)} | {D: promise(round_, None)}
+    reason = proposed(round_, promises).reason
+    assert reason == ViewReason(
+        joined=("d",), left=("c",), failed=("e",), evicted=(eviction,), order="sequencer-ub"
+    )
+    assert str(reason) == (
+        "d joined; e failed; c left; b was evicted (fault): b#1 sent nonsense; "
+        "the order changed to sequencer-ub"
+    )
+
+
+def test_the_reason_of_a_merge_names_the_members_of_the_other_parts() -> None:
+    mine, theirs = view(A, B, number=3), view(C, number=7)
+    round_ = round_of(A, B, C, D, primary=False, of=mine)
+    promises = {
+        A: promise(round_, mine, (0, 0)),
+        B: promise(round_, mine, (0, 0)),
+        C: promise(round_, theirs, (0,)),
+        D: promise(round_, None),
+    }
+    assert proposed(round_, promises).reason == ViewReason(merged=("c",), joined=("d",))
+
+
+def test_a_proposal_can_say_anything_about_the_largest_view() -> None:
+    """The longest reason: every member of a view of the largest size was evicted, with the longest text."""
+    names = [f"{number:02}{'x' * (NAME_LENGTH_MAX - 2)}" for number in range(MEMBERS_MAX)]
+    evicted = tuple(Eviction(name, "fault", "y" * DETAIL_LENGTH_MAX) for name in names)
+    reason = ViewReason(False, tuple(names), tuple(names), tuple(names), evicted, tuple(names), "z" * 128)
+    members = tuple(ProcessId(name) for name in names)
+    proposal = Proposal(View(2, members, (Part(OLD.id, members),)), (), ORDERING, reason)
+    assert read(A, frame_of(Propose(Ballot(1, A), proposal))) == Propose(Ballot(1, A), proposal)
+    assert str(reason).count("; ") == 5 * MEMBERS_MAX

@@ -1,4 +1,4 @@
-"""State transfer: piece by piece, from one donor or the next, whole or not at all."""
+"""State transfer: chunk by chunk, from one donor or the next, complete or not at all."""
 
 import msgspec
 import pytest
@@ -29,7 +29,7 @@ def donor_with(state: bytes, position: int = 10) -> Donor:
 
 
 def transfer(wanting: Restoration, donors: dict[ProcessId, Donor], now: int = 0) -> Snapshot:
-    """Let it ask until it has the state."""
+    """Let it ask until the state is complete."""
     for _ in range(1_000):
         now += MILLISECOND
         donor = wanting.donor
@@ -43,12 +43,12 @@ def transfer(wanting: Restoration, donors: dict[ProcessId, Donor], now: int = 0)
 
 
 @pytest.mark.parametrize("size", [0, 1, STATE_CHUNK_BYTES, STATE_CHUNK_BYTES + 1, len(STATE)])
-def test_a_state_of_any_size_arrives_whole(size: int) -> None:
+def test_a_state_of_any_size_arrives_complete(size: int) -> None:
     snapshot = transfer(restoration(), {A: donor_with(STATE[:size])})
     assert snapshot == Snapshot(10, digest_of(STATE[:size]), STATE[:size])
 
 
-def test_a_donor_that_is_not_that_far_has_its_application_asked() -> None:
+def test_a_donor_asks_its_application_for_a_later_snapshot() -> None:
     donor = Donor(4 * FAILURE_NS)
     fetch = FetchState(VIEW, 10, b"", 0, 1)
     assert donor.on_fetch(C, fetch, 0) == [] and donor.wanted == 10
@@ -67,12 +67,12 @@ def test_a_snapshot_that_nobody_asks_for_is_forgotten() -> None:
     assert donor.on_fetch(C, FetchState(VIEW, 10, b"", 0, 1), 9 * FAILURE_NS) == []
 
 
-def test_it_asks_for_more_at_once_while_pieces_come_quickly() -> None:
+def test_it_asks_for_more_at_once_while_chunks_come_quickly() -> None:
     wanting, donor = restoration(), donor_with(STATE)
     asked = []
     for now in range(0, 5 * MILLISECOND, MILLISECOND):
         fetch = wanting.request(now)
-        asked.append(fetch.pieces)
+        asked.append(fetch.chunks)
         for chunk in donor.on_fetch(C, fetch, now):
             wanting.on_chunk(A, chunk, now)
         wanting.wants_more(now)
@@ -88,23 +88,23 @@ def test_it_asks_again_only_when_nothing_comes_and_then_another_donor() -> None:
     assert wanting.tick(4 * FAILURE_NS) and wanting.donor == B
 
 
-def test_pieces_are_taken_in_order_from_the_donor_that_was_asked() -> None:
+def test_chunks_are_accepted_in_order_from_the_donor_that_was_asked() -> None:
     wanting, donor = restoration(), donor_with(STATE)
-    pieces = donor.on_fetch(C, FetchState(VIEW, 10, b"", 0, 4), 0)
-    assert wanting.on_chunk(B, pieces[0], 0) is None and wanting.progress == 0, "that is not the donor"
-    assert wanting.on_chunk(A, pieces[1], 0) is None and wanting.progress == 0, "that is not the first piece"
-    wanting.on_chunk(A, pieces[0], 0)
-    wanting.on_chunk(A, pieces[0], 0)
-    assert wanting.progress == STATE_CHUNK_BYTES / len(STATE), "a piece that comes twice counts once"
+    chunks = donor.on_fetch(C, FetchState(VIEW, 10, b"", 0, 4), 0)
+    assert wanting.on_chunk(B, chunks[0], 0) is None and wanting.progress == 0, "that is not the donor"
+    assert wanting.on_chunk(A, chunks[1], 0) is None and wanting.progress == 0, "that is not the first chunk"
+    wanting.on_chunk(A, chunks[0], 0)
+    wanting.on_chunk(A, chunks[0], 0)
+    assert wanting.progress == STATE_CHUNK_BYTES / len(STATE), "a chunk that comes twice counts once"
 
 
-def test_a_state_from_before_the_joining_is_not_taken() -> None:
+def test_a_state_from_before_the_join_is_not_accepted() -> None:
     wanting = restoration(position=10)
     chunk = StateChunk(9, digest_of(b"old"), 3, 0, b"old")
     assert wanting.on_chunk(A, chunk, 0) is None
 
 
-def test_a_transfer_that_is_cut_off_goes_on_at_another_donor_with_the_same_state() -> None:
+def test_an_interrupted_transfer_continues_with_another_donor_of_the_same_state() -> None:
     wanting = restoration()
     for chunk in donor_with(STATE).on_fetch(C, wanting.request(0), 0):
         wanting.on_chunk(A, chunk, 0)
@@ -116,7 +116,7 @@ def test_a_transfer_that_is_cut_off_goes_on_at_another_donor_with_the_same_state
     assert transfer(wanting, {B: donor_with(STATE)}).data == STATE
 
 
-def test_another_state_is_begun_anew() -> None:
+def test_a_transfer_of_another_state_starts_again() -> None:
     wanting = restoration()
     for chunk in donor_with(STATE).on_fetch(C, wanting.request(0), 0):
         wanting.on_chunk(A, chunk, 0)
@@ -125,17 +125,17 @@ def test_another_state_is_begun_anew() -> None:
     assert transfer(wanting, {B: donor_with(later, 15)}) == Snapshot(15, digest_of(later), later)
 
 
-def test_a_damaged_state_is_refused_and_another_donor_asked() -> None:
+def test_a_damaged_state_is_rejected_and_another_donor_asked() -> None:
     wanting, donor = restoration(), donor_with(STATE[:100])
-    (piece,) = donor.on_fetch(C, wanting.request(0), 0)
-    damaged = msgspec.structs.replace(piece, data=piece.data[:-1] + b"!")
+    (chunk,) = donor.on_fetch(C, wanting.request(0), 0)
+    damaged = msgspec.structs.replace(chunk, data=chunk.data[:-1] + b"!")
     with pytest.raises(PeerFault, match="damaged: another member is asked"):
         wanting.on_chunk(A, damaged, 0)
     assert wanting.donor == B and wanting.progress == 0
     assert transfer(wanting, {B: donor}).data == STATE[:100]
 
 
-def test_a_state_beyond_the_limit_is_refused() -> None:
+def test_a_state_beyond_the_limit_is_rejected() -> None:
     chunk = StateChunk(10, digest_of(b""), STATE_BYTES_MAX + 1, 0, b"")
     with pytest.raises(PeerFault, match="over the limit"):
         restoration().on_chunk(A, chunk, 0)

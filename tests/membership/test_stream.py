@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from membership.builders import ORDERING, A, B, C, batch, epoch, options, view
+from membership.builders import ORDERING, REASON, A, B, C, batch, epoch, options, view
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Scope
@@ -21,19 +21,12 @@ from priocast.membership.snapshot import (
     Snapshot,
     digest_of,
 )
-from priocast.membership.state_transfer import (
-    Snapshot,
-    digest_of,
-)
 from priocast.membership.stream import (
     StateRestore,
     Stream,
     ViewStart,
 )
 from priocast.protocols.flow.packets import (
-    Ordered,
-)
-from priocast.protocols.sequencer.ub import (
     Ordered,
 )
 
@@ -74,7 +67,7 @@ class Listener:
 
 
 def beginning(*members: ProcessId, number: int = 2, position: int = 0) -> tuple[Proposal, OrderDigest]:
-    return Proposal(View(number, members), (), ORDERING, "why"), OrderDigest(position)
+    return Proposal(View(number, members), (), ORDERING, REASON), OrderDigest(position)
 
 
 def snapshot(position: int) -> Snapshot:
@@ -150,7 +143,7 @@ def test_a_view_comes_after_everything_that_is_left_of_the_old_one() -> None:
     assert listener.take() == "a#1/0/0" and listener.take() == "c#1/0/0"
     assert isinstance(listener.head(), ViewStart)
     event = listener.stream.consume_event()
-    assert event == ViewChange(View(2, (B, C)), 2, "why", "sequencer-ub")
+    assert event == ViewChange(View(2, (B, C)), 2, REASON, "sequencer-ub")
     assert listener.stream.position == 2 and listener.head() is None
 
 

@@ -6,6 +6,7 @@ import msgspec
 
 from membership.builders import MILLISECOND, ORDERING, A, B, C, D, acquainted, heartbeat, options, view
 from priocast.core.identity import ProcessId
+from priocast.core.view_reason import Eviction
 from priocast.membership.outputs import LeaveAtOnce, MembershipOutput, SendControl, StartRound
 from priocast.membership.packets import Ballot, ChangeOrder, Heartbeat
 from priocast.membership.target_view import TargetView
@@ -60,17 +61,17 @@ def test_a_later_voter_waits_longer() -> None:
 
 def test_what_was_asked_for_needs_no_settling() -> None:
     found = trigger(A, heartbeats(B, C))
-    assert found.on_evict(C, "was too slow") and not found.on_evict(C, "was too slow"), "that is no news"
-    assert not found.on_evict(D, "was too slow"), "d is not a member"
+    assert found.on_evict(C, "slow", "") and not found.on_evict(C, "slow", ""), "that is no news"
+    assert not found.on_evict(D, "slow", ""), "d is not a member"
     (start,) = evaluate(found, 0)
-    assert isinstance(start, StartRound) and start.target == TargetView((A, B, C), (A, B))
+    assert start == StartRound(TargetView((A, B, C), (A, B)), ORDERING, (Eviction("c", "slow"),))
 
 
 def test_an_eviction_is_dropped_if_nobody_else_has_the_state() -> None:
     neighbours = acquainted(A, {B: heartbeat(A)})
     found = ViewChangeTrigger(A, options(), neighbours, ORDERING, may_found=True, now=0)
     found.on_view(view(A), ORDERING, 0)
-    found.on_evict(A, "was too slow")
+    found.on_evict(A, "slow", "")
     assert found.target(0) == TargetView((A, B), (A, B)) and A in found.evictions, "a query changes nothing"
     evaluate(found, 0)
     assert found.evictions == {}
@@ -115,7 +116,7 @@ def test_the_coordinator_proposes_the_order_that_a_member_asks_for() -> None:
     assert not found.on_change_order(OLD.id, ORDERING), "that is the order already"
     assert found.on_change_order(OLD.id, PLAIN) and found.on_tick() == []
     (start,) = evaluate(found, 0)
-    assert isinstance(start, StartRound) and start.ordering == PLAIN
+    assert isinstance(start, StartRound) and start.ordering == PLAIN and start.reorders
 
 
 def test_objections() -> None:

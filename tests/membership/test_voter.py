@@ -2,7 +2,7 @@
 
 import pytest
 
-from membership.builders import ORDERING, A, B, C, D, acquainted, batch, epoch, heartbeat, view
+from membership.builders import ORDERING, REASON, A, B, C, D, acquainted, batch, epoch, heartbeat, view
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
@@ -55,7 +55,7 @@ def ballot(number: int, proposer: ProcessId = A) -> Ballot:
 def proposal(*members: ProcessId, number: int = 2, counts: tuple[int, ...] = (0, 0, 0)) -> Proposal:
     staying = tuple(member for member in members if member in OLD.members)
     plan = FlushPlan(OLD.id, staying, counts, (0, 0, 0), ())
-    return Proposal(View(number, members), (plan,), ORDERING, "why")
+    return Proposal(View(number, members), (plan,), ORDERING, REASON)
 
 
 def only(outputs: list[MembershipOutput]) -> tuple[ProcessId, Control]:
@@ -85,7 +85,7 @@ def test_a_promise_is_repeated_and_a_lower_ballot_declined() -> None:
     voter = promised()
     assert isinstance(only(voter.on_prepare(A, Prepare(ballot(5), (A, B)), "", 0))[1], Promise)
     declined = only(voter.on_prepare(C, Prepare(ballot(4, C), (B, C)), "", 0))
-    assert declined == (C, Declined(ballot(4, C), ballot(5), "a higher ballot is under way"))
+    assert declined == (C, Declined(ballot(4, C), ballot(5), "a higher ballot is in progress"))
     higher = only(voter.on_prepare(C, Prepare(ballot(6, C), (B, C)), "", 0))
     assert isinstance(higher[1], Promise) and voter.promised == ballot(6, C)
 

@@ -83,7 +83,7 @@ def test_who_is_put_out_and_comes_back_is_told_so(caplog: pytest.LogCaptureFixtu
             await wait_until(lambda: len(Group(a.groups["tickets"]).view.members) == 3)
             await wait_until(lambda: c.groups["tickets"].member.view is not None)
             watch.look()
-            assert "put out of the group: the group went on without c: c failed" in told(caplog)
+            assert "evicted from the group: c failed" in told(caplog)
             assert "back in view 3 of a, b, c: c joined" in told(caplog)
 
     caplog.set_level(logging.INFO, "priocast")

@@ -11,12 +11,16 @@ from collections import deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+import msgspec
+
 from pipeline.sample_runs import LEVELS, TICK_NS, Ordered, SampleRun, Submit, manifest_of, naming
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Scope
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict, parse_starvation
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
+from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from priocast.trace.recorder import Recorder
 from priocast.trace.schema import Row
@@ -60,7 +64,7 @@ class Component:
 @dataclass(frozen=True)
 class Told:
     component: Component
-    reason: str
+    reason: ViewReason
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ class LivingGroup:
         self.lives: dict[str, int] = {}
         founders = [self._born(name) for name in names]
         self.components: list[Component] = []
-        self._install(founders, 1, 0, "founded")
+        self._install(founders, 1, 0, ViewReason(founded=True))
 
     # What happens by itself
 
@@ -194,7 +198,7 @@ class LivingGroup:
                 member.pending = {key: batch.in_line() for key, batch in member.pending.items()}
         self.ordering = Ordering(order, prioritised, starvation)
         for component in list(self.components):
-            self._change([[*component.members]], component, "the order changes to another")
+            self._change([[*component.members]], component, ViewReason(order="another"))
         return self
 
     def leave(self, *names: str) -> "LivingGroup":
@@ -209,7 +213,7 @@ class LivingGroup:
                     self._consume(member)
                 self._change([staying], component, _reason(leaving, "left"))
                 for member in leaving:
-                    self._stop(member, _reason(leaving, "left"))
+                    self._stop(member, Departed(True, _reason(leaving, "left")))
         return self
 
     def evict(self, *names: str) -> "LivingGroup":
@@ -220,7 +224,7 @@ class LivingGroup:
             if evicted:
                 self._change([staying], component, _reason(evicted, "failed"))
                 for member in evicted:
-                    self._stop(member, "evicted")
+                    self._stop(member, Departed(False, _reason(evicted, "failed")))
         return self
 
     def join(self, *names: str, after: int = 0) -> "LivingGroup":
@@ -236,7 +240,7 @@ class LivingGroup:
         for component in list(self.components):
             apart = [member for member in component.members if member.me.name in names]
             rest = [member for member in component.members if member not in apart]
-            self._change([part for part in (rest, apart) if part], component, "divided")
+            self._change([part for part in (rest, apart) if part], component, ViewReason())
         return self
 
     def merge(self) -> "LivingGroup":
@@ -248,7 +252,7 @@ class LivingGroup:
             self._close(part, part.members, cut, cut)
         position = max(part.end_of(cut) for part, cut in zip(parts, cuts, strict=True))
         members = [member for part in parts for member in part.members]
-        self._install(members, max(part.view.number for part in parts) + 1, position, "merged")
+        self._install(members, max(part.view.number for part in parts) + 1, position, ViewReason())
         return self
 
     # How it is done
@@ -261,7 +265,7 @@ class LivingGroup:
         me = ProcessId(name, self.lives[name])
         return Process(me, Recorder(me, self.rows.append), state_after=after)
 
-    def _install(self, members: list[Process], number: int, position: int, reason: str) -> None:
+    def _install(self, members: list[Process], number: int, position: int, reason: ViewReason) -> None:
         view = View(number, tuple(member.me for member in members))
         component = Component(view, self.ordering, tuple(members), members, position)
         self.components.append(component)
@@ -275,7 +279,11 @@ class LivingGroup:
                 self._submit(member, batch)
 
     def _change(
-        self, classes: list[list[Process]], old: Component, reason: str, joining: list[Process] | None = None
+        self,
+        classes: list[list[Process]],
+        old: Component,
+        reason: ViewReason,
+        joining: list[Process] | None = None,
     ) -> None:
         """Close a view for those who go on from it, each class by itself, and give each a new one."""
         self._tick()
@@ -303,9 +311,9 @@ class LivingGroup:
             self._take_over_state(old, member, at_once=True)
             member.pending = {key: batch for key, batch in member.pending.items() if key not in placed}
 
-    def _stop(self, member: Process, reason: str) -> None:
+    def _stop(self, member: Process, departed: Departed) -> None:
         member.stream.clear()
-        member.recorder.stopped(reason, self.now)
+        member.recorder.stopped(departed, self.now)
 
     def _take_over_state(self, component: Component, member: Process, at_once: bool = False) -> None:
         if member.state_after is not None and (at_once or member.got >= member.state_after):
@@ -392,8 +400,8 @@ class LivingGroup:
             member.stream.popleft()
 
 
-def _reason(processes: list[Process], what: str) -> str:
-    return "; ".join(f"{process.me.name} {what}" for process in processes)
+def _reason(processes: list[Process], what: str) -> ViewReason:
+    return msgspec.structs.replace(ViewReason(), **{what: tuple(process.me.name for process in processes)})
 
 
 def key_of(batch: Batch) -> tuple[ProcessId, int, int]:

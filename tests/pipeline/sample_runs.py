@@ -23,6 +23,7 @@ from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, Starvation, parse_starvation
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
 from priocast.trace.recorder import Recorder
@@ -146,7 +147,7 @@ class _Play:
         self.members = [_Member(me, Recorder(me, self.rows.append), _Queue(policy)) for me in processes]
         for member in self.members:
             member.recorder.installed(self.view)
-            member.recorder.view(self.view, ordering, 0, "founded", self.now)
+            member.recorder.view(self.view, ordering, 0, ViewReason(founded=True), self.now)
 
     def broadcast(self, member: _Member, count_max: int) -> None:
         count = self.dice.randint(1, count_max)

@@ -131,7 +131,7 @@ def test_what_cannot_be_a_node_is_refused_before_anything_happens(
     [
         ({"group": "no spaces"}, "cannot be the name of a group"),
         ({"order": "ring"}, "there is no protocol 'ring'"),
-        ({"founders": 65}, "founders is 65: a group has 1 to 64"),
+        ({"founders": 65}, "founders is 65: it must be between 1 and 64"),
         ({"policy": "anarchy"}, "policy is 'anarchy': choose"),
         ({"delivery": "maybe"}, "delivery is 'maybe': choose"),
     ],

@@ -152,7 +152,7 @@ def test_a_group_with_a_state_is_not_one_without() -> None:
     async def test() -> None:
         town = Town("memory", "ab")
         async with entered(town.join("a", founders=1, state=Notebook().state)):
-            with pytest.raises(priocast.PeerFault, match="is in a group of another kind"):
+            with pytest.raises(priocast.PeerFault, match="has other group options"):
                 async with town.join("b", founders=1):
                     pass
 

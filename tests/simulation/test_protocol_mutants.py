@@ -14,7 +14,7 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, PacketId, Protocol
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
-from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
+from priocast.links.fifo_link import FifoLink, Frame, _InFlight
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.credit import InFlight
@@ -129,8 +129,8 @@ class RepeatingLink(FifoLink):
 class ForgetfulLink(FifoLink):
     """Never sends anything again."""
 
-    def _transmit_again(self, sequence: int, under_way: _UnderWay, now: int) -> None:
-        under_way.sent_at = now
+    def _transmit_again(self, sequence: int, in_flight: _InFlight, now: int) -> None:
+        in_flight.sent_at = now
 
 
 def caught_by_swarm(property_name: str, choice: Choice) -> bool:

@@ -16,8 +16,10 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Batch, OrderedBatch, Scope
 from priocast.core.protocol import Broadcast, Consume, OrderingOptions, Packet
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.member import Member
+from priocast.membership.departure import Departed
 from priocast.membership.epoch import Epoch
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
@@ -39,8 +41,8 @@ class Unobserved:
     """An observer that ignores everything; tests override what they want to see."""
 
     def installed(self, view: View) -> None: ...
-    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None: ...
-    def stopped(self, reason: str, now: int) -> None: ...
+    def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None: ...
+    def stopped(self, departed: Departed, now: int) -> None: ...
     def restored(self, view: View, position: int, size: int, now: int) -> None: ...
     def broadcast(self, batch: Batch, now: int, backlog: int) -> None: ...
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None: ...
@@ -150,7 +152,7 @@ class Application:
 
     @property
     def reasons(self) -> list[str]:
-        return [event.reason for event in self.events if isinstance(event, ViewChange)]
+        return [str(event.reason) for event in self.events if isinstance(event, ViewChange)]
 
     def take(self, member: Member, now: int) -> None:
         """Consume everything that is deliverable."""

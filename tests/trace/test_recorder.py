@@ -8,6 +8,8 @@ from priocast.core.message import Batch, OrderedBatch, Reference, Scope, pack, r
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
+from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from priocast.trace.recorder import Recorder, view_order
 from priocast.trace.schema import Row, read_view_order
@@ -50,6 +52,10 @@ class Report(Packet, frozen=True, tag="report"):
     consumed: int
 
 
+JOINED = ViewReason(joined=("b",))
+LEFT = Departed(True, ViewReason(left=("a",)))
+
+
 def _recorder(view: View = ALONE) -> tuple[Recorder, list[Row]]:
     rows: list[Row] = []
     recorder = Recorder(A, rows.append)
@@ -64,7 +70,7 @@ def _cells(rows: list[Row]) -> list[tuple[object, ...]]:
 def test_the_rows_of_a_tiny_run() -> None:
     recorder, rows = _recorder()
     urgent, routine = pack(A, 200, 0, [b"z"]), pack(A, 7, 0, [b"x", b"y"])
-    recorder.view(ALONE, SEQUENCED, 0, "founded", now=1)
+    recorder.view(ALONE, SEQUENCED, 0, ViewReason(founded=True), now=1)
     for backlog, batch in enumerate((urgent, routine)):
         recorder.broadcast(batch, now=2, backlog=backlog)
     recorder.sent(Submit((urgent, routine)), A, now=2, backlog=0)
@@ -74,7 +80,7 @@ def test_the_rows_of_a_tiny_run() -> None:
     recorder.delivered(OrderedBatch(ALONE.id, 0, urgent), 1, now=3, backlog=0)
     recorder.delivered(OrderedBatch(ALONE.id, 1, routine), 1, now=3, backlog=0)
     assert _cells(rows) == [
-        (0, 1, "view", "founded", "a#3", "a", 0, 0, 0, 0, 0),
+        (0, 1, "view", "the group was founded", "a#3", "a", 0, 0, 0, 0, 0),
         (1, 2, "broadcast", "", "", "a", 200, 0, 1, -1, 0),
         (2, 2, "broadcast", "", "", "a", 7, 0, 2, -1, 1),
         (3, 2, "sent", "submit", "a", "a", 200, 0, 1, -1, 0),
@@ -108,10 +114,10 @@ def test_packets_without_messages_leave_no_row() -> None:
 
 def test_a_view_lists_its_members_with_their_lives_and_who_orders() -> None:
     recorder, rows = _recorder()
-    recorder.view(BOTH, SEQUENCED, 17, "joined", now=1)
-    recorder.view(BOTH, Ordering("token-ring", True, "none"), 17, "joined", now=1)
+    recorder.view(BOTH, SEQUENCED, 17, JOINED, now=1)
+    recorder.view(BOTH, Ordering("token-ring", True, "none"), 17, JOINED, now=1)
     assert [(row.view, row.coordinator, row.peer, row.packet, row.position) for row in rows] == [
-        (10, "b#4", "b#4,a#3", "joined", 17)
+        (10, "b#4", "b#4,a#3", "b joined", 17)
     ] * 2
     assert [(row.sender, row.sender_incarnation) for row in rows] == [("b", 4), ("", 0)]
 
@@ -123,8 +129,8 @@ def test_a_view_says_how_it_is_ordered() -> None:
         Ordering("sequencer-ub", False, "none"),
         Ordering("token-ring", True, AGEING),
     ):
-        recorder.view(ALONE, ordering, 0, "founded", now=1)
-    recorder.stopped("left", now=2)
+        recorder.view(ALONE, ordering, 0, ViewReason(founded=True), now=1)
+    recorder.stopped(LEFT, now=2)
     sequenced, plain, ringed = (read_view_order(row.order) for row in rows[:3])
     assert (sequenced.order, sequenced.policy, sequenced.priorities_act) == (
         "sequencer-ub",
@@ -165,7 +171,7 @@ def test_rows_carry_the_view_of_the_protocol_and_deliveries_their_own() -> None:
     recorder.installed(BOTH)
     recorder.broadcast(batch, now=2, backlog=0)
     recorder.delivered(OrderedBatch(ALONE.id, 5, batch), 1, now=3, backlog=0)
-    recorder.view(BOTH, SEQUENCED, 6, "joined", now=4)
+    recorder.view(BOTH, SEQUENCED, 6, JOINED, now=4)
     recorder.delivered(OrderedBatch(BOTH.id, 6, batch), 1, now=5, backlog=0)
     assert [(row.event, row.view, row.coordinator) for row in rows] == [
         ("broadcast", 9, "a#3"),
@@ -185,7 +191,7 @@ def test_before_any_view_a_row_has_none() -> None:
 def test_a_state_and_an_end_are_recorded() -> None:
     recorder, rows = _recorder(BOTH)
     recorder.restored(BOTH, 40, 1000, now=1)
-    recorder.stopped("a left", now=2)
+    recorder.stopped(LEFT, now=2)
     assert [(row.event, row.packet, row.view, row.position, row.bytes) for row in rows] == [
         ("state", "", 10, 40, 1000),
         ("stopped", "a left", 10, -1, 0),

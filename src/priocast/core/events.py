@@ -5,6 +5,7 @@ import msgspec
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
@@ -32,19 +33,23 @@ class DeliveredBatch(msgspec.Struct, frozen=True):
 class ViewChange(msgspec.Struct, frozen=True):
     """The group has these members from here on; the next message has this position or a later one.
 
-    `order` is the protocol that orders from here on, `reason` says why there is a new view.
+    `order` is the protocol that orders from here on. `reason` is what is new in the view; `str(reason)` is
+    text.
     """
 
     view: View
     position: int = 0
-    reason: str = ""
+    reason: ViewReason = ViewReason()
     order: str = ""
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """This member was evicted from the group, and why; it tries to rejoin with a new incarnation."""
+    """This member was evicted: the group continued without it. It rejoins with a new incarnation, if it may.
 
-    reason: str
+    `reason` is that of the view that excludes it, as far as it is known; `str(reason)` is text.
+    """
+
+    reason: ViewReason
 
 
 class Restored(msgspec.Struct, frozen=True):

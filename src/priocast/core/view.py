@@ -1,4 +1,4 @@
-"""Views: the members of a group, and which views they come from."""
+"""Views: who is in the group, and which views the members come from."""
 
 import msgspec
 
@@ -6,9 +6,10 @@ from priocast.core.identity import ProcessId
 
 
 class ViewId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
-    """The unique id of a view.
+    """The unique identity of a view.
 
-    In a partitionable group two views may have the same number; they never have the same coordinator as well.
+    In a partitionable group, views on two sides of a partition may have the same number, but never the same
+    coordinator as well.
     """
 
     number: int
@@ -26,9 +27,9 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
 
 
 class View(msgspec.Struct, frozen=True, array_like=True):
-    """One membership of the group: an increasing number, and the members in an order that all agree on.
+    """The members of the group at one time: a number that grows, and the members in an order all agree on.
 
-    `parts` says which earlier views the members come from: one part after a failure, one more for members
+    `parts` are the earlier views that the members come from: one part after a failure, one more for members
     that join, several after a merge.
     """
 
@@ -42,7 +43,7 @@ class View(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def coordinator(self) -> ProcessId:
-        """The first member; it acts where exactly one member must act."""
+        """The first member, which does what exactly one member must do."""
         return self.members[0]
 
     @property

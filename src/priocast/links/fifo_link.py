@@ -1,14 +1,14 @@
 """A reliable first-in-first-out link to one peer, over a network that may lose, repeat and reorder frames.
 
-    A ── frame 7 ──▶ B      every frame carries a number, and says what its sender has received:
+    A ── frame 7 ──▶ B      every frame has a sequence number, and acknowledges what its sender has received:
     A ◀── ack 5,7 ── B      everything up to 5, and 7
 
-The receiver hands bodies over in order and keeps later ones until the gap closes. The sender keeps a body
-until it is acknowledged, and sends it again when three later ones overtook it or when it is overdue: after a
-time that follows the measured round trips and doubles while nothing comes back. At most a window of frames is
-under way; the rest waits. The window grows with what arrives at the first try and halves when frames are
-overdue, so a way that is merely slow is not filled with copies. Whoever sees `congested` should stop handing
-over more, because what waits here can no longer be overtaken.
+The receiver delivers bodies in order and keeps later ones until the gap closes. The sender keeps a body
+until it is acknowledged. It retransmits a body when three later ones have overtaken it, or after a timeout
+that follows the measured round trips and doubles while nothing is acknowledged. At most a window of frames
+is in flight; the rest waits. The window grows with frames that arrive at the first attempt and halves at a
+timeout, so that a slow network is not filled with copies. While the link is `congested` the caller should
+send nothing more, because what waits here can no longer be overtaken.
 
 State is bounded on both sides: by the window, and by `backlog_bytes_max`, above which the peer is given up.
 """
@@ -25,10 +25,10 @@ _OVERTAKEN_BY = 3
 
 
 class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How patient a link is, and how much it keeps.
+    """The timeouts of a link, and how much it keeps.
 
-    The times suit a network that loses frames. On one that does not (TCP), sending again is only for
-    the time after a lost connection, and can wait longer: see `RELIABLE_NETWORK`.
+    The defaults suit a network that loses frames. On one that does not (TCP), retransmission is needed only
+    after a lost connection, and can wait longer: see `RELIABLE_NETWORK`.
     """
 
     window_bytes: int = 4 * 1024 * 1024
@@ -52,10 +52,10 @@ RELIABLE_NETWORK = LinkOptions(
 
 
 class Frame(msgspec.Struct, frozen=True, gc=False):
-    """What two processes exchange: on channel 0 a datagram that stands alone, on others what two links say.
+    """What two processes exchange: on channel 0 an independent datagram, on other channels a link's frame.
 
-    A link's sequence 0 is an acknowledgement alone. Bit i of `selective` says that frame
-    `acknowledged + 1 + i` was received.
+    A link's frame with sequence 0 is only an acknowledgement. Bit i of `selective` acknowledges frame
+    `acknowledged + 1 + i`.
     """
 
     channel: int
@@ -65,23 +65,19 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     body: bytes = b""
 
 
-class _UnderWay:
+class _InFlight(msgspec.Struct, gc=False):
     """A body that was sent and is not acknowledged."""
 
-    __slots__ = ("body", "sent_again", "sent_at")
-
-    def __init__(self, body: bytes, now: int) -> None:
-        self.body = body
-        self.sent_at = now
-        self.sent_again = False
+    body: bytes
+    sent_at: int
+    sent_again: bool = False
 
 
 class FifoLink:
     """One end of the link.
 
-    Frames to transmit gather in `frames`, which the driver empties. While something waits for the window to
-    open, the link is `congested`. `round_trip_ns_min` is the shortest round trip, one that was answered at
-    once.
+    The driver takes the `frames` to transmit. The link is `congested` while bodies wait for the window to
+    open. `round_trip_ns_min` is the shortest round trip: one without waiting at the peer.
     """
 
     def __init__(self, options: LinkOptions, channel: int = 1) -> None:
@@ -94,8 +90,8 @@ class FifoLink:
         # sending
         self._sequence_last = 0
         self._acknowledged = 0
-        self._under_way: dict[int, _UnderWay] = {}
-        self._under_way_bytes = 0
+        self._in_flight: dict[int, _InFlight] = {}
+        self._in_flight_bytes = 0
         self._window_bytes = min(options.window_bytes_first, options.window_bytes)
         self._backlog: deque[bytes] = deque()
         self._backlog_bytes = 0
@@ -113,13 +109,13 @@ class FifoLink:
 
     @property
     def idle(self) -> bool:
-        """Whether the peer has received all that was sent."""
-        return not self._under_way and not self._backlog
+        """Whether the peer has acknowledged everything that was sent."""
+        return not self._in_flight and not self._backlog
 
     @property
     def unacknowledged_bytes(self) -> int:
-        """How much was handed over that the peer has not acknowledged."""
-        return self._under_way_bytes + self._backlog_bytes
+        """How many bytes were sent, or wait, that the peer has not acknowledged."""
+        return self._in_flight_bytes + self._backlog_bytes
 
     @property
     def deadline(self) -> int | None:
@@ -129,24 +125,24 @@ class FifoLink:
         return min(self._retransmit_at, self._acknowledge_at)
 
     def send(self, body: bytes, now: int) -> None:
-        """Take a body; it arrives once, and in order."""
-        assert body, "an empty body says nothing"
+        """Send a body; it arrives once, and in order."""
+        assert body, "an empty body would be an acknowledgement"
         if self._backlog_bytes + len(body) > self._options.backlog_bytes_max:
             raise LinkOverflow(
-                f"{self._backlog_bytes:,} bytes wait for a peer that does not take them: "
-                "it is stopped, cut off or too slow"
+                f"{self._backlog_bytes:,} bytes wait for a peer that does not acknowledge them: "
+                "it is suspended, unreachable or too slow"
             )
         self._backlog.append(body)
         self._backlog_bytes += len(body)
         self._fill_window(now)
 
     def receive(self, frame: Frame, now: int) -> list[bytes]:
-        """Take a frame from the network; return the bodies that are now in order."""
-        if not self._acknowledged <= frame.acknowledged <= self._sequence_last:
-            if frame.acknowledged > self._sequence_last:
-                raise ForeignFrame(f"a peer acknowledges frame {frame.acknowledged}, which was never sent")
-        else:
-            self._on_acknowledged(frame.acknowledged, frame.selective, now)
+        """A frame came from the network; return the bodies that are now in order."""
+        acknowledged = frame.acknowledged
+        if acknowledged > self._sequence_last:
+            raise ForeignFrame(f"a peer acknowledges frame {acknowledged}, which was never sent")
+        if acknowledged > self._acknowledged or (frame.selective and acknowledged == self._acknowledged):
+            self._on_acknowledged(acknowledged, frame.selective, now)
         return self._on_data(frame, now) if frame.sequence else []
 
     def tick(self, now: int) -> None:
@@ -160,9 +156,9 @@ class FifoLink:
             self._acknowledge()
 
     def reconnected(self, now: int) -> None:
-        """Whatever was under way may have been lost with the old connection: send it again."""
-        for sequence, under_way in self._under_way.items():
-            self._transmit_again(sequence, under_way, now)
+        """Frames in flight may have been lost with the old connection: send them again."""
+        for sequence, in_flight in self._in_flight.items():
+            self._transmit_again(sequence, in_flight, now)
         if self._received_last:
             self._acknowledge()
 
@@ -172,76 +168,76 @@ class FifoLink:
         while (
             self._backlog
             and self._sequence_last - self._acknowledged < WINDOW_FRAMES
-            and self._under_way_bytes < self._window_bytes
+            and self._in_flight_bytes < self._window_bytes
         ):
             body = self._backlog.popleft()
             self._backlog_bytes -= len(body)
             self._sequence_last += 1
-            self._under_way[self._sequence_last] = _UnderWay(body, now)
-            self._under_way_bytes += len(body)
+            self._in_flight[self._sequence_last] = _InFlight(body, now)
+            self._in_flight_bytes += len(body)
             self._transmit(self._sequence_last, body)
             if self._retransmit_at is None:
                 self._retransmit_at = now + self._retransmit_ns
         self.congested = bool(self._backlog)
 
     def _transmit(self, sequence: int, body: bytes) -> None:
-        self.frames.append(Frame(self._channel, sequence, self._received_last, self._selective(), body))
+        selective = self._selective() if self._early else 0
+        self.frames.append(Frame(self._channel, sequence, self._received_last, selective, body))
         self._acknowledge_at = None
         self._unacknowledged_frames = self._unacknowledged_bytes = 0
 
-    def _transmit_again(self, sequence: int, under_way: _UnderWay, now: int) -> None:
-        under_way.sent_at = now
-        under_way.sent_again = True
+    def _transmit_again(self, sequence: int, in_flight: _InFlight, now: int) -> None:
+        in_flight.sent_at = now
+        in_flight.sent_again = True
         self.retransmissions += 1
-        self._transmit(sequence, under_way.body)
+        self._transmit(sequence, in_flight.body)
 
     def _transmit_overdue(self, now: int) -> None:
         patience = max(self._round_trip_ns, self._options.retransmit_ns_min)
-        for sequence, under_way in self._under_way.items():
-            if now - under_way.sent_at >= patience:
-                self._transmit_again(sequence, under_way, now)
+        for sequence, in_flight in self._in_flight.items():
+            if now - in_flight.sent_at >= patience:
+                self._transmit_again(sequence, in_flight, now)
 
     def _on_acknowledged(self, acknowledged: int, selective: int, now: int) -> None:
-        if not selective and acknowledged == self._acknowledged:
-            return
         progress = acknowledged > self._acknowledged
         for sequence in range(self._acknowledged + 1, acknowledged + 1):
             self._forget(sequence, now)
         self._acknowledged = acknowledged
         while selective:
             lowest = selective & -selective
-            # Only news is progress: a peer that sends a lot repeats old bits and must not delay the timer.
+            # Only news is progress: a peer that sends often repeats old bits, and must not delay the timeout.
             progress |= self._forget(acknowledged + lowest.bit_length(), now)
             selective ^= lowest
         if progress:
-            self._retransmit_at = now + self._retransmit_ns if self._under_way else None
-            self._transmit_overtaken(acknowledged, now)
-            self._fill_window(now)
+            self._retransmit_at = now + self._retransmit_ns if self._in_flight else None
+            arrived_later = self._sequence_last - acknowledged - len(self._in_flight)
+            if arrived_later >= _OVERTAKEN_BY:
+                self._transmit_overtaken(acknowledged, now)
+            if self._backlog:
+                self._fill_window(now)
 
     def _forget(self, sequence: int, now: int) -> bool:
-        under_way = self._under_way.pop(sequence, None)
-        if under_way is None:
+        in_flight = self._in_flight.pop(sequence, None)
+        if in_flight is None:
             return False
-        self._under_way_bytes -= len(under_way.body)
-        if not under_way.sent_again:
-            self._measure_round_trip(now - under_way.sent_at)
-            self._window_bytes = min(self._window_bytes + len(under_way.body), self._options.window_bytes)
+        self._in_flight_bytes -= len(in_flight.body)
+        if not in_flight.sent_again:
+            self._measure_round_trip(now - in_flight.sent_at)
+            self._window_bytes = min(self._window_bytes + len(in_flight.body), self._options.window_bytes)
         return True
 
     def _transmit_overtaken(self, acknowledged: int, now: int) -> None:
-        """Send again what is missing although later frames arrived, once per round trip."""
+        """Retransmit, once per round trip, frames that are missing although enough later ones arrived."""
         arrived = [
             sequence
             for sequence in range(acknowledged + 1, self._sequence_last + 1)
-            if sequence not in self._under_way
+            if sequence not in self._in_flight
         ]
-        if len(arrived) < _OVERTAKEN_BY:
-            return
         overtaken_below = arrived[-_OVERTAKEN_BY]
         patience = self._round_trip_ns or self._options.retransmit_ns_first
-        for sequence, under_way in self._under_way.items():
-            if sequence < overtaken_below and now - under_way.sent_at >= patience:
-                self._transmit_again(sequence, under_way, now)
+        for sequence, in_flight in self._in_flight.items():
+            if sequence < overtaken_below and now - in_flight.sent_at >= patience:
+                self._transmit_again(sequence, in_flight, now)
 
     def _measure_round_trip(self, sample_ns: int) -> None:
         self.round_trip_ns_min = min(sample_ns, self.round_trip_ns_min or sample_ns)
@@ -251,14 +247,11 @@ class FifoLink:
             error = sample_ns - self._round_trip_ns
             self._round_trip_ns += error // 8
             self._round_trip_spread_ns += (abs(error) - self._round_trip_spread_ns) // 4
-        # Only here does the doubled time end (Karn): when everything was sent twice, no round trip can be
-        # measured, and a time that is too short for the queues on the way would never grow.
-        self._retransmit_ns = self._retransmission_time()
-
-    def _retransmission_time(self) -> int:
+        # A doubled timeout ends only here (Karn): when everything was sent twice, no round trip can be
+        # measured, and a timeout that is too short for the queues in the network would never grow.
         options = self._options
         measured = self._round_trip_ns + 4 * self._round_trip_spread_ns + options.acknowledge_after_ns
-        return max(options.retransmit_ns_min, min(measured, options.retransmit_ns_max))
+        self._retransmit_ns = max(options.retransmit_ns_min, min(measured, options.retransmit_ns_max))
 
     # Receiving
 

@@ -1,4 +1,4 @@
-"""Datagrams as frames: what members say to each other beside their links."""
+"""Datagrams as frames, which members exchange beside their links."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,12 +15,12 @@ _decode = msgspec.msgpack.Decoder(AnyControl).decode
 
 
 def frame_of(control: Control) -> Frame:
-    """A datagram on its way."""
+    """The frame of a datagram."""
     return Frame(CHANNEL, 0, 0, 0, _encode(control))
 
 
 def frames_of(datagrams: Sequence[tuple[str, Control]]) -> Iterator[tuple[str, list[Frame]]]:
-    """Datagrams by name, each encoded once, however many it goes to."""
+    """Frames by the name of their destination; a datagram to several processes is encoded once."""
     last: Control | None = None
     frame = Frame(CHANNEL, 0, 0, 0)
     for name, control in datagrams:
@@ -30,7 +30,7 @@ def frames_of(datagrams: Sequence[tuple[str, Control]]) -> Iterator[tuple[str, l
 
 
 def read(peer: ProcessId, frame: Frame) -> Control:
-    """What a peer says, or an error that says why it cannot be read."""
+    """The datagram in a peer's frame; raises ForeignFrame if it cannot be decoded."""
     try:
         control: Control = _decode(frame.body)
     except msgspec.MsgspecError as error:

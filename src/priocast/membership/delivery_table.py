@@ -1,7 +1,7 @@
 """The delivery table: which messages have been delivered here, kept from view to view.
 
-It makes delivery "exactly once" where a message is sent again: by a client that lost its member, or by a member
-that was evicted and rejoined with a new incarnation.
+It makes delivery "exactly once" where a message is sent again: by a client that lost its member, or by a
+member that was evicted and rejoined with a new incarnation.
 """
 
 from priocast.core.identity import ProcessId
@@ -89,5 +89,5 @@ def merged(digests: list[OrderDigest]) -> OrderDigest:
 
 
 def _client_of(batch: Batch) -> str:
-    """Requests are counted per priority, because one of another priority may overtake. Each has its own batch."""
+    """Requests are counted per priority: one may overtake those of another. Each has its own batch."""
     return f"{batch.scope.client}/{batch.priority_of(0)}"

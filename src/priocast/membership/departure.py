@@ -7,6 +7,7 @@ repeats the decision until all of them have installed the view, or until it has 
 import msgspec
 
 from priocast.core.identity import ProcessId
+from priocast.core.view_reason import ViewReason
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.packets import Install
 
@@ -14,13 +15,13 @@ _FAILURE_TIMEOUTS = 4
 
 
 class Departed(msgspec.Struct, frozen=True):
-    """A member is no longer in the group: whether it wanted to leave, and why."""
+    """A member is no longer in the group: whether it wanted to leave, and the reason of the next view."""
 
     voluntary: bool
-    reason: str
+    reason: ViewReason
 
     def __str__(self) -> str:
-        return self.reason
+        return str(self.reason) if self.voluntary else f"evicted: {self.reason}"
 
 
 class Departure:

@@ -4,10 +4,10 @@
       a promise     the flush is      the next view
       to change     finished          is installed
 
-While it is open, packets flow between the links and the protocol. Once frozen it accepts nothing more from the
-links, so that what it reported to the proposer stays true; the flush then brings the packets of the view that
-other members have. A complete epoch knows how the view ends: that is a function of the packets alone, and
-they are the same at all members that continue together.
+While it is open, packets flow between the links and the protocol. Once frozen it accepts nothing more from
+the links, so that what it reported to the proposer stays true; the flush then brings the packets of the
+view that other members have. A complete epoch knows how the view ends: that is a function of the packets
+alone, and they are the same at all members that continue together.
 """
 
 from collections import deque
@@ -53,8 +53,8 @@ def channel_of(view: ViewId) -> int:
 class Epoch:
     """A member's part in one view.
 
-    A turn has something to act on if the epoch is `restless` or has packets `to_myself`. `overflowing` are peers
-    whose links are full. `before` is this member's part in the previous view.
+    A turn has something to act on if the epoch is `restless` or has packets `to_myself`. `overflowing` are
+    peers whose links are full. `before` is this member's part in the previous view.
     """
 
     def __init__(

@@ -1,8 +1,8 @@
 """The schedule of heartbeats: to whom a member sends them, and how often.
 
-Every process that can be reached gets this member's heartbeat regularly. Other traffic shows just as well that
-the member is alive, so most heartbeats are skipped where there is traffic and nothing is new. A process that
-has never answered gets fewer of them: it may be in other groups only.
+Every process that can be reached gets this member's heartbeat regularly. Other traffic shows just as well
+that the member is alive, so most heartbeats are skipped where there is traffic and nothing is new. A
+process that has never answered gets fewer of them: it may be in other groups only.
 """
 
 import msgspec

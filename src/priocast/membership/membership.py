@@ -14,19 +14,17 @@ module gives them their inputs, and is the only place that carries out their out
 
 from collections import deque
 from collections.abc import Callable
-from hashlib import blake2b
 from typing import Any
-
-import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
+from priocast.core.view_reason import EvictionCause, ViewReason
 from priocast.membership.departure import Departed, Departure
 from priocast.membership.epoch import Epoch
 from priocast.membership.heartbeat import HeartbeatSchedule
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.observer import Observer
-from priocast.membership.options import MembershipOptions
+from priocast.membership.options import MembershipOptions, hash_of_options
 from priocast.membership.outputs import (
     AcceptProposal,
     AvoidProcess,
@@ -62,20 +60,11 @@ from priocast.membership.packets import (
 from priocast.membership.proposer import Proposer
 from priocast.membership.state_transfer import StateTransfer
 from priocast.membership.trigger import ViewChangeTrigger
-from priocast.membership.view_installer import ViewInstaller
+from priocast.membership.view_installer import ViewInstallation, ViewInstaller
 from priocast.membership.voter import Voter
 
 _INSTALLATIONS_KEPT = 32
 _DURING_DEPARTURE = (Heartbeat, EvictionNotice, FetchState, StateChunk)
-
-
-class ViewInstallation(msgspec.Struct, frozen=True):
-    """A view that was installed: why, when, and for how long nothing could be ordered before."""
-
-    view: View
-    reason: str
-    at: int
-    took_ns: int
 
 
 class Membership:
@@ -115,7 +104,7 @@ class Membership:
         self.voter = Voter(me, self.neighbours)
         self.state = StateTransfer(me, options)
         self._config = config
-        self._config_hash = hash_of_text(config)
+        self._config_hash = hash_of_options(config)
         self._installer = installer
         self._observer = observer
         self._departure: Departure | None = None
@@ -168,9 +157,9 @@ class Membership:
         self.heartbeats.due_at = now
         self.evaluate(now)
 
-    def evict(self, process: ProcessId, reason: str, now: int) -> None:
+    def evict(self, process: ProcessId, cause: EvictionCause, now: int, detail: str = "") -> None:
         """A member does not do its part: the next view shall exclude it."""
-        if self.trigger.on_evict(process, reason):
+        if self.trigger.on_evict(process, cause, detail):
             self.evaluate(now)
 
     def change_order(self, ordering: Ordering, now: int) -> None:
@@ -215,7 +204,7 @@ class Membership:
             self.departed = departed
             self.proposer.round = None
             if self._observer is not None:
-                self._observer.stopped(departed.reason, now)
+                self._observer.stopped(departed, now)
 
     # Queries
 
@@ -263,7 +252,7 @@ class Membership:
                 case LeaveAtOnce():
                     # Members that leave as well, and do not know it yet, need not wait for this one.
                     self._send_heartbeats(now)
-                    self.depart(Departed(True, "the group was left"), now)
+                    self.depart(Departed(True, ViewReason(left=(self.me.name,))), now)
 
     def _receive_own(self, now: int) -> None:
         while self._to_myself:
@@ -295,7 +284,7 @@ class Membership:
             return
         took_ns = now - self.voter.froze_at if self.changing else 0
         for process in self._departing(proposal):
-            self.neighbours.depart(process)
+            self.neighbours.depart(process, proposal.reason)
         is_new = self.epoch is None
         self.view, self.ordering, self.installed_at = view, proposal.ordering, now
         self.decided = Install(proposal, digest)
@@ -331,16 +320,18 @@ class Membership:
             return
         if process in self.view.members:
             self.send(process, self.decided)
-        elif self.options.primary or self.neighbours.has_departed(process):
-            self.send(process, EvictionNotice(process, self.view.id, self.decided.proposal.reason))
+            return
+        reason = self.neighbours.departure_of(process)
+        if reason is not None or self.options.primary:
+            notice = EvictionNotice(process, self.view.id, reason or self.decided.proposal.reason)
+            self.send(process, notice)
 
     def _on_eviction_notice(
         self, process: ProcessId, notice: EvictionNotice, now: int
     ) -> list[MembershipOutput]:
         """The sender has seen the decision, so this incarnation is over."""
         if notice.process == self.me and (self.view is None or notice.view != self.view.id):
-            reason = f"the group went on without {self.me.name}: {notice.reason}"
-            self.depart(Departed(False, reason), now)
+            self.depart(Departed(False, notice.reason), now)
         return []
 
     def _on_change_order(self, _: ProcessId, change: ChangeOrder, now: int) -> list[MembershipOutput]:
@@ -368,19 +359,11 @@ class Membership:
             if view_before != heartbeat.view and process in epoch.links:
                 # Frames of this view that were sent before came too early for it.
                 epoch.links[process].reconnected(now)
-        elif epoch is not None and self._is_behind(process, heartbeat, epoch.view):
+        elif epoch is not None and self.neighbours.is_behind(process, epoch.view):
             self.correct(process)
         if is_news:
             self.evaluate(now)
         return []
-
-    def _is_behind(self, process: ProcessId, heartbeat: Heartbeat, view: View) -> bool:
-        """Whether a process does not know of a view that concerns it."""
-        if self.neighbours.has_departed(process):
-            return True
-        if heartbeat.view is None:
-            return process in view.members
-        return heartbeat.view.number < view.number
 
     def _on_stability_report(
         self, process: ProcessId, report: StabilityReport, _: int
@@ -393,7 +376,7 @@ class Membership:
     def _on_options_mismatch(
         self, process: ProcessId, mismatch: OptionsMismatch, _: int
     ) -> list[MembershipOutput]:
-        self.mismatch = f"{process.name} is in a group of another kind: {mismatch.config}"
+        self.mismatch = f"{process.name} has other group options: {mismatch.config}"
         return []
 
     def _send_heartbeats(self, now: int) -> None:
@@ -414,8 +397,3 @@ class Membership:
             self.trigger.leaving,
         )
         self.datagrams += [(name, heartbeat) for name in self.heartbeats.recipients(heartbeat, now)]
-
-
-def hash_of_text(text: str) -> int:
-    """Eight bytes that identify a text."""
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())

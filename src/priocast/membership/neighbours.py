@@ -6,7 +6,8 @@ not lead to a view that cannot work.
 """
 
 from priocast.core.identity import ProcessId
-from priocast.core.view import ViewId
+from priocast.core.view import View, ViewId
+from priocast.core.view_reason import ViewReason
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.membership.packets import Heartbeat
@@ -24,7 +25,7 @@ class Neighbours:
         self.incarnations: dict[str, ProcessId] = {}
         self._peers: dict[ProcessId, Peer] = {}
         self._avoided: dict[ProcessId, int] = {}
-        self._departed: dict[str, ProcessId] = {}
+        self._departed: dict[str, tuple[ProcessId, ViewReason]] = {}
 
     # Inputs
 
@@ -48,9 +49,9 @@ class Neighbours:
         self._peers[process] = peer
         return peer != before
 
-    def depart(self, process: ProcessId) -> None:
-        """The group continues without this incarnation of a process, even if it is still heard."""
-        self._departed[process.name] = process
+    def depart(self, process: ProcessId, reason: ViewReason) -> None:
+        """The group continues, for this reason, without this incarnation, even if it is still heard."""
+        self._departed[process.name] = process, reason
 
     def avoid(self, process: ProcessId, until: int) -> None:
         """Leave a process out of target views until this time."""
@@ -67,7 +68,7 @@ class Neighbours:
 
     def trusts(self, process: ProcessId, now: int) -> bool:
         """Whether this incarnation of a process counts as alive."""
-        if self.incarnations.get(process.name) != process or self._departed.get(process.name) == process:
+        if self.incarnations.get(process.name) != process or self.departure_of(process) is not None:
             return False
         return self.detector.trusts(process.name, now)
 
@@ -99,6 +100,14 @@ class Neighbours:
         peer = self._peers.get(process)
         return peer is not None and peer.leaving
 
-    def has_departed(self, process: ProcessId) -> bool:
-        """Whether the group continues without this incarnation of a process."""
-        return self._departed.get(process.name) == process
+    def departure_of(self, process: ProcessId) -> ViewReason | None:
+        """Why the group continues without this incarnation of a process; None if it does not."""
+        departed, reason = self._departed.get(process.name, (None, None))
+        return reason if departed == process else None
+
+    def is_behind(self, process: ProcessId, view: View) -> bool:
+        """Whether a process, by its last heartbeat, does not know a view that concerns it."""
+        if self.departure_of(process) is not None:
+            return True
+        current = self.view_of(process)
+        return process in view.members if current is None else current.number < view.number

@@ -1,4 +1,4 @@
-"""Who watches a member."""
+"""The observer of a member."""
 
 from typing import Protocol
 
@@ -6,15 +6,17 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Packet
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
+from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 
 
 class Observer(Protocol):
-    """The recorder of a trace, or the simulator's checkers: told what goes in and out of a member."""
+    """Sees what goes in and out of a member: the recorder of a trace, or the simulator's checkers."""
 
     def installed(self, view: View) -> None: ...
-    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None: ...
-    def stopped(self, reason: str, now: int) -> None: ...
+    def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None: ...
+    def stopped(self, departed: Departed, now: int) -> None: ...
     def restored(self, view: View, position: int, size: int, now: int) -> None: ...
     def broadcast(self, batch: Batch, now: int, backlog: int) -> None: ...
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None: ...

@@ -1,5 +1,6 @@
-"""What a user may choose about the life of a group."""
+"""The options of a group's membership."""
 
+from hashlib import blake2b
 from typing import Literal
 
 import msgspec
@@ -13,17 +14,17 @@ _MILLISECOND = 1_000_000
 
 
 class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How a group lives.
+    """How a group handles joining, failures and partitions.
 
-    `founders` is how many processes found the group together. `policy` says what a cut does: in a *primary*
-    group the majority goes on and the others stop, in a *partitionable* one each side goes on. `delivery` is
-    *agreed* (as soon as a message has its place) or *safe* (when every member of the view holds it).
+    `founders` is how many processes found the group together. `policy` is what a partition does: in a
+    *primary* group only the majority continues, in a *partitionable* one each side continues. `delivery` is
+    *agreed* (as soon as a message has a position) or *safe* (when every member of the view has received
+    it).
 
-    A process that is silent for `failure_ms` is suspected; on a network where silence is common, later. A
-    member for whose application the order waits longer than `slow_ms` is put out. `state` says that the
-    application has a state that a new member must take over before it goes on. `rejoin` lets a member that
-    was put out come back under a new incarnation. `adapts` lets the coordinator change the order as the load
-    calls for it.
+    A process that is silent for `failure_ms` is suspected; later, on a network where silence is common. A
+    member is evicted if the order waits longer than `slow_ms` for its application. `state`: the application
+    has a state that a new member must restore first. `rejoin`: a member that was evicted rejoins with a new
+    incarnation. `adapts`: the coordinator changes the order when the load calls for it.
     """
 
     founders: int
@@ -44,29 +45,29 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
         check_types(self)
         check_durations(self, "heartbeat_ms", "failure_ms", "slow_ms")
         if not 1 <= self.founders <= MEMBERS_MAX:
-            raise InvalidOption(f"founders is {self.founders}: a group has 1 to {MEMBERS_MAX} of them")
+            raise InvalidOption(f"founders is {self.founders}: it must be between 1 and {MEMBERS_MAX}")
         if self.failure_ms < 3 * self.heartbeat_ms:
             raise InvalidOption(
                 f"failure_ms is {self.failure_ms:g}: it must be at least three times heartbeat_ms, which is "
-                f"{self.heartbeat_ms:g}, or one lost heartbeat puts a member out"
+                f"{self.heartbeat_ms:g}, or one lost heartbeat evicts a member"
             )
         if self.slow_ms < self.failure_ms:
             raise InvalidOption(f"slow_ms is {self.slow_ms:g}: it must be at least failure_ms")
 
     def agreed_on(self, order: str, options: OrderingOptions) -> str:
-        """What all members of a group must agree on, as a person reads it."""
-        life = msgspec.structs.replace(self, rejoin=True, founders=1)
+        """The options that all members of a group must share, as text."""
+        membership = msgspec.structs.replace(self, rejoin=True, founders=1)
         named = "auto" if self.adapts else order
-        return f"{named} {msgspec.json.encode(options).decode()} {msgspec.json.encode(life).decode()}"
+        return f"{named} {msgspec.json.encode(options).decode()} {msgspec.json.encode(membership).decode()}"
 
     @property
     def primary(self) -> bool:
-        """Whether only the majority goes on."""
+        """Whether only the majority continues after a partition."""
         return self.policy == "primary"
 
     @property
     def heartbeat_ns(self) -> int:
-        """The time between two signs of life."""
+        """The time between two heartbeats."""
         return int(self.heartbeat_ms * _MILLISECOND)
 
     @property
@@ -78,3 +79,8 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
     def slow_ns(self) -> int:
         """How long the order waits for one member's application."""
         return int(self.slow_ms * _MILLISECOND)
+
+
+def hash_of_options(text: str) -> int:
+    """Eight bytes that identify the options that all members of a group must share."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())

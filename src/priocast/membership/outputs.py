@@ -12,6 +12,7 @@ out. None of them sends a datagram or installs a view itself.
 import msgspec
 
 from priocast.core.identity import ProcessId
+from priocast.core.view_reason import Eviction
 from priocast.membership.packets import Ballot, Control, OrderDigest, Ordering, Proposal
 from priocast.membership.snapshot import Snapshot
 from priocast.membership.target_view import TargetView
@@ -25,11 +26,15 @@ class SendControl(msgspec.Struct, frozen=True, gc=False):
 
 
 class StartRound(msgspec.Struct, frozen=True):
-    """Propose the target view, ordered like this."""
+    """Propose the target view, ordered like this.
+
+    `evictions` are the members that it excludes against their will; `reorders` says that the order changes.
+    """
 
     target: TargetView
     ordering: Ordering
-    reason: str
+    evictions: tuple[Eviction, ...] = ()
+    reorders: bool = False
 
 
 class LeaveAtOnce(msgspec.Struct, frozen=True):

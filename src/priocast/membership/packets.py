@@ -1,22 +1,22 @@
-"""What members say to each other about the group itself.
+"""The datagrams of membership: what members tell each other about the group itself.
 
-These are datagrams: each stands alone, may be lost, repeated or late, and is said again for as long as it
-matters. What is out of date is recognised by its ballot or view, and ignored.
+Each datagram is independent. It may be lost, repeated or late, and is repeated for as long as it matters. An
+outdated one is recognised by its ballot or view, and ignored.
 
-    Heartbeat       I am here, in this view; these I hear, this much I hold
-    StabilityReport        this much I hold, in between
-    Prepare     (proposer) promise me to follow no lower ballot, and tell me where you stand
-    Promise     (voter)    I do; this is my view, what I hold of it, and what I accepted last
-    Declined    (voter)    not now, and why
-    Propose     (proposer) this shall be the next view, and this the end of the old one
-    Accepted    (voter)    I hold all of it; this is where the old view ends for me
-    Install     (anybody who knows) the proposal was decided; begin
-    FlushRequest, FlushReply   packets of the old view that one holds and another lacks
-    EvictionNotice    the group went on without you
-    OptionsMismatch    you want another kind of group
-    ChangeOrder (member to coordinator) let this protocol order from the next view on
-    FetchState, StateChunk   the application's state, piece by piece
-    ClientRequest, ClientReply           a client that is not a member, and what became of its message
+    Heartbeat                    I am alive, in this view; whom I hear, and what I have received
+    StabilityReport              what I have received, between two heartbeats
+    Prepare      (proposer)      promise to follow no lower ballot, and report your state
+    Promise      (voter)         I do: my view, what I have received in it, and what I accepted last
+    Declined     (voter)         I do not, and why
+    Propose      (proposer)      this is the next view, and how the old one ends
+    Accepted     (voter)         I have all packets that count; the digest of the order as the old view ends
+    Install      (any process)   the proposal was decided: install it
+    FlushRequest, FlushReply     packets of the old view that one member has and another lacks
+    EvictionNotice               the group has continued without you
+    OptionsMismatch              you have other group options than I
+    ChangeOrder  (member to coordinator)   let this protocol order from the next view on
+    FetchState, StateChunk       the application's state, chunk by chunk
+    ClientRequest, ClientReply   a client asks a member to broadcast; the position of its message
 """
 
 from typing import Annotated
@@ -26,25 +26,27 @@ import msgspec
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId
 from priocast.core.message import PAYLOAD_BYTES_MAX, Scope
 from priocast.core.view import View, ViewId
+from priocast.core.view_reason import ViewReason
 from priocast.membership.options import MEMBERS_MAX
 
 STATE_CHUNK_BYTES = 16 * 1024
-STATE_PIECES_MAX = 32
-_SUPPLY_PACKETS_MAX = 4096
+TEXT_LENGTH_MAX = 1024
+STATE_CHUNKS_MAX = 32
+_FLUSH_PACKETS_MAX = 4096
 _PACKET_BYTES_MAX = PAYLOAD_BYTES_MAX + 256 * 1024
 _CLIENTS_MAX = 4096
 _SENDERS_MAX = 1024
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
-Text = Annotated[str, msgspec.Meta(max_length=512)]
+Text = Annotated[str, msgspec.Meta(max_length=TEXT_LENGTH_MAX)]
 Processes = Annotated[tuple[ProcessId, ...], msgspec.Meta(max_length=4 * MEMBERS_MAX)]
 Counts = Annotated[tuple[Count, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
 Matrix = Annotated[tuple[Counts, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
 
 
 class Control(msgspec.Struct, frozen=True, array_like=True):
-    """The base of all of them."""
+    """The base of all datagrams."""
 
 
 class Ballot(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
@@ -66,11 +68,12 @@ class Ordering(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FlushPlan(msgspec.Struct, frozen=True, array_like=True):
-    """How an old view ends for those of its members that go on together.
+    """How an old view ends for those of its members that continue together.
 
-    For each of its members, in the view's order: `counts` packets to all count, and `holders` (an index into
-    `members`) has them. `acknowledged` says how many of them each member is known to hold, for those that do not
-    go on; it decides about their messages where each side of a cut goes on.
+    For each member of the old view, in its order: how many of its packets to all count (`counts`), and who
+    has them all (`holders`, an index into `members`). In a partitionable group, `acknowledged` is how many
+    packets of each member every member has acknowledged. It decides about messages of members that stay
+    behind.
     """
 
     view: ViewId
@@ -86,25 +89,25 @@ class Proposal(msgspec.Struct, frozen=True, array_like=True):
     view: View
     flush_plans: Annotated[tuple[FlushPlan, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
     ordering: Ordering
-    reason: Text
+    reason: ViewReason
 
     def flush_plan_of(self, view: ViewId | None) -> FlushPlan | None:
-        """How this view ends, if it is one of those that end here."""
+        """How this view ends, if the proposal ends it."""
         return next((plan for plan in self.flush_plans if plan.view == view), None)
 
 
 class SenderDigest(msgspec.Struct, frozen=True, array_like=True):
-    """Which messages of a process have their place: on each level those below a number."""
+    """Which messages of a process were delivered: on each level, those below a number."""
 
     process: ProcessId
     next_numbers: Annotated[dict[int, Count], msgspec.Meta(max_length=256)]
 
 
 class OrderDigest(msgspec.Struct, frozen=True, array_like=True):
-    """Where the order stands at the end of a view.
+    """What has been ordered by the end of a view.
 
-    `position` is of the next message; `clients` says which requests of clients, and `ordered` which messages
-    of each sender, have been ordered.
+    `position` is that of the next message, `clients` the last request of each client that was delivered, and
+    `ordered` the messages of each sender that were delivered.
     """
 
     position: Count
@@ -112,8 +115,8 @@ class OrderDigest(msgspec.Struct, frozen=True, array_like=True):
     ordered: Annotated[tuple[SenderDigest, ...], msgspec.Meta(max_length=_SENDERS_MAX)] = ()
 
 
-class Heartbeat(Control, frozen=True, tag="alive"):
-    """`config` stands for what all members must agree on; `leaving` asks to be let go."""
+class Heartbeat(Control, frozen=True, tag="heartbeat"):
+    """`config` is a hash of the options that all members must share; `leaving`: the sender wants to leave."""
 
     config: int
     view: ViewId | None
@@ -125,8 +128,8 @@ class Heartbeat(Control, frozen=True, tag="alive"):
     leaving: bool = False
 
 
-class StabilityReport(Control, frozen=True, tag="held"):
-    """How many packets to all I hold of each member of the view."""
+class StabilityReport(Control, frozen=True, tag="stability-report"):
+    """How many packets to all of each member of the view the sender has received."""
 
     view: ViewId
     received: Counts
@@ -138,7 +141,7 @@ class Prepare(Control, frozen=True, tag="prepare"):
 
 
 class Promise(Control, frozen=True, tag="promise"):
-    """`received` counts the packets to all from each member of `view`, `acknowledged` what each is known to hold."""
+    """`received` counts the packets of each member of `view`, `acknowledged` those that each one has."""
 
     ballot: Ballot
     view: View | None
@@ -169,8 +172,8 @@ class Install(Control, frozen=True, tag="install"):
     digest: OrderDigest
 
 
-class FlushRequest(Control, frozen=True, tag="fetch"):
-    """Send me packets to all that `sender` sent in `view`, from number `first` on, up to `last`."""
+class FlushRequest(Control, frozen=True, tag="flush-request"):
+    """Send me the packets to all that `sender` sent in `view`, from number `first` to `last`."""
 
     view: ViewId
     sender: ProcessId
@@ -178,25 +181,25 @@ class FlushRequest(Control, frozen=True, tag="fetch"):
     last: Count
 
 
-class FlushReply(Control, frozen=True, tag="supply"):
+class FlushReply(Control, frozen=True, tag="flush-reply"):
     view: ViewId
     sender: ProcessId
     first: Count
     bodies: Annotated[
         tuple[Annotated[bytes, msgspec.Meta(max_length=_PACKET_BYTES_MAX)], ...],
-        msgspec.Meta(max_length=_SUPPLY_PACKETS_MAX),
+        msgspec.Meta(max_length=_FLUSH_PACKETS_MAX),
     ]
 
 
-class EvictionNotice(Control, frozen=True, tag="excluded"):
-    """The group went on, to this view, without this process: it may be meant for an earlier life."""
+class EvictionNotice(Control, frozen=True, tag="eviction-notice"):
+    """The group has continued to this view without this process, which may be an earlier incarnation."""
 
     process: ProcessId
     view: ViewId
-    reason: Text
+    reason: ViewReason
 
 
-class OptionsMismatch(Control, frozen=True, tag="mismatch"):
+class OptionsMismatch(Control, frozen=True, tag="options-mismatch"):
     config: Text
 
 
@@ -206,13 +209,13 @@ class ChangeOrder(Control, frozen=True, tag="change-order"):
 
 
 class FetchState(Control, frozen=True, tag="fetch-state"):
-    """Send me pieces of the state as of `position` or later, from `offset` on, if begun of this `digest`."""
+    """Send me chunks of the state at `position` or later; from `offset` on, if it has this `digest`."""
 
     view: ViewId
     position: Count
     digest: bytes
     offset: Count
-    pieces: Annotated[int, msgspec.Meta(ge=1, le=STATE_PIECES_MAX)]
+    chunks: Annotated[int, msgspec.Meta(ge=1, le=STATE_CHUNKS_MAX)]
 
 
 class StateChunk(Control, frozen=True, tag="state-chunk"):
@@ -223,8 +226,8 @@ class StateChunk(Control, frozen=True, tag="state-chunk"):
     data: Annotated[bytes, msgspec.Meta(max_length=STATE_CHUNK_BYTES)]
 
 
-class ClientRequest(Control, frozen=True, tag="request"):
-    """Requests of one priority are numbered from 1; up to `settled` the client needs no more answer."""
+class ClientRequest(Control, frozen=True, tag="client-request"):
+    """Requests of one priority are numbered from 1; the client needs no more answers up to `settled`."""
 
     number: Annotated[int, msgspec.Meta(ge=1)]
     priority: Annotated[int, msgspec.Meta(ge=0, le=255)]
@@ -233,8 +236,8 @@ class ClientRequest(Control, frozen=True, tag="request"):
     settled: Count = 0
 
 
-class ClientReply(Control, frozen=True, tag="reply"):
-    """The request has this place, or was refused (`reason`)."""
+class ClientReply(Control, frozen=True, tag="client-reply"):
+    """The request has this position (-1: not known any more), or was rejected for a `reason`."""
 
     number: Count
     priority: int

@@ -44,8 +44,7 @@ class Proposer:
             return []
         self.round_highest += 1
         ballot = Ballot(self.round_highest, self._me)
-        primary = self._options.primary
-        self.round = Round(ballot, start.target, self._view, start.ordering, start.reason, primary, now)
+        self.round = Round(ballot, start, self._view, self._options.primary, now)
         return self._ask(self.round)
 
     def on_round_number(self, number: int) -> None:

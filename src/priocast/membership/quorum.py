@@ -1,4 +1,4 @@
-"""Who may speak for a view, and which processes should be the next one."""
+"""Quorums, and cliques of processes that can all talk to each other."""
 
 from collections.abc import Callable, Collection, Sequence
 
@@ -6,9 +6,9 @@ from priocast.core.identity import ProcessId
 
 
 def is_quorum(members: Sequence[ProcessId], present: Collection[ProcessId]) -> bool:
-    """Whether those present may decide for all members: more than half, or half with the first member.
+    """Whether those present may decide for all members: more than half, or half including the first member.
 
-    Any two quorums have a member in common, and a group of two survives the loss of its second member.
+    Any two quorums have a member in common, and a group of two survives the failure of its second member.
     """
     count = sum(member in present for member in members)
     return 2 * count > len(members) or (2 * count == len(members) and members[0] in present)
@@ -19,11 +19,11 @@ def best_clique(
     linked: Callable[[ProcessId, ProcessId], bool],
     value: Callable[[list[ProcessId]], tuple[int, ...]],
 ) -> list[ProcessId]:
-    """Processes that can all talk to each other: of those found, the ones of highest value, then the first.
+    """Processes that are all linked to each other: the clique of the highest value, or the first of several.
 
-    `processes` come in order of seniority. From each of them, the others are added in that order if they
-    can talk to all there are; that finds every clique that matters in a network that is cut in a few
-    places, in a time that does not explode in any other.
+    `processes` come in order of seniority. Starting from each of them, the others are added in that order if
+    they are linked to all members of the clique. That finds every relevant clique in a network that is
+    partitioned in a few places, and takes polynomial time in any network.
     """
     best: list[ProcessId] = []
     for seed in processes:

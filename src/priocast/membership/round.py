@@ -1,16 +1,18 @@
-"""The proposer's side of the agreement on a view: one round, from the first question to the decision.
+"""One round of the agreement on a view, on the proposer's side: from the first question to the decision.
 
     preparing ── all voters promised ──▶ proposing ── enough accepted ──▶ decided
         └────────────── a voter declines, is suspected, or a higher ballot exists ─▶ given up
 
-In a primary group this is single-decree Paxos among the members of the last view: whatever a quorum of them
+In a primary group this is single-decree Paxos among the members of the last view: what a quorum of them has
 accepted is decided, and a proposal that may have been decided is proposed again instead of a new one. In a
 partitionable group all voters must accept; there is nothing to protect beyond them.
 """
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import Part, View, ViewId
+from priocast.core.view_reason import ViewReason
 from priocast.membership.delivery_table import merged
+from priocast.membership.outputs import StartRound
 from priocast.membership.packets import (
     Accepted,
     Ballot,
@@ -18,39 +20,26 @@ from priocast.membership.packets import (
     FlushPlan,
     Install,
     OrderDigest,
-    Ordering,
     Prepare,
     Promise,
     Proposal,
     Propose,
 )
 from priocast.membership.quorum import is_quorum
-from priocast.membership.target_view import TargetView
 
 
 class Round:
-    """One ballot. It says to whom to send what; the member sends it, again and again until it is over."""
+    """One ballot: what to ask which voters, and what they answered. `view` is the proposer's view."""
 
-    def __init__(
-        self,
-        ballot: Ballot,
-        wish: TargetView,
-        view: View | None,
-        ordering: Ordering,
-        reason: str,
-        primary: bool,
-        now: int,
-    ) -> None:
+    def __init__(self, ballot: Ballot, start: StartRound, view: View | None, primary: bool, now: int) -> None:
         self.ballot = ballot
         self.started_at = self.moved_at = now
-        self.voters = wish.voters
+        self.voters = start.target.voters
         self.proposal: Proposal | None = None
-        self._wish = wish
-        self._view = view
-        self._ordering = ordering
-        self._reason = reason
-        self._primary = primary
         self.declined: list[ProcessId] = []
+        self._start = start
+        self._view = view
+        self._primary = primary
         self._promises: dict[ProcessId, Promise] = {}
         self._digests: dict[ProcessId, OrderDigest] = {}
 
@@ -60,13 +49,13 @@ class Round:
         return tuple(voter for voter in self.voters if voter not in answered)
 
     def question(self) -> Control:
-        """What to ask those who have not answered."""
+        """The question to the voters that have not answered."""
         if self.proposal is None:
             return Prepare(self.ballot, self.voters)
         return Propose(self.ballot, self.proposal)
 
     def on_promise(self, voter: ProcessId, promise: Promise, now: int) -> bool:
-        """Take a promise; return whether all have come, and there is a proposal now."""
+        """A voter promised; return whether all have, so that there is a proposal now."""
         if promise.ballot != self.ballot or voter not in self.voters or self.proposal is not None:
             return False
         self._promises[voter] = promise
@@ -78,13 +67,13 @@ class Round:
         return True
 
     def on_declined(self, voter: ProcessId) -> bool:
-        """A voter wants another view; return whether all have answered, one way or the other."""
+        """A voter declined; return whether all voters have answered."""
         if voter in self.voters and voter not in self.declined:
             self.declined.append(voter)
         return len(self.declined) + len(self._promises) >= len(self.voters)
 
     def on_accepted(self, voter: ProcessId, accepted: Accepted, now: int) -> None:
-        """A voter holds all of the old view that counts."""
+        """A voter accepted the proposal."""
         if accepted.ballot == self.ballot and voter in self.voters and self.proposal is not None:
             self._digests[voter] = accepted.digest
             self.moved_at = now
@@ -97,24 +86,24 @@ class Round:
         return not self._primary or is_quorum(self._electorate(), self._digests)
 
     def decision(self) -> Install:
-        """What to tell everybody."""
+        """The datagram that announces the decision."""
         assert self.proposal is not None
         old_members = [member for plan in self.proposal.flush_plans for member in plan.members]
         digests = [self._digests[member] for member in old_members if member in self._digests]
         if self._primary:
-            assert digests or not old_members, "who accepted goes on"
+            assert digests or not old_members, "a member of the old view has accepted"
             digests = digests[:1]
         return Install(self.proposal, merged(digests or [OrderDigest(0)]))
 
     def _electorate(self) -> tuple[ProcessId, ...]:
-        """Those among whom a quorum decides: the last view, or the founders."""
+        """The processes of which a quorum decides: the last view, or the founders."""
         assert self.proposal is not None
         return self._view.members if self._view is not None else self.proposal.view.members
 
     def _proposal(self) -> Proposal:
         if self._primary:
             number = (self._view.number if self._view else 0) + 1
-            # What only joiners accepted cannot have been decided; they hold nothing of the old view.
+            # What only joining processes accepted cannot have been decided: they are no electors.
             electors = [
                 promise
                 for promise in self._promises.values()
@@ -126,9 +115,13 @@ class Round:
                 if promise.accepted_in and promise.accepted and promise.accepted.view.number == number
             ]
             if accepted:
-                # It may have been decided, and nobody may find it replaced.
+                # It may have been decided, so it must not be replaced.
                 return max(accepted, key=lambda pair: pair[0])[1]
-        return Proposal(self._next_view(), self._closures(), self._ordering, self._reason)
+        return self._new_proposal()
+
+    def _new_proposal(self) -> Proposal:
+        view = self._next_view()
+        return Proposal(view, self._flush_plans(), self._start.ordering, self._reason(view))
 
     def _next_view(self) -> View:
         numbers = [0]
@@ -139,37 +132,37 @@ class Round:
             numbers = [self._view.number if self._view else 0]
         parts = []
         for view_id, voters in self._by_view().items():
-            staying = tuple(voter for voter in voters if voter in self._wish.members)
+            staying = tuple(voter for voter in voters if voter in self._start.target.members)
             if staying:
                 parts.append(Part(view_id, staying))
         members = tuple(member for part in parts for member in part.members)
         return View(max(numbers) + 1, members, tuple(parts))
 
     def _by_view(self) -> dict[ViewId | None, list[ProcessId]]:
-        """The voters by the view they come from, the largest first, those without one last."""
+        """The voters by the view that they come from: the largest first, those without a view last."""
         by_view: dict[ViewId | None, list[ProcessId]] = {}
         for voter in self.voters:
             view = self._promises[voter].view
             by_view.setdefault(view.id if view else None, []).append(voter)
-        strangers = by_view.pop(None, [])
+        joiners = by_view.pop(None, [])
         ordered: dict[ViewId | None, list[ProcessId]] = {}
         for view_id in sorted(by_view, key=lambda each: (-len(by_view[each]), each)):
             view = self._promises[by_view[view_id][0]].view
             assert view is not None
             ordered[view_id] = sorted(by_view[view_id], key=view.members.index)
-        if strangers:
-            ordered[None] = sorted(strangers)
+        if joiners:
+            ordered[None] = sorted(joiners)
         return ordered
 
-    def _closures(self) -> tuple[FlushPlan, ...]:
+    def _flush_plans(self) -> tuple[FlushPlan, ...]:
         return tuple(
-            self._closure(view_id, voters)
+            self._flush_plan(view_id, voters)
             for view_id, voters in self._by_view().items()
             if view_id is not None
         )
 
-    def _closure(self, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
-        """What any of those who go on holds counts for all of them."""
+    def _flush_plan(self, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
+        """A packet that one of those who continue has received counts for all of them."""
         promises = [self._promises[voter] for voter in voters]
         columns = list(zip(*(promise.received for promise in promises), strict=True))
         cut = tuple(max(column) for column in columns)
@@ -182,3 +175,22 @@ class Round:
                 for rows in zip(*matrices, strict=True)
             )
         return FlushPlan(view_id, tuple(voters), cut, holders, known)
+
+    def _reason(self, view: View) -> ViewReason:
+        """What is new in the view, compared with the views that its voters come from."""
+        old = {promise.view.id: promise.view for promise in self._promises.values() if promise.view}
+        before = dict.fromkeys(member for old_view in old.values() for member in old_view.members)
+        parts = [part for part in view.parts if part.view is not None]
+        joined = [member for part in view.parts if part.view is None for member in part.members]
+        excluded = [member.name for member in before if member in self.voters and member not in view.members]
+        evicted = tuple(each for each in self._start.evictions if each.member in excluded)
+        evicted_names = {each.member for each in evicted}
+        return ViewReason(
+            founded=not before,
+            joined=tuple(member.name for member in joined) if before else (),
+            left=tuple(name for name in excluded if name not in evicted_names),
+            failed=tuple(member.name for member in before if member not in self.voters),
+            evicted=evicted,
+            merged=tuple(member.name for part in parts[1:] for member in part.members),
+            order=self._start.ordering.order if self._start.reorders else "",
+        )

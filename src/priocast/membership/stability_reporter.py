@@ -24,15 +24,11 @@ class StabilityReporter:
         if stability.packets_total == self._reported_packets:
             return None
         unreported_bytes = stability.bytes_total - self._reported_bytes
-        if unreported_bytes < _UNREPORTED_BYTES_MAX and not self.delivery_waits(epoch):
+        if unreported_bytes < _UNREPORTED_BYTES_MAX and not (self._delivery_waits or epoch.protocol.has_safe):
             return None
         self._reported_packets, self._reported_bytes = stability.packets_total, stability.bytes_total
         return StabilityReport(epoch.view.id, tuple(stability.received))
 
-    def delivery_waits(self, epoch: Epoch) -> bool:
-        """Whether some messages are delivered only once others have acknowledged them."""
-        return self._delivery_waits or epoch.protocol.has_safe
-
     def is_complete(self, epoch: Epoch) -> bool:
         """Whether no ordered message waits for another member's report."""
-        return not self.delivery_waits(epoch) or not epoch.stability.unstable_bytes
+        return not (self._delivery_waits or epoch.protocol.has_safe) or not epoch.stability.unstable_bytes

@@ -1,8 +1,8 @@
 """State transfer: a new member gets the application's state as of a known position in the order.
 
 The new member asks an older one for a few chunks at a time, so the group does not wait for it, and a donor
-that fails is replaced by another one. Meanwhile it keeps what is ordered. When the state is complete, messages
-before its position are skipped and the rest follows.
+that fails is replaced by another one. Meanwhile it keeps what is ordered. When the state is complete,
+messages before its position are skipped and the rest follows.
 
     new member                                  donor
       │ ── FetchState, from this position on ──▶ │ asks its application for a snapshot once it is that far
@@ -17,7 +17,7 @@ from priocast.membership.options import MembershipOptions
 from priocast.membership.outputs import MembershipOutput, RestoreState, SendControl
 from priocast.membership.packets import (
     STATE_CHUNK_BYTES,
-    STATE_PIECES_MAX,
+    STATE_CHUNKS_MAX,
     FetchState,
     StateChunk,
 )
@@ -61,7 +61,7 @@ class Donor:
             )
             for start in range(
                 offset,
-                min(offset + fetch.pieces * STATE_CHUNK_BYTES, max(len(snapshot.data), 1)),
+                min(offset + fetch.chunks * STATE_CHUNK_BYTES, max(len(snapshot.data), 1)),
                 STATE_CHUNK_BYTES,
             )
         ]
@@ -105,7 +105,7 @@ class Restoration:
         self._donor_index = 0
         self._moved_at = now
         self._asked_at = now
-        self._pieces = 1
+        self._chunks_wanted = 1
         self._begin(b"", 0)
 
     @property
@@ -121,8 +121,8 @@ class Restoration:
     def request(self, now: int) -> FetchState:
         """The next request to the donor."""
         self._asked_at = now
-        self._asked_until = len(self._data) + self._pieces * STATE_CHUNK_BYTES
-        return FetchState(self._view, self._position, self._digest, len(self._data), self._pieces)
+        self._asked_until = len(self._data) + self._chunks_wanted * STATE_CHUNK_BYTES
+        return FetchState(self._view, self._position, self._digest, len(self._data), self._chunks_wanted)
 
     def replace_donors(self, donors: list[ProcessId], now: int) -> None:
         """The view has changed: these members can be asked."""
@@ -141,7 +141,7 @@ class Restoration:
             self._moved_at = now
         elif now - max(self._asked_at, self._moved_at) < self._retry_ns:
             return False
-        self._pieces = 1
+        self._chunks_wanted = 1
         return True
 
     def on_chunk(self, process: ProcessId, chunk: StateChunk, now: int) -> Snapshot | None:
@@ -170,14 +170,14 @@ class Restoration:
         if len(self._data) < self._asked_until:
             return False
         if now - self._asked_at < self._quick_ns:
-            self._pieces = min(2 * self._pieces, STATE_PIECES_MAX)
+            self._chunks_wanted = min(2 * self._chunks_wanted, STATE_CHUNKS_MAX)
         return True
 
     def _begin(self, digest: bytes, size: int) -> None:
         self._digest = digest
         self._size = size
         self._data = bytearray()
-        self._asked_until = self._pieces * STATE_CHUNK_BYTES
+        self._asked_until = self._chunks_wanted * STATE_CHUNK_BYTES
 
 
 class StateTransfer:

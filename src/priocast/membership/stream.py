@@ -4,8 +4,8 @@ What is left of ended views is kept here, in order. After it comes what the curr
 ordered. A message of the current view is deliverable when
 
 - *safe*: every member of the view has acknowledged the packets that its position depends on;
-- in a partitionable group: its sender has acknowledged those packets. Otherwise a partition might separate the
-  sender, which would not know the position and would give the message another one on its side.
+- in a partitionable group: its sender has acknowledged those packets. Otherwise a partition might separate
+  the sender, which would not know the position and would give the message another one on its side.
 """
 
 from collections import deque
@@ -46,8 +46,8 @@ Head = OrderedBatch | ViewStart | StateRestore
 class Stream:
     """What one member's application has not consumed yet.
 
-    While the member `awaits_state`, no messages are delivered. `view` and `ordering` are those of the last view
-    that the application consumed, `position` is that of the next message.
+    While the member `awaits_state`, no messages are delivered. `view` and `ordering` are those of the last
+    view that the application consumed, `position` is that of the next message.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Stream:
         self._me = me
         self._all_safe = options.delivery == "safe"
         self._primary = options.primary
+        self._waits = self._all_safe or not options.primary
         self._delivery_table = delivery_table
         self._clients = clients
         self._items: deque[Head] = deque()
@@ -77,7 +78,10 @@ class Stream:
                     return None
             else:
                 ordered = None if epoch is None or self.awaits_state else epoch.protocol.head()
-                if epoch is None or ordered is None or not self._is_deliverable(ordered, epoch):
+                if epoch is None or ordered is None:
+                    return None
+                waits = self._waits or ordered.batch.scope.safe
+                if waits and not self._is_deliverable(ordered, epoch):
                     return None
                 head = ordered
             scope = head.batch.scope
@@ -131,7 +135,7 @@ class Stream:
         self._clients.on_view()
 
     def catch_up(self, epoch: Epoch, now: int) -> None:
-        """While the state is awaited, take what is ordered, so that the group does not wait for this member."""
+        """While the state is awaited, keep what is ordered, so that the group does not wait."""
         while self._kept_bytes < _CATCH_UP_BYTES_MAX:
             head = epoch.protocol.head()
             if head is None or not self._is_deliverable(head, epoch):

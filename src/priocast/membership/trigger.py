@@ -6,6 +6,7 @@ settled. The other voters leave it time to do so, the more the later they come i
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
+from priocast.core.view_reason import DETAIL_LENGTH_MAX, Eviction, EvictionCause
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
 from priocast.membership.outputs import LeaveAtOnce, MembershipOutput, SendControl, StartRound
@@ -33,7 +34,7 @@ class ViewChangeTrigger:
     ) -> None:
         self.leaving = False
         self.may_found = may_found
-        self.evictions: dict[ProcessId, str] = {}
+        self.evictions: dict[ProcessId, Eviction] = {}
         self.ordering_next: Ordering | None = None
         self.suspended = False
         self._me = me
@@ -68,22 +69,26 @@ class ViewChangeTrigger:
             self._pending_since = now
         if now - self._pending_since < self._patience_ns(target, promised, active_at, now):
             return []
-        return [StartRound(target, self.ordering_next or self._ordering, self._reason(target))]
+        evictions = tuple(self.evictions.values())
+        reorders = self.ordering_next is not None
+        return [StartRound(target, self.ordering_next or self._ordering, evictions, reorders)]
 
     def on_view(self, view: View, ordering: Ordering, now: int) -> None:
         """A view was installed."""
         self._view, self._ordering, self._installed_at = view, ordering, now
         self._pending = None
         self.suspended = False
-        self.evictions = {member: why for member, why in self.evictions.items() if member in view.members}
+        self.evictions = {
+            member: eviction for member, eviction in self.evictions.items() if member in view.members
+        }
         if self.ordering_next == ordering:
             self.ordering_next = None
 
-    def on_evict(self, member: ProcessId, cause: str) -> bool:
+    def on_evict(self, member: ProcessId, cause: EvictionCause, detail: str) -> bool:
         """A member must be evicted; return whether that is news."""
         if self._view is None or member not in self._view.members or member in self.evictions:
             return False
-        self.evictions[member] = cause
+        self.evictions[member] = Eviction(member.name, cause, detail[:DETAIL_LENGTH_MAX])
         return True
 
     def on_change_order(self, view: ViewId, ordering: Ordering) -> bool:
@@ -167,20 +172,3 @@ class ViewChangeTrigger:
         if promised is not None and now - active_at < failure_ns:
             patience_ns = max(patience_ns, failure_ns)
         return patience_ns
-
-    def _reason(self, target: TargetView) -> str:
-        """What the application is told about the next view."""
-        if self._view is None:
-            return "the group was founded"
-        before = self._view.members
-        said = [f"{process.name} joined" for process in target.members if process not in before]
-        for process in before:
-            if process not in target.voters:
-                said.append(f"{process.name} failed")
-            elif process in self.evictions:
-                said.append(f"{process.name} {self.evictions[process]}")
-            elif process not in target.members:
-                said.append(f"{process.name} left")
-        if self.ordering_next is not None:
-            said.append(f"the order changes to {self.ordering_next.order}")
-        return "; ".join(said) or "the view was renewed"

@@ -13,6 +13,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import Broadcast, OrderingOptions, Protocol
 from priocast.core.starvation import parse_starvation
+from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.epoch import Epoch
 from priocast.membership.observer import Observer
@@ -21,6 +23,15 @@ from priocast.membership.stream import Stream
 from priocast.membership.unordered import UnorderedMessages, resubmit
 
 FindProtocol = Callable[[str], type[Protocol]]
+
+
+class ViewInstallation(msgspec.Struct, frozen=True):
+    """A view that was installed: why, when, and for how long nothing could be ordered before."""
+
+    view: View
+    reason: ViewReason
+    at: int
+    took_ns: int
 
 
 class ViewInstaller:
@@ -81,7 +92,7 @@ class ViewInstaller:
         return self.stream.digest(epoch.protocol.position_next, tail)
 
     def unordered_messages(self, epoch: Epoch | None) -> UnorderedMessages:
-        """What this incarnation, which is over, leaves to the next one: own messages that it did not deliver."""
+        """What this incarnation leaves to the next one: own messages that it did not deliver."""
         if epoch is not None:
             left = epoch.own_unconsumed() + epoch.unordered()
         else:

@@ -14,6 +14,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.outputs import AcceptProposal, InstallView, MembershipOutput, SendControl
 from priocast.membership.packets import (
+    TEXT_LENGTH_MAX,
     Ballot,
     Declined,
     FlushReply,
@@ -56,7 +57,7 @@ class Voter:
         if process != ballot.proposer or self._me not in prepare.voters:
             return []
         if self.promised is not None and ballot < self.promised:
-            return self._decline(ballot, "a higher ballot is under way")
+            return self._decline(ballot, "a higher ballot is in progress")
         if ballot != self.promised:
             if objection:
                 return self._decline(ballot, objection)
@@ -141,7 +142,9 @@ class Voter:
         return Promise(ballot, self._view, received, acknowledged, self.accepted_in, self.accepted)
 
     def _decline(self, ballot: Ballot, reason: str) -> list[MembershipOutput]:
-        return [SendControl(ballot.proposer, Declined(ballot, self.promised or ballot, reason))]
+        return [
+            SendControl(ballot.proposer, Declined(ballot, self.promised or ballot, reason[:TEXT_LENGTH_MAX]))
+        ]
 
     def _may_judge(self, proposal: Proposal) -> bool:
         """Whether the proposal ends this member's view, with or without it, or begins its first one.

@@ -16,6 +16,7 @@ from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRejected, Pr
 from priocast.core.events import Evicted, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.observer import Observer
@@ -65,7 +66,7 @@ class Driver:
         self._timer_at = 0
         self._consumable: asyncio.Future[None] | None = None
         self._notices: deque[Evicted] = deque()
-        self.evictions: deque[tuple[str, int]] = deque(maxlen=_EVICTIONS_KEPT)
+        self.evictions: deque[tuple[ViewReason, int]] = deque(maxlen=_EVICTIONS_KEPT)
         self._line = WaitingLine(configuration.options.queue_max)
         self._port: Port | None = None
         self.member = self._member(incarnation or incarnations.next(), None)
@@ -108,7 +109,7 @@ class Driver:
             if self._closed is None and self._is_joined:
                 await self._leave(timeout_seconds)
         finally:
-            self.member.end("the group was left", time.monotonic_ns())
+            self.member.end(time.monotonic_ns())
             self.stop(GroupClosed("the group was left"))
             if self._port is not None:
                 self._port.close()
@@ -152,7 +153,7 @@ class Driver:
         self.settlements += 1
         self._notices.append(Evicted(member.departed.reason))
         if not self.configuration.membership.rejoin:
-            self.stop(GroupClosed(f"{self.configuration.name} is out of the group: {member.departed}"))
+            self.stop(GroupClosed(f"{self.configuration.name} was evicted: {member.departed.reason}"))
             return
         self._port.close()
         self.member = self._member(self._incarnations.next(), member.unordered_messages())

@@ -120,7 +120,7 @@ def status_of(driver: Driver) -> Status:
         stalls=_stalls(epoch, now),
         unstable_bytes=epoch.stability.unstable_bytes if epoch else 0,
         peers=_peers(member, now),
-        last_change_reason=membership.decided.proposal.reason if membership.decided else "",
+        last_change_reason=str(membership.decided.proposal.reason) if membership.decided else "",
         last_change_seconds_ago=(now - membership.installed_at) / 1e9,
         last_change_took_ms=membership.installations[-1].took_ns / 1e6 if membership.installations else 0.0,
         views=membership.views,

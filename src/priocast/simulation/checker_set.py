@@ -122,8 +122,8 @@ class CheckerSet:
         """Count what was not over yet."""
         for member, epoch in self._epochs.items():
             self._count_retransmissions(epoch)
-            if member.rejections.get("earlier life"):
-                self._counters.count("earlier life")
+            if member.rejections.get("earlier incarnation"):
+                self._counters.count("earlier incarnation")
 
     def _count_retransmissions(self, epoch: Epoch | None) -> None:
         times = sum(link.retransmissions for link in epoch.links.values()) if epoch else 0

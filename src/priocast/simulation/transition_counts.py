@@ -53,15 +53,15 @@ class TransitionCounter(Checker):
         for part, kind in (
             ("failed", "failure"),
             ("left", "leave"),
-            ("was too slow", "eviction"),
+            ("was evicted (slow)", "eviction"),
             ("the view was renewed", "renewed"),
-            ("the order changes", "order changed"),
+            ("the order changed", "order changed"),
         ):
             if part in row.packet:
                 self._counters.count(kind)
 
     def on_stopped(self, row: Row) -> None:
-        if "went on without" in row.packet:
+        if row.packet.startswith("evicted"):
             self._excluded.add(row.member)
 
     def on_state(self, row: Row) -> None:

@@ -134,9 +134,9 @@ async def _consume(group: Group, replica: Replica) -> None:
                 replica.apply(event)
             case ViewChange(view=view, reason=reason):
                 members = [str(member) for member in view.members]
-                _say(replica, "view", view=view.number, members=members, reason=reason)
+                _say(replica, "view", view=view.number, members=members, reason=str(reason))
             case Evicted(reason=reason):
-                _say(replica, "stopped", reason=reason)
+                _say(replica, "stopped", reason=str(reason))
             case Restored():
                 _say(replica, "restored")
 

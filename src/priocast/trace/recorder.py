@@ -10,6 +10,8 @@ from priocast.core.message import Batch, OrderedBatch, Reference
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View, ViewId
+from priocast.core.view_reason import ViewReason
+from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
 from priocast.trace.schema import (
@@ -42,17 +44,17 @@ class Recorder:
         """From here on the protocol works in this view."""
         self._view = view.id
 
-    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None:
+    def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None:
         """The application was told of a view, and of how it is ordered."""
         members = ",".join(str(member) for member in view.members)
         orderer = find_protocol(ordering.order).orderer(view)
         of_orderer = (orderer.name, orderer.incarnation) if orderer else ("", 0)
         of_batch = (*of_orderer, 0, 0, 0, b"", False, "", position, 0)
-        self._emit_row(now, view.id, VIEW, reason, members, of_batch, 0, str(view_order(ordering)))
+        self._emit_row(now, view.id, VIEW, str(reason), members, of_batch, 0, str(view_order(ordering)))
 
-    def stopped(self, reason: str, now: int) -> None:
+    def stopped(self, departed: Departed, now: int) -> None:
         """The member is out of the group."""
-        self._emit_row(now, self._view, STOPPED, reason, "", _NO_BATCH, 0)
+        self._emit_row(now, self._view, STOPPED, str(departed), "", _NO_BATCH, 0)
 
     def restored(self, view: View, position: int, size: int, now: int) -> None:
         """The application took over the group's state as it was before this position."""

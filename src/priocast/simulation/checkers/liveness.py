@@ -60,7 +60,7 @@ class Liveness(Checker):
         self._sender_of[wish] = str(message.sender)
 
     def on_stopped(self, row: Row) -> None:
-        if "was too slow" in row.packet:
+        if "was evicted (slow)" in row.packet:
             self._slow.add(process_of(row))
 
     def finish(self, now: int) -> None:
