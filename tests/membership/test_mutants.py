@@ -45,7 +45,7 @@ CATCHES = [
     Catch(mutants.installs_without_all_packets, storms.crashes, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.does_not_freeze_at_the_promise, storms.deafness, {}, 26, TOTAL_ORDER),
     Catch(mutants.forgets_retained_packets_too_early, storms.crashes, {}, 8, LIVENESS),
-    Catch(mutants.never_forgets_what_is_stable, storms.cuts, {}, 0, BoundedMemory.PROPERTY),
+    Catch(mutants.never_forgets_what_is_stable, storms.cuts, {}, 0, BoundedMemory.GUARANTEE),
     Catch(mutants.sends_everything_again, storms.joins, {}, 2, INTEGRITY),
     Catch(mutants.sends_nothing_again, storms.returns, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.links_outlive_their_view, storms.renewals, {}, 10, INTEGRITY),
@@ -84,7 +84,7 @@ def first_seed_that_catches(catch: Catch, patch: pytest.MonkeyPatch) -> int | No
     catch.mutant(patch)
     for seed in range(catch.seed, catch.seed + SEEDS_TRIED):
         violations = run_scenario(catch.storm(seed, **catch.life)).violations
-        if any(violation.property == catch.broken for violation in violations):
+        if any(violation.guarantee == catch.broken for violation in violations):
             return seed
     return None
 

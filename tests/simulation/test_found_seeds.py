@@ -33,7 +33,7 @@ def test_slow_interface_does_not_collapse_under_retransmissions() -> None:
             consume_us=100,
             burst=50,
             network=NetworkOptions(latency_us=200, bandwidth_bytes_per_second=1_400_000),
-            life=UNHURRIED,
+            membership=UNHURRIED,
             load={"payload_bytes_min": 39, "payload_bytes_max": 38_396},
             seed=1792,
         )
@@ -49,7 +49,7 @@ def test_link_windows_that_do_not_fit_the_interface() -> None:
             consume_us=100,
             burst=30,
             network=NetworkOptions(latency_us=150, bandwidth_bytes_per_second=500_000),
-            life=UNHURRIED,
+            membership=UNHURRIED,
             load={"payload_bytes_min": 20_000, "payload_bytes_max": 67_000},
             seed=5881,
         )
@@ -74,7 +74,7 @@ def test_repeated_selective_acknowledgements_do_not_delay_the_timer() -> None:
 
 def test_more_processes_than_founders() -> None:
     """A process that was not among the first `founders` asked for its rank among them, and fell over."""
-    run = run_without_violation(group((5, 5, 5, 5), life={"founders": 3}))
+    run = run_without_violation(group((5, 5, 5, 5), membership={"founders": 3}))
     assert run.counters.occurred["founding"] == 1 and run.counters.occurred["join"] == 1
 
 
@@ -121,7 +121,13 @@ def test_who_waits_for_a_dead_member_is_not_slow(policy: str, seed: int) -> None
             faults=FaultOptions(
                 crashes=(Crash(member="b", at_us=150_000, back_after_us=600_000),), healed_at_us=750_000
             ),
-            life={"policy": policy, "delivery": "safe", "failure_ms": 400, "slow_ms": 400, "state": True},
+            membership={
+                "policy": policy,
+                "delivery": "safe",
+                "failure_ms": 400,
+                "slow_ms": 400,
+                "state": True,
+            },
             seed=seed,
         )
     )
@@ -140,7 +146,7 @@ def test_who_alone_has_the_state_is_not_put_out_for_being_slow() -> None:
                 stalls=(Stall(member="a", from_us=480_000, for_us=2_100_000),),
                 healed_at_us=2_600_000,
             ),
-            life={"failure_ms": 260, "slow_ms": 780, "state": True},
+            membership={"failure_ms": 260, "slow_ms": 780, "state": True},
         )
     )
     assert run.counters.occurred["rejoin"] and run.counters.occurred["state transfer"]
@@ -156,7 +162,7 @@ def test_state_transfer_does_not_repeat_itself() -> None:
             faults=FaultOptions(
                 crashes=(Crash(member="c", at_us=200_000, back_after_us=200_000),), healed_at_us=400_000
             ),
-            life={"state": True},
+            membership={"state": True},
             load={"state_bytes": 1_000_000},
         )
     )
@@ -177,7 +183,7 @@ def test_what_only_a_joiner_has_accepted_need_not_be_proposed_again(packets: int
                 loss_percent=30,
                 healed_at_us=700_000,
             ),
-            life={"founders": 4},
+            membership={"founders": 4},
             load={"start_us": (0, 0, 0, 0, 190_000)},
             seed=7,
         )
@@ -197,7 +203,7 @@ def test_who_is_put_out_does_not_take_the_decision_with_it(seed: int) -> None:
                 loss_percent=30,
                 healed_at_us=600_000,
             ),
-            life={"slow_ms": 200, "state": True},
+            membership={"slow_ms": 200, "state": True},
             seed=seed,
         )
     )

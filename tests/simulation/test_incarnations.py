@@ -45,7 +45,7 @@ def test_an_application_that_stalls_too_long_is_put_out_and_comes_back() -> None
             rate_per_second=150,
             ordering=OrderingOptions(window=4),
             faults=FaultOptions(stalls=(stall,), healed_at_us=700_000),
-            life={"slow_ms": 200, "state": True},
+            membership={"slow_ms": 200, "state": True},
         )
     )
     assert run.counters.occurred["eviction"]
@@ -72,7 +72,7 @@ def test_who_starts_late_is_taken_in_with_the_state() -> None:
         group(
             (30, 30, 30),
             rate_per_second=60,
-            life={"founders": 2, "state": True},
+            membership={"founders": 2, "state": True},
             load={"start_us": (0, 0, 250_000), "state_bytes": 200_000},
         )
     )

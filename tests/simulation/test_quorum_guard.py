@@ -10,7 +10,7 @@ from simulation.scenarios import delivered_by, group, run_without_violation, vie
 def run_with(size: int, *crashes: Crash, policy: str = "primary", state: bool = False) -> SimulatedRun:
     faults = FaultOptions(crashes=crashes, healed_at_us=1_500_000)
     life = {"policy": policy, "state": state}
-    return run_without_violation(group((20,) * size, rate_per_second=40, faults=faults, life=life))
+    return run_without_violation(group((20,) * size, rate_per_second=40, faults=faults, membership=life))
 
 
 def one_after_the_other(size: int) -> tuple[Crash, ...]:

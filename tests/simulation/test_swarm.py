@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from priocast.simulation.checkers.checker import Violation
+from priocast.core.violation import Violation
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
 from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
 
@@ -50,7 +50,7 @@ def outcome(
 
 
 def test_summary_adds_up() -> None:
-    violation = Violation(property="Total order", text="…", time_ns=1, seed=2)
+    violation = Violation(guarantee="Total order", summary="…", run="seed 2")
     outcomes = [
         outcome(2, 3.0, violation, frames=5),
         outcome(0, 1.0, frames=7, loss=2, merge=1),
@@ -63,4 +63,4 @@ def test_summary_adds_up() -> None:
     assert summary.transition_percent["merge"] == 25
     assert [seed for seed, _ in summary.slowest] == [2, 1, 0, 3]
     assert summary.slowest_to_rest[:2] == ((0, 7.0), (2, 5.0))
-    assert summary.failed_seeds == [2] and summary.violations == (violation,)
+    assert summary.failed_seeds == (2,) and summary.violations == (violation,)

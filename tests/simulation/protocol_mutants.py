@@ -1,0 +1,174 @@
+"""Deliberate faults in protocols and links: each class does one thing wrong."""
+
+import msgspec
+
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.core.priority_queue import PriorityQueue
+from priocast.core.protocol import OrderingOptions
+from priocast.core.starvation import FirstInFirstOut
+from priocast.core.view import View
+from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
+from priocast.protocols.flow.credit import Outstanding
+from priocast.protocols.flow.grants import Consumed, Grants
+from priocast.protocols.flow.window import WINDOW_FIRST
+from priocast.protocols.history.causal import CausalHistory
+from priocast.protocols.reorder.base import Data
+from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.locks import ReorderLocks
+from priocast.protocols.reorder.overtaking import Overtaking
+from priocast.protocols.ring.token_ring import TokenRing
+from priocast.protocols.sequencer.ub import Ordered, SequencerUb
+
+UNBOUNDED = 1 << 40
+
+
+# Protocols
+
+
+class LastInFirstOutQueue(PriorityQueue):
+    """Of equal sort keys, the last that entered leaves first."""
+
+    def put(self, batch: Batch, now: int) -> None:
+        self._arrivals -= 2
+        super().put(batch, now)
+
+
+class UnstableSequencer(SequencerUb):
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self._incoming = LastInFirstOutQueue(options.policy, UNBOUNDED, UNBOUNDED)
+
+
+class IndifferentSequencer(SequencerUb):
+    """Orders messages first in, first out."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self._incoming = PriorityQueue(FirstInFirstOut(), UNBOUNDED, UNBOUNDED)
+
+
+class TrustingDestination(SequencerUb):
+    """Takes the message that arrives next for the next in the order."""
+
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+        super()._on_ordered(sender, Ordered(self.position_next, ordered.batches))
+
+
+class ReceiptReporter(SequencerUb):
+    """Reports messages as consumed when they are received: the window no longer holds anything back."""
+
+    _received = 0
+
+    def place(self, batch: Batch, held: bool) -> None:
+        super().place(batch, held)
+        self._received += batch.count
+        self.send(self._sequencer, Consumed(self._received, self.options.window or WINDOW_FIRST))
+
+    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
+        pass
+
+
+class GenerousGrants(Grants):
+    """Orders one message more than every member has granted."""
+
+    def of_level(self, level: int) -> int:
+        return super().of_level(level) + 1
+
+
+class ExceedingSequencer(SequencerUb):
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self._grants = GenerousGrants(view, options)
+
+
+class ExceedingSender(CausalHistory):
+    """Sends more messages than every member has granted to it."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self.grants = GenerousGrants(view, options, len(view.members))
+
+
+class IndifferentSender(SequencerUb):
+    """Submits messages first in, first out; the sequencer is correct."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
+
+
+class IndifferentHolder(TokenRing):
+    """Sends messages first in, first out when it has the token."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
+
+
+class KeptCredit(Outstanding):
+    def placed(self, batch: Batch) -> None:
+        pass
+
+
+class CreditKeeper(SequencerUb):
+    """Does not get back the credit of a message that is ordered."""
+
+    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
+        self.under_way = KeptCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
+
+
+def of_one_level(data: Data) -> Data:
+    return msgspec.structs.replace(data, batches=tuple(batch.in_line() for batch in data.batches))
+
+
+class OneLevel(Reorder):
+    """All messages are in one queue, so nothing is ever re-ordered."""
+
+    def _join(self, rank: int, data: Data) -> None:
+        super()._join(rank, of_one_level(data))
+
+
+class OneLevelWithLocks(ReorderLocks):
+    """The same with locks."""
+
+    def _join(self, rank: int, data: Data) -> None:
+        super()._join(rank, of_one_level(data))
+
+
+class UnboundedOvertaking(Overtaking):
+    """Sends everything at once."""
+
+    def room(self, level: int) -> int:
+        return 1 << 16
+
+
+# Links
+
+
+class HastyLink(FifoLink):
+    """Passes a body on when it arrives, in any order."""
+
+    def _on_data(self, frame: Frame, now: int) -> list[bytes]:
+        known = frame.sequence in self._early
+        bodies = super()._on_data(frame, now)
+        if frame.sequence in self._early and not known:
+            return [frame.body]
+        return bodies[:1]
+
+
+class RepeatingLink(FifoLink):
+    """Passes a body on as often as it arrives."""
+
+    def _on_data(self, frame: Frame, now: int) -> list[bytes]:
+        duplicates = self.duplicates
+        bodies = super()._on_data(frame, now)
+        return [frame.body] if self.duplicates > duplicates else bodies
+
+
+class ForgetfulLink(FifoLink):
+    """Never retransmits."""
+
+    def _transmit_again(self, sequence: int, under_way: _UnderWay, now: int) -> None:
+        under_way.sent_at = now
