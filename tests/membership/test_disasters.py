@@ -14,7 +14,15 @@ from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, Network
 from priocast.simulation.scenario import NetworkOptions
 from priocast.simulation.simulator import SimulatedRun
 from priocast.trace.schema import DELIVERED, RECEIVED, SENT, STOPPED
-from simulation.scenarios import LOW, MILLISECOND, delivered_by, group, run_without_violation, view_rows, views_of
+from simulation.scenarios import (
+    LOW,
+    MILLISECOND,
+    delivered_by,
+    group,
+    run_without_violation,
+    view_rows,
+    views_of,
+)
 
 PARTITIONABLE = {"policy": "partitionable"}
 

@@ -18,6 +18,7 @@ from priocast.core.guarantees import (
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     LIVENESS,
+    NO_ERROR,
     PRIORITY,
     PRIORITY_ACCOUNTING,
     TOTAL_ORDER,
@@ -29,7 +30,7 @@ from priocast.protocols.reorder.overtaking import Overtaking
 from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.scenario_generator import Choice, generate_scenario
-from priocast.simulation.simulator import NO_ERROR, run_scenario
+from priocast.simulation.simulator import run_scenario
 from simulation.protocol_mutants import (
     CreditKeeper,
     ExceedingSender,

@@ -11,6 +11,7 @@ from hashlib import sha256
 
 import msgspec
 
+from priocast.core.guarantees import NO_ERROR
 from priocast.core.identity import ProcessId
 from priocast.core.violation import Violation
 from priocast.links.fifo_link import Frame
@@ -32,9 +33,6 @@ from priocast.simulation.scenario import MILLISECOND, Scenario
 from priocast.simulation.trace_observer import CheckedRecorder, TraceObserver
 from priocast.simulation.workload import CLIENT, PlannedBroadcast, client_requests, planned_broadcasts
 from priocast.trace.schema import Row
-
-NO_ERROR = "No error"
-"""What is violated when the code under test raises an exception."""
 
 _EVENTS_MAX = 2_000_000
 _REJOIN_AFTER_NS = MILLISECOND

@@ -9,6 +9,7 @@ nothing is kept.
 
 from collections.abc import Callable, Iterable
 
+from priocast.core.guarantees import BOUNDED_MEMORY
 from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.member import Member
 from priocast.protocols.flow.paced import PacedProtocol
@@ -20,7 +21,7 @@ _UNREPORTED_BYTES = 4 * 1024 * 1024
 class BoundedMemory(Checker):
     """Looks at every member after each of its turns; `members` are those that run at the end."""
 
-    GUARANTEE = "Bounded memory"
+    GUARANTEE = BOUNDED_MEMORY
 
     def __init__(
         self,
