@@ -1,4 +1,4 @@
-"""The swarm: every promise holds for many seeds, and what is meant to go wrong in them really does."""
+"""The swarm: every guarantee holds for many seeds, and every kind of fault occurs in them."""
 
 import os
 
@@ -9,7 +9,7 @@ from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
 from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
 
 SEED_COUNT = int(os.environ.get("PRIOCAST_SWARM_SEEDS", "300"))
-#: In how many percent of the seeds each kind of fault and of transition must occur.
+#: Each kind of fault and of transition must occur in this share of the seeds.
 OCCURS_PERCENT_MIN = 1.0
 
 
@@ -19,7 +19,7 @@ def summary() -> SwarmSummary:
 
 
 @pytest.mark.swarm
-def test_no_seed_violates_a_promise(summary: SwarmSummary) -> None:
+def test_no_seed_violates_a_guarantee(summary: SwarmSummary) -> None:
     assert summary.seeds == SEED_COUNT
     assert [str(violation) for violation in summary.violations] == []
 
@@ -36,9 +36,7 @@ def test_transition_occurs_in_a_share_of_the_seeds(summary: SwarmSummary, kind: 
     assert summary.transition_percent[kind] >= OCCURS_PERCENT_MIN
 
 
-def outcome(
-    seed: int, seconds: float, *violations: Violation, frames: int = 0, **occurred: int
-) -> SeedResult:
+def result(seed: int, seconds: float, *violations: Violation, frames: int = 0, **occurred: int) -> SeedResult:
     return SeedResult(
         seed=seed,
         digest="",
@@ -51,13 +49,13 @@ def outcome(
 
 def test_summary_adds_up() -> None:
     violation = Violation(guarantee="Total order", summary="…", run="seed 2")
-    outcomes = [
-        outcome(2, 3.0, violation, frames=5),
-        outcome(0, 1.0, frames=7, loss=2, merge=1),
-        outcome(1, 2.0),
-        outcome(3, 0.5, loss=1),
+    results = [
+        result(2, 3.0, violation, frames=5),
+        result(0, 1.0, frames=7, loss=2, merge=1),
+        result(1, 2.0),
+        result(3, 0.5, loss=1),
     ]
-    summary = summarise(outcomes, seconds=4.0)
+    summary = summarise(results, seconds=4.0)
     assert (summary.seeds, summary.frames, summary.virtual_seconds) == (4, 12, 2.0)
     assert summary.fault_percent["loss"] == 50 and summary.fault_percent["pause"] == 0
     assert summary.transition_percent["merge"] == 25
