@@ -7,7 +7,16 @@ from priocast.core.view import View
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL
-from priocast.membership.packets import Ordering
+from priocast.membership.packets import (
+    Accepted,
+    Fetch,
+    Install,
+    Ordering,
+    Prepare,
+    Promise,
+    Propose,
+    Supply,
+)
 from priocast.simulation.counters import Counters
 from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import (
@@ -26,7 +35,10 @@ from priocast.simulation.process import SimulatedProcess, Written
 from priocast.simulation.quorum_guard import QuorumGuard, has_state, stays
 from priocast.simulation.scenario import Scenario
 
-_CHANGE_PACKETS = (b"prepare", b"promise", b"propose", b"accepted", b"install", b"fetch", b"supply")
+_VIEW_CHANGE_TAGS = {
+    str(packet.__struct_config__.tag).encode()
+    for packet in (Prepare, Promise, Propose, Accepted, Install, Fetch, Supply)
+}
 
 
 class FaultInjector:
@@ -192,6 +204,6 @@ class FaultInjector:
 
 
 def _is_view_change(frame: Frame) -> bool:
-    """Whether a frame carries a packet of a view change, by its tag."""
+    """Whether a frame carries a packet of a view change, by its tag at the start of the body."""
     body = frame.body
-    return frame.channel == CHANNEL and body[2 : 2 + (body[1] & 0x1F)] in _CHANGE_PACKETS
+    return frame.channel == CHANNEL and body[2 : 2 + (body[1] & 0x1F)] in _VIEW_CHANGE_TAGS

@@ -63,13 +63,13 @@ def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
     start_us = _generate_starts(random, size, membership.founders)
     failure_us = int(membership.failure_ms * 1_000)
     names = tuple(chr(ord("a") + index) for index in range(size))
-    classes = SeededRandom(f"classes {seed}")
-    ordering = _generate_protocol_options(classes, _generate_ordering(random))
+    protocol_random = SeededRandom(f"classes {seed}")
+    ordering = _generate_protocol_options(protocol_random, _generate_ordering(random))
     ordering = _generate_reordering(SeededRandom(f"re-ordering {seed}"), ordering)
     faults = generate_faults(random, names, membership, max(start_us))
     membership = _founded_once(membership, size, faults)
-    drawn_order = generate_order(classes, membership)
-    order = choice.order or drawn_order
+    generated_order = generate_order(protocol_random, membership)
+    order = choice.order or generated_order
     return Scenario(
         seed=seed,
         workload=_generate_workload(random, start_us, faults, membership),
@@ -79,7 +79,7 @@ def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
         link=_generate_link(random),
         network=_generate_network(random, failure_us),
         processor=_generate_processor(random),
-        faults=generate_new_orders(classes, faults, order, membership),
+        faults=generate_new_orders(protocol_random, faults, order, membership),
     )
 
 
