@@ -39,8 +39,8 @@ bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor
 	@$(BIN)/python -m benchmarks
 
 docs: $(DEVELOPMENT)  ## Write the generated pages anew: about the protocols, and about queue re-ordering
-	@$(BIN)/python -m priocast.study.protocol_page docs/protocols.md
-	@$(BIN)/python -m priocast.study.reorder_page docs/reorder.md
+	@$(BIN)/python -m tools.protocol_page docs/protocols.md
+	@$(BIN)/python -m tools.reorder_page docs/reorder.md
 
 clean:  ## Remove everything that was made here
 	rm -rf $(VENV) build dist demo-out bench-out study-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \

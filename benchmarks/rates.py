@@ -7,7 +7,7 @@ from pathlib import Path
 
 import priocast
 from benchmarks.processes import Load, Meeting
-from priocast.runtime.node import NodeWithGroup
+from priocast.runtime.node import WithNode
 
 LEVELS = 8
 _PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]
@@ -15,7 +15,7 @@ _PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]
 
 def joining(
     me: int, prioritised: bool, trace: str, meeting: Meeting, order: str = "sequencer-ub"
-) -> NodeWithGroup:
+) -> WithNode[priocast.Group]:
     """One member's way into the group; an empty `trace` records nothing."""
     listen, peers = meeting.way(me)
     return priocast.join(

@@ -10,6 +10,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -18,6 +19,7 @@ from typing import Any
 import priocast
 
 _SOURCE = str(Path(priocast.__file__).parent)
+_WALKS = 40
 
 
 class Walk:
@@ -39,10 +41,11 @@ class Walk:
 
     def __str__(self) -> str:
         folders = [str(Path(file).parent) for file, _ in self.calls]
-        switches = sum(before != after for before, after in zip(folders, folders[1:], strict=False))
+        switches = sum(before != after for before, after in pairwise(folders))
         return (
             f"{len(self.calls)} calls of {len(set(self.calls))} functions in "
-            f"{len({file for file, _ in self.calls})} files and {len(set(folders))} folders, {switches} switches"
+            f"{len({file for file, _ in self.calls})} files and {len(set(folders))} folders, "
+            f"{switches} switches between folders"
         )
 
 
@@ -58,8 +61,8 @@ async def _until(reached: Callable[[], bool]) -> None:
 
 
 async def walk_of_a_message(order: str, trace: str) -> Walk:
-    """From `broadcast` to the sender's own delivery."""
-    hub, walk = priocast.MemoryHub(), Walk()
+    """From `broadcast` to the sender's own delivery: the shortest walk of several."""
+    hub, walks = priocast.MemoryHub(), [Walk() for _ in range(_WALKS)]
     arguments: dict[str, Any] = {"hub": hub, "size": 2, "order": order, "trace": trace}
     a = priocast.join("walk", member="a", **arguments)
     b = priocast.join("walk", member="b", **arguments)
@@ -67,18 +70,16 @@ async def walk_of_a_message(order: str, trace: str) -> Walk:
     async with b as sender:
         other = await entering
         reading = asyncio.create_task(_delivered(other, b"last"))
-        for _ in range(20):  # what is done once per view or window is done, and heartbeats are quiet
-            await sender.broadcast(b"warm")
-            await _delivered(sender, b"warm")
-        await asyncio.sleep(0.02)
-        walk.start()
-        await sender.broadcast(b"one")
-        await _delivered(sender, b"one")
-        walk.stop()
+        for walk in walks:
+            await asyncio.sleep(0.002)
+            walk.start()
+            await sender.broadcast(b"one")
+            await _delivered(sender, b"one")
+            walk.stop()
         await sender.broadcast(b"last")
         await reading
         await a.__aexit__(None, None, None)
-    return walk
+    return min(walks, key=lambda walk: len(walk.calls))
 
 
 async def walk_of_a_view_change() -> Walk:

@@ -4,7 +4,7 @@ from priocast.core.events import Delivery, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import Scope
 from priocast.membership.datagrams import frame_of, read
-from priocast.membership.packets import Control, Reply, Request
+from priocast.membership.packets import ClientReply, ClientRequest, Control
 from support.stacks import Neighbourhood, epoch_of, founded
 
 CLIENT = ProcessId("client", 3)
@@ -14,10 +14,10 @@ class TestScopes:
     def test_a_safe_message_waits_until_all_are_known_to_hold_it_and_others_wait_behind_it(self) -> None:
         group = founded("abc", failure_ms=60_000.0, slow_ms=60_000.0)
         group.lost |= {("c", "a"), ("c", "b")}  # c gets everything, but nobody hears of it
-        group.say("a", "agreed")
+        group.broadcast("a", "agreed")
         group.wait_payloads("abc", "agreed")
-        group.say("a", "safe", scope=Scope(safe=True))
-        group.say("b", "behind")
+        group.broadcast("a", "safe", scope=Scope(safe=True))
+        group.broadcast("b", "behind")
         group.run(100)
         assert {tuple(group.payloads(name)) for name in "ab"} == {("agreed",)}
         group.lost.clear()
@@ -27,14 +27,14 @@ class TestScopes:
         group = founded("abc", heartbeat_ms=1_000.0, failure_ms=60_000.0, slow_ms=60_000.0)
         group.run(2_000)
         for number in range(10):
-            group.say("b", str(number), scope=Scope(safe=True))
+            group.broadcast("b", str(number), scope=Scope(safe=True))
             group.run(10)
             assert len(group.payloads("c")) == number + 1
 
     def test_a_safe_message_is_delivered_when_the_one_that_lacks_it_is_out(self) -> None:
         group = founded("abc")
         group.lost |= {("a", "c"), ("b", "c"), ("c", "a"), ("c", "b")}
-        group.say("a", "safe", scope=Scope(safe=True))
+        group.broadcast("a", "safe", scope=Scope(safe=True))
         group.run(30)
         assert group.payloads("a") == []
         group.wait_view("ab")
@@ -43,7 +43,7 @@ class TestScopes:
     def test_in_a_safe_group_every_message_is_safe(self) -> None:
         group = founded("abc", delivery="safe", failure_ms=60_000.0, slow_ms=60_000.0)
         group.lost |= {("c", "a"), ("c", "b")}
-        group.say("a", "1")
+        group.broadcast("a", "1")
         group.run(100)
         assert group.payloads("a") == group.payloads("b") == []
         group.lost.clear()
@@ -51,10 +51,10 @@ class TestScopes:
 
     def test_a_message_to_some_has_a_place_everywhere(self) -> None:
         group = founded("abc")
-        group.say("a", "for all")
-        group.say("a", "for b", "and again", scope=Scope(to=("b",)))
-        group.say("a", "for nobody", scope=Scope(to=("nobody",)))
-        group.say("a", "for all again")
+        group.broadcast("a", "for all")
+        group.broadcast("a", "for b", "and again", scope=Scope(to=("b",)))
+        group.broadcast("a", "for nobody", scope=Scope(to=("nobody",)))
+        group.broadcast("a", "for all again")
         group.run_until(lambda: "for all again" in group.payloads("c"))
         group.run(10)
         placed = {
@@ -66,7 +66,7 @@ class TestScopes:
 
     def test_what_is_passed_over_is_consumed(self) -> None:
         group = founded("abc", window=4)
-        group.say("a", *map(str, range(50)), scope=Scope(to=("b",)))
+        group.broadcast("a", *map(str, range(50)), scope=Scope(to=("b",)))
         group.wait_payloads("b", *map(str, range(50)))
         assert group.payloads("a") == group.payloads("c") == []
 
@@ -74,7 +74,7 @@ class TestScopes:
 class TestTwoSides:
     def test_a_message_is_delivered_once_its_sender_knows_its_place(self) -> None:
         group = founded("abc", policy="partitionable", failure_ms=60_000.0, slow_ms=60_000.0)
-        group.say("c", "1")
+        group.broadcast("c", "1")
         group.run(1)
         group.lost.add(("a", "c"))  # the sequencer's answer does not reach the sender
         group.run(100)
@@ -87,20 +87,20 @@ class TestTwoSides:
         group.cut("ab", "cd")
         group.wait_view("ab")
         group.wait_view("cd")
-        group.say("b", "left")
-        group.say("d", "right")
+        group.broadcast("b", "left")
+        group.broadcast("d", "right")
         group.wait_payloads("ab", "left")
         group.wait_payloads("cd", "right")
         group.lost.clear()
         group.run_until(lambda: all(len(view) == 4 for view in group.views().values()))
-        group.say("c", "together")
+        group.broadcast("c", "together")
         group.wait_payloads("ab", "left", "together")
         group.wait_payloads("cd", "right", "together")
 
 
 class TestClients:
-    def _ask(self, group: Neighbourhood, to: str, request: Request) -> None:
-        group.hand_over(CLIENT, to, frame_of(request))
+    def _ask(self, group: Neighbourhood, to: str, request: ClientRequest) -> None:
+        group.receive(CLIENT, to, frame_of(request))
 
     def _answers(self, group: Neighbourhood) -> list[Control]:
         letters, group.letters = group.letters, []
@@ -108,12 +108,12 @@ class TestClients:
 
     def test_a_request_is_broadcast_and_answered_with_its_place(self) -> None:
         group = founded("abc")
-        group.say("a", "before")
+        group.broadcast("a", "before")
         group.wait_payloads("abc", "before")
-        self._ask(group, "b", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "b", ClientRequest(1, 7, Scope(), b"please"))
         group.wait_payloads("abc", "before", "please")
         group.run(5)
-        assert self._answers(group) == [Reply(1, 7, 1, "")]
+        assert self._answers(group) == [ClientReply(1, 7, 1, "")]
         delivery: Delivery = group.applications["c"].deliveries[-1]
         assert delivery.message.sender == ProcessId("b")
         assert (delivery.message.scope.client, delivery.message.scope.request) == ("client#3", 1)
@@ -121,52 +121,54 @@ class TestClients:
     def test_a_request_that_is_sent_again_to_anybody_has_one_place(self) -> None:
         group = founded("abc")
         for name in "abcab":
-            self._ask(group, name, Request(1, 7, Scope(), b"please"))
+            self._ask(group, name, ClientRequest(1, 7, Scope(), b"please"))
         group.run(30)
         for name in "abc":
             assert group.payloads(name) == ["please"]
-        assert Reply(1, 7, 0, "") in self._answers(group)
-        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        assert ClientReply(1, 7, 0, "") in self._answers(group)
+        self._ask(group, "c", ClientRequest(1, 7, Scope(), b"please"))
         group.run(5)
-        assert self._answers(group) == [Reply(1, 7, -1, "")], "it has a place; which one is not remembered"
+        assert self._answers(group) == [ClientReply(1, 7, -1, "")], (
+            "it has a place; which one is not remembered"
+        )
         assert group.payloads("a") == ["please"]
 
     def test_a_request_has_one_place_although_the_view_changes(self) -> None:
         group = founded("abc")
-        self._ask(group, "b", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "b", ClientRequest(1, 7, Scope(), b"please"))
         group.run(4)
         group.kill("b")
-        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "c", ClientRequest(1, 7, Scope(), b"please"))
         group.wait_view("ac")
         group.run(20)
-        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.run(50)
         assert group.payloads("a") == group.payloads("c") == ["please"]
 
     def test_whoever_joins_knows_which_requests_have_a_place(self) -> None:
         group = founded("ab")
-        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.wait_payloads("ab", "please")
         group.start("c")
         group.wait_view("abc")
         group.run(5)
         self._answers(group)
-        self._ask(group, "c", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "c", ClientRequest(1, 7, Scope(), b"please"))
         group.run(30)
-        assert self._answers(group) == [Reply(1, 7, -1, "")]
+        assert self._answers(group) == [ClientReply(1, 7, -1, "")]
         assert group.payloads("c") == []
-        self._ask(group, "c", Request(2, 7, Scope(), b"more"))
+        self._ask(group, "c", ClientRequest(2, 7, Scope(), b"more"))
         group.wait_payloads("c", "more")
         assert group.payloads("a") == ["please", "more"]
 
     def test_a_request_to_a_member_without_a_view_or_without_room_is_left_for_later(self) -> None:
         group = Neighbourhood("a", founders=2, queue_max=1)
-        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.run(50)
         group.start("b")
         group.wait_view("ab")
-        group.say("a", "full")
-        self._ask(group, "a", Request(1, 7, Scope(), b"please"))
+        group.broadcast("a", "full")
+        self._ask(group, "a", ClientRequest(1, 7, Scope(), b"please"))
         group.run(50)
         assert group.payloads("a") == ["full"]
         assert self._answers(group) == []
@@ -175,11 +177,11 @@ class TestClients:
 class TestState:
     def test_a_new_member_goes_on_from_the_state_of_the_group(self) -> None:
         group = founded("ab", state=True)
-        group.say("a", *map(str, range(30)))
+        group.broadcast("a", *map(str, range(30)))
         group.wait_payloads("ab", *map(str, range(30)))
         group.start("c")
         group.wait_view("abc")
-        group.say("b", "next")
+        group.broadcast("b", "next")
         application = group.applications["c"]
         group.run_until(lambda: application.pages[-1:] == [b"next"])
         assert application.pages == group.applications["a"].pages
@@ -193,12 +195,12 @@ class TestState:
         group.applications["a"].takes_messages = True
         assert epoch_of(group.members["d"]).view.number == 2
         group.lost |= {(name, "d") for name in "bc"}  # only the first one can give its state
-        group.say("b", *map(str, range(40)))
+        group.broadcast("b", *map(str, range(40)))
         group.wait_payloads("abc", *map(str, range(40)))
 
     def test_who_fails_while_it_gives_its_state_is_replaced(self) -> None:
         group = founded("abc", state=True)
-        group.say("a", "x" * 40_000, "y" * 40_000, "z" * 40_000)
+        group.broadcast("a", "x" * 40_000, "y" * 40_000, "z" * 40_000)
         group.run_until(lambda: len(group.applications["c"].payloads) == 3)
         group.start("d")
         group.wait_view("abcd")
@@ -211,7 +213,7 @@ class TestState:
 
     def test_who_is_asked_for_its_state_does_not_leave_meanwhile(self) -> None:
         group = founded("ab", state=True)
-        group.say("a", *("x" * 40_000 for _ in range(20)))
+        group.broadcast("a", *("x" * 40_000 for _ in range(20)))
         group.run_until(lambda: len(group.applications["b"].payloads) == 20)
         assert group.members["a"].may_leave(group.now)
         group.start("c")

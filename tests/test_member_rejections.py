@@ -5,7 +5,7 @@ import pytest
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of
-from priocast.membership.packets import Held, Reply
+from priocast.membership.packets import ClientReply, StabilityReport
 from support.stacks import epoch_of, founded
 
 B, C = ProcessId("b"), ProcessId("c")
@@ -15,11 +15,11 @@ STRANGER = ProcessId("stranger")
 @pytest.mark.parametrize("body", [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa5alive\x90"])
 def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
     group = founded("abc")
-    group.hand_over(STRANGER, "a", Frame(0, 0, 0, 0, body))
+    group.receive(STRANGER, "a", Frame(0, 0, 0, 0, body))
     assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.run(300)
     assert set(group.views().values()) == {"abc"}, "a stranger cannot be put out"
-    group.hand_over(B, "a", Frame(0, 0, 0, 0, body))
+    group.receive(B, "a", Frame(0, 0, 0, 0, body))
     group.wait_view("ac")
     assert group.applications["a"].reasons[-1].startswith("b was put out: b#1 sent a datagram that cannot")
 
@@ -28,7 +28,7 @@ def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
 def test_a_packet_that_cannot_be_read(body: bytes) -> None:
     group = founded("abc")
     channel = epoch_of(group.members["a"]).channel
-    group.hand_over(C, "a", Frame(channel, 1, 0, 0, body))
+    group.receive(C, "a", Frame(channel, 1, 0, 0, body))
     assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.wait_view("ab")
     assert group.applications["b"].reasons[-1].startswith("c was put out: c#1 sent a packet that cannot")
@@ -37,20 +37,20 @@ def test_a_packet_that_cannot_be_read(body: bytes) -> None:
 def test_a_packet_of_another_protocol() -> None:
     group = founded("ab")
     tick = b"\x91\xa4tick"
-    group.hand_over(B, "a", Frame(epoch_of(group.members["a"]).channel, 1, 0, 0, tick))
+    group.receive(B, "a", Frame(epoch_of(group.members["a"]).channel, 1, 0, 0, tick))
     assert group.members["a"].rejections == {"ForeignFrame": 1}
 
 
 def test_frames_of_a_process_that_is_not_in_the_view() -> None:
     group = founded("ab")
     channel = epoch_of(group.members["a"]).channel
-    group.hand_over(STRANGER, "a", Frame(channel, 1, 0, 0, b"hello"))
+    group.receive(STRANGER, "a", Frame(channel, 1, 0, 0, b"hello"))
     assert group.members["a"].rejections == {"PeerFault": 1}
 
 
 def test_frames_of_another_view_are_nobody_s_business() -> None:
     group = founded("ab")
-    group.hand_over(B, "a", Frame(12345, 1, 0, 0, b"hello"))
+    group.receive(B, "a", Frame(12345, 1, 0, 0, b"hello"))
     assert group.members["a"].rejections == {}
     assert set(group.views().values()) == {"ab"}
 
@@ -61,8 +61,8 @@ def test_frames_of_an_earlier_life() -> None:
     group.wait_view("abc")
     channel = epoch_of(group.members["a"]).channel
     earlier = ProcessId("c", 6)
-    group.hand_over(earlier, "a", Frame(channel, 1, 0, 0, b"hello"))
-    group.hand_over(earlier, "a", frame_of(group.members["c"].membership.alive(group.now)))
+    group.receive(earlier, "a", Frame(channel, 1, 0, 0, b"hello"))
+    group.receive(earlier, "a", frame_of(StabilityReport(epoch_of(group.members["c"]).view.id, (0, 0, 0))))
     assert group.members["a"].rejections == {"earlier life": 2}
     group.run(300)
     assert set(group.views().values()) == {"abc"}
@@ -71,14 +71,14 @@ def test_frames_of_an_earlier_life() -> None:
 def test_an_acknowledgement_of_what_was_never_sent() -> None:
     group = founded("abc")
     channel = epoch_of(group.members["a"]).channel
-    group.hand_over(B, "a", Frame(channel, 0, 10**6, 0))
+    group.receive(B, "a", Frame(channel, 0, 10**6, 0))
     assert group.members["a"].rejections == {"ForeignFrame": 1}
     group.wait_view("ac")
 
 
 def test_a_reply_that_is_for_a_client() -> None:
     group = founded("ab")
-    group.hand_over(B, "a", frame_of(Reply(1, 0, 0, "")))
+    group.receive(B, "a", frame_of(ClientReply(1, 0, 0, "")))
     assert group.members["a"].rejections == {"reply to a member": 1}
 
 
@@ -86,6 +86,6 @@ def test_what_a_member_cannot_hold() -> None:
     group = founded("abc")
     view = epoch_of(group.members["a"]).view.id
     for held in ((1, 2), (1, 2, 3, 4), ()):
-        group.hand_over(B, "a", frame_of(Held(view, held)))
+        group.receive(B, "a", frame_of(StabilityReport(view, held)))
     group.run(50)
     assert set(group.views().values()) == {"abc"}

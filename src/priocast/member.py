@@ -5,55 +5,42 @@
                                  │
                              membership: which protocol and links, in which view
 
-A driver (the asyncio runtime, the simulator) hands over what happens and the time at which it happens, gives
-a `turn` when it has handed over all that was ready, transmits the frames that gather, and calls `tick` at
-the `deadline`. The observer, which belongs to the driver, sees what goes in and out.
+A driver (the asyncio runtime, the simulator) gives the member its inputs and the time of each. When it has
+given all that were ready it calls `turn`, transmits the `frames`, and calls `tick` at the `deadline`. The
+observer, which belongs to the driver, sees what goes in and out.
 
-A member is one life of a process in the group: once it is `out`, it is over. What it leaves (`remains`) its
-next life may take over.
+A member is one incarnation of a process in the group. Once it has `departed` it is over; the next incarnation
+may submit its `unordered_messages` again.
 """
-
-from collections.abc import Iterator
-
-import msgspec
 
 from priocast.core.assembler import Assembler
 from priocast.core.errors import PeerFault
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import TO_ALL, Batch, Scope
-from priocast.core.protocol import Broadcast, OrderingOptions, Packet
+from priocast.core.message import TO_ALL, Scope
+from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
-from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.links.fifo_link import Frame, LinkOptions
 from priocast.membership.clients import Clients, scope_of
 from priocast.membership.datagrams import CHANNEL, frames_of, read
+from priocast.membership.delivery_table import DeliveryTable
+from priocast.membership.departure import Departed
 from priocast.membership.epoch import Epoch
-from priocast.membership.ledger import Ledger
-from priocast.membership.life import Life
 from priocast.membership.membership import Membership
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import (
-    Control,
-    FetchState,
-    Ordering,
-    Proposal,
-    Reply,
-    Request,
-    Standing,
-    StateChunk,
-)
-from priocast.membership.reports import Reports
-from priocast.membership.slowness import Slowness
-from priocast.membership.state_transfer import StateTransfer
+from priocast.membership.packets import ClientReply, ClientRequest, Ordering
+from priocast.membership.slow_member import SlowMemberDetector
+from priocast.membership.stability_reporter import StabilityReporter
 from priocast.membership.stream import Head, Stream
-from priocast.membership.unordered import UnorderedMessages, resubmit
+from priocast.membership.unordered import UnorderedMessages
+from priocast.membership.view_installer import ViewInstaller
 from priocast.protocols import check_order, find_protocol
 
 
 class Member:
-    """A member of a group, from its wish to join until it is out (`out` says why, `left` if it wanted to)."""
+    """A member of a group, from its first attempt to join until it has departed."""
 
     def __init__(
         self,
@@ -68,30 +55,36 @@ class Member:
     ) -> None:
         check_order(order, membership.primary)
         self.me = me
-        self.departed: str | None = None
-        self.left = False
         self.rejections: dict[str, int] = {}
         self._options = options
-        self._link_options = link_options
         self._observer = observer
-        self._unordered_messages = unordered_messages
         self._assembler = Assembler(me, options.prioritised)
-        self._ledger = Ledger()
-        self.clients = Clients(self._ledger)
-        self.stream = Stream(me, membership, self._ledger, self.clients.placed)
-        self.slowness = Slowness(membership.slow_ns, now)
-        self._reports = Reports(membership)
+        delivery_table = DeliveryTable()
+        self.clients = Clients(delivery_table)
+        self.stream = Stream(me, membership, delivery_table, self.clients)
+        self.slow_member = SlowMemberDetector(membership.slow_ns, now)
+        self._reporter = StabilityReporter(membership)
+        self._installer = ViewInstaller(
+            me,
+            options,
+            link_options,
+            find_protocol,
+            self._assembler,
+            self.stream,
+            observer,
+            unordered_messages,
+        )
         self.membership = Membership(
             me,
             membership,
             membership.agreed_on(order, options),
             Ordering(order, options.prioritised, str(options.starvation)),
-            Life(self._begin, self._depart, self.stream.standing),
-            now,
+            self._installer,
+            observer,
+            may_found=unordered_messages is None or not membership.primary,
+            now=now,
         )
-        if unordered_messages is not None and membership.primary:
-            self.membership.wishes.may_found = False
-        self.state = StateTransfer(membership, self.membership.tell, self.stream.restore)
+        self.state = self.membership.state
 
     # The application's side
 
@@ -106,20 +99,25 @@ class Member:
         return self.membership.epoch
 
     @property
+    def departed(self) -> Departed | None:
+        """Why this member is no longer in the group; None while it is, or tries to join."""
+        return self.membership.departed
+
+    @property
     def backlog(self) -> int:
-        """How many messages wait at this member for a place in the order."""
+        """How many messages wait at this member for a position."""
         epoch = self.membership.epoch
         return self._assembler.count + (epoch.protocol.backlog if epoch else 0)
 
     @property
     def idle(self) -> bool:
-        """Whether nobody needs this member any more: all is ordered, and all was received."""
+        """Whether no member needs this one any more: everything is ordered, and was received."""
         epoch = self.membership.epoch
         in_view = epoch is None or (epoch.idle and not self.membership.changing)
         return in_view and not self._assembler.count
 
     def may_leave(self, now: int) -> bool:
-        """Whether every message that was broadcast here has its place, and nobody fetches our state now."""
+        """Whether every message that was broadcast here has a position, and no member fetches the state."""
         epoch = self.membership.epoch
         if self.state.is_asked(now):
             return False
@@ -135,23 +133,24 @@ class Member:
         return epoch.protocol.outgoing.room(priority, assembler.count, assembler.bytes)
 
     def broadcast(self, payload: bytes, priority: int) -> None:
-        """Take a message; it leaves with the next turn. The caller has asked for room."""
+        """Accept a message, which is sent in the next turn. The caller has asked for room."""
         self._assembler.add(payload, priority)
 
     def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
-        """Take messages of one priority; they leave with the next turn. The caller has asked for room."""
+        """Accept messages of one priority, which are sent in the next turn. The caller has asked for room."""
         self._assembler.add_many(payloads, priority, scope)
 
     def head(self, now: int) -> Head | None:
-        """What the application may consume next; valid until anything else is handed over."""
+        """What the application can consume next; valid until the next input."""
         return self.stream.head(self.membership.epoch, now)
 
     def consume(self, count: int, now: int) -> None:
         """The application took the next `count` messages of the head."""
-        head = self.stream.taken_from(self.membership.epoch)
+        stream, epoch = self.stream, self.membership.epoch
+        head = stream.ordered_head(epoch)
         if self._observer is not None:
             self._observer.delivered(head, count, now, self.backlog)
-        self.stream.consume(head, count, self.membership.epoch, now)
+        stream.consume(head, count, epoch, now)
 
     def consume_event(self, now: int) -> ViewChange | Restored:
         """The application took the head, which is not a message."""
@@ -166,12 +165,12 @@ class Member:
         return event
 
     def leave(self, now: int) -> None:
-        """Ask the group to let this member go; it is `out` when it has."""
+        """Leave the group; this member has `departed` when the others have agreed."""
         self.membership.leave(now)
 
     def end(self, reason: str, now: int) -> None:
-        """The process will not take part any more, whether the group has let it go or not."""
-        self._depart(reason, True, now)
+        """The process stops taking part, whether the others have agreed or not."""
+        self.membership.depart(Departed(True, reason), now)
 
     def change_order(self, ordering: Ordering, now: int) -> None:
         """Let another protocol order, from the next view on."""
@@ -181,29 +180,23 @@ class Member:
 
     @property
     def snapshot_wanted(self) -> bool:
-        """Whether the application's state is asked for, and it is far enough to give it."""
+        """Whether a member asks for the application's state, and the application has consumed enough."""
         wanted = self.state.donor.wanted
         return wanted is not None and self.stream.position >= wanted and not self.stream.awaits_state
 
     def offer_snapshot(self, data: bytes) -> None:
-        """The application's state, with everything in it that it has consumed so far."""
-        self.state.offer(self.stream.position, data)
+        """The application's state, which includes every message that it has consumed so far."""
+        self.membership.on_snapshot(self.stream.position, data)
 
     def unordered_messages(self) -> UnorderedMessages:
-        """What this life, which is over, leaves to the next one: its own messages that it did not deliver."""
-        epoch = self.membership.epoch
-        if epoch is None:
-            return UnorderedMessages(
-                (self._unordered_messages.batches if self._unordered_messages else [])
-                + self._assembler.close()
-            )
-        return UnorderedMessages(epoch.own_unconsumed() + epoch.unordered() + self._assembler.close())
+        """What this incarnation, which is over, leaves to the next one: own messages not delivered here."""
+        return self._installer.unordered_messages(self.membership.epoch)
 
     # The driver's side
 
     def reachable(self, name: str, now: int) -> None:
-        """The network can reach a process of this name; what was sent to it before may be lost."""
-        self.membership.reachable(name, now)
+        """The network can reach a process of this name; frames sent to it before may be lost."""
+        self.membership.heartbeats.meet(name, now)
         epoch = self.membership.epoch
         if epoch is not None and not epoch.frozen:
             for peer, link in epoch.links.items():
@@ -212,48 +205,58 @@ class Member:
 
     def receive(self, peer: ProcessId, frames: list[Frame], now: int) -> None:
         """Frames came from a process, all that were ready."""
+        membership = self.membership
         for frame in frames:
             try:
                 if frame.channel == CHANNEL:
-                    self._on_datagram(peer, read(peer, frame), now)
-                else:
-                    self._on_link_frame(peer, frame, now)
+                    self._on_datagram(peer, frame, now)
+                elif not membership.heard(peer, now):
+                    self.reject("earlier life")
+                elif membership.epoch is not None and frame.channel == membership.epoch.channel:
+                    membership.epoch.receive(peer, frame, now)
             except PeerFault as fault:
                 self.reject(type(fault).__name__)
-                self.membership.evict(peer, f"was put out: {fault}", now)
+                membership.evict(peer, f"was put out: {fault}", now)
 
     def reject(self, reason: str) -> None:
-        """Count what was not accepted."""
+        """Count a frame that was not accepted."""
         self.rejections[reason] = self.rejections.get(reason, 0) + 1
 
     @property
     def restless(self) -> bool:
-        """Whether anything was handed over that a turn would act on."""
+        """Whether a turn has something to act on."""
         epoch = self.membership.epoch
-        return epoch is not None and (self._assembler.count > 0 or epoch.has_work)
+        if epoch is None:
+            return False
+        return epoch.restless or self._assembler.count > 0 or len(epoch.to_myself) > 0
 
     def turn(self, now: int) -> None:
-        """All that was ready has been handed over: act on it until nothing is left to do."""
+        """All inputs that were ready were given: act on them until nothing is left to do."""
         self.act(now)
         while self.restless:
             self.act(now)
 
     def act(self, now: int) -> None:
-        """One step of a turn; what comes of it can be transmitted before the next one.
+        """One step of a turn; its frames can be transmitted before the next step.
 
-        A packet to all waits for the next step at its own sender: the others should not wait for that.
+        A packet to all reaches its own sender only in the next step: the other members need not wait for that.
         """
-        epoch = self.membership.epoch
+        membership = self.membership
+        epoch = membership.epoch
         if epoch is None:
             return
         if self._assembler.count:
-            for batch in self._assembled(now):
+            batches = self._assembler.close()
+            if self._observer is not None:
+                for batch in batches:
+                    self._observer.broadcast(batch, now, epoch.protocol.backlog)
+            for batch in batches:
                 epoch.step(Broadcast(batch), now)
         if epoch.frozen:
             return
-        epoch.act(now, may_order=not self.membership.suspended)
+        epoch.act(now, may_order=not membership.trigger.suspended)
         for peer in epoch.overflowing:
-            self.membership.evict(peer, "did not take what it was sent", now)
+            membership.evict(peer, "did not take what it was sent", now)
         if self.stream.awaits_state:
             self.stream.catch_up(epoch, now)
 
@@ -262,11 +265,10 @@ class Member:
         epoch = self.membership.epoch
         if epoch is not None and not epoch.frozen:
             epoch.tick(now)
-            slow = self.slowness.found(epoch.protocol, self._could_consume(epoch, now), now)
+            slow = self.slow_member.found(epoch.protocol, self._could_consume(epoch, now), now)
             if slow is not None and len(epoch.view.members) > 1:
                 self.membership.evict(slow, "was too slow", now)
         if now >= self.membership.deadline:
-            self.state.tick(now)
             self.membership.tick(now)
 
     @property
@@ -276,128 +278,56 @@ class Member:
         of_epoch = epoch.deadline if epoch else None
         return deadline if of_epoch is None else min(deadline, of_epoch)
 
-    def frames(self, now: int, first: ProcessId | None = None) -> Iterator[tuple[str, list[Frame]]]:
-        """What is to be transmitted, to whom, by name; each is given out once, this peer's first."""
-        membership = self.membership
-        epoch = membership.epoch
-        if epoch is not None and not epoch.frozen:
-            held = self._reports.due(epoch)
-            if held is not None:
-                for peer in epoch.links:
-                    membership.tell(peer, held)
-            if first is not None and first in epoch.links and epoch.links[first].frames:
-                yield self._link_frames(first, epoch.links[first], now)
-            for peer, link in epoch.links.items():
-                if link.frames:
-                    yield self._link_frames(peer, link, now)
-        if membership.datagrams:
-            datagrams, membership.datagrams = membership.datagrams, []
-            yield from frames_of(datagrams)
-        if self.clients.replies:
-            replies, self.clients.replies = self.clients.replies, []
-            yield from frames_of(replies)
-
     @property
     def has_timers(self) -> bool:
         """Whether the protocol has set a timer."""
         epoch = self.membership.epoch
-        return epoch is not None and epoch.has_timers
+        return epoch is not None and len(epoch.timers) > 0
+
+    def frames(self, now: int, first: ProcessId | None = None) -> list[tuple[str, list[Frame]]]:
+        """The frames to transmit, by the name of their destination; those to `first` come first."""
+        membership = self.membership
+        epoch = membership.epoch
+        frames: list[tuple[str, list[Frame]]] = []
+        if epoch is not None and not epoch.frozen:
+            report = self._reporter.due(epoch)
+            if report is not None:
+                for peer in epoch.links:
+                    membership.send(peer, report)
+            for peer, link in epoch.links.items():
+                if link.frames:
+                    frames.insert(0 if peer == first else len(frames), (peer.name, link.frames))
+                    link.frames = []
+                    membership.heartbeats.on_sent(peer.name, now)
+        if membership.datagrams:
+            frames += frames_of(membership.datagrams)
+            membership.datagrams = []
+        if self.clients.replies:
+            frames += frames_of(self.clients.replies)
+            self.clients.replies = []
+        return frames
 
     # Between them
 
-    def _link_frames(self, peer: ProcessId, link: FifoLink, now: int) -> tuple[str, list[Frame]]:
-        frames, link.frames = link.frames, []
-        self.membership.spoke(peer.name, now)
-        return peer.name, frames
-
-    def _on_link_frame(self, peer: ProcessId, frame: Frame, now: int) -> None:
-        epoch = self.membership.epoch
-        if not self.membership.heard(peer, now):
-            self.reject("earlier life")
-        elif epoch is not None and frame.channel == epoch.channel and not epoch.frozen:
-            epoch.receive(peer, frame, now)
-
-    def _on_datagram(self, peer: ProcessId, control: Control, now: int) -> None:
-        if isinstance(control, Request):
+    def _on_datagram(self, peer: ProcessId, frame: Frame, now: int) -> None:
+        control = read(peer, frame)
+        if isinstance(control, ClientRequest):
             self._on_request(peer, control)
-        elif isinstance(control, Reply):
+        elif isinstance(control, ClientReply):
             self.reject("reply to a member")
         elif not self.membership.heard(peer, now):
             self.reject("earlier life")
-        elif isinstance(control, FetchState):
-            self.state.on_fetch(peer, control, now)
-        elif isinstance(control, StateChunk):
-            self.state.on_chunk(peer, control, now)
         else:
             self.membership.receive(peer, control, now)
 
-    def _on_request(self, client: ProcessId, request: Request) -> None:
-        """A client wants something broadcast; if there is no room now, it will ask again."""
+    def _on_request(self, client: ProcessId, request: ClientRequest) -> None:
+        """A client wants a message broadcast; if there is no room now, it will ask again."""
         has_room = self.membership.epoch is not None and self.room(request.priority) > 0
         if has_room and self.clients.is_new(client, request):
             self._assembler.add_many([request.payload], request.priority, scope_of(client, request))
 
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
-        """Whether only its application can keep a member from consuming, and its state is not awaited."""
-        trusted = all(self.membership.trusts(peer, now) for peer in epoch.links)
-        awaited = self.stream.awaits_state or self.state.is_asked(now)
-        return trusted and not awaited and self._reports.are_complete(epoch)
-
-    def _assembled(self, now: int) -> list[Batch]:
-        """What the application has broadcast since the last step."""
-        batches = self._assembler.close()
-        if self._observer is not None:
-            for batch in batches:
-                self._observer.broadcast(batch, now, self.backlog)
-        return batches
-
-    # What membership decides
-
-    def _begin(self, proposal: Proposal, standing: Standing, before: Epoch | None, now: int) -> Epoch:
-        """End the old view, and open an epoch for the new one."""
-        view, ordering = proposal.view, proposal.ordering
-        if self._unordered_messages is not None:
-            own = self._assembler.close()
-            self._assembler = resubmit(self.me, self._unordered_messages, own, standing, ordering.prioritised)
-            self._unordered_messages = None
-        unordered = self._end(proposal, standing, before) + self._assembled(now)
-        options = msgspec.structs.replace(
-            self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
-        )
-        self._assembler.prioritised = ordering.prioritised
-        protocol = find_protocol(ordering.order)(self.me, view, options, standing.position)
-        epoch = Epoch(view, protocol, self._link_options, self._sent, self._received, before, now)
-        if self._observer is not None:
-            self._observer.installed(view)
-        if self.state.begin(self.me, view, before is None, standing.position, now):
-            self.stream.awaits_state = True
-        for batch in unordered:
-            epoch.step(Broadcast(batch), now)
-        self._reports.begin()
-        self.clients.forget_pending()
-        return epoch
-
-    def _end(self, proposal: Proposal, standing: Standing, before: Epoch | None) -> list[Batch]:
-        """Take the end of the old view into the stream; return our messages that it left without a place."""
-        if before is None:
-            self.stream.begin(proposal, standing, [])
-            return []
-        closure = proposal.closure_of(before.view.id)
-        assert closure is not None
-        tail = before.ending(closure)
-        self.stream.begin(proposal, standing, tail)
-        return before.unordered()
-
-    def _depart(self, reason: str, wanted: bool, now: int) -> None:
-        if self.departed is None:
-            self.departed, self.left = reason, wanted
-            if self._observer is not None:
-                self._observer.stopped(reason, now)
-
-    def _sent(self, packet: Packet, to: ProcessId | None, now: int) -> None:
-        if self._observer is not None and self.membership.epoch is not None:
-            self._observer.sent(packet, to, now, self.membership.epoch.protocol.backlog)
-
-    def _received(self, packet: Packet, peer: ProcessId | None, now: int) -> None:
-        if self._observer is not None and self.membership.epoch is not None and peer is not None:
-            self._observer.received(packet, peer, now, self.membership.epoch.protocol.backlog)
+        """Whether only its application can keep a member from consuming, and no state is being transferred."""
+        trusted = all(self.membership.neighbours.trusts(peer, now) for peer in epoch.links)
+        transferring = self.stream.awaits_state or self.state.is_asked(now)
+        return trusted and not transferring and self._reporter.is_complete(epoch)

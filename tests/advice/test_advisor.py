@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tools.message_costs import send_one
 
 from priocast.advice.advisor import CLOSE, advise, predict
 from priocast.advice.choice import AUTO, BETTER, is_clearly_better, resolve_order, situation_of
@@ -13,7 +14,6 @@ from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import PROTOCOLS
-from priocast.study.anatomy import alone
 
 situations = st.builds(
     Situation,
@@ -39,7 +39,7 @@ class TestTheTable:
     @pytest.mark.parametrize("order", CLASSES)
     def test_hops_and_frames_are_those_that_the_simulator_counts(self, order: str) -> None:
         members, senders = 4, 2
-        of_coordinator, of_other = alone(order, members, 0), alone(order, members, 1)
+        of_coordinator, of_other = send_one(order, members, 0), send_one(order, members, 1)
         mean = (of_coordinator.hops + (members - 1) * of_other.hops) / members
         assert CLASSES[order].hops(members, senders) == pytest.approx(mean)
         assert CLASSES[order].frames(members, senders) == len(of_other.arrivals)

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
+from tools.reorder_page import figure_2
 
-from priocast.study.reorder_page import figure_2
 from support.command import priocast, refusal
 
 

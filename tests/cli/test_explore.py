@@ -6,7 +6,7 @@ from typer.testing import CliRunner, Result
 
 from priocast.cli.explore import EXAMPLES, explore
 from priocast.core.errors import InvalidOption, UnknownProtocol
-from priocast.protocols.reorder.cut_queues import Levels
+from priocast.protocols.reorder.level_queues import LevelQueues
 
 app = typer.Typer()
 app.command(epilog=EXAMPLES)(explore)
@@ -26,10 +26,10 @@ def test_it_says_how_much_there_was_to_see() -> None:
 
 
 def test_a_violation_exits_with_1_and_tells_its_story(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Levels, "_lacks", lambda *_: False)
+    monkeypatch.setattr(LevelQueues, "_waits_for_lower", lambda *_: False)
     result = run("--order", "reorder", "--messages", "a:low b:high")
     assert result.exit_code == 1
-    assert "1  a says low-1" in result.output
+    assert "1  a broadcasts low-1" in result.output
     assert "a -> b: data 0 (low-1)" in result.output
     assert "Priority accounting: " in result.output
 
@@ -46,7 +46,7 @@ def test_options_that_do_not_fit_are_refused() -> None:
     assert isinstance(run("--messages", "nonsense").exception, InvalidOption)
     assert isinstance(run("--processes", "77").exception, InvalidOption)
     assert isinstance(run("--order", "token-ring", "--distributed").exception, InvalidOption)
-    assert "or have 2 processes" in str(run("--processes", "1").exception)
+    assert "or 2 processes" in str(run("--processes", "1").exception)
 
 
 @pytest.mark.parametrize(

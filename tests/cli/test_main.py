@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 import typer
+from tools.reorder_page import figure_2
 
 from priocast.cli import main as command_line
 from priocast.core.errors import GroupClosed
-from priocast.study.reorder_page import figure_2
 from support.command import priocast, refusal
 
 WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from priocast.cli.main import main; main()"

@@ -54,8 +54,8 @@ def test_hashes_are_a_line_a_seed(tmp_path: Path) -> None:
 
 def test_violation_exits_with_1_and_says_how_to_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(SequencerUb):
-        def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
-            super()._on_ordered(sender, Ordered(ordered.position, ordered.batches[::-1]))
+        def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
+            super()._on_ordered(sender, Ordered(ordered.position, ordered.batches[::-1]), packet_id)
 
     monkeypatch.setitem(PROTOCOLS, "sequencer-ub", Broken)
     result = run("--seeds", "0:8", "--jobs", "1", "--order", "sequencer-ub", "--policy", "primary")

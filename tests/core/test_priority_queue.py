@@ -73,7 +73,7 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.put(pack(sender, level, first, payloads, priorities, scope), self.now)
         self.arrivals += 1
         urgency = 255 if told else level
-        rank = self.policy.rank(urgency, self.now)
+        rank = self.policy.sort_key(urgency, self.now)
         self.waiting += [
             Waiting(rank, self.arrivals, sender, level, number, payload, priority, scope, self.now, urgency)
             for number, payload in enumerate(payloads, first)

@@ -51,7 +51,7 @@ def test_dropping_leaves_the_same_behind_as_taking(
 ) -> None:
     one, other = _filled(policy, entries, cut), _filled(policy, entries, cut)
     while one:
-        head, rank = one.head(), one.head_rank()
+        head, rank = one.head(), one.head_sort_key()
         assert rank == next(one.leaving())[0]
         taken = one.take(count)
         assert (head.sender, head.level, head.first) == (taken.sender, taken.level, taken.first)

@@ -23,17 +23,17 @@ durations = st.integers(1, 10**12)
 
 @given(levels, levels, times, times)
 def test_strict_looks_at_priority_alone(one: int, other: int, early: int, late: int) -> None:
-    assert (Strict().rank(one, early) < Strict().rank(other, late)) == (one > other)
+    assert (Strict().sort_key(one, early) < Strict().sort_key(other, late)) == (one > other)
 
 
 @pytest.mark.parametrize("policy", [Strict(), FirstInFirstOut()])
 def test_a_control_message_goes_before_all_that_waits(policy: Starvation) -> None:
-    assert policy.rank(CONTROL, 9) < policy.rank(HIGHEST, 0)
+    assert policy.sort_key(CONTROL, 9) < policy.sort_key(HIGHEST, 0)
 
 
 @given(levels, levels, times, times)
 def test_the_plain_twin_lets_nothing_overtake(one: int, other: int, early: int, late: int) -> None:
-    assert FirstInFirstOut().rank(one, early) == FirstInFirstOut().rank(other, late)
+    assert FirstInFirstOut().sort_key(one, early) == FirstInFirstOut().sort_key(other, late)
 
 
 @given(durations, levels, levels, times, times, times)
@@ -44,7 +44,7 @@ def test_ageing_ranks_as_if_each_waiting_message_rose_by_a_level_per_step(
     now = max(entered_one, entered_other) + waited
     aged_one = one * step_ns + (now - entered_one)
     aged_other = other * step_ns + (now - entered_other)
-    rank = Ageing(step_ns).rank
+    rank = Ageing(step_ns).sort_key
     assert (rank(one, entered_one) < rank(other, entered_other)) == (aged_one > aged_other)
 
 
@@ -53,7 +53,7 @@ def test_ageing_bounds_who_may_overtake(
     step_ns: int, priority: int, entered: int, more_urgent: int, later: int
 ) -> None:
     other = min(255, priority + more_urgent)
-    rank = Ageing(step_ns).rank
+    rank = Ageing(step_ns).sort_key
     overtakes = rank(other, entered + later) < rank(priority, entered)
     assert overtakes == (later < (other - priority) * step_ns)
 
@@ -62,14 +62,14 @@ def test_ageing_bounds_who_may_overtake(
 def test_a_flush_puts_every_earlier_period_first_and_priority_within_a_period(
     period_ns: int, one: int, other: int, entered_one: int, entered_other: int
 ) -> None:
-    rank = PeriodicRelease(period_ns).rank
+    rank = PeriodicRelease(period_ns).sort_key
     periods = entered_one // period_ns, entered_other // period_ns
     goes_first = periods[0] < periods[1] or (periods[0] == periods[1] and one > other)
     assert (rank(one, entered_one) < rank(other, entered_other)) == goes_first
 
 
 def test_the_period_ends_just_before_its_multiple() -> None:
-    rank = PeriodicRelease(10).rank
+    rank = PeriodicRelease(10).sort_key
     assert rank(255, 9) < rank(0, 9) < rank(255, 10)
 
 

@@ -5,7 +5,7 @@ What they look like step by step is in the scripts `cut-*`; what each rule is ne
 
 import pytest
 
-from exploration.scenes import holds
+from exploration.scenarios import assert_holds
 from priocast.core.protocol import OrderingOptions
 from protocols.harness import Group
 from protocols.lives import Chapter, end_view
@@ -21,54 +21,54 @@ def distributed(request: pytest.FixtureRequest) -> bool:
 
 @pytest.mark.parametrize("messages", ["a:low b:high", "a:low b:high b:low", "a:high a:low b:low"])
 def test_exact_priority_accounting(messages: str, distributed: bool) -> None:
-    holds(ORDER, messages, distributed=distributed, view_ends=True)
+    assert_holds(ORDER, messages, distributed=distributed, view_ends=True)
 
 
 def test_at_most_one_head(distributed: bool) -> None:
     """Three levels, in which heads might hold up each other in a circle."""
-    holds(ORDER, "a:low b:middle a:high", distributed=distributed, view_ends=True)
+    assert_holds(ORDER, "a:low b:middle a:high", distributed=distributed, view_ends=True)
 
 
 def test_no_lower_lock_blocks_high(distributed: bool) -> None:
     """In every state, what is looked into: a head waits for what the rule names, and for nothing else."""
-    holds(ORDER, "a:low b:low a:high", distributed=distributed)
+    assert_holds(ORDER, "a:low b:low a:high", distributed=distributed)
 
 
 def test_snapshot_lock_atomic(distributed: bool) -> None:
     """Between a message's coming and the answer to it, applications may consume."""
-    holds(ORDER, "a:low b:high", distributed=distributed, free_turns=True, view_ends=True)
+    assert_holds(ORDER, "a:low b:high", distributed=distributed, free_turns=True, view_ends=True)
 
 
 def test_same_level_concurrent_insert(distributed: bool) -> None:
-    holds(ORDER, "a:high b:high b:low", distributed=distributed)
+    assert_holds(ORDER, "a:high b:high b:low", distributed=distributed)
 
 
 def test_low_low_concurrent(distributed: bool) -> None:
-    holds(ORDER, "a:low b:low", processes=3, distributed=distributed)
+    assert_holds(ORDER, "a:low b:low", processes=3, distributed=distributed)
 
 
 def test_low_unreceived_but_in_history(distributed: bool) -> None:
     """Three members, of which one may have consumed what another has hardly heard of."""
-    holds(ORDER, "a:low b:high", processes=3, distributed=distributed)
+    assert_holds(ORDER, "a:low b:high", processes=3, distributed=distributed)
 
 
 def test_empty_queue_tail_lock(distributed: bool) -> None:
     """The urgent one may come first, to empty queues."""
-    holds(ORDER, "a:high b:low", processes=3, distributed=distributed)
+    assert_holds(ORDER, "a:high b:low", processes=3, distributed=distributed)
 
 
 def test_the_plain_twin_has_one_queue(distributed: bool) -> None:
-    holds(ORDER, "a:low b:high a:high", distributed=distributed, prioritised=False, view_ends=True)
+    assert_holds(ORDER, "a:low b:high a:high", distributed=distributed, prioritised=False, view_ends=True)
 
 
 @pytest.mark.parametrize("bound", [1, 2])
 def test_a_bound_on_overtaking_holds_up_nothing_for_ever(bound: int, distributed: bool) -> None:
-    holds(ORDER, "a:low b:high b:high", distributed=distributed, overtakes_max=bound)
-    holds(ORDER, "a:low a:high", distributed=distributed, overtakes_max=bound, free_turns=True)
+    assert_holds(ORDER, "a:low b:high b:high", distributed=distributed, overtakes_max=bound)
+    assert_holds(ORDER, "a:low a:high", distributed=distributed, overtakes_max=bound, free_turns=True)
 
 
 def test_what_only_departed_members_consumed_leaves_its_place_to_nobody() -> None:
-    """Found by exploration when cuts counted messages: x, which goes with a and c, counted for y.
+    """Counterexample by exploration when cuts counted messages: x, which goes with a and c, counted for y.
 
     c had consumed x when h came there. b alone goes on, and holds what was agreed on for h and for y, but not
     for x. Nobody has consumed y, so h goes first.

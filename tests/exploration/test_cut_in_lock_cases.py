@@ -13,16 +13,20 @@ import pytest
 
 from exploration.test_cut_mutants import (
     cut_by_the_least,
-    decided_without_the_last_answer,
+    decided_without_the_last_acknowledgment,
     lower_levels_are_not_waited_for,
 )
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.membership.epoch import Epoch
-from priocast.membership.packets import Closure
-from priocast.protocols.reorder.answers import Answer
-from priocast.protocols.reorder.base import Reordering
+from priocast.membership.packets import (
+    FlushPlan,
+)
+from priocast.protocols.reorder.acknowledgments import (
+    Acknowledgment,
+)
 from priocast.protocols.reorder.cuts import Reorder
+from priocast.protocols.reorder.exchange import Complete, Exchange
 from priocast.protocols.reorder.locks import ReorderLocks
 from protocols import test_reorder_locks as of_the_locks
 from protocols.harness import Group
@@ -68,18 +72,22 @@ class TestTheEndOfAView(of_the_locks.TestTheEndOfAView):
 def the_end_discards_what_departed_members_answered(patch: pytest.MonkeyPatch) -> None:
     """Only the answers of those who go on count, although one of them may have acted on the others."""
 
-    def missing(self: Epoch, closure: Closure) -> tuple[ProcessId, ProcessId, int, int] | None:
-        departed = [rank for member, rank in self.ranks.items() if member not in closure.members]
-        vars(self.protocol)["_departed"] = departed
-        return original_missing(self, closure)
+    def missing(self: Epoch, plan: FlushPlan) -> tuple[ProcessId, ProcessId, int, int] | None:
+        departed = [rank for member, rank in self.ranks.items() if member not in plan.members]
+        exchange: Any = vars(self.protocol)["_exchange"]
+        exchange._departed = departed
+        return original_missing(self, plan)
 
-    def collect(self: Any, rank: int, answer: Answer) -> None:
-        if rank not in vars(self).get("_departed", ()):
-            original_collect(self, rank, answer)
+    def collect(
+        self: Any, rank: int, acknowledgment: Acknowledgment, packet_id: PacketId
+    ) -> Complete[Acknowledgment] | None:
+        if rank in vars(self).get("_departed", ()):
+            return None
+        return original_collect(self, rank, acknowledgment, packet_id)
 
-    original_missing, original_collect = Epoch.missing, Reordering._collect
+    original_missing, original_collect = Epoch.missing, Exchange.collect
     patch.setattr(Epoch, "missing", missing)
-    patch.setattr(Reordering, "_collect", collect)
+    patch.setattr(Exchange, "collect", collect)
 
 
 LOCKS, CUTS = of_the_locks.TestTheEndOfAView(), TestTheEndOfAView()
@@ -93,10 +101,10 @@ COORDINATOR, DISTRIBUTED = (
     [
         (lower_levels_are_not_waited_for, COORDINATOR),
         (lower_levels_are_not_waited_for, DISTRIBUTED),
-        (decided_without_the_last_answer, COORDINATOR),
-        (decided_without_the_last_answer, DISTRIBUTED),
-        (decided_without_the_last_answer, partial(CUTS.test_view_change_missing_survivor_ack, False)),
-        (decided_without_the_last_answer, partial(CUTS.test_view_change_missing_survivor_ack, True)),
+        (decided_without_the_last_acknowledgment, COORDINATOR),
+        (decided_without_the_last_acknowledgment, DISTRIBUTED),
+        (decided_without_the_last_acknowledgment, partial(CUTS.test_view_change_missing_survivor_ack, False)),
+        (decided_without_the_last_acknowledgment, partial(CUTS.test_view_change_missing_survivor_ack, True)),
         (cut_by_the_least, CUTS.test_view_change_departed_ack_counted),
         (cut_by_the_least, CUTS.test_view_change_departed_ack_counted_by_who_decided_on_it),
         (the_end_discards_what_departed_members_answered, CUTS.test_view_change_departed_ack_counted),

@@ -1,16 +1,17 @@
-"""The search: it meets every state once, checks each, and tells the shortest story of what it finds."""
+"""The search visits every state once, checks each, and gives the shortest counterexample."""
 
 from collections import deque
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import pytest
 
-from exploration.scenes import broken, explored, holds, scenario
+from exploration.scenarios import assert_holds, counterexample, explored, scenario
 from priocast.core.guarantees import FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Protocol, Turn
-from priocast.exploration.explorer import Progress, explore
-from priocast.exploration.space import Space
+from priocast.exploration.explorer import ExplorationProgress, explore
+from priocast.exploration.state_graph import StateGraph
 from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.sequencer.ub import Ordered, SequencerUb
@@ -18,55 +19,57 @@ from priocast.protocols.sequencer.ub import Ordered, SequencerUb
 ORDER = "sequencer-ub"
 
 
-def mutant(monkeypatch: pytest.MonkeyPatch, **methods: Any) -> None:
+def mutate(monkeypatch: pytest.MonkeyPatch, **methods: Any) -> None:
+    """Replace methods of the protocol."""
     monkeypatch.setitem(PROTOCOLS, ORDER, type("Mutant", (SequencerUb,), methods))
 
 
-def test_one_member_and_one_message_are_a_short_story() -> None:
-    """It says the message and hears itself; then it consumes it."""
-    seen = holds(ORDER, "a:low", processes=1)
-    assert (seen.states, seen.transitions, seen.rests, seen.depth) == (3, 2, 1, 2)
+def test_one_member_and_one_message_have_three_states() -> None:
+    """It broadcasts the message and receives it; then it consumes it."""
+    seen = assert_holds(ORDER, "a:low", processes=1)
+    assert (seen.states, seen.transitions, seen.terminal_states, seen.depth) == (3, 2, 1, 2)
 
 
 def test_two_members_do_everything_in_every_order() -> None:
-    """B says it, a orders it; then a consumes it, it comes to b and b consumes it: that is a grid."""
-    seen = holds(ORDER, "b:low")
-    assert (seen.states, seen.transitions, seen.rests) == (3 + 2 * 2 + 1, 2 + 3 + 4, 1)
+    """B broadcasts, a orders; then a's consumption and b's reception and consumption form a grid."""
+    seen = assert_holds(ORDER, "b:low")
+    assert (seen.states, seen.transitions, seen.terminal_states) == (3 + 2 * 2 + 1, 2 + 3 + 4, 1)
 
 
-def test_free_turns_let_inputs_gather() -> None:
-    """With turns of their own, two messages may share a packet."""
-    scenes = {free: Space(scenario(ORDER, "b:low b:low", free_turns=free)) for free in (False, True)}
+def test_free_turns_let_inputs_accumulate() -> None:
+    """With turns as actions of their own, two messages may share a packet."""
+    graphs = {free: StateGraph(scenario(ORDER, "b:low b:low", free_turns=free)) for free in (False, True)}
     most = {}
-    for free, space in scenes.items():
-        seen, frontier = {space.first}, deque([space.first])
+    for free, graph in graphs.items():
+        seen, frontier = {graph.initial}, deque([graph.initial])
         while frontier:
-            for _, _, _, after in space.moves(frontier.popleft()):
-                if after not in seen:
-                    seen.add(after)
-                    frontier.append(after)
-        packets = [space.locals.packets[number] for number in range(len(space.locals.packets))]
+            for _, _, _, following in graph.transitions(frontier.popleft()):
+                if following not in seen:
+                    seen.add(following)
+                    frontier.append(following)
+        packets = [graph.member_states.packets[number] for number in range(len(graph.member_states.packets))]
         most[free] = max(batch.count for packet in packets for batch in packet.messages)
     assert most == {False: 1, True: 2}
 
 
-def test_the_search_says_how_far_it_is() -> None:
-    told: list[Progress] = []
-    seen = explore(scenario(ORDER, "a:low b:high b:low", 3), told.append)
-    assert len(told) > 1
-    assert told == sorted(told)
-    assert told[0] == Progress(1, 0, 0)
-    assert all(each.explored <= each.states <= seen.states for each in told)
+def test_the_search_reports_its_progress() -> None:
+    reported: list[ExplorationProgress] = []
+    seen = explore(scenario(ORDER, "a:low b:high b:low", 3), reported.append)
+    assert len(reported) > 1
+    assert reported == sorted(reported)
+    assert reported[0] == ExplorationProgress(1, 0, 0)
+    assert all(each.explored <= each.states <= seen.states for each in reported)
 
 
-def test_the_ends_of_a_view_are_looked_at_for_all_who_may_go_on() -> None:
-    seen = holds(ORDER, "a:low b:high", view_ends=True)
-    assert seen.endings == 3 * seen.states
+def test_the_view_ends_in_every_state_for_every_set_of_survivors() -> None:
+    seen = assert_holds(ORDER, "a:low b:high", view_ends=True)
+    assert seen.view_ends == 3 * seen.states
 
 
-def test_whoever_delivers_by_arrival_is_found_with_the_shortest_story(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+# Mutants of the sequencer, one for each property that the search checks
+
+
+def _delivers_by_arrival(patch: pytest.MonkeyPatch) -> None:
     def on_turn(self: Any, event: Turn, now: int) -> None:
         while self.outgoing:
             batch = self.outgoing.take(1)
@@ -75,85 +78,114 @@ def test_whoever_delivers_by_arrival_is_found_with_the_shortest_story(
     def on_received(self: Any, event: Any, now: int) -> None:
         self.queue_ordered(event.packet.batches[0])
 
-    monkeypatch.setattr(Ordered, "TO_ALL", False)
-    mutant(monkeypatch, on_turn=on_turn, on_received=on_received, on_consumed=lambda *_: None)
-    guarantee, story = broken(ORDER, "a:low b:high")
-    assert guarantee == TOTAL_ORDER
-    assert story == (
-        "a says low-1\n      a -> b: ordered 0 (low-1)",
-        "a consumes low-1",
-        "b says high-2\n      b -> a: ordered 0 (high-2)",
-        "b consumes high-2",
-    )
+    patch.setattr(Ordered, "TO_ALL", False)
+    mutate(patch, on_turn=on_turn, on_received=on_received, on_consumed=lambda *_: None)
 
 
-def test_whoever_forgets_a_message_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def _loses_a_second_message(patch: pytest.MonkeyPatch) -> None:
     def on_turn(self: Any, event: Turn, now: int) -> None:
         if self.outgoing.count < 2:
             SequencerUb.on_turn(self, event, now)
 
-    mutant(monkeypatch, on_turn=on_turn)
-    assert explored(ORDER, "a:low a:low").found is None
-    assert broken(ORDER, "a:low a:low", free_turns=True)[0] == LIVENESS
+    mutate(patch, on_turn=on_turn)
 
 
-def test_whoever_offers_a_message_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def queue_ordered(self: Any, batch: Any) -> None:
+def _offers_a_message_twice(patch: pytest.MonkeyPatch) -> None:
+    def queue_twice(self: Any, batch: Any, _: bool) -> None:
         Protocol.queue_ordered(self, batch)
         Protocol.queue_ordered(self, batch)
 
-    def placed_twice(self: Any, batch: Any, held: bool) -> None:
-        queue_ordered(self, batch)
-
-    mutant(monkeypatch, queue=placed_twice, on_consumed=lambda *_: None)
-    assert broken(ORDER, "a:low")[0] == INTEGRITY
+    mutate(patch, queue=queue_twice, on_consumed=lambda *_: None)
 
 
-def test_whoever_lets_the_last_go_first_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def _offers_the_last_message_first(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: Any, sender: ProcessId, ordered: Ordered) -> None:
-        original(self, sender, ordered)
-        places = [each.position for each in self._ordered_batches]
+    def on_ordered(self: Any, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
+        original(self, sender, ordered, packet_id)
+        positions = [each.position for each in self._ordered_batches]
         self._ordered_batches = deque(reversed(self._ordered_batches))
-        for place, ordered_batch in zip(places, self._ordered_batches, strict=True):
-            ordered_batch.position = place
+        for position, ordered_batch in zip(positions, self._ordered_batches, strict=True):
+            ordered_batch.position = position
 
-    mutant(monkeypatch, _on_ordered=on_ordered)
-    assert broken(ORDER, "a:low a:low", processes=1)[0] == FIFO_AMONG_EQUALS
-
-
-def test_whoever_changes_by_being_asked_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def head(self: Any) -> None:
-        self.position_next += 1
-
-    mutant(monkeypatch, head=head)
-    with pytest.raises(Exception, match="after it was asked for its head"):
-        explored(ORDER, "a:low")
+    mutate(patch, _on_ordered=on_ordered)
 
 
-def test_whoever_accuses_an_honest_member_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def _blames_a_correct_member(patch: pytest.MonkeyPatch) -> None:
     def on_turn(self: Any, event: Turn, now: int) -> None:
         if self.outgoing:
             self.send_all(Ordered(7, (self.outgoing.take(1),)))
 
-    mutant(monkeypatch, on_turn=on_turn)
-    assert broken(ORDER, "a:low")[0] == PEER_FAULT
+    mutate(patch, on_turn=on_turn)
 
 
-def test_a_fault_of_our_own_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fails_on_an_urgent_message(patch: pytest.MonkeyPatch) -> None:
     def on_consumed(self: Any, batch: Any, count: int, now: int) -> None:
-        assert batch.level < 200, "it is too urgent"
+        assert batch.level < 200, "too urgent"
 
-    mutant(monkeypatch, on_consumed=on_consumed)
-    guarantee, story = broken(ORDER, "a:low b:high")
-    assert guarantee == OWN_FAULT
-    assert story[-1] == "a consumes high-2"
+    mutate(patch, on_consumed=on_consumed)
 
 
-def test_whoever_ends_a_view_by_what_it_alone_knows_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Places that are told to each one by itself are lost with the view."""
-    monkeypatch.setattr(Ordered, "TO_ALL", False)
-    monkeypatch.setattr(Protocol, "send_all", Protocol.send_each)
-    assert broken(ORDER, "a:low", view_ends=True)[0] == VIEW_SYNCHRONY
-    assert explored(ORDER, "a:low").found is None
+def _positions_are_lost_with_the_view(patch: pytest.MonkeyPatch) -> None:
+    """Packets that give positions are not kept for the flush."""
+    patch.setattr(Ordered, "TO_ALL", False)
+    patch.setattr(Protocol, "send_all", Protocol.send_each)
+
+
+class Case(NamedTuple):
+    mutant: Callable[[pytest.MonkeyPatch], None]
+    messages: str
+    options: dict[str, Any]
+    guarantee: str
+    last_step: str = ""
+    length: int = 0
+
+
+CASES = [
+    Case(_delivers_by_arrival, "a:low b:high", {}, TOTAL_ORDER, "b consumes high-2", 4),
+    Case(_loses_a_second_message, "a:low a:low", {"free_turns": True}, LIVENESS),
+    Case(_offers_a_message_twice, "a:low", {}, INTEGRITY),
+    Case(_offers_the_last_message_first, "a:low a:low", {"processes": 1}, FIFO_AMONG_EQUALS),
+    Case(_blames_a_correct_member, "a:low", {}, PEER_FAULT),  # the promise: no correct member is rejected
+    Case(_fails_on_an_urgent_message, "a:low b:high", {}, OWN_FAULT, "a consumes high-2"),
+    Case(_positions_are_lost_with_the_view, "a:low", {"view_ends": True}, VIEW_SYNCHRONY),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.mutant.__name__.strip("_") for case in CASES])
+def test_the_search_finds_the_mutant(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    case.mutant(monkeypatch)
+    guarantee, steps = counterexample(ORDER, case.messages, **case.options)
+    assert guarantee == case.guarantee, steps
+    assert not case.last_step or steps[-1] == case.last_step
+    assert not case.length or len(steps) == case.length
+
+
+@pytest.mark.parametrize(
+    ("mutant", "messages"),
+    [(_loses_a_second_message, "a:low a:low"), (_positions_are_lost_with_the_view, "a:low")],
+)
+def test_a_mutant_is_not_found_without_the_option_that_shows_it(
+    mutant: Callable[[pytest.MonkeyPatch], None], messages: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mutant(monkeypatch)
+    assert explored(ORDER, messages).counterexample is None
+
+
+def test_a_counterexample_shows_actions_and_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    _delivers_by_arrival(monkeypatch)
+    assert counterexample(ORDER, "a:low b:high")[1] == (
+        "a broadcasts low-1\n      a -> b: ordered 0 (low-1)",
+        "a consumes low-1",
+        "b broadcasts high-2\n      b -> a: ordered 0 (high-2)",
+        "b consumes high-2",
+    )
+
+
+def test_a_protocol_that_changes_when_asked_for_its_head_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
+    def head(self: Any) -> None:
+        self.position_next += 1
+
+    mutate(monkeypatch, head=head)
+    with pytest.raises(Exception, match="changes its state when asked for its head"):
+        explored(ORDER, "a:low")

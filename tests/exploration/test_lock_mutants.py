@@ -1,16 +1,16 @@
-"""Each rule of the lock form, removed: exploration finds what breaks, as it does for the cut form.
+"""Each rule of the lock form, removed: exploration finds the mutant, as it does for the cut form.
 
-The mutants are those of `protocols/test_reorder_locks_mutants.py`, where scripts find them. Beside each stand
-the smallest scenario that needs the rule, and the guarantees by which its absence may show.
+The mutants are those of `protocols/test_reorder_locks_mutants.py`, where scripts find them. Each row has the
+smallest scenario that needs the rule, and the guarantees that may detect the mutant.
 """
 
 from typing import Any
 
 import pytest
 
-from exploration.scenes import broken, explored, holds
+from exploration.scenarios import assert_holds, counterexample, explored
 from priocast.core.guarantees import LIVENESS, PRIORITY_ACCOUNTING, TOTAL_ORDER, VIEW_SYNCHRONY
-from priocast.exploration import local
+from priocast.exploration import member_states
 from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 from protocols import test_reorder_locks_mutants as without
 from protocols.mutants import Patch, name_of
@@ -40,14 +40,14 @@ MUTANTS: list[tuple[Patch, str, dict[str, Any], tuple[str, ...]]] = [
     (without.the_dummy_tail_has_no_locks, "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.no_locks_are_inherited, "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.a_message_that_was_inserted_keeps_its_locks, "a:low b:high", TWO, (LIVENESS,)),
-    (without.one_answer_may_be_missing, "a:low b:high", THREE_DISTRIBUTED, (TOTAL_ORDER,)),
+    (without.one_acknowledgment_may_be_missing, "a:low b:high", THREE_DISTRIBUTED, (TOTAL_ORDER,)),
     (without.the_first_target_tail_is_taken_for_the_common_set, THREE_LEVELS, TWO, (TOTAL_ORDER,)),
     (without.the_first_history_is_taken_for_the_history_set, "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.what_all_have_consumed_is_what_one_has, "a:low b:high", TWO, (PEER_FAULT,)),
     (without.the_end_of_a_view_waits_for_what_is_gone, "a:low b:high", ENDS_OF_THREE, (OWN_FAULT,)),
     (without.the_end_of_a_view_leaves_locks_of_what_is_gone, "a:low b:high", ENDS_OF_TWO, (OWN_FAULT,)),
 ]
-#: A message that waits for one that is not more urgent is consumed in the end: only its locks tell.
+#: A message that waits for one that is not more urgent is still consumed: only its locks show that it waited.
 HIDDEN: list[tuple[Patch, str]] = [
     (without.locks_of_less_urgent_messages_stay, THREE_LEVELS),
     (without.all_locks_are_inherited, EQUALS),
@@ -56,32 +56,32 @@ SCENARIOS = {str((messages, options)): (messages, options) for _, messages, opti
 
 
 @pytest.mark.parametrize(("messages", "options"), SCENARIOS.values(), ids=list(SCENARIOS))
-def test_nothing_is_found_where_no_rule_is_missing(messages: str, options: dict[str, Any]) -> None:
-    """In no state, and in no member's queue."""
-    holds(ORDER, messages, **options)
+def test_the_unchanged_protocol_holds(messages: str, options: dict[str, Any]) -> None:
+    """In every state, and in every member's queue."""
+    assert_holds(ORDER, messages, **options)
 
 
 @pytest.mark.parametrize(
     ("mutate", "messages", "options", "guarantees"), MUTANTS, ids=[name_of(mutant[:2]) for mutant in MUTANTS]
 )
-def test_exploration_finds_the_rule_that_is_missing(
+def test_exploration_finds_the_mutant(
     mutate: Patch,
     messages: str,
     options: dict[str, Any],
     guarantees: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Seen from outside: nobody looks into the queues."""
-    monkeypatch.setattr(local, "inspect", lambda _: None)
+    """Without invariants: the guarantee itself detects the mutant."""
+    monkeypatch.setattr(member_states, "check_invariants", lambda _: None)
     mutate(monkeypatch)
-    guarantee, story = broken(ORDER, messages, **options)
-    assert guarantee in guarantees, story
+    guarantee, steps = counterexample(ORDER, messages, **options)
+    assert guarantee in guarantees, steps
 
 
 @pytest.mark.parametrize(("mutate", "messages"), HIDDEN, ids=map(name_of, HIDDEN))
 def test_no_lower_lock_blocks_high(mutate: Patch, messages: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only who looks into the queues finds it."""
+    """Only the invariants find it."""
     mutate(monkeypatch)
-    assert broken(ORDER, messages)[0] == PRIORITY_ACCOUNTING
-    monkeypatch.setattr(local, "inspect", lambda _: None)
-    assert explored(ORDER, messages).found is None
+    assert counterexample(ORDER, messages)[0] == PRIORITY_ACCOUNTING
+    monkeypatch.setattr(member_states, "check_invariants", lambda _: None)
+    assert explored(ORDER, messages).counterexample is None

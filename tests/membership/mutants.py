@@ -1,6 +1,6 @@
-"""Deliberate faults in membership, flush and links: each is one wrong thing that a tired programmer might do.
+"""Deliberate faults in membership, flush and links: each is one mistake that a tired programmer might make.
 
-A mutant is a function that puts the fault in place for the time of a test. `test_mutants.py` shows that the
+A mutant is a function that injects the fault for the duration of a test. `test_mutants.py` shows that the
 simulator's checkers catch each of them.
 """
 
@@ -9,34 +9,36 @@ from collections.abc import Callable, Collection, Sequence
 import msgspec
 import pytest
 
-from priocast import member as member_module
 from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.view import View, ViewId
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
+from priocast.membership import delivery_table as delivery_table_module
 from priocast.membership import epoch as epoch_module
-from priocast.membership import ledger as ledger_module
-from priocast.membership import proposer as proposer_module
+from priocast.membership import round as round_module
+from priocast.membership import target_view as target_view_module
 from priocast.membership import unordered
-from priocast.membership import wish as wish_module
-from priocast.membership.campaign import Campaign
+from priocast.membership import view_installer as view_installer_module
+from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
 from priocast.membership.failure_detector import FailureDetector
-from priocast.membership.ledger import Ledger
 from priocast.membership.membership import Membership
+from priocast.membership.outputs import MembershipOutput, SendControl
 from priocast.membership.packets import (
-    Closure,
+    FlushPlan,
     Install,
+    OrderDigest,
     Prepare,
     Proposal,
     Propose,
-    Standing,
 )
-from priocast.membership.proposer import Round
-from priocast.membership.retention import Retention
-from priocast.membership.state_transfer import Donor, Restoration, Snapshot, StateTransfer
+from priocast.membership.proposer import Proposer
+from priocast.membership.round import Round
+from priocast.membership.snapshot import Snapshot
+from priocast.membership.stability import Stability
+from priocast.membership.state_transfer import Donor, Restoration, StateTransfer
 from priocast.membership.stream import Stream
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.voter import Voter
@@ -52,32 +54,32 @@ def cut_is_what_the_proposer_holds(patch: pytest.MonkeyPatch) -> None:
     """The flush is skipped: what others hold beyond the proposer does not count."""
     honest = Round._closure
 
-    def closure(self: Round, view_id: ViewId, voters: list[ProcessId]) -> Closure:
+    def plan(self: Round, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
         found = honest(self, view_id, voters)
         own = self._promises.get(self.ballot.proposer)
         if own is None or own.view is None or own.view.id != view_id:
             return found
-        return msgspec.structs.replace(found, cut=own.held)
+        return msgspec.structs.replace(found, counts=own.received)
 
-    patch.setattr(Round, "_closure", closure)
+    patch.setattr(Round, "_closure", plan)
 
 
 def departed_members_count_for_nothing(patch: pytest.MonkeyPatch) -> None:
     """Of a member that is gone only those packets count that everybody holds anyway."""
     honest = Round._closure
 
-    def closure(self: Round, view_id: ViewId, voters: list[ProcessId]) -> Closure:
+    def plan(self: Round, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
         found = honest(self, view_id, voters)
         view = self._promises[voters[0]].view
         assert view is not None
-        held = [self._promises[voter].held for voter in voters]
+        held = [self._promises[voter].received for voter in voters]
         cut = tuple(
             most if member in voters else min(column)
-            for member, most, column in zip(view.members, found.cut, zip(*held, strict=True), strict=True)
+            for member, most, column in zip(view.members, found.counts, zip(*held, strict=True), strict=True)
         )
-        return msgspec.structs.replace(found, cut=cut)
+        return msgspec.structs.replace(found, counts=cut)
 
-    patch.setattr(Round, "_closure", closure)
+    patch.setattr(Round, "_closure", plan)
 
 
 def installs_without_all_packets(patch: pytest.MonkeyPatch) -> None:
@@ -87,31 +89,32 @@ def installs_without_all_packets(patch: pytest.MonkeyPatch) -> None:
 def does_not_freeze_at_the_promise(patch: pytest.MonkeyPatch) -> None:
     """Packets that come after the promise are taken, although the proposer was told of fewer."""
 
-    def on_link_frame(self: Member, peer: ProcessId, frame: Frame, now: int) -> None:
-        epoch = self.membership.epoch
-        if self.membership.heard(peer, now) and epoch is not None and frame.channel == epoch.channel:
-            epoch.receive(peer, frame, now)
+    def receive(self: Epoch, peer: ProcessId, frame: Frame, now: int) -> None:
+        bodies = self.links[peer].receive(frame, now)
+        self.restless |= not self.frozen
+        for body in bodies:
+            self._on_body(peer, body, now)
 
-    patch.setattr(Member, "_on_link_frame", on_link_frame)
+    patch.setattr(Epoch, "receive", receive)
 
 
 def forgets_retained_packets_too_early(patch: pytest.MonkeyPatch) -> None:
     """What one other member holds is taken for what all of them hold."""
 
-    def report(self: Retention, rank: int, held: Sequence[int]) -> bool:
+    def report(self: Stability, rank: int, held: Sequence[int]) -> bool:
         if rank == self._my_rank:
             return False
         for sender, count in enumerate(held):
-            self.known[rank][sender] = max(self.known[rank][sender], count)
-            self._held_by_others[sender] = max(self._held_by_others[sender], count)
+            self.acknowledged[rank][sender] = max(self.acknowledged[rank][sender], count)
+            self._received_by_others[sender] = max(self._received_by_others[sender], count)
             self._forget_stable(sender)
         return True
 
-    patch.setattr(Retention, "report", report)
+    patch.setattr(Stability, "report", report)
 
 
 def never_forgets_what_is_stable(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Retention, "_forget_stable", lambda *_: None)
+    patch.setattr(Stability, "_forget_stable", lambda *_: None)
 
 
 def sends_everything_again(patch: pytest.MonkeyPatch) -> None:
@@ -145,30 +148,32 @@ def a_quorum_is_one_less(patch: pytest.MonkeyPatch) -> None:
     def is_quorum(members: Sequence[ProcessId], present: Collection[ProcessId]) -> bool:
         return 2 * (sum(member in present for member in members) + 1) > len(members)
 
-    patch.setattr(proposer_module, "is_quorum", is_quorum)
-    patch.setattr(wish_module, "is_quorum", is_quorum)
+    patch.setattr(round_module, "is_quorum", is_quorum)
+    patch.setattr(target_view_module, "is_quorum", is_quorum)
 
 
 def both_halves_are_a_quorum(patch: pytest.MonkeyPatch) -> None:
     def is_quorum(members: Sequence[ProcessId], present: Collection[ProcessId]) -> bool:
         return 2 * sum(member in present for member in members) >= len(members)
 
-    patch.setattr(proposer_module, "is_quorum", is_quorum)
-    patch.setattr(wish_module, "is_quorum", is_quorum)
+    patch.setattr(round_module, "is_quorum", is_quorum)
+    patch.setattr(target_view_module, "is_quorum", is_quorum)
 
 
 def decides_without_a_quorum(patch: pytest.MonkeyPatch) -> None:
     """The first who accepts decides."""
-    patch.setattr(Round, "is_decided", lambda self, **_: self.proposal is not None and bool(self._standings))
+    patch.setattr(Round, "is_decided", lambda self, **_: self.proposal is not None and bool(self._digests))
 
 
 def follows_a_lower_ballot(patch: pytest.MonkeyPatch) -> None:
     honest = Voter.on_prepare
 
-    def on_prepare(self: Voter, prepare: Prepare, now: int) -> None:
+    def on_prepare(
+        self: Voter, process: ProcessId, prepare: Prepare, objection: str, now: int
+    ) -> list[MembershipOutput]:
         if self.promised is not None and prepare.ballot < self.promised:
             self.promised = None
-        honest(self, prepare, now)
+        return honest(self, process, prepare, objection, now)
 
     patch.setattr(Voter, "on_prepare", on_prepare)
 
@@ -185,9 +190,11 @@ def proposes_anew_what_was_accepted(patch: pytest.MonkeyPatch) -> None:
 def forgets_what_it_accepted(patch: pytest.MonkeyPatch) -> None:
     honest = Voter.on_prepare
 
-    def on_prepare(self: Voter, prepare: Prepare, now: int) -> None:
+    def on_prepare(
+        self: Voter, process: ProcessId, prepare: Prepare, objection: str, now: int
+    ) -> list[MembershipOutput]:
         self.accepted = self.accepted_in = None
-        honest(self, prepare, now)
+        return honest(self, process, prepare, objection, now)
 
     patch.setattr(Voter, "on_prepare", on_prepare)
 
@@ -195,32 +202,34 @@ def forgets_what_it_accepted(patch: pytest.MonkeyPatch) -> None:
 def two_proposals_in_one_ballot(patch: pytest.MonkeyPatch) -> None:
     """The last of the voters is asked to accept a view without it."""
 
-    def ask(self: Campaign, round_: Round) -> None:
+    def ask(self: Proposer, round_: Round) -> list[MembershipOutput]:
         question = round_.question()
+        outputs: list[MembershipOutput] = []
         for voter in round_.waiting_for():
             if isinstance(question, Propose) and voter == round_.voters[-1] and len(round_.voters) > 2:
                 members = tuple(each for each in question.proposal.view.members if each != round_.voters[1])
                 view = View(question.proposal.view.number, members, question.proposal.view.parts)
                 proposal = msgspec.structs.replace(question.proposal, view=view)
-                self._host.tell(voter, Propose(question.ballot, proposal))
+                outputs.append(SendControl(voter, Propose(question.ballot, proposal)))
             else:
-                self._host.tell(voter, question)
+                outputs.append(SendControl(voter, question))
+        return outputs
 
-    patch.setattr(Campaign, "_ask", ask)
+    patch.setattr(Proposer, "_ask", ask)
 
 
 def installs_something_else_than_it_accepted(patch: pytest.MonkeyPatch) -> None:
     """Each member puts itself first in the view, and so each has another coordinator."""
     honest = Voter.on_install
 
-    def on_install(self: Voter, install: Install, now: int) -> None:
-        view, me = install.proposal.view, self._host.me
+    def on_install(self: Voter, process: ProcessId, install: Install, now: int) -> list[MembershipOutput]:
+        view, me = install.proposal.view, self._me
         if me in view.members:
             members = (me, *(member for member in view.members if member != me))
             proposal = msgspec.structs.replace(install.proposal, view=View(view.number, members, view.parts))
             self.accepted = None
-            install = Install(proposal, install.standing)
-        honest(self, install, now)
+            install = Install(proposal, install.digest)
+        return honest(self, process, install, now)
 
     patch.setattr(Voter, "on_install", on_install)
 
@@ -229,45 +238,45 @@ def installs_something_else_than_it_accepted(patch: pytest.MonkeyPatch) -> None:
 
 
 def safe_is_delivered_at_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Retention, "is_stable", lambda *_: True)
+    patch.setattr(Stability, "is_stable", lambda *_: True)
 
 
 def one_other_is_enough_for_safe(patch: pytest.MonkeyPatch) -> None:
     """Stable is what oneself and one more member hold."""
 
-    def is_stable(self: Retention, dependencies: Sequence[int]) -> bool:
-        holding = sum(all(map(int.__ge__, row, dependencies)) for row in self.known)
-        return holding >= min(2, len(self.known))
+    def is_stable(self: Stability, dependencies: Sequence[int]) -> bool:
+        holding = sum(all(map(int.__ge__, row, dependencies)) for row in self.acknowledged)
+        return holding >= min(2, len(self.acknowledged))
 
-    patch.setattr(Retention, "is_stable", is_stable)
+    patch.setattr(Stability, "is_stable", is_stable)
 
 
 def sender_need_not_know(patch: pytest.MonkeyPatch) -> None:
     """In a partitionable group, what has a place is delivered, whether its sender knows the place or not."""
-    patch.setattr(Retention, "is_held_by", lambda *_: True)
+    patch.setattr(Stability, "is_received_by", lambda *_: True)
 
 
 def each_judges_by_what_it_knows(patch: pytest.MonkeyPatch) -> None:
     """Whether a lost sender knew the place of its message is decided by each member for itself."""
 
-    def keeps(self: Epoch, ordered_batch: OrderedBatch, closure: Closure) -> bool:
+    def keeps(self: Epoch, ordered_batch: OrderedBatch, plan: FlushPlan) -> bool:
         sender = ordered_batch.batch.sender
-        if not closure.known or sender in closure.members or ordered_batch.taken:
+        if not plan.acknowledged or sender in plan.members or ordered_batch.taken:
             return True
-        return self.retention.is_held_by(self.ranks[sender], ordered_batch.dependencies)
+        return self.stability.is_received_by(self.ranks[sender], ordered_batch.dependencies)
 
     patch.setattr(Epoch, "_keeps", keeps)
-    patch.setattr(Retention, "merge", lambda *_: None)
+    patch.setattr(Stability, "merge", lambda *_: None)
 
 
 def merged_view_begins_at_the_lowest_position(patch: pytest.MonkeyPatch) -> None:
-    honest = ledger_module.merged
+    honest = delivery_table_module.merged
 
-    def merged(standings: list[Standing]) -> Standing:
-        lowest = min(standing.position for standing in standings)
-        return msgspec.structs.replace(honest(standings), position=lowest)
+    def merged(digests: list[OrderDigest]) -> OrderDigest:
+        lowest = min(digest.position for digest in digests)
+        return msgspec.structs.replace(honest(digests), position=lowest)
 
-    patch.setattr(proposer_module, "merged", merged)
+    patch.setattr(round_module, "merged", merged)
 
 
 # Lives
@@ -288,13 +297,13 @@ def lives_are_not_told_apart(patch: pytest.MonkeyPatch) -> None:
     honest = Member.receive
 
     def receive(self: Member, peer: ProcessId, frames: list[Frame], now: int) -> None:
-        honest(self, self.membership.neighbours._incarnations.get(peer.name, peer), frames, now)
+        honest(self, self.membership.neighbours.incarnations.get(peer.name, peer), frames, now)
 
     patch.setattr(Member, "receive", receive)
 
 
 def excluded_members_stay(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Membership, "_on_eviction_notice", lambda *_: None)
+    patch.setattr(Membership, "_on_eviction_notice", lambda *_: [])
 
 
 def nobody_is_ever_suspected(patch: pytest.MonkeyPatch) -> None:
@@ -303,7 +312,7 @@ def nobody_is_ever_suspected(patch: pytest.MonkeyPatch) -> None:
 
 def ledger_is_not_adopted(patch: pytest.MonkeyPatch) -> None:
     """A new member does not know what was ordered before it came."""
-    patch.setattr(Ledger, "adopt", lambda *_: None)
+    patch.setattr(DeliveryTable, "adopt", lambda *_: None)
 
 
 def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
@@ -311,34 +320,26 @@ def inherits_what_has_its_place(patch: pytest.MonkeyPatch) -> None:
     honest = unordered.resubmit
 
     def resubmit(
-        me: ProcessId,
-        unordered_messages: UnorderedMessages,
-        own: list[Batch],
-        standing: Standing,
-        prioritised: bool,
-    ) -> Assembler:
-        return honest(me, unordered_messages, own, msgspec.structs.replace(standing, placed=()), prioritised)
+        assembler: Assembler, unordered_messages: UnorderedMessages, digest: OrderDigest, prioritised: bool
+    ) -> None:
+        honest(assembler, unordered_messages, msgspec.structs.replace(digest, ordered=()), prioritised)
 
-    patch.setattr(member_module, "resubmit", resubmit)
+    patch.setattr(view_installer_module, "resubmit", resubmit)
 
 
 def inherits_nothing(patch: pytest.MonkeyPatch) -> None:
     honest = unordered.resubmit
 
     def resubmit(
-        me: ProcessId,
-        unordered_messages: UnorderedMessages,
-        own: list[Batch],
-        standing: Standing,
-        prioritised: bool,
-    ) -> Assembler:
-        return honest(me, UnorderedMessages([]), own, standing, prioritised)
+        assembler: Assembler, unordered_messages: UnorderedMessages, digest: OrderDigest, prioritised: bool
+    ) -> None:
+        honest(assembler, UnorderedMessages([]), digest, prioritised)
 
-    patch.setattr(member_module, "resubmit", resubmit)
+    patch.setattr(view_installer_module, "resubmit", resubmit)
 
 
 def client_repetitions_are_delivered(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Ledger, "is_repeated", lambda *_: False)
+    patch.setattr(DeliveryTable, "is_repeated", lambda *_: False)
 
 
 # The state
@@ -362,7 +363,7 @@ def snapshot_is_one_message_too_old(patch: pytest.MonkeyPatch) -> None:
 
 
 def joiner_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(StateTransfer, "begin", lambda *_: False)
+    patch.setattr(StateTransfer, "on_view", lambda *_: [])
 
 
 def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
@@ -375,16 +376,16 @@ def donor_is_never_replaced(patch: pytest.MonkeyPatch) -> None:
 
 def questions_are_asked_once(patch: pytest.MonkeyPatch) -> None:
     """A question of a round that is lost is never asked again, and the round is never given up."""
-    patch.setattr(Campaign, "repeat", lambda *_: None)
+    patch.setattr(Proposer, "on_tick", lambda *_: [])
 
 
 def decision_is_told_once(patch: pytest.MonkeyPatch) -> None:
     """Whoever missed that a view was decided is not put right."""
-    patch.setattr(Membership, "put_right", lambda *_: None)
+    patch.setattr(Membership, "correct", lambda *_: None)
 
 
 def missing_packets_are_fetched_once(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Voter, "repeat", lambda *_: None)
+    patch.setattr(Voter, "on_tick", lambda *_: [])
 
 
 ALL: tuple[Mutant, ...] = tuple(

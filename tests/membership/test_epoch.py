@@ -8,16 +8,16 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import Broadcast
 from priocast.links.fifo_link import Frame
 from priocast.membership.epoch import Epoch, channel_of
-from priocast.membership.packets import Closure
+from priocast.membership.packets import FlushPlan, FlushReply
 
 OLD = view(A, B, C)
 EVERYBODY = (A, B, C)
 
 
-def cut_at(
-    *cut: int, members: tuple[ProcessId, ...] = EVERYBODY, known: tuple[tuple[int, ...], ...] = ()
-) -> Closure:
-    return Closure(OLD.id, members, cut, (0, 0, 0), known)
+def plan_of(
+    *counts: int, members: tuple[ProcessId, ...] = EVERYBODY, acknowledged: tuple[tuple[int, ...], ...] = ()
+) -> FlushPlan:
+    return FlushPlan(OLD.id, members, counts, (0, 0, 0), acknowledged)
 
 
 def exchange(epochs: dict[ProcessId, Epoch], *silent: ProcessId) -> None:
@@ -40,9 +40,9 @@ def three() -> dict[ProcessId, Epoch]:
     return {me: epoch(me, OLD) for me in EVERYBODY}
 
 
-def names(of: Epoch, closure: Closure) -> list[str]:
+def names(of: Epoch, plan: FlushPlan) -> list[str]:
     """What is left to be consumed when the view ends like this."""
-    return [f"{ordered_batch.batch}@{ordered_batch.position}" for ordered_batch in of.ending(closure)]
+    return [f"{ordered_batch.batch}@{ordered_batch.position}" for ordered_batch in of.ending(plan)]
 
 
 def test_each_view_has_a_channel_of_its_own() -> None:
@@ -64,10 +64,10 @@ def test_those_who_hold_the_same_packets_end_alike() -> None:
     epochs[B].step(Broadcast(batch(B, 0, 2)), 0)
     epochs[C].step(Broadcast(batch(C, 0)), 0)
     exchange(epochs)
-    held = epochs[A].retention.held[0]
+    received = epochs[A].stability.received[0]
     for each in epochs.values():
         each.freeze(0)
-    endings = [names(each, cut_at(held, 0, 0)) for each in epochs.values()]
+    endings = [names(each, plan_of(received, 0, 0)) for each in epochs.values()]
     assert endings[0] == endings[1] == endings[2] and len(endings[0]) == 2
 
 
@@ -77,21 +77,21 @@ def test_a_frozen_epoch_lacks_what_it_did_not_get_and_takes_it_from_others() -> 
     exchange(epochs, C)
     late = epochs[C]
     late.freeze(0)
-    count = epochs[B].retention.held[0]
-    closure = cut_at(count, 0, 0, members=(B, C))
-    assert late.missing(closure) == (B, A, 1, count)
-    late.supply(A, 1, tuple(epochs[B].retention.bodies(0, 1, count, 1 << 20)), 0)
+    count = epochs[B].stability.received[0]
+    plan = plan_of(count, 0, 0, members=(B, C))
+    assert late.missing(plan) == (B, A, 1, count)
+    late.on_flush_reply(FlushReply(OLD.id, A, 1, tuple(epochs[B].stability.bodies(0, 1, count, 1 << 20))), 0)
     epochs[B].freeze(0)
-    assert late.missing(closure) is None
-    assert names(late, closure) == names(epochs[B], closure) != []
+    assert late.missing(plan) is None
+    assert names(late, plan) == names(epochs[B], plan) != []
 
 
 def test_an_open_epoch_takes_no_supplies() -> None:
     epochs = three()
     epochs[B].step(Broadcast(batch(B, 0)), 0)
     exchange(epochs, C)
-    epochs[C].supply(A, 1, tuple(epochs[B].retention.bodies(0, 1, 9, 1 << 20)), 0)
-    assert epochs[C].retention.held == [0, 0, 0]
+    epochs[C].on_flush_reply(FlushReply(OLD.id, A, 1, tuple(epochs[B].stability.bodies(0, 1, 9, 1 << 20))), 0)
+    assert epochs[C].stability.received == [0, 0, 0]
 
 
 def test_what_has_no_place_is_sent_again_by_its_sender() -> None:
@@ -112,12 +112,14 @@ def test_a_message_of_one_who_stays_behind_is_kept_only_if_it_knew_the_place() -
     exchange(epochs)
     one = epochs[B]
     one.freeze(0)
-    held = one.retention.held[0]
-    unknown = cut_at(held, 0, 0, members=(A, B), known=((held, 0, 0), (held, 0, 0), (0, 0, 0)))
-    known = cut_at(held, 0, 0, members=(A, B), known=((held, 0, 0),) * 3)
+    received = one.stability.received[0]
+    unknown = plan_of(
+        received, 0, 0, members=(A, B), acknowledged=((received, 0, 0), (received, 0, 0), (0, 0, 0))
+    )
+    known = plan_of(received, 0, 0, members=(A, B), acknowledged=((received, 0, 0),) * 3)
     assert {each.partition("/")[0] for each in names(one, unknown)} == {"b#1"}
     assert {each.partition("/")[0] for each in names(one, known)} == {"b#1", "c#1"}
-    assert {each.partition("/")[0] for each in names(one, cut_at(held, 0, 0))} == {"b#1", "c#1"}
+    assert {each.partition("/")[0] for each in names(one, plan_of(received, 0, 0))} == {"b#1", "c#1"}
 
 
 def test_a_frozen_epoch_says_nothing_more() -> None:
@@ -125,4 +127,4 @@ def test_a_frozen_epoch_says_nothing_more() -> None:
     one.freeze(0)
     one.step(Broadcast(batch(B, 0)), 0)
     assert all(not link.frames for link in one.links.values())
-    assert one.deadline is None and not one.has_work
+    assert one.deadline is None and not one.restless

@@ -1,72 +1,72 @@
-"""Heartbeats: everybody is told, but not more often than it needs to be."""
+"""The schedule of heartbeats: everybody gets them, but not more often than necessary."""
 
 import msgspec
 
-from membership.builders import MILLISECOND, B, alive, options
-from priocast.membership.heartbeat import Heartbeat
+from membership.builders import MILLISECOND, B, heartbeat, options
+from priocast.membership.heartbeat import HeartbeatSchedule
 
-ALIVE = alive(B)
+HEARTBEAT = heartbeat(B)
 BEAT = 20 * MILLISECOND
 
 
-def heartbeat(*names: str) -> Heartbeat:
-    found = Heartbeat(options(), 0)
+def schedule(*names: str) -> HeartbeatSchedule:
+    found = HeartbeatSchedule(options(), 0)
     for name in names:
         found.meet(name, 0)
     return found
 
 
-def test_everybody_who_can_be_reached_is_told_regularly() -> None:
-    found = heartbeat("b", "c")
-    found.heard("b")
-    found.heard("c")
+def test_every_reachable_process_gets_heartbeats_regularly() -> None:
+    found = schedule("b", "c")
+    found.on_answer("b")
+    found.on_answer("c")
     for beat in range(5):
-        assert found.say(ALIVE, beat * BEAT) == ["b", "c"]
+        assert found.recipients(HEARTBEAT, beat * BEAT) == ["b", "c"]
         assert found.due_at == (beat + 1) * BEAT
 
 
-def test_other_traffic_takes_the_place_of_two_signs_in_three() -> None:
-    found = heartbeat("b")
-    found.heard("b")
-    told = []
+def test_other_traffic_replaces_two_heartbeats_in_three() -> None:
+    found = schedule("b")
+    found.on_answer("b")
+    sent = []
     for beat in range(7):
-        found.spoke("b", beat * BEAT)
-        told.append(bool(found.say(ALIVE, beat * BEAT)))
-    assert told == [True, False, False, True, False, False, True]
+        found.on_sent("b", beat * BEAT)
+        sent.append(bool(found.recipients(HEARTBEAT, beat * BEAT)))
+    assert sent == [True, False, False, True, False, False, True]
 
 
-def test_news_is_told_in_spite_of_other_traffic() -> None:
-    found = heartbeat("b")
-    found.heard("b")
-    found.say(ALIVE, 0)
-    found.spoke("b", BEAT)
-    assert found.say(msgspec.structs.replace(ALIVE, leaving=True), BEAT) == ["b"]
-    found.spoke("b", 2 * BEAT)
-    quiet = msgspec.structs.replace(ALIVE, leaving=True, held=(5,))
-    assert found.say(quiet, 2 * BEAT) == [], "how much is held is no news"
+def test_news_is_sent_in_spite_of_other_traffic() -> None:
+    found = schedule("b")
+    found.on_answer("b")
+    found.recipients(HEARTBEAT, 0)
+    found.on_sent("b", BEAT)
+    assert found.recipients(msgspec.structs.replace(HEARTBEAT, leaving=True), BEAT) == ["b"]
+    found.on_sent("b", 2 * BEAT)
+    quiet = msgspec.structs.replace(HEARTBEAT, leaving=True, received=(5,))
+    assert found.recipients(quiet, 2 * BEAT) == [], "how much was received is no news"
 
 
-def test_who_never_answers_is_told_less_often() -> None:
-    found = heartbeat("b")
-    told = [bool(found.say(ALIVE, beat * BEAT)) for beat in range(200)]
-    assert all(told[:50]) and sum(told[50:]) < 15
-    found.heard("b")
-    assert found.say(ALIVE, 300 * BEAT) == ["b"]
+def test_a_process_that_never_answers_gets_fewer_heartbeats() -> None:
+    found = schedule("b")
+    sent = [bool(found.recipients(HEARTBEAT, beat * BEAT)) for beat in range(200)]
+    assert all(sent[:50]) and sum(sent[50:]) < 15
+    found.on_answer("b")
+    assert found.recipients(HEARTBEAT, 300 * BEAT) == ["b"]
 
 
-def test_whom_others_know_is_met_once() -> None:
-    found = heartbeat("b")
+def test_a_process_that_others_know_becomes_a_contact_once() -> None:
+    found = schedule("b")
     found.due_at = 5 * BEAT
     found.hear_of("b", BEAT)
     assert found.due_at == 5 * BEAT
     found.hear_of("c", BEAT)
-    assert found.due_at == BEAT and found.say(ALIVE, BEAT) == ["b", "c"]
+    assert found.due_at == BEAT and found.recipients(HEARTBEAT, BEAT) == ["b", "c"]
 
 
-def test_contacts_are_bounded_and_the_silent_ones_go() -> None:
-    found = heartbeat("b")
-    found.heard("b")
+def test_contacts_are_bounded_and_silent_ones_are_dropped_first() -> None:
+    found = schedule("b")
+    found.on_answer("b")
     for number in range(300):
         found.meet(f"n{number}", 0)
-    told = found.say(ALIVE, 0)
-    assert len(told) == 256 and "b" in told and "n299" in told
+    sent = found.recipients(HEARTBEAT, 0)
+    assert len(sent) == 256 and "b" in sent and "n299" in sent

@@ -1,182 +1,172 @@
-"""A round: from the first question to the decision, and what must not be replaced."""
+"""The proposer: rounds, what ends them, and the pauses between them."""
 
 from typing import Any
 
-from membership.builders import ORDERING, A, B, C, D, view
+from membership.builders import (
+    MILLISECOND,
+    ORDERING,
+    A,
+    B,
+    C,
+    acquainted,
+    hear,
+    heartbeat,
+    options,
+    view,
+)
 from priocast.core.identity import ProcessId
-from priocast.core.view import Part, View
+from priocast.core.view import View
+from priocast.membership.neighbours import Neighbours
+from priocast.membership.outputs import (
+    AvoidProcess,
+    CorrectMember,
+    MembershipOutput,
+    SendControl,
+    StartRound,
+)
 from priocast.membership.packets import (
     Accepted,
     Ballot,
-    Closure,
+    Control,
+    Declined,
+    Install,
+    OrderDigest,
     Prepare,
     Promise,
-    Proposal,
     Propose,
-    Standing,
 )
-from priocast.membership.proposer import Round
-from priocast.membership.wish import Wish
+from priocast.membership.proposer import Proposer
+from priocast.membership.target_view import TargetView
 
 OLD = view(A, B, C)
+START = StartRound(TargetView((A, B, C), (A, B, C)), ORDERING, "why")
+FAILURE = 100 * MILLISECOND
 
 
-def round_of(
-    *voters: ProcessId, members: tuple[ProcessId, ...] = (), primary: bool = True, of: View | None = OLD
-) -> Round:
-    wish = Wish(voters, members or voters)
-    return Round(Ballot(5, voters[0]), wish, of, ORDERING, "why", primary, now=0)
+def proposer_of(of: View = OLD, **chosen: Any) -> tuple[Proposer, Neighbours]:
+    """The proposer of a, in a view of three, and its neighbours."""
+    neighbours = acquainted(A, {B: heartbeat(A, C), C: heartbeat(A, B)}, **chosen)
+    proposer = Proposer(A, options(**chosen), neighbours, 0)
+    proposer.on_view(of)
+    return proposer, neighbours
 
 
-def promise(round_: Round, of: View | None = OLD, held: tuple[int, ...] = (0, 0, 0), **more: Any) -> Promise:
-    known = more.pop("known", tuple(held for _ in held))
-    return Promise(
-        round_.ballot, of, held if of else (), known, more.get("accepted_in"), more.get("accepted")
-    )
+def started(of: View = OLD) -> tuple[Proposer, Neighbours]:
+    proposer, neighbours = proposer_of(of)
+    assert proposer.on_start(START, 0)
+    return proposer, neighbours
 
 
-def proposed(round_: Round, promises: dict[ProcessId, Promise]) -> Proposal:
-    """The proposal that these promises lead to."""
-    for voter, each in promises.items():
-        round_.on_promise(voter, each, 1)
-    assert round_.proposal is not None
-    return round_.proposal
+def promise(number: int = 1, of: View | None = OLD) -> Promise:
+    received = (0,) * len(of.members) if of else ()
+    return Promise(Ballot(number, A), of, received, tuple(received for _ in received), None, None)
 
 
-def accept(round_: Round, *voters: ProcessId, position: int = 7) -> None:
-    for voter in voters:
-        round_.on_accepted(voter, Accepted(round_.ballot, Standing(position)), 2)
+def to_all(control: Control) -> list[MembershipOutput]:
+    return [SendControl(process, control) for process in (A, B, C)]
 
 
-def test_everybody_is_asked_until_all_have_answered() -> None:
-    round_ = round_of(A, B, C)
-    assert round_.question() == Prepare(round_.ballot, (A, B, C))
-    assert not round_.on_promise(A, promise(round_), 1) and round_.waiting_for() == (B, C)
-    assert not round_.on_promise(B, promise(round_), 1)
-    assert round_.on_promise(C, promise(round_), 1)
-    assert isinstance(round_.question(), Propose) and round_.waiting_for() == (A, B, C)
-    accept(round_, B)
-    assert round_.waiting_for() == (A, C)
+def recipients(outputs: list[MembershipOutput], of: type[Control]) -> list[ProcessId]:
+    return [each.to for each in outputs if isinstance(each, SendControl) and isinstance(each.control, of)]
 
 
-def test_answers_to_another_ballot_or_from_others_do_not_count() -> None:
-    round_ = round_of(A, B)
-    stale = Promise(Ballot(4, A), OLD, (0, 0, 0), (), None, None)
-    assert not round_.on_promise(B, stale, 1) and not round_.on_promise(D, promise(round_), 1)
-    assert round_.waiting_for() == (A, B)
-    proposed(round_, {A: promise(round_), B: promise(round_)})
-    round_.on_accepted(B, Accepted(Ballot(4, A), Standing(0)), 1)
-    round_.on_accepted(D, Accepted(round_.ballot, Standing(0)), 1)
-    assert round_.waiting_for() == (A, B)
+def test_a_round_leads_from_prepare_to_the_decision() -> None:
+    proposer, _ = proposer_of()
+    assert proposer.on_start(START, 0) == to_all(Prepare(Ballot(1, A), (A, B, C)))
+    assert proposer.on_start(START, 0) == [], "one round at a time"
+    assert proposer.on_promise(A, promise(), 1) == proposer.on_promise(B, promise(), 1) == []
+    asked = proposer.on_promise(C, promise(), 1)
+    assert proposer.round is not None and proposer.round.proposal is not None
+    assert asked == to_all(Propose(Ballot(1, A), proposer.round.proposal))
+    accepted = Accepted(Ballot(1, A), OrderDigest(0))
+    assert proposer.on_accepted(A, accepted, 2) == proposer.on_accepted(B, accepted, 2) == []
+    assert recipients(proposer.on_accepted(C, accepted, 2), Install) == [A, B, C]
+    assert proposer.round is None
 
 
-def test_what_any_of_those_who_go_on_holds_counts_for_all_of_them() -> None:
-    round_ = round_of(B, C)
-    proposal = proposed(round_, {B: promise(round_, held=(5, 2, 0)), C: promise(round_, held=(3, 4, 1))})
-    assert proposal.view == View(2, (B, C), (Part(OLD.id, (B, C)),))
-    assert proposal.closures == (Closure(OLD.id, (B, C), cut=(5, 4, 1), holders=(0, 1, 1), known=()),)
-    assert proposal.reason == "why" and proposal.ordering == ORDERING
+def test_each_ballot_is_above_all_known_ones() -> None:
+    proposer, _ = proposer_of()
+    proposer.on_round_number(7)
+    proposer.on_start(START, 0)
+    assert proposer.round is not None and proposer.round.ballot == Ballot(8, A)
 
 
-def test_who_joins_comes_last_and_who_leaves_is_only_in_the_closure() -> None:
-    round_ = round_of(A, B, C, D, members=(A, C, D))
-    promises = {voter: promise(round_) for voter in (A, B, C)} | {D: promise(round_, None)}
-    proposal = proposed(round_, promises)
-    assert proposal.view.members == (A, C, D)
-    assert proposal.view.parts == (Part(OLD.id, (A, C)), Part(None, (D,)))
-    assert proposal.closures[0].members == (A, B, C)
+def test_voters_that_have_not_answered_are_asked_again() -> None:
+    proposer, _ = started()
+    proposer.on_promise(B, promise(), 1)
+    assert recipients(proposer.on_tick(10 * MILLISECOND), Prepare) == [A, C]
 
 
-def test_a_proposal_that_may_have_been_decided_is_made_again() -> None:
-    """Single-decree Paxos: of those that were accepted, the one of the highest ballot."""
-    older = Proposal(View(2, (A, B)), (), ORDERING, "older")
-    newer = Proposal(View(2, (A, C)), (), ORDERING, "newer")
-    round_ = round_of(B, C)
-    promises = {
-        B: promise(round_, accepted_in=Ballot(3, A), accepted=older),
-        C: promise(round_, accepted_in=Ballot(4, A), accepted=newer),
-    }
-    assert proposed(round_, promises) == newer
+def test_a_round_that_does_not_advance_is_given_up_and_pauses_grow() -> None:
+    proposer, neighbours = started()
+    proposer.on_tick(FAILURE)
+    assert proposer.round is None
+    pauses = []
+    now = FAILURE
+    for _ in range(5):
+        waited = 0
+        while not proposer.on_start(START, now + waited):
+            waited += MILLISECOND
+        pauses.append(waited)
+        now += waited + FAILURE
+        for process in (B, C):
+            hear(neighbours, process, now)
+        proposer.on_tick(now)
+    assert pauses == sorted(pauses) and pauses[0] < pauses[2] and pauses[-1] == pauses[-2], "up to a limit"
 
 
-def test_what_was_accepted_for_an_earlier_view_is_history() -> None:
-    history = Proposal(View(1, (A, B)), (), ORDERING, "history")
-    round_ = round_of(B, C)
-    promises = {B: promise(round_, accepted_in=Ballot(3, A), accepted=history), C: promise(round_)}
-    assert proposed(round_, promises).view.members == (B, C)
+def test_a_round_that_lost_a_voter_is_given_up_at_once() -> None:
+    proposer, neighbours = started()
+    hear(neighbours, B, 99 * MILLISECOND)
+    hear(neighbours, C, 0)
+    proposer.on_promise(A, promise(), 60 * MILLISECOND)
+    proposer.on_tick(101 * MILLISECOND)
+    assert proposer.round is None, "c is silent"
 
 
-def test_a_quorum_decides_but_only_in_a_hurry() -> None:
-    round_ = round_of(A, B, C)
-    proposed(round_, {voter: promise(round_) for voter in (A, B, C)})
-    accept(round_, A)
-    assert not round_.is_decided(hurried=True), "one of three"
-    accept(round_, C)
-    assert round_.is_decided(hurried=True) and not round_.is_decided(hurried=False)
-    accept(round_, B)
-    assert round_.is_decided(hurried=False)
+def test_a_primary_round_is_given_up_when_one_voter_declines() -> None:
+    proposer, _ = started()
+    proposer.on_declined(B, Declined(Ballot(1, A), Ballot(5, C), "a higher ballot is in progress"), 1)
+    assert proposer.round is None and proposer.objection == "a higher ballot is in progress"
+    assert proposer.round_highest == 5, "the next one is above it"
 
 
-def test_voters_who_are_not_of_the_old_view_do_not_decide() -> None:
-    round_ = round_of(A, D)
-    proposed(round_, {A: promise(round_), D: promise(round_, None)})
-    accept(round_, A, D)
-    assert not round_.is_decided(hurried=True), "a is one of three, and d none of them"
+def test_a_process_that_declines_often_is_avoided_in_a_partitionable_group() -> None:
+    proposer, _ = proposer_of(policy="partitionable")
+    outputs: list[MembershipOutput] = []
+    now = 0
+    for _ in range(3):
+        assert outputs == []
+        now += 10 * FAILURE
+        proposer.on_start(START, now)
+        assert proposer.round is not None
+        ballot = proposer.round.ballot
+        for process in (A, B):
+            acknowledged = ((0, 0, 0),) * 3
+            proposer.on_promise(process, Promise(ballot, OLD, (0, 0, 0), acknowledged, None, None), now)
+        outputs += proposer.on_declined(C, Declined(ballot, ballot, "it leaves out d"), now)
+        assert proposer.round is None
+    assert outputs == [AvoidProcess(C, now + 2 * FAILURE)]
 
 
-def test_in_a_partitionable_group_all_must_accept() -> None:
-    round_ = round_of(A, B, C, primary=False)
-    proposed(round_, {voter: promise(round_) for voter in (A, B, C)})
-    accept(round_, A, B)
-    assert not round_.is_decided(hurried=True)
-    accept(round_, C)
-    assert round_.is_decided(hurried=False)
+def test_a_voter_that_is_behind_is_corrected_first() -> None:
+    proposer, _ = started(view(A, B, C, number=3))
+    assert proposer.on_promise(B, promise(of=OLD), 1) == [CorrectMember(B)]
+    assert proposer.on_promise(C, promise(of=None), 1) == [CorrectMember(C)]
+    assert proposer.round is not None and set(proposer.round.waiting_for()) == {A, B, C}
 
 
-def test_the_decision_says_where_the_order_stands() -> None:
-    round_ = round_of(A, B)
-    proposed(round_, {A: promise(round_), B: promise(round_)})
-    accept(round_, A, B, position=42)
-    decision = round_.decision()
-    assert decision.proposal == round_.proposal and decision.standing.position == 42
+def test_a_proposer_that_is_behind_gives_up() -> None:
+    proposer, _ = started()
+    assert proposer.on_promise(B, promise(of=view(A, B, C, number=3)), 1) == []
+    assert proposer.round is None
 
 
-def test_a_merge_has_a_part_and_a_closure_for_each_view_and_the_highest_number() -> None:
-    mine, theirs = view(A, B, number=3), view(C, number=7)
-    round_ = round_of(A, B, C, primary=False, of=mine)
-    proposal = proposed(
-        round_,
-        {
-            A: promise(round_, mine, held=(1, 0)),
-            B: promise(round_, mine, held=(2, 0)),
-            C: promise(round_, theirs, held=(4,)),
-        },
-    )
-    assert proposal.view == View(8, (A, B, C), (Part(mine.id, (A, B)), Part(theirs.id, (C,))))
-    assert [closure.cut for closure in proposal.closures] == [(2, 0), (4,)]
-    accept(round_, A, B, position=12)
-    accept(round_, C, position=30)
-    assert round_.decision().standing.position == 30, "the merged view begins after both"
-
-
-def test_a_new_view_has_a_number_above_whatever_was_accepted() -> None:
-    pending = Proposal(View(9, (A, C)), (), ORDERING, "")
-    round_ = round_of(A, B, primary=False)
-    promises = {A: promise(round_), B: promise(round_, accepted_in=Ballot(3, C), accepted=pending)}
-    assert proposed(round_, promises).view.number == 10
-
-
-def test_what_is_known_of_those_who_stay_behind_is_put_together() -> None:
-    round_ = round_of(A, B, primary=False)
-    promises = {
-        A: promise(round_, held=(4, 0, 0), known=((4, 0, 0), (2, 0, 0), (1, 0, 3))),
-        B: promise(round_, held=(3, 0, 0), known=((3, 0, 0), (3, 0, 0), (2, 0, 1))),
-    }
-    assert proposed(round_, promises).closures[0].known == ((4, 0, 0), (3, 0, 0), (2, 0, 3))
-
-
-def test_whoever_declines_is_remembered_once() -> None:
-    round_ = round_of(A, B, C, primary=False)
-    round_.on_promise(A, promise(round_), 1)
-    assert not round_.on_declined(B) and not round_.on_declined(B) and round_.on_declined(C)
-    assert round_.declined == [B, C]
+def test_a_primary_decision_does_not_wait_for_the_last_voter_for_ever() -> None:
+    proposer, _ = started()
+    for process in (A, B, C):
+        proposer.on_promise(process, promise(), 0)
+    for process in (A, B):
+        assert proposer.on_accepted(process, Accepted(Ballot(1, A), OrderDigest(0)), 0) == []
+    assert recipients(proposer.on_tick(40 * MILLISECOND), Install) == [A, B, C]
+    assert proposer.round is None

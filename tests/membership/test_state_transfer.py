@@ -8,7 +8,8 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import ViewId
 from priocast.membership.packets import STATE_CHUNK_BYTES, FetchState, StateChunk
-from priocast.membership.state_transfer import STATE_BYTES_MAX, Donor, Restoration, Snapshot, digest_of
+from priocast.membership.snapshot import Snapshot, digest_of
+from priocast.membership.state_transfer import STATE_BYTES_MAX, Donor, Restoration
 
 VIEW = ViewId(2, A)
 FAILURE_NS = 100 * MILLISECOND

@@ -1,65 +1,46 @@
-"""A voter: it follows the highest ballot, holds what it accepts, and forgets nothing that may be decided."""
+"""The voter: it follows the highest ballot, and forgets nothing that may have been decided."""
 
 import pytest
 
-from membership.builders import ORDERING, A, B, C, D, batch, epoch, view
+from membership.builders import ORDERING, A, B, C, D, acquainted, batch, epoch, heartbeat, view
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
+from priocast.membership.epoch import Epoch
+from priocast.membership.outputs import AcceptProposal, InstallView, MembershipOutput, SendControl
 from priocast.membership.packets import (
-    Accepted,
     Ballot,
-    Closure,
     Control,
     Declined,
-    Fetch,
+    FlushPlan,
+    FlushReply,
+    FlushRequest,
     Install,
+    OrderDigest,
     Prepare,
     Promise,
     Proposal,
     Propose,
-    Standing,
-    Supply,
 )
 from priocast.membership.voter import Voter
 from priocast.protocols.sequencer.ub import Ordered
 
 OLD = view(A, B, C)
-STANDING = Standing(3)
+DIGEST = OrderDigest(3)
 
 
-class Host:
-    """A member that votes: b, of a view of three; it writes down what it is asked to do."""
+def voter_of(heard: tuple[ProcessId, ...] = (A, C)) -> tuple[Voter, Epoch]:
+    """The voter of b, in a view of three, and its epoch."""
+    voter = Voter(B, acquainted(B, {process: heartbeat(B, of=OLD.id) for process in heard}))
+    old = epoch(B, OLD)
+    voter.on_view(old)
+    return voter, old
 
-    def __init__(self, me: ProcessId = B, of: View | None = OLD) -> None:
-        self.me = me
-        self.view = of
-        self.epoch = epoch(me, of) if of else None
-        self.objection: str | None = None
-        self.told: list[tuple[ProcessId, Control]] = []
-        self.installed: list[Proposal] = []
-        self.distrusted: set[ProcessId] = set()
 
-    def tell(self, process: ProcessId, control: Control) -> None:
-        self.told.append((process, control))
-
-    def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str | None:
-        return self.objection
-
-    def standing_after(self, proposal: Proposal) -> Standing:
-        return STANDING
-
-    def install(self, proposal: Proposal, standing: Standing, now: int) -> None:
-        assert standing == STANDING
-        self.installed.append(proposal)
-
-    def trusts(self, process: ProcessId, now: int) -> bool:
-        return process not in self.distrusted
-
-    def cut(self) -> list[tuple[ProcessId, Control]]:
-        """What was told since the last cut."""
-        told, self.told = self.told, []
-        return told
+def promised(number: int = 5, heard: tuple[ProcessId, ...] = (A, C)) -> Voter:
+    voter, _ = voter_of(heard)
+    voter.on_prepare(A, Prepare(ballot(number), (A, B)), "", 0)
+    return voter
 
 
 def ordered(number: int) -> bytes:
@@ -71,137 +52,131 @@ def ballot(number: int, proposer: ProcessId = A) -> Ballot:
     return Ballot(number, proposer)
 
 
-def proposal(*members: ProcessId, number: int = 2, cut: tuple[int, ...] = (0, 0, 0)) -> Proposal:
-    closure = Closure(OLD.id, tuple(one for one in members if one in OLD.members), cut, (0, 0, 0), ())
-    return Proposal(View(number, members), (closure,), ORDERING, "why")
+def proposal(*members: ProcessId, number: int = 2, counts: tuple[int, ...] = (0, 0, 0)) -> Proposal:
+    staying = tuple(member for member in members if member in OLD.members)
+    plan = FlushPlan(OLD.id, staying, counts, (0, 0, 0), ())
+    return Proposal(View(number, members), (plan,), ORDERING, "why")
 
 
-def promised(host: Host, number: int = 5) -> Voter:
-    voter = Voter(host)
-    voter.on_prepare(Prepare(ballot(number), (A, B)), 0)
-    host.cut()
-    return voter
+def only(outputs: list[MembershipOutput]) -> tuple[ProcessId, Control]:
+    """The only datagram."""
+    (output,) = outputs
+    assert isinstance(output, SendControl)
+    return output.to, output.control
 
 
-def test_a_promise_says_where_the_member_stands_and_freezes_the_view() -> None:
-    host = Host()
-    voter = Voter(host)
-    voter.on_prepare(Prepare(ballot(5), (A, B)), 0)
-    known = ((0, 0, 0),) * 3
-    assert host.cut() == [(A, Promise(ballot(5), OLD, (0, 0, 0), known, None, None))]
-    assert voter.changing and host.epoch is not None and host.epoch.frozen
+def test_a_promise_reports_what_was_received_and_freezes_the_epoch() -> None:
+    voter, old = voter_of()
+    outputs = voter.on_prepare(A, Prepare(ballot(5), (A, B)), "", 0)
+    acknowledged = ((0, 0, 0),) * 3
+    assert only(outputs) == (A, Promise(ballot(5), OLD, (0, 0, 0), acknowledged, None, None))
+    assert voter.promised == ballot(5) and old.frozen
+
+
+def test_only_the_proposer_itself_may_ask_its_voters() -> None:
+    voter, old = voter_of()
+    assert voter.on_prepare(C, Prepare(ballot(5), (A, B)), "", 0) == []
+    assert voter.on_prepare(A, Prepare(ballot(5), (A, C)), "", 0) == []
+    assert voter.promised is None and not old.frozen
+    assert promised().on_propose(C, Propose(ballot(5), proposal(A, B)), 0) == []
 
 
 def test_a_promise_is_repeated_and_a_lower_ballot_declined() -> None:
-    host = Host()
-    voter = promised(host)
-    voter.on_prepare(Prepare(ballot(5), (A, B)), 0)
-    assert isinstance(host.cut()[0][1], Promise)
-    voter.on_prepare(Prepare(ballot(4, C), (B, C)), 0)
-    assert host.cut() == [(C, Declined(ballot(4, C), ballot(5), "a higher ballot is under way"))]
-    voter.on_prepare(Prepare(ballot(6, C), (B, C)), 0)
-    assert isinstance(host.cut()[0][1], Promise) and voter.promised == ballot(6, C)
+    voter = promised()
+    assert isinstance(only(voter.on_prepare(A, Prepare(ballot(5), (A, B)), "", 0))[1], Promise)
+    declined = only(voter.on_prepare(C, Prepare(ballot(4, C), (B, C)), "", 0))
+    assert declined == (C, Declined(ballot(4, C), ballot(5), "a higher ballot is under way"))
+    higher = only(voter.on_prepare(C, Prepare(ballot(6, C), (B, C)), "", 0))
+    assert isinstance(higher[1], Promise) and voter.promised == ballot(6, C)
 
 
-def test_an_objection_is_said_and_nothing_promised() -> None:
-    host = Host()
-    host.objection = "b does not hear a"
-    voter = Voter(host)
-    voter.on_prepare(Prepare(ballot(5), (A, B)), 0)
-    assert host.cut() == [(A, Declined(ballot(5), ballot(5), "b does not hear a"))]
-    assert not voter.changing and host.epoch is not None and not host.epoch.frozen
+def test_a_voter_that_objects_promises_nothing() -> None:
+    voter, old = voter_of()
+    outputs = voter.on_prepare(A, Prepare(ballot(5), (A, B)), "b does not hear a", 0)
+    assert only(outputs) == (A, Declined(ballot(5), ballot(5), "b does not hear a"))
+    assert voter.promised is None and not old.frozen
 
 
-def test_what_was_not_promised_is_not_accepted() -> None:
-    host = Host()
-    voter = promised(host)
-    voter.on_propose(Propose(ballot(4), proposal(A, B)), 0)
-    assert isinstance(host.cut()[0][1], Declined) and voter.accepted is None
+def test_a_proposal_of_another_ballot_is_not_accepted() -> None:
+    voter = promised()
+    assert isinstance(only(voter.on_propose(A, Propose(ballot(4), proposal(A, B)), 0))[1], Declined)
+    assert voter.accepted is None
 
 
-def test_a_proposal_is_accepted_and_told_to_whoever_proposes_next() -> None:
-    host = Host()
-    voter = promised(host)
-    voter.on_propose(Propose(ballot(5), proposal(A, B)), 0)
-    assert host.cut() == [(A, Accepted(ballot(5), STANDING))]
-    voter.on_prepare(Prepare(ballot(6, C), (B, C)), 0)
-    ((_, promise),) = host.cut()
+def test_later_proposers_are_told_what_was_accepted() -> None:
+    voter = promised()
+    outputs = voter.on_propose(A, Propose(ballot(5), proposal(A, B)), 0)
+    assert outputs == [AcceptProposal(ballot(5), proposal(A, B))]
+    _, promise = only(voter.on_prepare(C, Prepare(ballot(6, C), (B, C)), "", 0))
     assert isinstance(promise, Promise)
     assert (promise.accepted_in, promise.accepted) == (ballot(5), proposal(A, B))
 
 
-def test_nothing_is_accepted_before_all_that_counts_is_here() -> None:
-    host = Host()
-    voter = promised(host)
-    wanted = proposal(A, B, cut=(2, 0, 0))
-    voter.on_propose(Propose(ballot(5), wanted), 0)
-    assert host.cut() == [(A, Fetch(OLD.id, A, 1, 2))] and voter.accepted is None
-    voter.on_supply(Supply(OLD.id, A, 1, (ordered(1),)), 0)
-    assert host.cut() == [(A, Fetch(OLD.id, A, 2, 2))]
-    voter.on_supply(Supply(OLD.id, A, 1, (ordered(1), ordered(2))), 0)
-    assert host.cut() == [(A, Accepted(ballot(5), STANDING))], "what came twice counts once"
+def test_nothing_is_accepted_before_all_packets_that_count_are_here() -> None:
+    voter = promised()
+    wanted = proposal(A, B, counts=(2, 0, 0))
+    assert only(voter.on_propose(A, Propose(ballot(5), wanted), 0)) == (A, FlushRequest(OLD.id, A, 1, 2))
+    assert voter.accepted is None
+    reply = FlushReply(OLD.id, A, 1, (ordered(1),))
+    assert only(voter.on_flush_reply(A, reply, 0)) == (A, FlushRequest(OLD.id, A, 2, 2))
+    twice = FlushReply(OLD.id, A, 1, (ordered(1), ordered(2)))
+    accepted = [AcceptProposal(ballot(5), wanted)]
+    assert voter.on_flush_reply(A, twice, 0) == accepted, "what came twice counts once"
 
 
-def test_if_the_holder_is_gone_another_one_is_asked() -> None:
-    host = Host()
-    voter = promised(host)
-    host.distrusted = {A}
-    voter.on_propose(Propose(ballot(5), proposal(A, B, C, cut=(1, 0, 0))), 0)
-    voter.repeat(1)
-    voter.repeat(2)
-    assert [process for process, _ in host.cut()] == [A, C, A], "one after the other"
+def test_if_the_holder_has_failed_another_member_is_asked() -> None:
+    voter = promised(heard=(C,))
+    wanted = proposal(A, B, C, counts=(1, 0, 0))
+    asked = [only(voter.on_propose(A, Propose(ballot(5), wanted), 0))[0]]
+    asked += [only(voter.on_tick(now))[0] for now in (1, 2)]
+    assert asked == [A, C, A], "one after the other"
 
 
-def test_a_voter_that_is_left_out_can_still_accept() -> None:
+def test_a_voter_that_the_proposal_excludes_can_still_accept() -> None:
     """In Paxos an acceptor accepts values that are not about itself, or a quorum may be out of reach."""
-    host = Host()
-    voter = promised(host)
+    voter = promised()
     without = proposal(A, C)
-    voter.on_propose(Propose(ballot(5), without), 0)
-    assert isinstance(host.cut()[0][1], Accepted) and voter.accepted == without
-    voter.on_install(Install(without, STANDING), 0)
-    assert host.installed == [], "but it does not go on with it"
+    assert voter.on_propose(A, Propose(ballot(5), without), 0) == [AcceptProposal(ballot(5), without)]
+    assert voter.accepted == without
+    assert voter.on_install(A, Install(without, DIGEST), 0) == [], "but it does not continue with it"
 
 
-def test_a_decision_is_installed_by_those_whom_it_concerns_only() -> None:
-    host = Host()
-    voter = Voter(host)
-    voter.on_install(Install(proposal(A, B), STANDING), 0)
-    assert host.installed == [proposal(A, B)] and host.epoch is not None and host.epoch.frozen
-    stranger = Host(D, None)
-    Voter(stranger).on_install(Install(proposal(A, B), STANDING), 0)
-    assert stranger.installed == []
+def test_a_decision_is_installed_only_by_those_whom_it_concerns() -> None:
+    voter, old = voter_of()
+    decided = proposal(A, B)
+    assert voter.on_install(A, Install(decided, DIGEST), 0) == [InstallView(decided, DIGEST)] and old.frozen
+    stranger = Voter(D, acquainted(D, {}))
+    assert stranger.on_install(A, Install(decided, DIGEST), 0) == []
 
 
 def test_a_decision_of_the_past_is_ignored() -> None:
-    host = Host()
-    Voter(host).on_install(Install(proposal(A, B, number=1), STANDING), 0)
-    assert host.installed == []
+    voter, _ = voter_of()
+    assert voter.on_install(A, Install(proposal(A, B, number=1), DIGEST), 0) == []
 
 
 def test_a_decision_waits_for_the_packets_that_count() -> None:
-    host = Host()
-    voter = Voter(host)
-    voter.on_install(Install(proposal(A, B, cut=(1, 0, 0)), STANDING), 0)
-    assert host.cut() == [(A, Fetch(OLD.id, A, 1, 1))] and host.installed == []
-    voter.on_supply(Supply(OLD.id, A, 1, (ordered(1),)), 0)
-    assert len(host.installed) == 1
+    voter, _ = voter_of()
+    decided = proposal(A, B, counts=(1, 0, 0))
+    outputs = voter.on_install(A, Install(decided, DIGEST), 0)
+    assert only(outputs) == (A, FlushRequest(OLD.id, A, 1, 1))
+    reply = FlushReply(OLD.id, A, 1, (ordered(1),))
+    assert voter.on_flush_reply(A, reply, 0) == [InstallView(decided, DIGEST)]
 
 
-def test_packets_are_handed_out_as_far_as_they_are_here() -> None:
-    host = Host()
-    voter = promised(host)
-    voter.on_propose(Propose(ballot(5), proposal(A, B, cut=(2, 0, 0))), 0)
-    voter.on_supply(Supply(OLD.id, A, 1, (ordered(1), ordered(2))), 0)
-    host.cut()
-    voter.on_fetch(C, Fetch(OLD.id, A, 1, 9), (host.epoch, None))
-    assert host.cut() == [(C, Supply(OLD.id, A, 1, (ordered(1), ordered(2))))]
-    voter.on_fetch(C, Fetch(OLD.id, A, 3, 9), (host.epoch, None))
-    voter.on_fetch(C, Fetch(view(A, C).id, A, 1, 9), (None, None))
-    assert host.cut() == []
+def test_a_flush_request_is_answered_with_the_packets_that_are_here() -> None:
+    voter = promised()
+    voter.on_propose(A, Propose(ballot(5), proposal(A, B, counts=(2, 0, 0))), 0)
+    reply = FlushReply(OLD.id, A, 1, (ordered(1), ordered(2)))
+    voter.on_flush_reply(A, reply, 0)
+    assert only(voter.on_flush_request(C, FlushRequest(OLD.id, A, 1, 9), 0)) == (C, reply)
+    assert voter.on_flush_request(C, FlushRequest(OLD.id, A, 3, 9), 0) == []
+    assert voter.on_flush_request(C, FlushRequest(view(A, C, number=7).id, A, 1, 9), 0) == []
+    voter.on_view(epoch(B, view(A, B, number=2)))
+    assert only(voter.on_flush_request(C, FlushRequest(OLD.id, A, 1, 9), 0)) == (C, reply), (
+        "of the view before"
+    )
 
 
-def test_a_cut_of_another_size_is_the_proposers_fault() -> None:
-    voter = promised(Host())
-    with pytest.raises(PeerFault, match="cuts view 1@a#1 at 2 members"):
-        voter.on_propose(Propose(ballot(5), proposal(A, B, cut=(0, 0))), 0)
+def test_a_flush_plan_of_another_size_is_the_proposers_fault() -> None:
+    with pytest.raises(PeerFault, match="a flush plan of view 1@a#1 has 2 counts"):
+        promised().on_propose(A, Propose(ballot(5), proposal(A, B, counts=(0, 0))), 0)

@@ -10,7 +10,7 @@ from operations.test_admin import ask
 from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput
 from priocast.operations import admin as admin_module
 from priocast.operations.admin import Admin
-from priocast.operations.order_change import OrderChange, ask_for_order
+from priocast.operations.order_change import OrderChangeRequest, request_order_change
 from priocast.runtime.node import Node
 from priocast.study.processes import free_addresses
 from support.waiting import run, wait_until
@@ -36,15 +36,15 @@ def test_all_members_are_ordered_otherwise_from_the_next_view_on() -> None:
         async with AsyncExitStack() as stack:
             made = await stack.enter_async_context(nodes(2, "tickets"))
             await stack.enter_async_context(Admin(made[1], str(address)))
-            change = OrderChange(
+            change = OrderChangeRequest(
                 group="tickets", order="time-parts/sequencer-ub", prioritised=True, starvation="ageing:20ms"
             )
-            status, _ = await ask_for_order(str(address), change)
+            status, _ = await request_order_change(str(address), change)
             assert (status.order, status.prioritised) == ("time-parts/sequencer-ub", True)
             await wait_until(lambda: order_of(made[0]) == order_of(made[1]))
             assert order_of(made[0]) == ("time-parts/sequencer-ub", True, "ageing:20ms")
-            plain = OrderChange(group="tickets", order="sequencer-ub", prioritised=False)
-            await ask_for_order(str(address), plain)
+            plain = OrderChangeRequest(group="tickets", order="sequencer-ub", prioritised=False)
+            await request_order_change(str(address), plain)
             await wait_until(lambda: order_of(made[0]) == ("sequencer-ub", False, "ageing:20ms"))
 
     run(test)
@@ -85,9 +85,9 @@ def test_an_order_that_is_not_for_partitionable_groups_is_refused_there() -> Non
             nodes(1, "tickets", membership=membership) as (node,),
             Admin(node, str(address)),
         ):
-            change = OrderChange(group="tickets", order="agreement-skeen")
+            change = OrderChangeRequest(group="tickets", order="agreement-skeen")
             with pytest.raises(InvalidInput, match="not for partitionable groups"):
-                await ask_for_order(str(address), change)
+                await request_order_change(str(address), change)
 
     run(test)
 
@@ -114,9 +114,9 @@ def test_what_does_not_come_about_in_time_is_told() -> None:
         async with nodes(3, "tickets") as made, Admin(made[0], str(address)):
             for node in made[1:]:
                 node.groups["tickets"].stop(GroupClosed("is silent from here on"))
-            change = OrderChange(group="tickets", order="time-parts/sequencer-ub")
+            change = OrderChangeRequest(group="tickets", order="time-parts/sequencer-ub")
             with pytest.raises(DeadlineExceeded, match=r"is not after 0\.3 s"):
-                await ask_for_order(str(address), change, timeout_seconds=0.3)
+                await request_order_change(str(address), change, timeout_seconds=0.3)
 
     run(test)
 
@@ -125,6 +125,8 @@ def test_nobody_answers() -> None:
     async def test() -> None:
         [address] = free_addresses(1)
         with pytest.raises(InvalidInput, match=f"nobody answers at {address}"):
-            await ask_for_order(str(address), OrderChange(group="tickets", order="sequencer-ub"))
+            await request_order_change(
+                str(address), OrderChangeRequest(group="tickets", order="sequencer-ub")
+            )
 
     run(test)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from priocast.operations.output_paths import directory_obstacle, file_obstacle
+from priocast.operations.output_paths import directory_problem, file_problem
 
 
 @pytest.fixture
@@ -16,17 +16,17 @@ def letter(tmp_path: Path) -> Path:
 
 
 def test_what_is_there_or_can_be_made_is_taken_and_not_made(tmp_path: Path, letter: Path) -> None:
-    assert directory_obstacle(tmp_path) == directory_obstacle(tmp_path / "new" / "deep") == ""
-    assert file_obstacle(letter) == file_obstacle(tmp_path / "new" / "file") == ""
+    assert directory_problem(tmp_path) == directory_problem(tmp_path / "new" / "deep") == ""
+    assert file_problem(letter) == file_problem(tmp_path / "new" / "file") == ""
     assert list(tmp_path.iterdir()) == [letter]
 
 
 def test_what_is_of_the_wrong_kind_is_named(tmp_path: Path, letter: Path) -> None:
-    assert directory_obstacle(letter) == f"{letter} is a file: choose a directory"
+    assert directory_problem(letter) == f"{letter} is a file: choose a directory"
     below = letter / "new" / "deep"
-    assert f"{below} cannot be a directory, because {letter} is a file" in directory_obstacle(below)
-    assert file_obstacle(tmp_path) == f"{tmp_path} is a directory: name a file"
-    assert file_obstacle(letter / "file") == f"{letter} is a file: choose a directory"
+    assert f"{below} cannot be a directory, because {letter} is a file" in directory_problem(below)
+    assert file_problem(tmp_path) == f"{tmp_path} is a directory: name a file"
+    assert file_problem(letter / "file") == f"{letter} is a file: choose a directory"
 
 
 def test_what_this_user_may_not_write_to_is_named(
@@ -35,5 +35,5 @@ def test_what_this_user_may_not_write_to_is_named(
     """The tests may run as a user who has every right."""
     monkeypatch.setattr(os, "access", lambda *_: False)
     new = tmp_path / "new"
-    assert directory_obstacle(new).endswith(f"give this user the right to write to {tmp_path}")
-    assert file_obstacle(letter).endswith(f"give this user the right to write to {letter}")
+    assert directory_problem(new).endswith(f"give this user the right to write to {tmp_path}")
+    assert file_problem(letter).endswith(f"give this user the right to write to {letter}")

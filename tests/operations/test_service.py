@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from operations.processes import Cluster, Running, cluster
-from priocast.operations.probe import probe_all
+from priocast.operations.node_probe import probe_all
 from support.command import priocast
 from support.waiting import PATIENCE_SECONDS
 

@@ -12,11 +12,11 @@ from rich.console import Console
 import priocast
 from operations.nodes import nodes
 from priocast.cli.probe import _page
-from priocast.operations import watch as watch_module
+from priocast.operations import group_log
+from priocast.operations.group_log import GroupLogger
 from priocast.operations.metrics import exposition
+from priocast.operations.node_probe import Probed, problems_of
 from priocast.operations.node_status import node_status
-from priocast.operations.probe import Probed, problems_of
-from priocast.operations.watch import Watch
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
 from priocast.runtime.status import StallStatus
@@ -107,7 +107,7 @@ def test_a_long_wait_is_told_with_its_reason_ever_less_often(
 ) -> None:
     async def test() -> None:
         async with stalled("reorder", seconds=10) as (_, b):
-            watch = Watch(b)
+            watch = GroupLogger(b)
             watch.look()
             assert caplog.records == []
             await wait_until(lambda: stalls_of(b).lasting_ms > 500)
@@ -120,6 +120,6 @@ def test_a_long_wait_is_told_with_its_reason_ever_less_often(
             watch.look()
             assert len(caplog.records) == 2
 
-    monkeypatch.setattr(watch_module, "SLOW_SECONDS", 0.5)
+    monkeypatch.setattr(group_log, "SLOW_SECONDS", 0.5)
     caplog.set_level(logging.WARNING, "priocast")
     run(test)

@@ -340,7 +340,7 @@ class LivingGroup:
             receiver.recorder.received(packet, member.me, self.now, len(component.queue))
         if orderer:
             self.arrivals += 1
-            rank = component.policy.rank(batch.urgency, self.now)
+            rank = component.policy.sort_key(batch.urgency, self.now)
             heappush(component.queue, (rank, self.arrivals, batch))
 
     def _order(self, component: Component, count_max: int) -> None:

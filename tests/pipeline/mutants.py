@@ -126,7 +126,7 @@ def priority_inverted(run: SampleRun) -> Mutant:
         if behind is None:
             continue
         first, second = entered[id_of(ahead)], entered[id_of(behind)]
-        ranks = [policy.rank(row.level, row.time_ns) for row in (first, second)]
+        ranks = [policy.sort_key(row.level, row.time_ns) for row in (first, second)]
         if max(first.step, second.step) < ahead.step and ranks[0] < ranks[1]:
             changed = run.changed(exchanging_in_order(ahead, behind))
             named = Named("Priority", position, (id_of(ahead), id_of(behind)), ("a#1",))
@@ -139,7 +139,7 @@ def sending_inverted(run: SampleRun) -> Mutant:
     policy = parse_starvation(run.manifest.starvation)
     offered = {id_of(row): row for row in run.rows if (row.event, row.member) == (BROADCAST, "b")}
     sent = [row for row in run.rows if (row.event, row.member, row.sender) == (SENT, "b", "b")]
-    rank = {message: policy.rank(row.level, row.time_ns) for message, row in offered.items()}
+    rank = {message: policy.sort_key(row.level, row.time_ns) for message, row in offered.items()}
     for ahead, behind in pairwise(sent):
         one, other = id_of(ahead), id_of(behind)
         if rank[one] < rank[other] and max(offered[one].step, offered[other].step) < ahead.step:

@@ -297,7 +297,9 @@ def wronged(story: Story) -> Iterator[Place]:
             continue
         policy = parse_starvation(story.order(view)["policy"])
         for process, (entered, left) in _queues(story, view):
-            rank = {message: policy.rank(event.urgency, event.time_ns) for message, event in entered.items()}
+            rank = {
+                message: policy.sort_key(event.urgency, event.time_ns) for message, event in entered.items()
+            }
             for waiting in entered:
                 if any(
                     entered[waiting].step < gone.step

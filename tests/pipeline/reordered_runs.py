@@ -1,6 +1,8 @@
-"""Runs of the classes that re-order queues: played by dice on a stage, or drawn in the simulator."""
+"""Runs of the classes that re-order queues: played by dice on a group, or drawn in the simulator."""
 
 import random
+
+from tools.scripted_group import ScriptedGroup
 
 from pipeline.sample_runs import SampleRun
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
@@ -9,8 +11,9 @@ from priocast.simulation.faults import Crash, FaultOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
-from priocast.simulation.trace_writer import manifest_of
-from priocast.study.stage import Stage
+from priocast.simulation.trace_writer import (
+    manifest_of,
+)
 from simulation.scenarios import group
 
 LEVELS = (BACKGROUND, ROUTINE, ELEVATED, URGENT)
@@ -23,21 +26,21 @@ def played(
     """Members broadcast, packets arrive and applications consume as the dice say; all of it in the end."""
     dice = random.Random(seed)
     options = OrderingOptions(prioritised=prioritised, distributed=dice.random() < 0.3)
-    stage = Stage("abc", order, options)
-    names = list(stage.actors)
+    group = ScriptedGroup("abc", order, options)
+    names = list(group.members)
     for move in range(moves):
         name, other = dice.sample(names, 2)
         match dice.choice(("broadcast", "arrive", "arrive", "arrive", "consume")):
             case "broadcast":
-                stage.broadcast(name, dice.choice(LEVELS), *[b"x"] * dice.randint(1, batch_max))
+                group.broadcast(name, dice.choice(LEVELS), *[b"x"] * dice.randint(1, batch_max))
             case "arrive":
-                stage.arrive(name, other, dice.randint(1, 4))
+                group.arrive(name, other, dice.randint(1, 4))
             case "consume":
-                stage.consume(name, dice.randint(1, 2))
+                group.consume(name, dice.randint(1, 2))
         if move % 30 == 29:
-            stage.settle()
-    stage.finish()
-    return SampleRun(stage.manifest(f"{order}-{seed}"), stage.rows)
+            group.settle()
+    group.finish()
+    return SampleRun(group.manifest(f"{order}-{seed}"), group.rows)
 
 
 def simulated(seed: int, order: str = "reorder") -> SampleRun:

@@ -103,7 +103,7 @@ class _Queue:
     def put(self, batch: Batch, now: int) -> None:
         self._arrivals += 1
         self.count += batch.count
-        heappush(self._heap, (self._policy.rank(batch.urgency, now), self._arrivals, batch))
+        heappush(self._heap, (self._policy.sort_key(batch.urgency, now), self._arrivals, batch))
 
     def take(self, count_max: int) -> list[Batch]:
         """So many messages, if there are as many."""

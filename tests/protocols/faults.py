@@ -3,22 +3,28 @@
 import pytest
 
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import Protocol
+from priocast.core.protocol import Input, Output, Protocol, Received
 from priocast.protocols.flow.grants import Grants
 
 
 def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
-    def depends_on(self: Protocol, packet_id: tuple[int, int]) -> None:
-        original(self, self.packet_id)
+    def step(self: Protocol, event: Input, now: int) -> list[Output]:
+        if isinstance(event, Received):
+            vars(self)["came_last"] = event.packet_id
+        return original_step(self, event, now)
 
-    original = Protocol.depends_on
+    def depends_on(self: Protocol, packet_id: tuple[int, int]) -> None:
+        original(self, vars(self)["came_last"])
+
+    original, original_step = Protocol.depends_on, Protocol.step
+    patch.setattr(Protocol, "step", step)
     patch.setattr(Protocol, "depends_on", depends_on)
 
 
 def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
     def init(self: Protocol, *given: object) -> None:
         original(self, *given)  # type: ignore[arg-type]
-        self.outgoing._rank = lambda *_: 0
+        self.outgoing._sort_key = lambda *_: 0
 
     original = Protocol.__init__
     patch.setattr(Protocol, "__init__", init)

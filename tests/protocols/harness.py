@@ -16,7 +16,7 @@ from priocast.core.protocol import Consume, Input, OrderingOptions, Output, Pack
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.protocols.parts import Parts
-from support.stacks import OneView
+from support.stacks import OneView, Unobserved
 
 #: More than this happens only in a group that never comes to rest.
 JOURNAL_MAX = 100_000
@@ -136,14 +136,18 @@ class Group:
             self.members[me.name] = member
 
     def _member(self, me: ProcessId, assembler: Assembler | None) -> OneView:
-        def sent(packet: Packet, to: ProcessId | None, now: int) -> None:
-            if len(self.journal) > JOURNAL_MAX:
-                raise Violation(LIVENESS, "the members talk and talk")
-            self.journal.append(Sent(me.name, packet, to.name if to else None))
+        journal = self.journal
 
-        def received(packet: Packet, peer: ProcessId | None, now: int) -> None:
-            assert peer is not None
-            self.journal.append(Received(me.name, packet, peer.name, now))
+        class PacketObserver(Unobserved):
+            """Writes packets into the journal."""
+
+            def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
+                if len(journal) > JOURNAL_MAX:
+                    raise Violation(LIVENESS, "the members talk and talk")
+                journal.append(Sent(me.name, packet, to.name if to else None))
+
+            def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
+                journal.append(Received(me.name, packet, peer.name, now))
 
         def queued(batch: Batch, now: int) -> None:
             self.journal.append(Queued(me.name, batch, now))
@@ -155,8 +159,7 @@ class Group:
             self.options,
             position=self.position,
             assembler=assembler,
-            sent=sent,
-            received=received,
+            observer=PacketObserver(),
             queued=queued,
         )
         if isinstance(member.protocol, Parts):
@@ -201,8 +204,8 @@ class Group:
 
     def tell_held(self, source: str, target: str) -> None:
         """Let a member know which packets to all another one holds; what all hold is forgotten."""
-        held, epoch = self.members[source].epoch.retention.held, self.members[target].epoch
-        epoch.retention.report(epoch.ranks[self.members[source].me], held)
+        held, epoch = self.members[source].epoch.stability.received, self.members[target].epoch
+        epoch.stability.report(epoch.ranks[self.members[source].me], held)
 
     def tick(self) -> None:
         """Let every timer fire that is due."""

@@ -14,7 +14,7 @@ from priocast.core.guarantees import AGREEMENT, INTEGRITY, LIVENESS, VIEW_SYNCHR
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
-from priocast.membership.packets import Closure
+from priocast.membership.packets import FlushPlan, FlushReply
 from protocols.guarantees import (
     check_fifo,
     check_integrity,
@@ -102,22 +102,22 @@ def end_view(group: Group, chapter: Chapter) -> dict[str, End]:
         if chapter.assembled:
             member.act(group.now)
         member.epoch.freeze(group.now)
-    closure = _closure(staying)
+    plan = _flush_plan(staying)
     for member in staying.values():
-        _flush(member, staying, closure, chapter.bytes_cut, group.now)
+        _flush(member, staying, plan, chapter.bytes_cut, group.now)
     ends = {}
     for name, member in staying.items():
-        tail = member.epoch.ending(closure)
+        tail = member.epoch.ending(plan)
         ends[name] = End(tail, member.unordered(), member.protocol.position_next)
     return ends
 
 
-def _closure(staying: dict[str, OneView]) -> Closure:
+def _flush_plan(staying: dict[str, OneView]) -> FlushPlan:
     """What any of those who go on holds counts for all of them."""
-    held = [member.epoch.retention.held for member in staying.values()]
+    held = [member.epoch.stability.received for member in staying.values()]
     columns = list(zip(*held, strict=True))
     view = next(iter(staying.values())).epoch.view
-    return Closure(
+    return FlushPlan(
         view.id,
         tuple(member.me for member in staying.values()),
         tuple(max(column) for column in columns),
@@ -126,19 +126,19 @@ def _closure(staying: dict[str, OneView]) -> Closure:
     )
 
 
-def _flush(member: OneView, staying: dict[str, OneView], closure: Closure, bytes_cut: int, now: int) -> None:
+def _flush(member: OneView, staying: dict[str, OneView], plan: FlushPlan, bytes_cut: int, now: int) -> None:
     """Hand a member the packets that it lacks, from whoever has them."""
     epoch = member.epoch
-    while (missing := epoch.missing(closure)) is not None:
+    while (missing := epoch.missing(plan)) is not None:
         holder, sender, first, last = missing
         rank = epoch.ranks[sender]
-        bodies = staying[holder.name].epoch.retention.bodies(rank, first, last, bytes_cut)
+        bodies = staying[holder.name].epoch.stability.bodies(rank, first, last, bytes_cut)
         if not bodies:
             raise Violation(
                 LIVENESS, f"{holder} has forgotten packet {first} of {sender}, which {member.me} lacks"
             )
-        epoch.supply(sender, first, tuple(bodies), now)
-        if epoch.missing(closure) == missing:
+        epoch.on_flush_reply(FlushReply(epoch.view.id, sender, first, tuple(bodies)), now)
+        if epoch.missing(plan) == missing:
             raise Violation(LIVENESS, f"{member.me} was given packet {first} of {sender} and still lacks it")
 
 
@@ -200,7 +200,7 @@ def _check_evidence(group: Group, ends: dict[str, End]) -> None:
     """What places a message are the same packets at all members, and they hold them."""
     dependencies: dict[int, tuple[int, ...]] = {}
     for name, end in ends.items():
-        held = group.members[name].epoch.retention.held
+        held = group.members[name].epoch.stability.received
         for ordered_batch in end.tail:
             if (
                 dependencies.setdefault(ordered_batch.position, ordered_batch.dependencies)

@@ -18,7 +18,7 @@ class RankedQueue:
     def enter(self, batch: Batch, now: int) -> None:
         """Messages come, unless they have their places already."""
         coming = [message for message in ids(batch) if message not in self._gone]
-        self._waiting.update(dict.fromkeys(coming, self._policy.rank(batch.urgency, now)))
+        self._waiting.update(dict.fromkeys(coming, self._policy.sort_key(batch.urgency, now)))
 
     def leave(self, messages: Batch | Reference) -> None:
         for message in ids(messages):

@@ -19,7 +19,7 @@ from priocast.core.message import Batch
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.protocols.agreement.proposal import AgreementProposal, _Round
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.flow.references import Named, NamedMessages
+from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 from protocols import orders, test_agreement_proposal
 from protocols.mutants import (
     AGEING,
@@ -89,21 +89,21 @@ def what_is_ordered_is_ordered_again(patch: pytest.MonkeyPatch) -> None:
 def a_member_does_not_wait_for_what_it_lacks(patch: pytest.MonkeyPatch) -> None:
     """`proposal-missing-message`, `proposal-reordered-apply`."""
 
-    def next_ones(self: NamedMessages) -> Iterator[tuple[Named, Any, list[Batch]]]:
+    def next_ordered(self: ReferencedMessages) -> Iterator[tuple[OrderedReference, Any, list[Batch]]]:
         missing = [place for place in self._places if not self._store.has(place.reference)]
         self._places = deque(place for place in self._places if place not in missing)
         yield from original(self)
         self._places.extend(missing)
 
-    original = NamedMessages.next_ones
-    patch.setattr(NamedMessages, "next_ones", next_ones)
+    original = ReferencedMessages.next_ordered
+    patch.setattr(ReferencedMessages, "next_ordered", next_ordered)
 
 
 def a_proposal_is_turned_round(patch: pytest.MonkeyPatch) -> None:
-    def named(self: NamedMessages, place: Named) -> None:
+    def named(self: ReferencedMessages, place: OrderedReference) -> None:
         self._places.appendleft(place)
 
-    patch.setattr(NamedMessages, "named", named)
+    patch.setattr(ReferencedMessages, "named", named)
 
 
 def a_starter_that_found_nothing_to_propose_waits_for_ever(patch: pytest.MonkeyPatch) -> None:
@@ -119,9 +119,9 @@ def a_starter_that_found_nothing_to_propose_waits_for_ever(patch: pytest.MonkeyP
 def a_late_question_is_never_answered(patch: pytest.MonkeyPatch) -> None:
     """Whoever lacks something of what the starter has answers later; a majority may be waiting for that."""
 
-    def on_data(self: AgreementProposal, sender: Any, batches: Any, now: int) -> None:
+    def on_data(self: AgreementProposal, sender: Any, batches: Any, packet_id: Any, now: int) -> None:
         self._question = None
-        original(self, sender, batches, now)
+        original(self, sender, batches, packet_id, now)
 
     original = AgreementProposal._on_data
     patch.setattr(AgreementProposal, "_on_data", on_data)
@@ -139,7 +139,7 @@ def what_is_most_urgent_is_proposed_first(patch: pytest.MonkeyPatch) -> None:
 def _ranked_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
     def init(self: AgreementProposal, *given: Any) -> None:
         original(self, *given)
-        self._common._rank = policy.rank
+        self._common._sort_key = policy.sort_key
 
     original = AgreementProposal.__init__
     patch.setattr(AgreementProposal, "__init__", init)

@@ -25,7 +25,8 @@ from priocast.core.protocol import (
 from priocast.core.starvation import Starvation
 from priocast.protocols.agreement import sets as agreement_sets
 from priocast.protocols.agreement.consensus import PATIENCE_NS, Accept, Accepted, Prepare
-from priocast.protocols.agreement.sets import AgreementSets, Data, Decide
+from priocast.protocols.agreement.sets import AgreementSets, Decide
+from priocast.protocols.flow.data import Data
 from priocast.protocols.flow.grants import Consumed
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH, TWINS, patiently

@@ -15,7 +15,7 @@ from priocast.core.guarantees import (
     TOTAL_ORDER,
     VIEW_SYNCHRONY,
 )
-from priocast.core.protocol import Packet
+from priocast.core.protocol import Packet, PacketId
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.protocols.agreement import sets as agreement_sets
 from priocast.protocols.agreement.consensus import Consensus
@@ -68,7 +68,7 @@ def a_full_set_has_what_is_most_urgent(patch: pytest.MonkeyPatch) -> None:
 def _ranked_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
     def init(self: _Candidates, *given: Any) -> None:
         original(self, *given)
-        self._rank = policy.rank
+        self._rank = policy.sort_key
 
     original = _Candidates.__init__
     patch.setattr(_Candidates, "__init__", init)
@@ -79,8 +79,8 @@ def what_is_decided_is_proposed_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def decisions_are_carried_out_as_they_come(patch: pytest.MonkeyPatch) -> None:
-    def on_decide(self: AgreementSets, sender: Any, decide: Decide, now: int) -> None:
-        self._on_next_decision(sender, decide, self.packet_id)
+    def on_decide(self: AgreementSets, sender: Any, decide: Decide, packet_id: PacketId, now: int) -> None:
+        self._on_next_decision(sender, decide, packet_id)
         self._place_decided()
 
     patch.setattr(AgreementSets, "_on_decide", on_decide)
@@ -91,7 +91,7 @@ def a_leader_places_what_is_accepted_without_a_decision(patch: pytest.MonkeyPatc
 
     def tell(self: AgreementSets, value: Any) -> None:
         decide = Decide(self._consensus.instance, self._position_decided, value)
-        self._on_decide(self.me, decide, 0)
+        self._on_decide(self.me, decide, (0, 0), 0)
         original(self, value)
 
     original = AgreementSets._tell

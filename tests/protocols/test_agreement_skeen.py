@@ -21,7 +21,8 @@ from priocast.core.protocol import (
     Send,
     SendAll,
 )
-from priocast.protocols.agreement.skeen import AgreementSkeen, Data, Final, Proposed
+from priocast.protocols.agreement.skeen import AgreementSkeen, Final, Proposed
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.grants import Consumed
 from protocols.alone import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard
 
@@ -32,15 +33,15 @@ def _hear(member: AgreementSkeen, sender: ProcessId, packet: Packet, packet_id: 
     assert hear(member, sender, packet, packet_id) == []
 
 
-def _data(sender: ProcessId, number: int, count: int = 1) -> Data:
-    return Data(number, (batch_of(count, first=number * count, sender=sender),))
+def _data(sender: ProcessId, number: int, count: int = 1) -> NumberedData:
+    return NumberedData(number, (batch_of(count, first=number * count, sender=sender),))
 
 
 class TestTheSender:
     def test_the_highest_proposal_is_final_when_all_are_here(self) -> None:
         member = _member(A)
         say(member, batch_of(1))
-        assert turn_heard(member) == [SendAll(Data(0, (batch_of(1),)))]
+        assert turn_heard(member) == [SendAll(NumberedData(0, (batch_of(1),)))]
         assert turn_heard(member) == [Send(A, Proposed(0, (1,)))]
         _hear(member, B, Proposed(0, (7,)))
         assert turn_heard(member) == []
@@ -83,7 +84,7 @@ class TestTheSender:
         for peer in (A, B, C):
             _hear(member, peer, Consumed(2, 2))
         assert turn_heard(member) == [
-            SendAll(Data(1, (batch_of(1, level=9), batch_of(1, level=3, first=2)), "a"))
+            SendAll(NumberedData(1, (batch_of(1, level=9), batch_of(1, level=3, first=2)), "a"))
         ]
 
 

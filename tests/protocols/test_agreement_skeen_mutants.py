@@ -4,9 +4,12 @@ import pytest
 
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions
-from priocast.protocols.agreement import skeen as agreement_skeen
+from priocast.core.protocol import (
+    OrderingOptions,
+    PacketId,
+)
 from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.flow.data import NumberedData
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Group
 from protocols.lives import Chapter, End, end_view
@@ -28,12 +31,14 @@ def the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
 
 
 def nobody_minds_if_the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> None:
-    def on_final(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+    def on_final(
+        self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId
+    ) -> None:
         for frame, stamp in zip(
             [frame for frame in self._frames[sender] if not frame.packet_id], stamps, strict=False
         ):
             frame.stamp = min(frame.stamp, stamp)
-        original(self, sender, first, stamps)
+        original(self, sender, first, stamps, packet_id)
 
     original = AgreementSkeen._on_final
     patch.setattr(AgreementSkeen, "_on_final", on_final)
@@ -43,9 +48,11 @@ def nobody_minds_if_the_lowest_proposal_is_final(patch: pytest.MonkeyPatch) -> N
 def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
     """The second of the two rules."""
 
-    def on_final(self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+    def on_final(
+        self: AgreementSkeen, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId
+    ) -> None:
         clock = self._clock
-        original(self, sender, first, stamps)
+        original(self, sender, first, stamps, packet_id)
         self._clock = clock
 
     original = AgreementSkeen._on_final
@@ -55,7 +62,7 @@ def clocks_are_not_raised(patch: pytest.MonkeyPatch) -> None:
 def the_clock_stands_still(patch: pytest.MonkeyPatch) -> None:
     """All frames that come before a final stamp are proposed the same one."""
 
-    def on_data(self: AgreementSkeen, sender: ProcessId, data: agreement_skeen.Data) -> None:
+    def on_data(self: AgreementSkeen, sender: ProcessId, data: NumberedData) -> None:
         self._clock = min(self._clock, 0)
         original(self, sender, data)
 
@@ -68,7 +75,7 @@ def what_is_final_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
         for frames in self._frames.values():
             while frames and frames[0].packet_id is not None:
                 for batch in frames.popleft().batches:
-                    self.place_next(batch)
+                    self.append(batch)
 
     patch.setattr(AgreementSkeen, "_place_final", place_final)
 

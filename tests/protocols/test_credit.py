@@ -10,7 +10,7 @@ from core.builders import B, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.message import Batch, Scope, pack
 from priocast.core.priority import class_of, limits_by_class
-from priocast.protocols.flow.credit import REOPENING_DIVISOR, Outstanding
+from priocast.protocols.flow.credit import REOPENING_DIVISOR, InFlight
 
 LIMIT = 96
 REOPENS_AT = LIMIT // REOPENING_DIVISOR
@@ -33,10 +33,10 @@ def _messages(batches: list[Batch]) -> list[tuple[int, int]]:
 def test_outstanding_is_what_was_sent_and_not_placed(
     actions: list[tuple[str, int, int, int]], reserved: bool
 ) -> None:
-    outstanding = Outstanding(LIMIT, 900, reserved)
-    under_way: dict[int, deque[int]] = {0: deque(), 100: deque(), 255: deque()}  # per message, its bytes
-    exhausted = dict.fromkeys(under_way, False)
-    numbers = dict.fromkeys(under_way, 0)
+    outstanding = InFlight(LIMIT, 900, reserved)
+    in_flight: dict[int, deque[int]] = {0: deque(), 100: deque(), 255: deque()}  # per message, its bytes
+    exhausted = dict.fromkeys(in_flight, False)
+    numbers = dict.fromkeys(in_flight, 0)
     sent: list[tuple[int, int]] = []
     for action, level, count, size in actions:
         if action == "send":
@@ -44,21 +44,21 @@ def test_outstanding_is_what_was_sent_and_not_placed(
             batch = pack(B, level, first, [bytes(size)] * count)
             outstanding.sent(batch)
             sent += _messages([batch])
-            under_way[level].extend([len(batch.block) // count] * count)
-        elif placed := min(count, len(under_way[level])):
+            in_flight[level].extend([len(batch.block) // count] * count)
+        elif placed := min(count, len(in_flight[level])):
             outstanding.placed(batch_of(placed, level))
             for _ in range(placed):
-                under_way[level].popleft()
-        total = sum(len(messages) for messages in under_way.values())
+                in_flight[level].popleft()
+        total = sum(len(messages) for messages in in_flight.values())
         assert outstanding.count == total
         # A message of a cut batch counts for its share of the block, rounded: exact when nothing is left.
-        bytes_about = sum(sum(messages) for messages in under_way.values())
+        bytes_about = sum(sum(messages) for messages in in_flight.values())
         assert bytes_about <= outstanding.bytes <= bytes_about + 10 * total
-        placed_below = {of_level: numbers[of_level] - len(under_way[of_level]) for of_level in under_way}
+        placed_below = {of_level: numbers[of_level] - len(in_flight[of_level]) for of_level in in_flight}
         assert _messages(outstanding.unordered()) == [
             (of_level, number) for of_level, number in sent if number >= placed_below[of_level]
         ]
-        for of_level in under_way:
+        for of_level in in_flight:
             full = outstanding.bytes >= limits_by_class(900, reserved)[class_of(of_level)]
             room = 0 if full else limits_by_class(LIMIT, reserved)[class_of(of_level)] - total
             exhausted[of_level] = room < (REOPENS_AT if exhausted[of_level] else 1)
@@ -66,7 +66,7 @@ def test_outstanding_is_what_was_sent_and_not_placed(
 
 
 def test_a_used_up_share_reopens_when_a_part_of_it_is_free() -> None:
-    outstanding = Outstanding(LIMIT, 10**6, reserved=False)
+    outstanding = InFlight(LIMIT, 10**6, reserved=False)
     outstanding.sent(batch_of(LIMIT))
     rooms = [outstanding.room(0)]
     for _ in range(REOPENS_AT):
@@ -77,7 +77,7 @@ def test_a_used_up_share_reopens_when_a_part_of_it_is_free() -> None:
 
 def test_a_place_for_a_message_that_was_never_sent_is_the_sequencers_fault() -> None:
     # Found by reading: this was a KeyError or an IndexError, as if the fault were ours.
-    outstanding = Outstanding(40, 600, reserved=True)
+    outstanding = InFlight(40, 600, reserved=True)
     with pytest.raises(PeerFault, match="never sent"):
         outstanding.placed(batch_of(1, level=7))
     outstanding.sent(batch_of(1, level=7))
@@ -86,7 +86,7 @@ def test_a_place_for_a_message_that_was_never_sent_is_the_sequencers_fault() -> 
 
 
 def test_what_has_no_place_yet_is_given_back_as_it_was_sent_without_what_has_one() -> None:
-    outstanding = Outstanding(100, 10**6, reserved=False)
+    outstanding = InFlight(100, 10**6, reserved=False)
     scope = Scope(safe=True)
     plain = pack(B, 0, 3, [b"a", b"b", b"c"], bytes([7, 8, 9]), scope)
     outstanding.sent(plain)

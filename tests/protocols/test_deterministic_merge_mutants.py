@@ -4,7 +4,7 @@ import pytest
 
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions, Received
+from priocast.core.protocol import OrderingOptions, PacketId, Received
 from priocast.protocols.history import merge as deterministic_merge
 from priocast.protocols.history.merge import DeterministicMerge, Skip, Slot
 from protocols.faults import a_sender_sends_what_came_first
@@ -41,15 +41,17 @@ def slots_are_filled_up_to_one_round_too_few(patch: pytest.MonkeyPatch) -> None:
 
 
 def slots_are_merged_as_they_come(patch: pytest.MonkeyPatch) -> None:
-    def on_filled(self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int) -> None:
-        original(self, sender, packet, count)
+    def on_filled(
+        self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int, packet_id: PacketId
+    ) -> None:
+        original(self, sender, packet, count, packet_id)
         self._merging = (packet.round, self.ranks[sender])
 
     def merge(self: DeterministicMerge) -> None:
         filled = self._filled[self._merging[1]].popleft()
         if isinstance(filled.packet, Slot):
             for batch in filled.packet.batches:
-                self.place_next(batch)
+                self.append(batch)
 
     original = DeterministicMerge._on_filled
     patch.setattr(DeterministicMerge, "_on_filled", on_filled)
@@ -73,8 +75,10 @@ def there_is_no_pace(patch: pytest.MonkeyPatch) -> None:
 
 
 def skips_of_others_are_not_counted(patch: pytest.MonkeyPatch) -> None:
-    def on_filled(self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int) -> None:
-        original(self, sender, packet, 1)
+    def on_filled(
+        self: DeterministicMerge, sender: ProcessId, packet: Slot | Skip, count: int, packet_id: PacketId
+    ) -> None:
+        original(self, sender, packet, 1, packet_id)
 
     original = DeterministicMerge._on_filled
     patch.setattr(DeterministicMerge, "_on_filled", on_filled)

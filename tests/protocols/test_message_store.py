@@ -8,12 +8,12 @@ from core.builders import A, B, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.message import Reference, reference_to
 from priocast.core.view import View
-from priocast.protocols.flow.message_store import Store
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.message_store import MessageStore
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 
 def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> None:
-    store = Store()
+    store = MessageStore()
     assert not store.has(Reference(A, 7, 0, 1))
     store.put(batch_of(2, level=7), (0, 1))
     store.put(batch_of(3, level=7, first=2), (0, 4))
@@ -31,7 +31,7 @@ def test_what_came_is_found_by_reference_with_the_mark_of_its_last_packet() -> N
 def test_however_it_came_and_however_it_is_taken_nothing_changes(
     counts: list[int], data: st.DataObject
 ) -> None:
-    store = Store()
+    store = MessageStore()
     first, came = 10, []
     for number, count in enumerate(counts):
         batch = batch_of(count, level=3, first=first)
@@ -48,7 +48,7 @@ def test_however_it_came_and_however_it_is_taken_nothing_changes(
 
 
 def test_a_sender_sends_its_own_messages_in_order_and_within_its_credit() -> None:
-    submissions = Submissions(View(1, (A, B)), count_max=4)
+    submissions = SubmissionValidator(View(1, (A, B)), count_max=4)
     submissions.check(A, batch_of(3, first=5))
     with pytest.raises(PeerFault, match="number 8 of that level is next"):
         submissions.check(A, batch_of(1, first=9))

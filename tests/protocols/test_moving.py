@@ -27,9 +27,9 @@ from priocast.core.protocol import (
 from priocast.core.starvation import Ageing, Strict
 from priocast.core.view import View
 from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed
-from priocast.protocols.numbering.base import Grant
+from priocast.protocols.numbering.base import NumberGrant
 from priocast.protocols.ring import moving_uub
-from priocast.protocols.ring.base import RingProtocol, Token, Wanted, Wish
+from priocast.protocols.ring.base import RequestToken, RingProtocol, Token, TokenRequest
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.moving_bb import BareToken, Data, MovingBb, Order
 from priocast.protocols.ring.moving_ub import LadenToken, MovingUb, Ordered, Pending, Submit
@@ -41,7 +41,7 @@ from protocols.schedules import NAMES, Broadcast, Case, Flow, cases, check
 
 LINKS = len(NAMES) * (len(NAMES) - 1)
 STRANGER = ProcessId("x")
-WISHES = (Wish(),) * 3
+WISHES = (TokenRequest(),) * 3
 MOVING = ["moving-ub", "moving-bb", "moving-uub"]
 
 _ub = partial(member_of, MovingUb)
@@ -126,7 +126,7 @@ class TestTheToken:
             if isinstance(said, Sent) and _is_token(said.packet):
                 visits.append(orders)
                 orders = 0
-            elif isinstance(said, Sent) and isinstance(said.packet, Ordered | Order | Grant):
+            elif isinstance(said, Sent) and isinstance(said.packet, Ordered | Order | NumberGrant):
                 orders += 1
         assert len(visits) > 2
         assert max(visits) <= FRAMES_PER_TURN
@@ -169,7 +169,7 @@ class TestTheToken:
         turn(holder)
         hear(holder, A, Ordered(0, (batch_of(1, sender=C),)))
         hear(holder, C, LadenToken(1, WISHES, ()))
-        hear(holder, B, Wanted(Wish(1, 7)))
+        hear(holder, B, RequestToken(TokenRequest(1, 7)))
         assert not packets(turn(holder), LadenToken)
         for member in VIEW.members:
             hear(holder, member, Consumed(1, 1))
@@ -177,8 +177,8 @@ class TestTheToken:
 
     def test_it_does_not_go_where_the_link_is_full(self) -> None:
         holder = _ub(A)
-        hear(holder, B, Wanted(Wish(1, 7)))
-        hear(holder, C, Wanted(Wish(1, 7)))
+        hear(holder, B, RequestToken(TokenRequest(1, 7)))
+        hear(holder, C, RequestToken(TokenRequest(1, 7)))
         holder.step(LinkBlocked(B), now=0)
         (output,) = turn(holder)
         assert isinstance(output, Send)
@@ -189,7 +189,7 @@ class TestTheToken:
         holder = _ub(A)
         holder.step(LinkBlocked(B), now=0)
         hear(holder, A, Submit((batch_of(1),)))
-        hear(holder, C, Wanted(Wish(1, 7)))
+        hear(holder, C, RequestToken(TokenRequest(1, 7)))
         assert turn(holder) == []
         holder.step(LinkCleared(B), now=0)
         assert len(packets(turn(holder), Ordered)) == 1
@@ -292,7 +292,7 @@ class TestSubmissions:
         member = _ub(B)
         hear(member, C, Submit((batch_of(1, sender=C),)))
         (output,) = turn(member)
-        assert getattr(output, "packet", None) == Wanted(Wish(1, 0))
+        assert getattr(output, "packet", None) == RequestToken(TokenRequest(1, 0))
         hear(member, C, Submit((batch_of(1, first=1, sender=C),)))
         assert turn(member) == []
         assert not member.idle

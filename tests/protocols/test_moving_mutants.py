@@ -16,13 +16,13 @@ from priocast.core.guarantees import (
 )
 from priocast.core.identity import ProcessId
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring import moving_uub
-from priocast.protocols.ring.base import RingProtocol, Wishes
-from priocast.protocols.ring.candidates import Candidates
+from priocast.protocols.ring.base import RingProtocol, TokenRequests
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.moving_ub import LadenToken, MovingUb
-from priocast.protocols.ring.moving_uub import MovingUub, SharedPromises
+from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations
+from priocast.protocols.ring.pending_queue import PendingQueue
 from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
     PEER_FAULT,
@@ -55,7 +55,7 @@ def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_others_have_ordered_is_ordered_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Candidates, "_forget", lambda _: None)
+    patch.setattr(PendingQueue, "_forget", lambda _: None)
 
 
 def the_token_is_kept_and_passed_on(patch: pytest.MonkeyPatch) -> None:
@@ -82,8 +82,8 @@ def what_is_pending_is_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None
 
     def token_with(self: MovingUb, number: int, now: int) -> LadenToken:
         token = original(self, number, now)
-        while self._candidates:
-            self._candidates.take(1_000)
+        while self._pending:
+            self._pending.take(1_000)
         return msgspec.structs.replace(token, pending=())
 
     original = MovingUb._token_with
@@ -116,7 +116,7 @@ def waiting_begins_anew_when_a_message_is_handed_over(patch: pytest.MonkeyPatch)
 
 
 def copies_that_come_home_are_taken_for_others(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Submissions, "came", lambda *_: False)
+    patch.setattr(SubmissionValidator, "came", lambda *_: False)
 
 
 def a_sender_turns_to_whoever_has_the_token(patch: pytest.MonkeyPatch) -> None:
@@ -124,66 +124,66 @@ def a_sender_turns_to_whoever_has_the_token(patch: pytest.MonkeyPatch) -> None:
 
     def submit(self: MovingUb) -> None:
         self._sequencer = self._holder if self._number_next is None else self.me
-        under_way, self.under_way.count = self.under_way.count, 0
+        in_flight, self.in_flight.count = self.in_flight.count, 0
         try:
             original(self)
         finally:
-            self.under_way.count += under_way
+            self.in_flight.count += in_flight
 
     original = MovingUb._submit
     patch.setattr(MovingUb, "_submit", submit)
 
 
 def nobody_asks_for_the_token(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Wishes, "renewed", lambda *_: None)
+    patch.setattr(TokenRequests, "renewed", lambda *_: None)
 
 
 def a_holder_that_has_nothing_lets_nobody_go_on(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Wishes, "first_with_room", lambda *_: None)
+    patch.setattr(TokenRequests, "first_with_room", lambda *_: None)
 
 
 def the_token_goes_to_whoever_wants_it_with_or_without_room(patch: pytest.MonkeyPatch) -> None:
     """Two members that wait for the same window pass it to each other until it opens."""
 
-    def first_with_room(self: Wishes, members: list[ProcessId], _: Grants) -> ProcessId | None:
+    def first_with_room(self: TokenRequests, members: list[ProcessId], _: Grants) -> ProcessId | None:
         return next((member for member in members if self._of[member].level >= 0), None)
 
-    patch.setattr(Wishes, "first_with_room", first_with_room)
+    patch.setattr(TokenRequests, "first_with_room", first_with_room)
 
 
 def what_others_order_is_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
     def place(self: MovingSequencer, orderer: ProcessId, batches: Any, held: bool) -> None:
-        self.place_together(batches, held)
+        self.append_ordered(batches, held)
 
     patch.setattr(MovingSequencer, "_place", place)
 
 
 def numbers_that_others_gave_are_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
-    def placed(self: SharedPromises, batch: Any) -> None:
+    def placed(self: SharedNumberReservations, batch: Any) -> None:
         if self._came + batch.count <= self._placed:
-            super(SharedPromises, self).placed(batch)
+            super(SharedNumberReservations, self).placed(batch)
 
-    patch.setattr(SharedPromises, "placed", placed)
+    patch.setattr(SharedNumberReservations, "placed", placed)
 
 
 def the_holder_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
-    def init(self: Candidates, *given: Any) -> None:
+    def init(self: PendingQueue, *given: Any) -> None:
         original(self, *given)
-        self._rank = lambda *_: 0
+        self._sort_key = lambda *_: 0
 
-    original = Candidates.__init__
-    patch.setattr(Candidates, "__init__", init)
+    original = PendingQueue.__init__
+    patch.setattr(PendingQueue, "__init__", init)
 
 
 def places_take_effect_as_they_come(patch: pytest.MonkeyPatch) -> None:
     """Each packet is taken for the next one, whatever its position is."""
 
-    def on_places(self: MovingSequencer, sender: ProcessId, places: Any) -> None:
+    def on_places(self: MovingSequencer, sender: ProcessId, places: Any, packet_id: Any) -> None:
         for messages in places.messages:
             stream = (messages.sender, messages.level)
-            self._candidates._number_next[stream] = messages.first + messages.count
-        self._candidates._forget()
-        self._on_next(sender, places, self.packet_id)
+            self._pending._number_next[stream] = messages.first + messages.count
+        self._pending._forget()
+        self._on_next(sender, places, packet_id)
         self._accept_token()
 
     patch.setattr(MovingSequencer, "_on_places", on_places)

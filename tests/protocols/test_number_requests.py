@@ -1,4 +1,4 @@
-"""Asks for numbers: whose turn it is, how much fits, and what counts as under way until the messages come."""
+"""Number requests: who is served next, how much fits, and what counts as in flight until the messages arrive."""
 
 import pytest
 from hypothesis import given
@@ -9,13 +9,13 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, FirstInFirstOut, PeriodicRelease, Starvation, Strict
 from priocast.core.view import View
-from priocast.protocols.numbering.requests import Asks, Promises, Want
+from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
 
 PLENTY = 10**9
 POLICIES = [Strict(), Ageing(MILLISECOND), PeriodicRelease(10 * MILLISECOND), FirstInFirstOut()]
 
 
-def _served(asks: Asks) -> list[tuple[ProcessId, int, int]]:
+def _served(asks: NumberRequestQueue) -> list[tuple[ProcessId, int, int]]:
     """Who is served, for which level and how many, until nobody asks."""
     served = []
     while asks:
@@ -27,22 +27,22 @@ def _served(asks: Asks) -> list[tuple[ProcessId, int, int]]:
 
 class TestWhoseTurnItIs:
     def test_the_most_urgent_then_who_asked_first(self) -> None:
-        asks = Asks(Strict())
+        asks = NumberRequestQueue(Strict())
         for sender, level in ((A, 5), (B, 5), (C, 9), (A, 9)):
-            asks.put(sender, Want(level, 2, 10), now=0)
+            asks.put(sender, NumberRequest(level, 2, 10), now=0)
         assert _served(asks) == [(C, 9, 2), (A, 9, 2), (A, 5, 2), (B, 5, 2)]
 
     def test_an_ask_that_waited_long_enough_goes_before_a_more_urgent_one(self) -> None:
-        asks = Asks(Ageing(MILLISECOND))
-        asks.put(A, Want(5, 1, 0), now=0)
-        asks.put(B, Want(9, 1, 0), now=4 * MILLISECOND + 1)
-        asks.put(C, Want(9, 1, 0), now=4 * MILLISECOND - 1)
+        asks = NumberRequestQueue(Ageing(MILLISECOND))
+        asks.put(A, NumberRequest(5, 1, 0), now=0)
+        asks.put(B, NumberRequest(9, 1, 0), now=4 * MILLISECOND + 1)
+        asks.put(C, NumberRequest(9, 1, 0), now=4 * MILLISECOND - 1)
         assert [sender for sender, _, _ in _served(asks)] == [C, A, B]
 
     def test_an_ask_of_an_earlier_period_goes_before_all_later_ones(self) -> None:
-        asks = Asks(PeriodicRelease(10))
-        asks.put(A, Want(1, 1, 0), now=9)
-        asks.put(B, Want(255, 1, 0), now=10)
+        asks = NumberRequestQueue(PeriodicRelease(10))
+        asks.put(A, NumberRequest(1, 1, 0), now=9)
+        asks.put(B, NumberRequest(255, 1, 0), now=10)
         assert [sender for sender, _, _ in _served(asks)] == [A, B]
 
     @given(
@@ -52,46 +52,46 @@ class TestWhoseTurnItIs:
     def test_everybody_is_served_by_rank_and_arrival(
         self, policy: Starvation, said: list[tuple[ProcessId, int, int]]
     ) -> None:
-        asks, now, expected = Asks(policy), 0, []
+        asks, now, expected = NumberRequestQueue(policy), 0, []
         firsts: dict[tuple[int, ProcessId, int], int] = {}
         for number, (sender, level, milliseconds) in enumerate(said):
             now += milliseconds * MILLISECOND
-            asks.put(sender, Want(level, 1, 3), now)
-            rank = policy.rank(level, now)
+            asks.put(sender, NumberRequest(level, 1, 3), now)
+            rank = policy.sort_key(level, now)
             first = firsts.setdefault((rank, sender, level), number)
             expected.append((rank, first, sender, level))
         served = [(sender, level) for sender, level, count in _served(asks) for _ in range(count)]
         assert served == [(sender, level) for _, _, sender, level in sorted(expected)]
 
     def test_who_asks_again_for_the_same_joins_its_ask_that_waits(self) -> None:
-        asks = Asks(Strict())
+        asks = NumberRequestQueue(Strict())
         for sender, level, count in ((A, 7, 1), (A, 7, 2), (B, 7, 1), (A, 6, 8), (A, 7, 4)):
-            asks.put(sender, Want(level, count, 10 * count), now=0)
+            asks.put(sender, NumberRequest(level, count, 10 * count), now=0)
         assert asks.count == 16
         assert _served(asks) == [(A, 7, 7), (B, 7, 1), (A, 6, 8)]
         assert asks.count == 0
 
     def test_who_is_being_served_does_not_keep_the_others_waiting_for_ever(self) -> None:
-        asks = Asks(Strict())
-        asks.put(A, Want(7, 2, 10), now=0)
-        asks.put(B, Want(7, 1, 10), now=0)
+        asks = NumberRequestQueue(Strict())
+        asks.put(A, NumberRequest(7, 2, 10), now=0)
+        asks.put(B, NumberRequest(7, 1, 10), now=0)
         asks.take(1, PLENTY)
-        asks.put(A, Want(7, 4, 10), now=0)
+        asks.put(A, NumberRequest(7, 4, 10), now=0)
         assert _served(asks) == [(A, 7, 1), (B, 7, 1), (A, 7, 4)]
 
     def test_an_ask_that_was_served_is_not_joined(self) -> None:
-        asks = Asks(Strict())
-        asks.put(A, Want(7, 1, 10), now=0)
+        asks = NumberRequestQueue(Strict())
+        asks.put(A, NumberRequest(7, 1, 10), now=0)
         assert _served(asks) == [(A, 7, 1)]
-        asks.put(A, Want(7, 2, 10), now=1)
+        asks.put(A, NumberRequest(7, 2, 10), now=1)
         assert _served(asks) == [(A, 7, 2)]
 
 
 class TestHowMuchFits:
     def test_what_is_cut_keeps_its_turn_and_the_bytes_of_the_rest(self) -> None:
-        asks = Asks(Strict())
-        asks.put(A, Want(7, 10, 105), now=0)
-        asks.put(B, Want(7, 1, 5), now=0)
+        asks = NumberRequestQueue(Strict())
+        asks.put(A, NumberRequest(7, 10, 105), now=0)
+        asks.put(B, NumberRequest(7, 1, 5), now=0)
         assert asks.take(3, PLENTY) == (3, 31)
         assert asks.head() == (A, 7)
         assert asks.take(PLENTY, PLENTY) == (7, 74)
@@ -101,29 +101,29 @@ class TestHowMuchFits:
         ("bytes_left", "count"), [(1, 1), (19, 1), (20, 2), (99, 9), (100, 10), (1000, 10)]
     )
     def test_no_more_than_bytes_are_left_but_one_message_at_least(self, bytes_left: int, count: int) -> None:
-        asks = Asks(Strict())
-        asks.put(A, Want(7, 10, 100), now=0)
+        asks = NumberRequestQueue(Strict())
+        asks.put(A, NumberRequest(7, 10, 100), now=0)
         assert asks.take(PLENTY, bytes_left) == (count, 10 * count)
 
 
 def test_what_waits_is_told_by_level() -> None:
-    asks = Asks(Strict())
-    asks.put(A, Want(7, 2, 0), now=5)
-    asks.put(B, Want(9, 1, 0), now=6)
-    asks.put(C, Want(7, 3, 0), now=4)
+    asks = NumberRequestQueue(Strict())
+    asks.put(A, NumberRequest(7, 2, 0), now=5)
+    asks.put(B, NumberRequest(9, 1, 0), now=6)
+    asks.put(C, NumberRequest(7, 3, 0), now=4)
     assert asks.waiting(now=10) == [(9, 1, 4), (7, 5, 6)]
     asks.take(1, PLENTY)
     assert asks.waiting(now=10) == [(7, 5, 6)]
 
 
 class TestPromises:
-    def _promises(self, window: int = 100, window_bytes: int = 100) -> Promises:
+    def _promises(self, window: int = 100, window_bytes: int = 100) -> NumberReservations:
         options = OrderingOptions(window=window, window_bytes=window_bytes, prioritised=False)
-        return Promises(View(1, (A, B)), options)
+        return NumberReservations(View(1, (A, B)), options)
 
     def test_numbers_count_when_they_are_given_out(self) -> None:
         promises = self._promises(window=5)
-        promises.promised(5, 10)
+        promises.reserve(5, 10)
         assert promises.of_level(0) == 0
         assert promises.bottleneck(0) == A
         promises.placed(batch_of(5))
@@ -134,7 +134,7 @@ class TestPromises:
 
     def test_bytes_count_as_asked_for_and_then_as_they_are(self) -> None:
         promises = self._promises()
-        promises.promised(2, 60)
+        promises.reserve(2, 60)
         assert promises.bytes_left == 40
         batch = batch_of(2, size=20)
         promises.placed(batch)
@@ -142,8 +142,8 @@ class TestPromises:
 
     def test_a_promise_stands_until_all_its_numbers_have_come(self) -> None:
         promises = self._promises()
-        promises.promised(2, 60)
-        promises.promised(1, 20)
+        promises.reserve(2, 60)
+        promises.reserve(1, 20)
         batch = batch_of(1, size=5)
         promises.placed(batch)
         assert promises.bytes_left == 20 - len(batch.block)
@@ -152,7 +152,7 @@ class TestPromises:
 
     def test_when_no_bytes_are_left_there_is_no_room_until_the_slowest_has_consumed(self) -> None:
         promises = self._promises()
-        promises.promised(1, 0)
+        promises.reserve(1, 0)
         promises.placed(batch_of(1, size=200))
         assert promises.of_level(0) == 0
         promises.granted(A, 1, 100)

@@ -59,7 +59,7 @@ def only_the_sequencer_ignores_priorities(patch: pytest.MonkeyPatch) -> None:
 
     def init(self: SequencerUb, *given: Any) -> None:
         original(self, *given)
-        self._incoming._rank = lambda *_: 0
+        self._incoming._sort_key = lambda *_: 0
 
     patch.setattr(SequencerUb, "__init__", init)
 
@@ -74,7 +74,7 @@ def ageing_runs_backwards(patch: pytest.MonkeyPatch) -> None:
 
     def init(self: SequencerUb, *given: Any) -> None:
         original(self, *given)
-        self._incoming._rank = lambda priority, now: -now - priority * MILLISECOND
+        self._incoming._sort_key = lambda priority, now: -now - priority * MILLISECOND
 
     patch.setattr(SequencerUb, "__init__", init)
 
@@ -89,7 +89,7 @@ def the_window_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
 
     def placed(self: Grants, batch: Batch) -> None:
         original(self, batch)
-        self._under_way_bytes = 0
+        self._in_flight_bytes = 0
 
     patch.setattr(Grants, "placed", placed)
 
@@ -97,8 +97,8 @@ def the_window_has_no_bytes(patch: pytest.MonkeyPatch) -> None:
 def receipt_counts_as_consumption(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
-        original(self, sender, ordered)
+    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
+        original(self, sender, ordered, packet_id)
         self.send(self._sequencer, Consumed(self.position_next, self.options.window or WINDOW_FIRST))
 
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
@@ -147,10 +147,10 @@ def a_sender_delivers_its_own_messages_at_once(patch: pytest.MonkeyPatch) -> Non
         self._consumption.queued(event.batch.count, held=False)
         original(self, event, now)
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
         for batch in ordered.batches:
             if batch.sender == self.me:
-                self.under_way.placed(batch)
+                self.in_flight.placed(batch)
             else:
                 self.place(batch, held=False)
 
@@ -198,10 +198,10 @@ def numbers_start_anew_with_each_turn(patch: pytest.MonkeyPatch) -> None:
 def one_member_misses_what_others_get(patch: pytest.MonkeyPatch) -> None:
     original = SequencerUb._on_ordered
 
-    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered) -> None:
+    def on_ordered(self: SequencerUb, sender: Any, ordered: sequencer_ub.Ordered, packet_id: Any) -> None:
         if self.me == self.view.members[-1] != self._sequencer:
             return
-        original(self, sender, ordered)
+        original(self, sender, ordered, packet_id)
 
     patch.setattr(SequencerUb, "_on_ordered", on_ordered)
 

@@ -15,8 +15,9 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.starvation import Strict
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder.base import AnswersToAll, Data, Decided
-from priocast.protocols.reorder.overtaking import Overtaking
+from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.reorder.acknowledgments import AcknowledgmentsToAll, Decisions
+from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
 from protocols.harness import Delivered, Group, Received, Sent, Violation
@@ -51,19 +52,19 @@ class Member:
         self._waiting: dict[MessageId, list[int]] = {}
 
     def receive(self, sender: str, packet: Packet) -> None:
-        if isinstance(packet, Data):
+        if isinstance(packet, NumberedData):
             self._data[sender, packet.number] = packet.batches
-        elif isinstance(packet, Decided):
+        elif isinstance(packet, Decisions):
             for decision in packet.decisions:
                 self._know((sender, decision.number))
-        elif isinstance(packet, AnswersToAll):
-            for answer in packet.answers:
-                key = (self._members[answer.sender], answer.number)
+        elif isinstance(packet, AcknowledgmentsToAll):
+            for acknowledgment in packet.acknowledgments:
+                key = (self._members[acknowledgment.sender], acknowledgment.number)
                 self._answers.setdefault(key, set()).add(sender)
                 if len(self._answers[key]) == len(self._members):
                     self._know(key)
 
-    def send(self, packet: Data, bound: int) -> None:
+    def send(self, packet: NumberedData, bound: int) -> None:
         self._pass(packet)
         top = max(batch.urgency for batch in packet.batches)
         for message, (level, passed) in self._waiting.items():
@@ -78,7 +79,7 @@ class Member:
             for message in ids(batch):
                 self._waiting[message] = [batch.urgency, 0]
 
-    def _pass(self, packet: Data) -> None:
+    def _pass(self, packet: NumberedData) -> None:
         for batch in packet.batches:
             for waiting in self._waiting.values():
                 waiting[1] += batch.count if waiting[0] < batch.urgency else 0
@@ -92,7 +93,7 @@ def check_bound(group: Group) -> None:
     for happened in group.journal:
         if isinstance(happened, Received):
             members[happened.member].receive(happened.peer, happened.packet)
-        elif isinstance(happened, Sent) and isinstance(happened.packet, Data):
+        elif isinstance(happened, Sent) and isinstance(happened.packet, NumberedData):
             members[happened.member].send(happened.packet, bound)
         elif isinstance(happened, Delivered):
             members[happened.member].consume(happened.message.id)
@@ -121,34 +122,34 @@ def test_nobody_sends_what_would_overtake_too_often(order: str) -> None:
 
 
 def there_is_no_bound(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Overtaking, "room", lambda *_: 100)
+    patch.setattr(OvertakingBound, "room", lambda *_: 100)
 
 
 def one_more_may_pass(patch: pytest.MonkeyPatch) -> None:
-    original = Overtaking.room
-    patch.setattr(Overtaking, "room", lambda self, level: original(self, level) + 1)
+    original = OvertakingBound.room
+    patch.setattr(OvertakingBound, "room", lambda self, level: original(self, level) + 1)
 
 
 def the_last_to_get_its_number_counts(patch: pytest.MonkeyPatch) -> None:
-    original = Overtaking.room
+    original = OvertakingBound.room
 
-    def room(self: Overtaking, level: int) -> int:
+    def room(self: OvertakingBound, level: int) -> int:
         for waiting in self._waiting.values():
             while len(waiting) > 1:
                 waiting.popleft()
         return original(self, level)
 
-    patch.setattr(Overtaking, "room", room)
+    patch.setattr(OvertakingBound, "room", room)
 
 
 def the_lowest_level_alone_is_protected(patch: pytest.MonkeyPatch) -> None:
-    original = Overtaking.waits
+    original = OvertakingBound.waits
 
-    def waits(self: Overtaking, join: object) -> None:
-        if join.level == 0:  # type: ignore[attr-defined]
-            original(self, join)  # type: ignore[arg-type]
+    def waits(self: OvertakingBound, insertion: object) -> None:
+        if insertion.level == 0:  # type: ignore[attr-defined]
+            original(self, insertion)  # type: ignore[arg-type]
 
-    patch.setattr(Overtaking, "waits", waits)
+    patch.setattr(OvertakingBound, "waits", waits)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +204,7 @@ def test_what_was_consumed_is_not_remembered() -> None:
         group.broadcast("a", 7, [b"x"])
         assert group.settle(50)
     for member in group.members.values():
-        bound = member.protocol._overtaking  # type: ignore[attr-defined]
+        bound = member.protocol._bound  # type: ignore[attr-defined]
         assert [len(waiting) for waiting in bound._waiting.values()] == [1], (
             "the last one, until the next comes"
         )

@@ -1,4 +1,4 @@
-"""The cut form of re-ordering, by itself: what it refuses, and what an application sees while it waits.
+"""The cut form of re-ordering, by itself: what it rejects, and what an application sees while it waits.
 
 What it does step by step is in the scripts `cut-*`; that it is right is shown by exploration.
 """
@@ -12,13 +12,13 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import pack
 from priocast.core.protocol import Consume, Packet, SendAll
-from priocast.protocols.reorder.base import Data
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.cuts import (
-    CutAnswer,
-    CutAnswers,
-    CutAnswersToAll,
-    CutDecided,
+    CutAcknowledgment,
+    CutAcknowledgments,
+    CutAcknowledgmentsToAll,
     CutDecision,
+    CutDecisions,
     Reorder,
 )
 from protocols.alone import hear, member_of, turn
@@ -31,32 +31,32 @@ def _hear_each(reorder: Reorder, sender: ProcessId, *packets: Packet) -> None:
         hear(reorder, sender, packet)
 
 
-def data(sender: ProcessId, number: int, level: int, *payloads: bytes, first: int = 0) -> Data:
-    return Data(number, (pack(sender, level, first, list(payloads)),))
+def data(sender: ProcessId, number: int, level: int, *payloads: bytes, first: int = 0) -> NumberedData:
+    return NumberedData(number, (pack(sender, level, first, list(payloads)),))
 
 
-def decided(number: int, final: int, *cut: tuple[int, int, int]) -> CutDecided:
-    return CutDecided((CutDecision(number, (final,), cut),))
+def decided(number: int, final: int, *cut: tuple[int, int, int]) -> CutDecisions:
+    return CutDecisions((CutDecision(number, (final,), cut),))
 
 
-class TestWhatIsRefused:
+class TestRejections:
     @pytest.mark.parametrize("number", [1, 7])
-    def test_data_out_of_line(self, number: int) -> None:
-        with pytest.raises(PeerFault, match=f"b#1 sends data {number}, where 0 is next"):
+    def test_data_out_of_order(self, number: int) -> None:
+        with pytest.raises(PeerFault, match=f"b#1 sends data {number}; expected 0"):
             _hear_each(_member(A), B, data(B, number, 7, b"x"))
 
-    def test_an_answer_to_what_was_never_sent(self) -> None:
+    def test_an_acknowledgment_of_what_was_never_sent(self) -> None:
         with pytest.raises(PeerFault, match="which a#1 never sent"):
-            _hear_each(_member(A), B, CutAnswers((CutAnswer(0, 0, (1,), ()),)))
+            _hear_each(_member(A), B, CutAcknowledgments((CutAcknowledgment(0, 0, (1,), ()),)))
 
-    def test_another_way_to_agree(self) -> None:
-        with pytest.raises(PeerFault, match="agrees distributed"):
-            _hear_each(_member(A), B, CutAnswersToAll((CutAnswer(0, 0, (1,), ()),)))
-        with pytest.raises(PeerFault, match="agrees with each sender"):
+    def test_another_mode(self) -> None:
+        with pytest.raises(PeerFault, match="decides distributed"):
+            _hear_each(_member(A), B, CutAcknowledgmentsToAll((CutAcknowledgment(0, 0, (1,), ()),)))
+        with pytest.raises(PeerFault, match="decides at the sender"):
             _hear_each(_member(A, distributed=True), B, decided(0, 3))
 
-    def test_a_decision_for_which_nothing_waits(self) -> None:
-        with pytest.raises(PeerFault, match="decides on data 0, which does not wait for it"):
+    def test_a_decision_that_nothing_waits_for(self) -> None:
+        with pytest.raises(PeerFault, match="decides on data 0, which does not wait for a decision"):
             _hear_each(_member(A), B, decided(0, 3))
 
     def test_a_number_that_is_lower_than_a_proposal(self) -> None:
@@ -78,18 +78,18 @@ class TestWhatIsRefused:
 
 
 class TestTheApplication:
-    def test_a_head_that_is_held_up_is_a_wait_with_a_reason_that_is_measured(self) -> None:
+    def test_a_blocked_head_has_a_stall_reason_and_is_measured(self) -> None:
         reorder = _member(A)
         _hear_each(reorder, B, data(B, 0, 7, b"x"), decided(0, 5))
         assert reorder.head() is not None and reorder.stall_reason() == ""
         hear(reorder, C, data(C, 0, 200, b"y"), now=1_000)
         assert reorder.head() is None
-        assert "waits until more urgent messages have their places" in reorder.stall_reason()
+        assert "waits until the positions of more urgent messages are decided" in reorder.stall_reason()
         hear(reorder, C, decided(0, 5), now=4_000)
         assert reorder.stall_reason() == ""
         assert (reorder.stalls.count, reorder.stalls.total_ns) == (1, 3_000)
 
-    def test_it_consumes_a_part_of_a_batch_and_the_rest_is_overtaken(self) -> None:
+    def test_the_rest_of_a_partly_consumed_batch_can_be_overtaken(self) -> None:
         reorder = _member(A)
         _hear_each(reorder, B, data(B, 0, 7, b"1", b"2", b"3"), decided(0, 5))
         reorder.step(Consume(1), 0)
@@ -101,7 +101,7 @@ class TestTheApplication:
         assert taken == [b"2", b"y", b"3"]
         assert reorder.position_next == 4
 
-    def test_an_answer_names_the_last_message_of_each_lower_level(self) -> None:
+    def test_an_acknowledgment_names_the_last_message_of_each_lower_level(self) -> None:
         reorder = _member(A)
         _hear_each(reorder, B, data(B, 0, 7, b"1", b"2"), decided(0, 5))
         _hear_each(reorder, B, data(B, 1, 9, b"3"), decided(1, 8))
@@ -112,4 +112,4 @@ class TestTheApplication:
         _hear_each(reorder, C, data(C, 1, 200, b"z"))
         (output,) = turn(reorder)
         assert not isinstance(output, SendAll)
-        assert output.packet == CutAnswers((CutAnswer(2, 1, (3,), ((9, 8, 1), (7, 5, 1))),))  # type: ignore[union-attr]
+        assert output.packet == CutAcknowledgments((CutAcknowledgment(2, 1, (3,), ((9, 8, 1), (7, 5, 1))),))  # type: ignore[union-attr]

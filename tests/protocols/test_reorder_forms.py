@@ -1,12 +1,12 @@
 """The two forms of re-ordering, checked against each other: the same schedules, message by message.
 
-Both forms say the same packets at the same times: data, answers, decisions and reports. So one schedule
-drives a group of each form in step. What an application could consume at a given moment may differ, because
-the forms hold up different messages while a more urgent one is being placed: the cut form whatever is less
-urgent, unless what is known of the levels above lets it go first; the lock form what was behind all that is
-at least as urgent when the message came. So here an application consumes when both forms let it. What it gets
-must be the same message at the same place, and a view must end alike: the order follows from what was
-received and consumed, and from nothing else.
+Both forms say the same packets at the same times: data, acknowledgments, decisions and reports. So one
+schedule drives a group of each form in step. What an application could consume at a given moment may
+differ, because the forms hold up different messages while a more urgent one is being placed: the cut form
+whatever is less urgent, unless what is known of the levels above lets it go first; the lock form what was
+behind all that is at least as urgent when the message came. So here an application consumes when both
+forms let it. What it gets must be the same message at the same place, and a view must end alike: the
+order follows from what was received and consumed, and from nothing else.
 """
 
 from collections import Counter
@@ -75,10 +75,10 @@ class Twins:
 
     def check_packets(self) -> None:
         """As many packets are on their way in one group as in the other."""
-        under_way = [
+        in_flight = [
             {link: len(each.frames) for link, each in group.links.items()} for group in self.forms.values()
         ]
-        assert under_way[0] == under_way[1]
+        assert in_flight[0] == in_flight[1]
 
     def come_to_rest(self) -> None:
         """Let everything happen that can still happen."""

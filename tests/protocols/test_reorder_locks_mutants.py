@@ -12,22 +12,22 @@ import pytest
 
 from priocast.core.errors import PeerFault
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
-from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, PacketId
+from priocast.core.protocol import PacketId, Protocol
 from priocast.core.stall import StallMeter
-from priocast.core.view import View
-from priocast.protocols.reorder.answers import Collector, Complete
-from priocast.protocols.reorder.level_order import JoinId, LevelOrder
-from priocast.protocols.reorder.lock_queue import Element, Lock, LockJoin, LockQueue
-from priocast.protocols.reorder.locks import LockAnswer, ReorderLocks, ReorderLocksInTurn
-from priocast.protocols.reorder.message_sets import MessageSet, Name
+from priocast.protocols.reorder.exchange import Complete, Exchange
+from priocast.protocols.reorder.level_order import InsertionId, LevelOrder
+from priocast.protocols.reorder.lock_queue import Lock, LockInsertion, LockQueue, QueueElement
+from priocast.protocols.reorder.locks import LockAcknowledgment, LockDecision
+from priocast.protocols.reorder.locks_in_turn import ReorderLocksInTurn
+from priocast.protocols.reorder.message_sets import MessageName, MessageSet
 from protocols import test_lock_queue as of_the_queue
 from protocols import test_reorder_locks as of_the_protocol
 from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules, single_test_finds
 from protocols.test_scripts import SCRIPTS, replay
 
 HELD_UP = "held up"
+LockExchange = Exchange[LockInsertion, LockAcknowledgment, LockDecision]
 
 pytestmark = pytest.mark.usefixtures("reorder_locks_in_turn")
 
@@ -41,10 +41,10 @@ def nobody_waits_for_what_was_consumed_elsewhere(patch: pytest.MonkeyPatch) -> N
 
 
 def only_what_was_received_is_waited_for(patch: pytest.MonkeyPatch) -> None:
-    def may_insert(self: LockQueue, join: LockJoin) -> bool:
+    def may_insert(self: LockQueue, insertion: LockInsertion) -> bool:
         return all(
             min(end, self._received.get(stream, 0)) <= self._inserted.get(stream, 0)
-            for stream, (_, end) in join.history.spans.items()
+            for stream, (_, end) in insertion.history.spans.items()
         )
 
     patch.setattr(LockQueue, "_may_insert", may_insert)
@@ -52,43 +52,35 @@ def only_what_was_received_is_waited_for(patch: pytest.MonkeyPatch) -> None:
 
 def what_is_waited_for_is_looked_up_in_queue_and_history(patch: pytest.MonkeyPatch) -> None:
     """What was collected is in neither of them."""
-    histories: dict[int, ReorderLocks] = {}
 
-    def init(
-        self: ReorderLocks, me: ProcessId, view: View, options: OrderingOptions, position: int = 0
-    ) -> None:
-        original(self, me, view, options, position)
-        histories[id(self._queue)] = self
-
-    def may_insert(self: LockQueue, join: LockJoin) -> bool:
+    def may_insert(self: LockQueue, insertion: LockInsertion) -> bool:
         known = {element.name for element in self.elements}
-        history = histories[id(self)]._history.messages
         return all(
-            name in known or name in history
-            for stream, span in join.history.spans.items()
+            name in known or name in self.history.messages
+            for stream, span in insertion.history.spans.items()
             for name in ((*stream, number) for number in range(*span))
         )
 
-    original = ReorderLocks.__init__
-    patch.setattr(ReorderLocks, "__init__", init)
     patch.setattr(LockQueue, "_may_insert", may_insert)
 
 
 def a_deferred_insertion_is_not_tried_again(patch: pytest.MonkeyPatch) -> None:
-    def agree(self: LockQueue, join: LockJoin, number: int, point: Name | None, history: MessageSet) -> None:
-        join.point, join.history = point, history
-        order = self._orders[join.level]
-        order.agree(join, number)
-        if order.head() is join and self._may_insert(join):
-            order.leave()
-            self._insert(join)
+    def agree(
+        self: LockQueue, insertion: LockInsertion, number: int, point: MessageName | None, history: MessageSet
+    ) -> None:
+        insertion.point, insertion.history = point, history
+        order = self._orders[insertion.level]
+        order.decide(insertion, number)
+        if order.head() is insertion and self._may_insert(insertion):
+            order.remove_head()
+            self._insert(insertion)
 
-    patch.setattr(LockQueue, "agree", agree)
+    patch.setattr(LockQueue, "decide", agree)
 
 
 def equals_are_inserted_as_they_become_known(patch: pytest.MonkeyPatch) -> None:
-    def head(self: LevelOrder[LockJoin]) -> LockJoin | None:
-        return self._agreed[0][2] if self._agreed else None
+    def head(self: LevelOrder[LockInsertion]) -> LockInsertion | None:
+        return self._decided[0][2] if self._decided else None
 
     patch.setattr(LevelOrder, "head", head)
 
@@ -98,8 +90,8 @@ def the_provisional_insertion_point_is_definitive(patch: pytest.MonkeyPatch) -> 
 
 
 def a_message_goes_before_what_others_have_consumed(patch: pytest.MonkeyPatch) -> None:
-    def definitive(self: LockQueue, join: LockJoin, index: int) -> int:
-        while self.elements[index - 1].level < join.level:
+    def definitive(self: LockQueue, insertion: LockInsertion, index: int) -> int:
+        while self.elements[index - 1].level < insertion.level:
             index -= 1
         return index
 
@@ -112,21 +104,21 @@ def a_message_goes_before_what_others_have_consumed(patch: pytest.MonkeyPatch) -
 def the_lowest_level_goes_to_the_tail_as_it_comes(patch: pytest.MonkeyPatch) -> None:
     """No agreement for the lowest level, as in section 4.2."""
 
-    def receive(self: LockQueue, batch: Batch, identity: JoinId) -> tuple[LockJoin, MessageSet]:
-        join, tail = original(self, batch, identity)
-        if not join.level:
-            agree(self, join, join.proposal, None, MessageSet())
-        return join, tail
+    def lock(self: LockQueue, batch: Batch, identity: InsertionId) -> tuple[LockInsertion, MessageSet]:
+        insertion, tail = original(self, batch, identity)
+        if not insertion.level:
+            decide(self, insertion, insertion.proposal, None, MessageSet())
+        return insertion, tail
 
-    def agree_unless_inserted(
-        self: LockQueue, join: LockJoin, number: int, point: Name | None, history: MessageSet
+    def decide_unless_inserted(
+        self: LockQueue, insertion: LockInsertion, number: int, point: MessageName | None, history: MessageSet
     ) -> None:
-        if join.level:
-            agree(self, join, number, point, history)
+        if insertion.level:
+            decide(self, insertion, number, point, history)
 
-    original, agree = LockQueue.receive, LockQueue.agree
-    patch.setattr(LockQueue, "receive", receive)
-    patch.setattr(LockQueue, "agree", agree_unless_inserted)
+    original, decide = LockQueue.lock, LockQueue.decide
+    patch.setattr(LockQueue, "lock", lock)
+    patch.setattr(LockQueue, "decide", decide_unless_inserted)
     patch.setattr(LockQueue, "has_locked", lambda *_: True)
 
 
@@ -137,8 +129,8 @@ def the_lowest_level_is_free_and_waited_for_only_if_received(patch: pytest.Monke
 
 
 def the_lowest_level_inherits_no_locks(patch: pytest.MonkeyPatch) -> None:
-    def inherited(self: LockQueue, join: LockJoin, point: Element) -> set[Lock]:
-        return original(self, join, point) if join.level else set()
+    def inherited(self: LockQueue, insertion: LockInsertion, point: QueueElement) -> set[Lock]:
+        return original(self, insertion, point) if insertion.level else set()
 
     original = LockQueue._inherited
     patch.setattr(LockQueue, "_inherited", inherited)
@@ -162,9 +154,9 @@ def all_locks_are_inherited(patch: pytest.MonkeyPatch) -> None:
 def locks_of_less_urgent_messages_stay(patch: pytest.MonkeyPatch) -> None:
     """Step 3 without its second half."""
 
-    def unlock(self: LockQueue, join: LockJoin, end: int) -> None:
+    def unlock(self: LockQueue, insertion: LockInsertion, end: int) -> None:
         for element in self.elements:
-            element.locks.discard(join.lock)
+            element.locks.discard(insertion.lock)
 
     patch.setattr(LockQueue, "_unlock", unlock)
 
@@ -174,48 +166,49 @@ def a_message_that_was_inserted_keeps_its_locks(patch: pytest.MonkeyPatch) -> No
     patch.setattr(LockQueue, "_unlock", lambda *_: None)
 
 
-def a_member_locks_when_it_answers(patch: pytest.MonkeyPatch) -> None:
-    """It reads the queue when the message comes, and locks what it has read a little later."""
-    later: list[tuple[LockJoin, list[Element]]] = []
+def a_member_locks_when_it_acknowledges(patch: pytest.MonkeyPatch) -> None:
+    """It reads the queue when it receives the message, and locks what it has read a little later."""
+    later: list[tuple[LockInsertion, list[QueueElement]]] = []
 
-    def receive(self: LockQueue, batch: Batch, identity: JoinId) -> tuple[LockJoin, MessageSet]:
-        join, tail = original_receive(self, batch, identity)
-        locked = [element for element in self.elements if join.lock in element.locks]
+    def lock(self: LockQueue, batch: Batch, identity: InsertionId) -> tuple[LockInsertion, MessageSet]:
+        insertion, tail = original_lock(self, batch, identity)
+        locked = [element for element in self.elements if insertion.lock in element.locks]
         for element in locked:
-            element.locks.discard(join.lock)
-        later.append((join, locked))
-        return join, tail
+            element.locks.discard(insertion.lock)
+        later.append((insertion, locked))
+        return insertion, tail
 
-    def answer(self: ReorderLocks) -> None:
-        for join, locked in later:
-            for element in locked:
-                element.locks.add(join.lock)
-        later.clear()
-        original_answer(self)
+    def send_due(self: LockExchange, protocol: Protocol) -> None:
+        if self._acknowledgments_due:
+            for insertion, locked in later:
+                for element in locked:
+                    element.locks.add(insertion.lock)
+            later.clear()
+        original_send_due(self, protocol)
 
-    original_receive, original_answer = LockQueue.receive, ReorderLocks._answer
-    patch.setattr(LockQueue, "receive", receive)
-    patch.setattr(ReorderLocks, "_answer", answer)
+    original_lock, original_send_due = LockQueue.lock, Exchange.send_due
+    patch.setattr(LockQueue, "lock", lock)
+    patch.setattr(Exchange, "send_due", send_due)
 
 
 # Agreement
 
 
-def one_answer_may_be_missing(patch: pytest.MonkeyPatch) -> None:
-    """As many answers as members would be left."""
+def one_acknowledgment_may_be_missing(patch: pytest.MonkeyPatch) -> None:
+    """As many acknowledgments as there would be survivors."""
 
-    def add(
-        self: Collector[LockAnswer], rank: int, answer: LockAnswer, packet_id: PacketId
-    ) -> Complete[LockAnswer] | None:
-        original(self, rank, answer, packet_id)
-        collected = self._collected.get((answer.sender, answer.number), [])
-        answers = [each for each in collected if each is not None]
-        if len(answers) != len(self._members) - 1:
+    def collect(
+        self: LockExchange, rank: int, acknowledgment: LockAcknowledgment, packet_id: PacketId
+    ) -> Complete[LockAcknowledgment] | None:
+        original(self, rank, acknowledgment, packet_id)
+        collected = self._collected.get((acknowledgment.sender, acknowledgment.number), [])
+        present = [each for each in collected if each is not None]
+        if len(present) != len(self._members) - 1:
             return None
-        return Complete([answer for answer, _ in answers], [packet_id for _, packet_id in answers])
+        return Complete([each for each, _ in present], [by for _, by in present])
 
-    original = Collector.add
-    patch.setattr(Collector, "add", add)
+    original = Exchange.collect
+    patch.setattr(Exchange, "collect", collect)
 
 
 def the_first_target_tail_is_taken_for_the_common_set(patch: pytest.MonkeyPatch) -> None:
@@ -227,7 +220,7 @@ def the_first_history_is_taken_for_the_history_set(patch: pytest.MonkeyPatch) ->
 
 
 def what_all_have_consumed_is_what_one_has(patch: pytest.MonkeyPatch) -> None:
-    """Histories are collected too early: the answers to h do not say that l was consumed."""
+    """Histories are collected too early: the acknowledgments of h do not say that l was consumed."""
     patch.setattr("priocast.protocols.reorder.consumed_history.min", max, raising=False)
 
 
@@ -235,13 +228,13 @@ def what_all_have_consumed_is_what_one_has(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_end_of_a_view_waits_for_what_is_gone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(LockQueue, "_forget_what_is_gone", lambda _: None)
+    patch.setattr(LockQueue, "_forget_lost_messages", lambda _: None)
 
 
 def the_end_of_a_view_leaves_locks_of_what_is_gone(patch: pytest.MonkeyPatch) -> None:
     def end(self: LockQueue) -> None:
         for order in self._orders.values():
-            self.waiting -= sum(join.batch.count for join in order.drop_open())
+            self.waiting -= sum(insertion.batch.count for insertion in order.drop_undecided())
 
     patch.setattr(LockQueue, "end", end)
 
@@ -297,9 +290,9 @@ def _orders(text: str) -> list[list[str]]:
         (all_locks_are_inherited, "low-low-concurrent", HELD_UP),
         (locks_of_less_urgent_messages_stay, "no-lower-lock-blocks-high", HELD_UP),
         (a_message_that_was_inserted_keeps_its_locks, "lock-inheritance", LIVENESS),
-        (a_member_locks_when_it_answers, "snapshot-lock-atomic", PEER_FAULT),
-        (one_answer_may_be_missing, "wait-rule-3p-fifo-coordinator", TOTAL_ORDER),
-        (one_answer_may_be_missing, "wait-rule-3p-fifo-distributed", TOTAL_ORDER),
+        (a_member_locks_when_it_acknowledges, "snapshot-lock-atomic", PEER_FAULT),
+        (one_acknowledgment_may_be_missing, "wait-rule-3p-fifo-coordinator", TOTAL_ORDER),
+        (one_acknowledgment_may_be_missing, "wait-rule-3p-fifo-distributed", TOTAL_ORDER),
         (the_first_target_tail_is_taken_for_the_common_set, "no-lower-lock-blocks-high", OWN_FAULT),
         (the_first_history_is_taken_for_the_history_set, "wait-rule-3p-fifo-coordinator", TOTAL_ORDER),
         (what_all_have_consumed_is_what_one_has, "no-lower-lock-blocks-high", PEER_FAULT),
@@ -330,8 +323,8 @@ SEEN = of_the_protocol.TestWhatAnApplicationSees()
         (locks_of_less_urgent_messages_stay, LOCKS.test_no_lower_lock_blocks_high),
         (the_end_of_a_view_waits_for_what_is_gone, END.test_nobody_waits_for_what_is_gone_with_its_consumer),
         (the_end_of_a_view_leaves_locks_of_what_is_gone, END.test_what_was_not_agreed_on_is_forgotten),
-        (one_answer_may_be_missing, partial(VIEW_ENDS.test_view_change_missing_survivor_ack, True)),
-        (one_answer_may_be_missing, partial(VIEW_ENDS.test_view_change_missing_survivor_ack, False)),
+        (one_acknowledgment_may_be_missing, partial(VIEW_ENDS.test_view_change_missing_survivor_ack, True)),
+        (one_acknowledgment_may_be_missing, partial(VIEW_ENDS.test_view_change_missing_survivor_ack, False)),
         (the_first_history_is_taken_for_the_history_set, VIEW_ENDS.test_view_change_departed_ack_counted),
         (nobody_measures_how_long_messages_were_held_up, SEEN.test_a_locked_head_is_a_measured_wait),
     ],
@@ -347,13 +340,13 @@ def test_batches_that_do_not_join_one_after_the_other_need_the_rules_of_the_conc
 ) -> None:
     """What section 4.3 can do without it needs as soon as a batch locks before the last one is inserted."""
     the_provisional_insertion_point_is_definitive(monkeypatch)
-    original = ReorderLocksInTurn._proceed
+    original = ReorderLocksInTurn._lock_next
 
-    def proceed(self: ReorderLocksInTurn) -> None:
+    def lock_next(self: ReorderLocksInTurn) -> None:
         turns = -1
         while turns != len(self._turns):
             turns, self._current = len(self._turns), None
             original(self)
 
-    monkeypatch.setattr(ReorderLocksInTurn, "_proceed", proceed)
+    monkeypatch.setattr(ReorderLocksInTurn, "_lock_next", lock_next)
     found_in_schedules(ReorderLocksInTurn.NAME, {TOTAL_ORDER})

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from priocast.core.protocol import OrderingOptions
-from priocast.exploration.inspection import inspect
+from priocast.exploration.invariants import check_invariants
 from priocast.protocols.reorder.lock_queue import LockQueue
-from priocast.protocols.reorder.locks import ReorderLocks, ReorderLocksInTurn
+from priocast.protocols.reorder.locks import ReorderLocks
+from priocast.protocols.reorder.locks_in_turn import ReorderLocksInTurn
 from protocols.accounting import check_accounting
 from protocols.harness import Group
 from protocols.lives import Life, live, lives
@@ -86,7 +87,7 @@ class TestWhateverTheSchedule:
             for action in case.actions:
                 action.happen(group, serials)
                 for member in group.members.values():
-                    inspect(member.protocol)
+                    check_invariants(member.protocol)
 
         holds()
 

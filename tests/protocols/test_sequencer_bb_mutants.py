@@ -14,7 +14,8 @@ from priocast.core.guarantees import (
 )
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.core.protocol import PacketId
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
 from protocols.faults import a_place_rests_on_the_packet_that_came_last, the_sequencer_waits_for_the_fastest
@@ -28,9 +29,11 @@ ORDER = "sequencer-bb"
 def what_comes_is_placed_at_once(patch: pytest.MonkeyPatch) -> None:
     """Order by arrival: the sequencer's word is not waited for."""
 
-    def on_data(self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def on_data(
+        self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int
+    ) -> None:
         for batch in batches:
-            self._submissions.check(sender, batch)
+            self._validator.check(sender, batch)
             self.place(batch, held=False)
 
     patch.setattr(SequencerBb, "_on_data", on_data)
@@ -44,16 +47,18 @@ def what_is_there_is_placed_before_what_is_not(patch: pytest.MonkeyPatch) -> Non
         for place in list(places):
             if store.has(place.reference):
                 places.remove(place)
-                self.place_together(store.take(place.reference)[0], place.held)
+                self.append_ordered(store.take(place.reference)[0], place.held)
 
     patch.setattr(SequencerBb, "_place_next", place_next)
 
 
 def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.MonkeyPatch) -> None:
-    def on_data(self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def on_data(
+        self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int
+    ) -> None:
         for batch in batches:
-            self._submissions.check(sender, batch)
-            self._messages.came(batch, self.packet_id)
+            self._validator.check(sender, batch)
+            self._messages.came(batch, packet_id)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
 
@@ -63,7 +68,7 @@ def messages_that_come_after_their_places_are_not_looked_for(patch: pytest.Monke
 def the_sequencer_orders_as_it_comes(patch: pytest.MonkeyPatch) -> None:
     def init(self: SequencerBb, *given: Any) -> None:
         original(self, *given)
-        self._incoming._rank = lambda *_: 0
+        self._incoming._sort_key = lambda *_: 0
 
     original = SequencerBb.__init__
     patch.setattr(SequencerBb, "__init__", init)
@@ -123,7 +128,7 @@ def messages_are_not_kept_for_others(patch: pytest.MonkeyPatch) -> None:
 
 
 def _send_as_it_is_marked(self: SequencerBb, packet: Data | Order) -> None:
-    send = PlacingProtocol.send_all if packet.TO_ALL else PlacingProtocol.send_each
+    send = FlowControlledProtocol.send_all if packet.TO_ALL else FlowControlledProtocol.send_each
     send(self, packet)
 
 
@@ -162,18 +167,18 @@ def test_a_sender_that_forgets_what_has_a_place_behind_a_gap_is_found(
     Lives seldom show it: the sequencer and the sender of what is missing must both be gone.
     """
 
-    def on_order(self: SequencerBb, sender: ProcessId, order: Order) -> None:
+    def on_order(self: SequencerBb, sender: ProcessId, order: Order, packet_id: PacketId) -> None:
         for reference in order.references:
             if reference.sender == self.me:
-                self.under_way.placed(Batch(self.me, reference.level, reference.first, reference.count, b""))
-        original(self, sender, order)
+                self.in_flight.placed(Batch(self.me, reference.level, reference.first, reference.count, b""))
+        original(self, sender, order, packet_id)
 
-    def queue(self: PlacingProtocol, batch: Batch, held: bool) -> None:
+    def queue(self: FlowControlledProtocol, batch: Batch, held: bool) -> None:
         self.queue_ordered(batch)
         self._consumption.queued(batch.count, held)
 
     original = SequencerBb._on_order
     monkeypatch.setattr(SequencerBb, "_on_order", on_order)
-    monkeypatch.setattr(PlacingProtocol, "queue", queue)
+    monkeypatch.setattr(FlowControlledProtocol, "queue", queue)
     with pytest.raises(AssertionError):
         TheEnd().test_a_place_whose_message_nobody_has_ends_the_order()

@@ -24,8 +24,8 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Starvation
 from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.numbering.base import Ask, Grant
-from priocast.protocols.numbering.requests import Want
+from priocast.protocols.numbering.base import NumberGrant, RequestNumbers
+from priocast.protocols.numbering.requests import NumberRequest
 from priocast.protocols.sequencer.uub import Numbered, SequencerUub
 from protocols import harness
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
@@ -44,9 +44,9 @@ def _asking(member: SequencerUub, *batches: tuple[int, int]) -> list[Output]:
     return turn(member)
 
 
-def _wants(*counts: tuple[int, int]) -> Ask:
+def _wants(*counts: tuple[int, int]) -> RequestNumbers:
     """An ask for so many messages of these levels, of ten bytes each."""
-    return Ask(tuple(Want(level, count, 10 * count) for count, level in counts))
+    return RequestNumbers(tuple(NumberRequest(level, count, 10 * count) for count, level in counts))
 
 
 class TestWhatIsRefused:
@@ -58,17 +58,17 @@ class TestWhatIsRefused:
     def test_an_ask_beyond_the_credit(self) -> None:
         sequencer = _member(A, submit_max=4, window=1)
         _hear(sequencer, C, _wants((4, 5)))
-        assert turn(sequencer) == [Send(C, Grant(0, 1, "a"))]
+        assert turn(sequencer) == [Send(C, NumberGrant(0, 1, "a"))]
         _hear(sequencer, C, _wants((1, 9)))
         with pytest.raises(PeerFault, match="c#1 asks for more than the 4 numbers that it has credit for"):
             _hear(sequencer, C, _wants((1, 9)))
 
     @pytest.mark.parametrize(
         ("sender", "grant"),
-        [(C, Grant(40, 1)), (A, Grant(39, 1)), (A, Grant(40, 4))],
+        [(C, NumberGrant(40, 1)), (A, NumberGrant(39, 1)), (A, NumberGrant(40, 4))],
         ids=["of another member", "of a number that is used", "of more than was asked for"],
     )
-    def test_a_grant(self, sender: ProcessId, grant: Grant) -> None:
+    def test_a_grant(self, sender: ProcessId, grant: NumberGrant) -> None:
         member = _member(B, position=40)
         _asking(member, (3, 5))
         with pytest.raises(PeerFault, match=f"{sender} grants"):
@@ -77,9 +77,9 @@ class TestWhatIsRefused:
     def test_grants_that_do_not_come_in_the_order_of_their_numbers(self) -> None:
         member = _member(B)
         _asking(member, (3, 5))
-        _hear(member, A, Grant(5, 1))
+        _hear(member, A, NumberGrant(5, 1))
         with pytest.raises(PeerFault, match="not before 6"):
-            _hear(member, A, Grant(4, 1))
+            _hear(member, A, NumberGrant(4, 1))
 
     @pytest.mark.parametrize("position", [0, 1])
     def test_a_number_that_was_used_before(self, position: int) -> None:
@@ -100,7 +100,7 @@ class TestWhatIsRefused:
     def test_numbers_that_were_not_granted(self, sender: ProcessId, position: int, count: int) -> None:
         sequencer = _member(A)
         _hear(sequencer, B, _wants((2, 0)))
-        assert turn(sequencer) == [Send(B, Grant(0, 2))]
+        assert turn(sequencer) == [Send(B, NumberGrant(0, 2))]
         with pytest.raises(
             PeerFault, match=f"{sender} uses numbers from {position} on, which it was not gran"
         ):
@@ -127,7 +127,7 @@ class TestAsking:
         (output,) = _asking(member, (2, 5), (1, 9))
         assert isinstance(output, Send)
         assert output.to == A
-        assert isinstance(output.packet, Ask)
+        assert isinstance(output.packet, RequestNumbers)
         assert [(want.level, want.count) for want in output.packet.wants] == [(9, 1), (5, 2)]
         assert [want.size for want in output.packet.wants] == [len(batch_of(count).block) for count in (1, 2)]
         assert turn(member) == []
@@ -136,12 +136,12 @@ class TestAsking:
         member = _member(B, submit_max=2)
         (output,) = _asking(member, (2, 5), (1, 9))
         assert isinstance(output, Send)
-        assert isinstance(output.packet, Ask)
+        assert isinstance(output.packet, RequestNumbers)
         assert [(want.level, want.count) for want in output.packet.wants] == [(9, 1), (5, 1)]
         assert turn(member) == []
-        _hear(member, A, Grant(0, 1))
+        _hear(member, A, NumberGrant(0, 1))
         outputs = turn(member)
-        assert [type(output.packet) for output in outputs if isinstance(output, Send)] == [Ask]
+        assert [type(output.packet) for output in outputs if isinstance(output, Send)] == [RequestNumbers]
         assert member._asked == 2
 
     def test_the_credit_has_a_reserve_for_the_urgent(self) -> None:
@@ -156,7 +156,7 @@ class TestAsking:
         say(member, batch_of(2, sender=B).in_line())
         (output,) = turn(member)
         assert isinstance(output, Send)
-        assert isinstance(output.packet, Ask)
+        assert isinstance(output.packet, RequestNumbers)
         assert [(want.level, want.count) for want in output.packet.wants] == [(0, 2)]
 
     def test_not_over_a_full_link(self) -> None:
@@ -171,7 +171,7 @@ class TestBinding:
     def test_the_most_urgent_message_takes_a_number_that_was_asked_for_another_one(self) -> None:
         member = _member(B)
         _asking(member, (2, 5))
-        _hear(member, A, Grant(7, 2))
+        _hear(member, A, NumberGrant(7, 2))
         outputs = _asking(member, (1, 9))
         assert SendAll(Numbered(7, (batch_of(1, 9, sender=B), batch_of(1, 5, sender=B)))) in outputs
         assert member.outgoing.count == 1
@@ -179,8 +179,8 @@ class TestBinding:
     def test_numbers_are_bound_when_the_links_have_room_in_the_order_of_the_grants(self) -> None:
         member = _member(B)
         _asking(member, (2, 5))
-        _hear(member, A, Grant(3, 1, "c"))
-        _hear(member, A, Grant(6, 1))
+        _hear(member, A, NumberGrant(3, 1, "c"))
+        _hear(member, A, NumberGrant(6, 1))
         member.step(LinkBlocked(C), now=0)
         assert turn(member) == []
         member.step(LinkCleared(C), now=0)
@@ -193,7 +193,7 @@ class TestBinding:
         member = _member(B)
         say_frames(member, 10)
         turn(member)
-        _hear(member, A, Grant(5, 10))
+        _hear(member, A, NumberGrant(5, 10))
         outputs = turn(member)
         assert [type(output) for output in outputs] == [SendAll] * 8 + [MoreToDo]
         numbered = [output.packet for output in (*outputs, *turn(member)) if isinstance(output, SendAll)]
@@ -212,7 +212,7 @@ class TestPlaces:
     def test_a_number_that_nobody_used_ends_the_order_of_a_view(self) -> None:
         member = _member(B)
         _asking(member, (1, 5), (2, 9))
-        _hear(member, A, Grant(1, 1))
+        _hear(member, A, NumberGrant(1, 1))
         (output,) = turn(member)
         assert isinstance(output, SendAll)
         _hear(member, B, output.packet)
@@ -230,12 +230,12 @@ class TestTheSequencer:
         sequencer = _member(A, position=40)
         _hear(sequencer, B, _wants((2, 9), (1, 5)))
         _hear(sequencer, C, _wants((3, 5)))
-        assert turn(sequencer) == [Send(B, Grant(40, 3)), Send(C, Grant(43, 3))]
+        assert turn(sequencer) == [Send(B, NumberGrant(40, 3)), Send(C, NumberGrant(43, 3))]
 
     def test_the_window_closes_and_says_for_whom(self) -> None:
         sequencer = _member(A, window=2)
         _hear(sequencer, B, _wants((3, 5)))
-        assert turn(sequencer) == [Send(B, Grant(0, 2, "a"))]
+        assert turn(sequencer) == [Send(B, NumberGrant(0, 2, "a"))]
         assert (sequencer.backlog, sequencer.waiting(now=4), sequencer.idle) == (1, [(5, 1, 4)], False)
         assert sequencer.settled
 
@@ -264,12 +264,12 @@ class TestTheSequencer:
         sequencer = _member(A, window=100, window_bytes=30)
         _hear(sequencer, B, _wants((4, 5)))
         _hear(sequencer, C, _wants((1, 5)))
-        assert turn(sequencer) == [Send(B, Grant(0, 3, "a"))]
+        assert turn(sequencer) == [Send(B, NumberGrant(0, 3, "a"))]
         assert turn(sequencer) == []
         short = batch_of(3, 5, sender=B, size=2)
         _hear(sequencer, B, Numbered(0, (short,)))
         assert len(short.block) < 30
-        assert turn(sequencer) == [Send(B, Grant(3, 1)), Send(C, Grant(4, 1))]
+        assert turn(sequencer) == [Send(B, NumberGrant(3, 1)), Send(C, NumberGrant(4, 1))]
 
     def test_long_messages_that_take_the_numbers_of_short_ones_close_the_window_when_they_come(self) -> None:
         sequencer = _member(A, window=100, window_bytes=30)
@@ -281,7 +281,7 @@ class TestTheSequencer:
         assert sequencer.bottleneck() == A
         for member in (A, B, C):
             _hear(sequencer, member, Consumed(1, 100))
-        assert turn(sequencer) == [Send(C, Grant(1, 1))]
+        assert turn(sequencer) == [Send(C, NumberGrant(1, 1))]
 
     def test_nobody_gets_numbers_before_one_whose_link_is_full(self) -> None:
         sequencer = _member(A)
@@ -290,7 +290,7 @@ class TestTheSequencer:
         sequencer.step(LinkBlocked(B), now=0)
         assert turn(sequencer) == []
         sequencer.step(LinkCleared(B), now=0)
-        assert turn(sequencer) == [Send(B, Grant(0, 1)), Send(C, Grant(1, 1))]
+        assert turn(sequencer) == [Send(B, NumberGrant(0, 1)), Send(C, NumberGrant(1, 1))]
 
     def test_a_turn_ends_after_some_grants(self) -> None:
         sequencer = _member(A)
@@ -314,7 +314,7 @@ def test_a_member_is_idle_when_all_it_broadcast_has_its_place() -> None:
     assert member.idle
     _asking(member, (1, 5))
     assert not member.idle
-    _hear(member, A, Grant(0, 1))
+    _hear(member, A, NumberGrant(0, 1))
     (output,) = turn(member)
     assert not member.idle
     assert isinstance(output, SendAll)
@@ -329,7 +329,7 @@ def check_grants(case: Case) -> None:
     for the same is served with its ask that waits, until that one is the first and has got a number.
     """
     group = play(case)
-    rank = case.options.policy.rank
+    rank = case.options.policy.sort_key
     sequencer = group.view.coordinator.name
     asked: list[tuple[tuple[int, int], str]] = []
     joined: dict[tuple[int, str, int], tuple[int, int]] = {}
@@ -337,14 +337,14 @@ def check_grants(case: Case) -> None:
     granted: dict[str, deque[int]] = {name: deque() for name in group.members}
     for happened in group.journal:
         match happened:
-            case harness.Received(member, Ask(wants=wants), peer, now) if member == sequencer:
+            case harness.Received(member, RequestNumbers(wants=wants), peer, now) if member == sequencer:
                 for want in wants:
                     arrivals += 1
                     ranked = rank(want.level, now)
                     turn = joined.setdefault((ranked, peer, want.level), (ranked, arrivals))
                     asked += [(turn, peer)] * want.count
                 asked.sort()
-            case harness.Sent(_, Grant(position=position, count=count), to) if to is not None:
+            case harness.Sent(_, NumberGrant(position=position, count=count), to) if to is not None:
                 served = asked[:count]
                 assert [name for _, name in served] == [to] * count
                 joined = {name: turn for name, turn in joined.items() if (turn, to) not in served}

@@ -21,8 +21,8 @@ from priocast.core.protocol import Broadcast, Protocol
 from priocast.core.starvation import Ageing, FirstInFirstOut
 from priocast.protocols.flow.grants import Grants, fill_frame
 from priocast.protocols.numbering import base as numbering
-from priocast.protocols.numbering.base import Grant
-from priocast.protocols.numbering.requests import Asks, Promises, Want
+from priocast.protocols.numbering.base import NumberGrant
+from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
 from priocast.protocols.sequencer.uub import SequencerUub
 from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
@@ -65,7 +65,7 @@ def numbers_are_bound_early(patch: pytest.MonkeyPatch) -> None:
 
 
 def grants_are_used_last_first(patch: pytest.MonkeyPatch) -> None:
-    def on_grant(self: SequencerUub, sender: ProcessId, grant: Grant) -> None:
+    def on_grant(self: SequencerUub, sender: ProcessId, grant: NumberGrant) -> None:
         original(self, sender, grant)
         self._numbers.rotate(1)
 
@@ -79,24 +79,24 @@ def grants_are_used_last_first_and_nobody_minds(patch: pytest.MonkeyPatch) -> No
 
 
 def numbers_are_given_out_without_a_window(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Promises, "of_level", lambda *_: 1_000)
+    patch.setattr(NumberReservations, "of_level", lambda *_: 1_000)
 
 
 def numbers_count_when_they_come_back(patch: pytest.MonkeyPatch) -> None:
     """What is given out and was not used yet is not in the window."""
-    patch.setattr(Promises, "promised", lambda *_: None)
-    patch.setattr(Promises, "placed", Grants.placed)
+    patch.setattr(NumberReservations, "reserve", lambda *_: None)
+    patch.setattr(NumberReservations, "placed", Grants.placed)
 
 
 def promises_are_never_kept(patch: pytest.MonkeyPatch) -> None:
     """The bytes that were asked for stay in the window beside the messages."""
 
-    def promised(self: Promises, count: int, size: int) -> None:
+    def reserve(self: NumberReservations, count: int, size: int) -> None:
         original(self, count, size)
-        self._promised.clear()
+        self._reservations.clear()
 
-    original = Promises.promised
-    patch.setattr(Promises, "promised", promised)
+    original = NumberReservations.reserve
+    patch.setattr(NumberReservations, "reserve", reserve)
 
 
 def what_has_a_later_number_does_not_wait(patch: pytest.MonkeyPatch) -> None:
@@ -104,7 +104,7 @@ def what_has_a_later_number_does_not_wait(patch: pytest.MonkeyPatch) -> None:
         for position in list(self._ahead):
             numbered, _ = self._ahead.pop(position)
             for batch in numbered.batches:
-                self._submissions.placed(batch)
+                self._validator.placed(batch)
                 self.place(batch, held=False)
 
     patch.setattr(SequencerUub, "_place_next", place_next)
@@ -136,7 +136,7 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
     def grant(self: SequencerUub) -> None:
         if not getattr(self, "ended", False):
             original(self)
-            self.ended = self._number_next > 0 and not self._asks  # type: ignore[attr-defined]
+            self.ended = self._number_next > 0 and not self._requests  # type: ignore[attr-defined]
 
     original = SequencerUub._grant
     patch.setattr(SequencerUub, "_grant", grant)
@@ -168,29 +168,29 @@ def test_the_script_of_late_binding_shows_the_mutant(mutate: Patch, monkeypatch:
 
 
 def asks_are_served_as_they_come(patch: pytest.MonkeyPatch) -> None:
-    def init(self: Asks, _: object) -> None:
+    def init(self: NumberRequestQueue, _: object) -> None:
         original(self, FirstInFirstOut())
 
-    original = Asks.__init__
-    patch.setattr(Asks, "__init__", init)
+    original = NumberRequestQueue.__init__
+    patch.setattr(NumberRequestQueue, "__init__", init)
 
 
 def equals_are_served_last_come_first(patch: pytest.MonkeyPatch) -> None:
-    def put(self: Asks, sender: ProcessId, want: Want, now: int) -> None:
+    def put(self: NumberRequestQueue, sender: ProcessId, want: NumberRequest, now: int) -> None:
         self._unserved.clear()
         self._arrivals -= 2
         original(self, sender, want, now)
 
-    original = Asks.put
-    patch.setattr(Asks, "put", put)
+    original = NumberRequestQueue.put
+    patch.setattr(NumberRequestQueue, "put", put)
 
 
 def the_wait_of_an_ask_does_not_count(patch: pytest.MonkeyPatch) -> None:
-    def put(self: Asks, sender: ProcessId, want: Want, now: int) -> None:
+    def put(self: NumberRequestQueue, sender: ProcessId, want: NumberRequest, now: int) -> None:
         original(self, sender, want, 0)
 
-    original = Asks.put
-    patch.setattr(Asks, "put", put)
+    original = NumberRequestQueue.put
+    patch.setattr(NumberRequestQueue, "put", put)
 
 
 IN_GRANTS: list[tuple[Patch, Twin]] = [
@@ -238,7 +238,7 @@ def test_who_is_waited_for_while_numbers_are_unused_is_found(monkeypatch: pytest
     """Whoever is waited for too long is put out: here somebody who has nothing to consume."""
 
     def bottleneck(self: SequencerUub) -> ProcessId | None:
-        return self._grants.bottleneck(self._asks.head()[1]) if self._asks else None
+        return self._grants.bottleneck(self._requests.head()[1]) if self._requests else None
 
     monkeypatch.setattr(SequencerUub, "bottleneck", bottleneck)
     with pytest.raises(AssertionError):

@@ -25,7 +25,7 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Strict
 from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.ring.token_ring import Ordered, Token, TokenRing, Wanted
+from priocast.protocols.ring.token_ring import Ordered, RequestToken, Token, TokenRing
 from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn, turn_heard
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
@@ -78,8 +78,8 @@ class TestTheToken:
         say(other, batch_of(1, sender=B))
         assert _ordered(turn_heard(holder)) == ["40: a#1/0/0+1"]
         assert turn_heard(holder) == []
-        assert turn_heard(other) == [SendEach(Wanted(1, 0))]
-        hear(holder, B, Wanted(1, 0))
+        assert turn_heard(other) == [SendEach(RequestToken(1, 0))]
+        hear(holder, B, RequestToken(1, 0))
         assert turn_heard(holder) == [Send(B, Token(41, (1, 1, 0), (NOTHING, 0, NOTHING)))]
         assert turn_heard(holder) == []
 
@@ -90,22 +90,22 @@ class TestTheToken:
         assert _passed(turn_heard(second)) == [], "b knows of nobody: a wish with number 0 is none"
         second, third = _member(B), _member(C)
         for member in (second, third):
-            hear(member, A, Wanted(1, 7))
+            hear(member, A, RequestToken(1, 7))
             hear(member, A, _token(0))
             assert _passed(turn_heard(member)) == [("a", 0)]
 
     def test_a_wish_that_the_token_has_overtaken_is_late(self) -> None:
         member = _member(B)
         hear(member, A, Token(0, (1, 0, 2), (NOTHING, NOTHING, NOTHING)))
-        hear(member, C, Wanted(1, 7))
+        hear(member, C, RequestToken(1, 7))
         assert turn_heard(member) == [], "c had the token since, and sent what it had"
-        hear(member, C, Wanted(3, 7))
+        hear(member, C, RequestToken(3, 7))
         assert _passed(turn_heard(member)) == [("c", 0)]
 
     def test_who_passes_it_on_with_something_left_does_not_have_to_ask(self) -> None:
         holder = _member(A, burst=1)
         say(holder, batch_of(2, level=9))
-        hear(holder, B, Wanted(1, 0))
+        hear(holder, B, RequestToken(1, 0))
         outputs = turn_heard(holder)
         assert _ordered(outputs) == ["0: a#1/9/0+1"]
         assert outputs[-1] == Send(B, Token(1, (1, 1, 0), (9, 0, NOTHING)))
@@ -114,11 +114,11 @@ class TestTheToken:
     def test_who_asks_for_more_than_it_asked_for_asks_again(self) -> None:
         member = _member(B)
         say(member, batch_of(1, level=10, sender=B))
-        assert turn_heard(member) == [SendEach(Wanted(1, 10))]
+        assert turn_heard(member) == [SendEach(RequestToken(1, 10))]
         say(member, batch_of(1, level=20, sender=B))
         assert turn_heard(member) == [], "a class that was asked for"
         say(member, batch_of(1, level=200, sender=B))
-        assert turn_heard(member) == [SendEach(Wanted(2, 200))]
+        assert turn_heard(member) == [SendEach(RequestToken(2, 200))]
 
     def test_it_is_accepted_when_everything_below_its_number_was_received(self) -> None:
         member = _member(C)
@@ -142,7 +142,7 @@ class TestAVisit:
         say_frames(holder, 20)
         outputs = turn_heard(holder)
         assert [type(output) for output in outputs] == [SendAll] * 6 + [MoreToDo]
-        hear(holder, C, Wanted(1, 0))
+        hear(holder, C, RequestToken(1, 0))
         outputs = turn_heard(holder)
         assert [type(output) for output in outputs] == [SendAll] * 6 + [Send], "somebody else waits"
         assert _passed(outputs) == [("c", 12)]
@@ -151,7 +151,7 @@ class TestAVisit:
         holder = _member(A, window=2)
         say(holder, batch_of(5))
         assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+2"]
-        hear(holder, B, Wanted(1, 0))
+        hear(holder, B, RequestToken(1, 0))
         assert turn_heard(holder) == []
         for member in (A, B, C):
             hear(holder, member, Consumed(1, 2))
@@ -163,15 +163,15 @@ class TestAVisit:
         holder = _member(A, window=16)
         say(holder, batch_of(16))
         assert _ordered(turn_heard(holder)) == ["0: a#1/0/0+13"]
-        hear(holder, B, Wanted(1, 0))
+        hear(holder, B, RequestToken(1, 0))
         assert turn_heard(holder) == []
-        hear(holder, C, Wanted(1, 255))
+        hear(holder, C, RequestToken(1, 255))
         assert _passed(turn_heard(holder)) == [("c", 13)]
 
     def test_a_full_link_keeps_the_holder_from_sending_and_the_token_from_passing(self) -> None:
         holder = _member(A)
         say(holder, batch_of(1))
-        hear(holder, B, Wanted(1, 0))
+        hear(holder, B, RequestToken(1, 0))
         holder.step(LinkBlocked(C), now=0)
         assert turn_heard(holder) == []
         assert holder.backlog == 1
@@ -184,7 +184,7 @@ class TestAVisit:
     def test_who_has_nothing_to_send_passes_the_token_where_there_is_no_full_link(self) -> None:
         holder = _member(A)
         for member in (B, C):
-            hear(holder, member, Wanted(1, 0))
+            hear(holder, member, RequestToken(1, 0))
         holder.step(LinkBlocked(B), now=0)
         assert _passed(turn_heard(holder)) == [("c", 0)]
 
@@ -217,7 +217,7 @@ class TestTheWindow:
         turn_heard(holder)
         assert holder.bottleneck() is None
         assert holder.idle
-        hear(holder, B, Wanted(1, 0))
+        hear(holder, B, RequestToken(1, 0))
         assert not holder.idle, "the token is to be passed on"
         assert holder.bottleneck() == A
         hear(holder, A, Consumed(1, 1))
@@ -276,9 +276,9 @@ class TestWhatIsRefused:
 
     @pytest.mark.parametrize("level", [NOTHING - 1, CONTROL + 1])
     def test_a_level_that_there_is_not(self, level: int) -> None:
-        body = msgspec.msgpack.encode(Wanted(1, level))
+        body = msgspec.msgpack.encode(RequestToken(1, level))
         with pytest.raises(msgspec.ValidationError):
-            msgspec.msgpack.decode(body, type=Wanted)
+            msgspec.msgpack.decode(body, type=RequestToken)
 
 
 class TestTheEndOfAView:

@@ -10,7 +10,7 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
 from priocast.protocols.flow.grants import Consumed, Grants
-from priocast.protocols.ring.token_ring import Ordered, TokenRing, _Wish
+from priocast.protocols.ring.token_ring import Ordered, TokenRing, _TokenRequest
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation
@@ -63,7 +63,7 @@ def who_passed_the_token_on_does_not_ask_again(patch: pytest.MonkeyPatch) -> Non
     """A lost wake-up: the holder believes that whoever had the token has sent everything."""
 
     def ask(self: TokenRing) -> None:
-        if self._wishes[self.me].number == 0:
+        if self._token_requests[self.me].number == 0:
             original(self)
 
     original = TokenRing._ask
@@ -73,9 +73,9 @@ def who_passed_the_token_on_does_not_ask_again(patch: pytest.MonkeyPatch) -> Non
 def late_wishes_are_believed(patch: pytest.MonkeyPatch) -> None:
     """A wish that the token has overtaken calls it to where nothing is to be sent."""
 
-    def learn(self: TokenRing, member: ProcessId, wish: _Wish) -> None:
+    def learn(self: TokenRing, member: ProcessId, wish: _TokenRequest) -> None:
         if member != self.me:
-            self._wishes[member] = wish
+            self._token_requests[member] = wish
 
     patch.setattr(TokenRing, "_learn", learn)
 
@@ -85,8 +85,8 @@ def the_token_forgets_who_has_something_left(patch: pytest.MonkeyPatch) -> None:
         queue, self.outgoing = self.outgoing, PriorityQueue(FirstInFirstOut(), 1, 1)
         original(self, to)
         self.outgoing = queue
-        wish = self._wishes[self.me]
-        self._wishes[self.me] = _Wish(wish.number, 255)
+        wish = self._token_requests[self.me]
+        self._token_requests[self.me] = _TokenRequest(wish.number, 255)
 
     original = TokenRing._pass_token
     patch.setattr(TokenRing, "_pass_token", pass_token)

@@ -14,9 +14,18 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Protocol
 from priocast.membership.epoch import Epoch
-from priocast.membership.retention import Retention
-from priocast.protocols.flow.credit import Outstanding
-from priocast.protocols.flow.submissions import Submissions
+from priocast.membership.packets import (
+    FlushReply,
+)
+from priocast.membership.stability import (
+    Stability,
+)
+from priocast.protocols.flow.credit import (
+    InFlight,
+)
+from priocast.protocols.flow.submission_validator import (
+    SubmissionValidator,
+)
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.mutants import PEER_FAULT, Patch, found_in_lives, name_of
 
@@ -26,21 +35,21 @@ def what_was_not_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_was_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Outstanding, "unordered", lambda _: [])
+    patch.setattr(InFlight, "unordered", lambda _: [])
 
 
 def what_was_submitted_is_sent_again_last(patch: pytest.MonkeyPatch) -> None:
     def unordered(self: SequencerUb) -> list[Batch]:
-        return Protocol.unordered(self) + self.under_way.unordered()
+        return Protocol.unordered(self) + self.in_flight.unordered()
 
     patch.setattr(SequencerUb, "unordered", unordered)
 
 
 def a_batch_that_has_half_its_places_is_sent_again_whole(patch: pytest.MonkeyPatch) -> None:
-    def unordered(self: Outstanding) -> list[Batch]:
-        return [under_way.batch for level in self._sent for under_way in self._sent[level]]
+    def unordered(self: InFlight) -> list[Batch]:
+        return [in_flight.batch for level in self._sent for in_flight in self._sent[level]]
 
-    patch.setattr(Outstanding, "unordered", unordered)
+    patch.setattr(InFlight, "unordered", unordered)
 
 
 def what_has_a_place_is_sent_again(patch: pytest.MonkeyPatch) -> None:
@@ -69,52 +78,53 @@ def a_frozen_member_does_not_hear_itself(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_supplied_is_noted_and_not_heard(patch: pytest.MonkeyPatch) -> None:
-    def supply(self: Epoch, sender: ProcessId, first: int, bodies: tuple[bytes, ...], now: int) -> None:
-        for number, body in enumerate(bodies, first):
-            if number == self.retention.held[self.ranks[sender]] + 1:
-                self.retention.add(self.ranks[sender], body)
+    def on_flush_reply(self: Epoch, reply: FlushReply, now: int) -> None:
+        rank = self.ranks[reply.sender]
+        for number, body in enumerate(reply.bodies, reply.first):
+            if number == self.stability.received[rank] + 1:
+                self.stability.add(rank, body)
 
-    patch.setattr(Epoch, "supply", supply)
+    patch.setattr(Epoch, "on_flush_reply", on_flush_reply)
 
 
 def what_is_supplied_is_heard_twice_if_it_comes_twice(patch: pytest.MonkeyPatch) -> None:
-    def bodies(self: Retention, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
+    def bodies(self: Stability, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
         found = original(self, rank, max(1, first - 1), last, bytes_cut)
         return found or original(self, rank, first, last, bytes_cut)
 
-    original = Retention.bodies
-    patch.setattr(Retention, "bodies", bodies)
+    original = Stability.bodies
+    patch.setattr(Stability, "bodies", bodies)
 
 
 def what_anybody_else_holds_is_forgotten(patch: pytest.MonkeyPatch) -> None:
-    original = Retention.report
+    original = Stability.report
 
-    def report(self: Retention, rank: int, held: Sequence[int]) -> bool:
+    def report(self: Stability, rank: int, held: Sequence[int]) -> bool:
         for sender, count in enumerate(held):
-            self._held_by_others[sender] = max(self._held_by_others[sender], count)
+            self._received_by_others[sender] = max(self._received_by_others[sender], count)
             self._forget_stable(sender)
         return original(self, rank, held)
 
-    patch.setattr(Retention, "report", report)
+    patch.setattr(Stability, "report", report)
 
 
 def one_s_own_packets_are_not_kept(patch: pytest.MonkeyPatch) -> None:
-    original = Retention.add
+    original = Stability.add
 
-    def add(self: Retention, rank: int, body: bytes) -> int:
-        return self.held[rank] if rank == self._my_rank else original(self, rank, body)
+    def add(self: Stability, rank: int, body: bytes) -> int:
+        return self.received[rank] if rank == self._my_rank else original(self, rank, body)
 
-    patch.setattr(Retention, "add", add)
+    patch.setattr(Stability, "add", add)
 
 
 def one_s_own_packets_have_no_mark(patch: pytest.MonkeyPatch) -> None:
-    original = Epoch._hear_myself
+    original = Epoch._receive_own
 
-    def hear_myself(self: Epoch, now: int) -> None:
-        self._own_heard = 0
+    def receive_own(self: Epoch, now: int) -> None:
+        self._own_received = 0
         original(self, now)
 
-    patch.setattr(Epoch, "_hear_myself", hear_myself)
+    patch.setattr(Epoch, "_receive_own", receive_own)
 
 
 def a_view_begins_at_position_0(patch: pytest.MonkeyPatch) -> None:
@@ -137,13 +147,13 @@ def the_sequencer_numbers_from_0(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_sender_s_numbers_begin_with_0_in_each_view(patch: pytest.MonkeyPatch) -> None:
-    original = Submissions.check
+    original = SubmissionValidator.check
 
-    def check(self: Submissions, sender: ProcessId, batch: Batch) -> None:
+    def check(self: SubmissionValidator, sender: ProcessId, batch: Batch) -> None:
         self._number_next.setdefault((sender, batch.level), 0)
         original(self, sender, batch)
 
-    patch.setattr(Submissions, "check", check)
+    patch.setattr(SubmissionValidator, "check", check)
 
 
 MUTANTS: list[tuple[Patch, str]] = [

@@ -13,10 +13,10 @@ from priocast.core.guarantees import PRIORITY
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import Packet
-from priocast.protocols.agreement import proposal as agreement_proposal
 from priocast.protocols.agreement.consensus import Accept, Value
 from priocast.protocols.agreement.proposal import AgreementProposal, Holding, Propose
-from priocast.protocols.agreement.sets import AgreementSets, Data, Decide
+from priocast.protocols.agreement.sets import AgreementSets, Decide
+from priocast.protocols.flow.data import Data
 from priocast.protocols.history.causal import CausalHistory, Stamped
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation
@@ -124,7 +124,7 @@ def _check_chosen(group: Group, name: str) -> None:
         match happened:
             case Received(member=receiver, packet=Data(batches=batches), now=now) if receiver == name:
                 for batch in batches:
-                    key = (group.options.policy.rank(batch.urgency, now), next(arrivals))
+                    key = (group.options.policy.sort_key(batch.urgency, now), next(arrivals))
                     waiting.update(dict.fromkeys(ids(batch), key))
             case Sent(member=leader, packet=Accept(instance=instance, references=references)):
                 # What was proposed there before was not chosen anew, but may be decided already.
@@ -151,7 +151,7 @@ def _check_proposed(group: Group, name: str) -> None:
     came: list[tuple[Batch, int, int]] = []  # with its sender's total so far, and the time
     for happened in _of(group, name):
         match happened:
-            case Received(packet=agreement_proposal.Data(batches=batches), now=now):
+            case Received(packet=Data(batches=batches), now=now):
                 for batch in batches:
                     totals[batch.sender] += batch.count
                     came.append((batch, totals[batch.sender], now))

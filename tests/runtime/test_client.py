@@ -11,9 +11,9 @@ import priocast
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of, read
-from priocast.membership.packets import Reply, Request
-from priocast.runtime.client import Client, ClientWithNode, open_client
-from priocast.runtime.node import Node
+from priocast.membership.packets import ClientReply, ClientRequest
+from priocast.runtime.client import Client, open_client
+from priocast.runtime.node import Node, WithNode
 from priocast.study.processes import free_addresses
 from support.waiting import PATIENCE_SECONDS, run, wait_until
 
@@ -61,7 +61,7 @@ class Members:
         self._reading["abc".index(name)].cancel()
         await self.nodes[name].network.close()
 
-    def client(self, name: str = "shop") -> ClientWithNode:
+    def client(self, name: str = "shop") -> WithNode[Client]:
         if self._is_memory:
             return open_client("tickets", client=name, hub=self.hub)
         return open_client("tickets", client=name, peers=self._addresses, **self._way)
@@ -184,9 +184,9 @@ def test_what_cannot_be_sent_is_refused_before_anything_happens() -> None:
         async with members("memory") as group, group.client() as client:
             with pytest.raises(priocast.PriorityOutOfRange):
                 await client.send(b"x", 256)
-            with pytest.raises(priocast.InvalidInput, match="a payload is bytes"):
+            with pytest.raises(priocast.InvalidInput, match="a payload must be bytes"):
                 await client.send("x")  # type: ignore[arg-type]
-            with pytest.raises(priocast.InvalidInput, match="to is a list"):
+            with pytest.raises(priocast.InvalidInput, match="to must be a list"):
                 await client.send(b"x", to="a")
             assert await client.send(b"x") is not None
         with pytest.raises(priocast.GroupClosed, match="has stopped sending"):
@@ -203,7 +203,7 @@ class Desk:
     """A member that a script plays: it notes what it is asked, and answers when it is told to."""
 
     def __init__(self, node: Node) -> None:
-        self.asked: list[Request] = []
+        self.asked: list[ClientRequest] = []
         self._port = node.network.open("tickets", ProcessId(node.name, 1), self)
 
     def reachable(self, peer: str) -> None:
@@ -215,11 +215,11 @@ class Desk:
     def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
         for frame in frames:
             request = read(peer, frame)
-            assert isinstance(request, Request)
+            assert isinstance(request, ClientRequest)
             self.asked.append(request)
 
     def answer(self, number: int, position: int, reason: str = "") -> None:
-        frame = frame_of(Reply(number, priocast.ROUTINE, position, reason))
+        frame = frame_of(ClientReply(number, priocast.ROUTINE, position, reason))
         self._port.send("shop", [frame])
 
     async def wait_asked(self, count: int) -> list[int]:

@@ -7,7 +7,7 @@ import pytest
 
 import priocast
 from priocast.core.errors import JoinRejected
-from priocast.runtime.node import NodeWithGroup
+from priocast.runtime.node import WithNode
 from support.groups import NETWORKS, Reader, Town, entered, ids, quick, reading
 from support.waiting import run, wait_until
 
@@ -20,13 +20,13 @@ def _kinds(reader: Reader) -> list[type[priocast.Event]]:
 over_every_network = pytest.mark.parametrize("network", NETWORKS)
 
 
-def trio(network: str, last: str) -> tuple[dict[str, NodeWithGroup], str]:
+def trio(network: str, last: str) -> tuple[dict[str, WithNode[priocast.Group]], str]:
     """Three members to be that find failures soon, one of them last; and the names of the other two."""
     town, staying = Town(network, "abc"), "abc".replace(last, "")
     return {name: town.join(name, membership=quick(3)) for name in (*staying, last)}, staying
 
 
-async def crash(joining: NodeWithGroup) -> None:
+async def crash(joining: WithNode[priocast.Group]) -> None:
     """What the others see of a process that was killed: nothing more."""
     await joining.node.network.close()
 
@@ -348,7 +348,7 @@ class TestWhatDoesNotFit:
         run(test)
 
 
-async def enter_and_leave(joining: NodeWithGroup) -> None:
+async def enter_and_leave(joining: WithNode[priocast.Group]) -> None:
     async with joining:
         pass
 

@@ -82,7 +82,7 @@ def test_a_node_may_be_in_groups_with_different_others() -> None:
 def test_a_group_is_joined_once() -> None:
     async def test() -> None:
         async with Town("memory", "a").open("a") as node, node.join("test"):
-            with pytest.raises(priocast.InvalidInput, match="a is in the group 'test' already"):
+            with pytest.raises(priocast.InvalidInput, match="a is already in group 'test'"):
                 await node.join("test").__aenter__()
             assert list(node.groups) == ["test"]
         assert not node.groups
@@ -103,17 +103,20 @@ def test_a_name_is_on_a_hub_once() -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        ({}, "give either listen= and peers="),
-        ({"listen": "127.0.0.1:7401"}, "give either listen= and peers="),
-        ({"hub": priocast.MemoryHub()}, "give either listen= and peers="),
+        ({}, "give one of these: listen= and peers="),
+        ({"listen": "127.0.0.1:7401"}, "give one of these: listen= and peers="),
+        ({"hub": priocast.MemoryHub()}, "give one of these: listen= and peers="),
         (
             {"hub": priocast.MemoryHub(), "size": 1, "listen": "127.0.0.1:7401"},
-            "give either listen= and peers=",
+            "give one of these: listen= and peers=",
         ),
         ({"listen": "nowhere", "peers": []}, "is not an address"),
         ({"listen": "127.0.0.1:7401", "peers": ["nowhere"]}, "is not an address"),
-        ({"listen": "127.0.0.1:7401", "peers": [], "transport": "pigeon"}, "transport is 'pigeon': choose"),
-        ({"listen": "127.0.0.1:7401", "peers": [], "transport": "udp"}, "UDP needs keys="),
+        (
+            {"listen": "127.0.0.1:7401", "peers": [], "transport": "pigeon"},
+            "transport must be 'tcp' or 'udp'",
+        ),
+        ({"listen": "127.0.0.1:7401", "peers": [], "transport": "udp"}, "UDP requires keys="),
     ],
 )
 def test_what_cannot_be_a_node_is_refused_before_anything_happens(

@@ -5,18 +5,18 @@ import msgspec
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
-from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, _UnderWay
-from priocast.protocols.flow.credit import Outstanding
+from priocast.protocols.flow.credit import InFlight
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.grants import Consumed, Grants
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.history.causal import CausalHistory
-from priocast.protocols.reorder.base import Data
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.locks import ReorderLocks
-from priocast.protocols.reorder.overtaking import Overtaking
+from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 from priocast.protocols.ring.token_ring import TokenRing
 from priocast.protocols.sequencer.ub import Ordered, SequencerUb
 
@@ -51,8 +51,8 @@ class IndifferentSequencer(SequencerUb):
 class TrustingDestination(SequencerUb):
     """Takes the message that arrives next for the next in the order."""
 
-    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
-        super()._on_ordered(sender, Ordered(self.position_next, ordered.batches))
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: PacketId) -> None:
+        super()._on_ordered(sender, Ordered(self.position_next, ordered.batches), packet_id)
 
 
 class ReceiptReporter(SequencerUb):
@@ -106,7 +106,7 @@ class IndifferentHolder(TokenRing):
         self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
 
 
-class KeptCredit(Outstanding):
+class KeptCredit(InFlight):
     def placed(self, batch: Batch) -> None:
         pass
 
@@ -116,28 +116,28 @@ class CreditKeeper(SequencerUb):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self.under_way = KeptCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
+        self.in_flight = KeptCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
 
 
-def of_one_level(data: Data) -> Data:
+def of_one_level(data: NumberedData) -> NumberedData:
     return msgspec.structs.replace(data, batches=tuple(batch.in_line() for batch in data.batches))
 
 
 class OneLevel(Reorder):
     """All messages are in one queue, so nothing is ever re-ordered."""
 
-    def _join(self, rank: int, data: Data) -> None:
-        super()._join(rank, of_one_level(data))
+    def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
+        super()._on_data(rank, of_one_level(data), packet_id)
 
 
 class OneLevelWithLocks(ReorderLocks):
     """The same with locks."""
 
-    def _join(self, rank: int, data: Data) -> None:
-        super()._join(rank, of_one_level(data))
+    def _lock(self, rank: int, data: NumberedData, packet_ids: list[PacketId]) -> None:
+        super()._lock(rank, of_one_level(data), packet_ids)
 
 
-class UnboundedOvertaking(Overtaking):
+class UnboundedOvertaking(OvertakingBound):
     """Sends everything at once."""
 
     def room(self, level: int) -> int:

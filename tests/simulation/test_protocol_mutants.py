@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import priocast.membership.epoch
-import priocast.protocols.reorder.base
+import priocast.protocols.reorder.reordering
 from priocast.core.guarantees import (
     BOUNDED_OVERTAKING,
     BOUNDED_WINDOW,
@@ -26,7 +26,7 @@ from priocast.core.guarantees import (
 from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.links.fifo_link import FifoLink
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder.overtaking import Overtaking
+from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.scenario_generator import Choice, generate_scenario
@@ -92,7 +92,7 @@ class Mutant(NamedTuple):
     scenarios: Callable[[], Iterable[Scenario]]
     protocol: type[Protocol] | None = None
     link: type[FifoLink] = FifoLink
-    overtaking: type[Overtaking] = Overtaking
+    overtaking: type[OvertakingBound] = OvertakingBound
     says: str = ""
     only: bool = False
     of: str = ""
@@ -100,7 +100,7 @@ class Mutant(NamedTuple):
     @property
     def name(self) -> str:
         parts = (self.protocol, self.link, self.overtaking)
-        names = [part.__name__ for part in parts if part not in (None, FifoLink, Overtaking)]
+        names = [part.__name__ for part in parts if part not in (None, FifoLink, OvertakingBound)]
         return " ".join(filter(None, ["+".join(filter(None, names)), self.of]))
 
 
@@ -152,7 +152,7 @@ def test_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> No
     if mutant.protocol is not None:
         monkeypatch.setitem(PROTOCOLS, mutant.protocol.NAME, mutant.protocol)
     monkeypatch.setattr(priocast.membership.epoch, "FifoLink", mutant.link)
-    monkeypatch.setattr(priocast.protocols.reorder.base, "Overtaking", mutant.overtaking)
+    monkeypatch.setattr(priocast.protocols.reorder.reordering, "OvertakingBound", mutant.overtaking)
     found = set()
     for scenario in scenarios:
         for violation in run_scenario(scenario).violations:

@@ -12,7 +12,7 @@ import pytest
 from pipeline.damages import exchange_places
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder.base import Reordering
+from priocast.protocols.reorder.reordering import ReorderingProtocol
 from priocast.simulation.faults import Crash, FaultOptions, PlannedOrderChange
 from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.simulator import SimulatedRun, run_scenario
@@ -124,7 +124,7 @@ def test_view_after_a_failure_is_judged_by_its_own_members(order: str) -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_view_after_an_order_change_is_judged_by_its_protocol(
-    mutant: type[Reordering[Any, Any, Any]], monkeypatch: pytest.MonkeyPatch
+    mutant: type[ReorderingProtocol[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first view does not re-order, the second one is plain, the third one gives the guarantee."""
     changes = (

@@ -5,19 +5,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from tools.reorder_page import figure_2
 
 from priocast.core.errors import InvalidOption
 from priocast.study.earlier_runs import prepare
-from priocast.study.reorder_page import figure_2
 from priocast.trace.run_directory import EVENTS, MANIFEST, write_manifest
 
 
 def run_of_study(directory: Path, **labels: str) -> Path:
     """A run directory like those of the demo, with segments, a journal, and one that was not finished."""
-    stage = figure_2("reorder")
-    manifest = msgspec.structs.replace(stage.manifest("plain"), labels=labels)
+    group = figure_2("reorder")
+    manifest = msgspec.structs.replace(group.manifest("plain"), labels=labels)
     write_manifest(directory, manifest)
-    stage.write(directory, "plain")
+    group.write(directory, "plain")
     (directory / EVENTS / "a-1.journal").write_bytes(b"rows")
     (directory / EVENTS / ".a-1-000001.part").write_bytes(b"rows")
     return directory

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory, mkdtemp
 from typing import Any, TypeVar
 
 import priocast
-from priocast.runtime.node import NodeWithGroup
+from priocast.runtime.node import WithNode
 from support.networks import Site
 from support.waiting import wait_until
 
@@ -49,7 +49,7 @@ class Town:
             arguments |= {"transport": "udp", "keys": site.keys}
         return arguments
 
-    def join(self, name: str, group: str = "test", **options: Any) -> NodeWithGroup:
+    def join(self, name: str, group: str = "test", **options: Any) -> WithNode[priocast.Group]:
         """What a process has to enter to be in a group."""
         return priocast.join(group, member=name, **self.arguments(name), **options)
 
@@ -63,7 +63,7 @@ def quick(founders: int, **options: Any) -> priocast.MembershipOptions:
     return priocast.MembershipOptions(founders=founders, **{**QUICK, **options})
 
 
-def joinings(network: str, size: int, **options: Any) -> list[NodeWithGroup]:
+def joinings(network: str, size: int, **options: Any) -> list[WithNode[priocast.Group]]:
     """What `size` members have to enter to form a group."""
     town = Town(network, NAMES[:size])
     return [town.join(name, **options) for name in town.names]
@@ -77,7 +77,7 @@ async def groups(network: str, size: int, **options: Any) -> AsyncIterator[list[
 
 
 @asynccontextmanager
-async def entered(*joinings: NodeWithGroup) -> AsyncIterator[list[priocast.Group]]:
+async def entered(*joinings: WithNode[priocast.Group]) -> AsyncIterator[list[priocast.Group]]:
     """Members that join together and leave together."""
     entering = [asyncio.create_task(_start(joining.__aenter__())) for joining in joinings]
     try:

@@ -1,7 +1,7 @@
-"""Stacks for tests, without any I/O: one view by itself, and whole members that are driven by hand.
+"""Stacks for tests, without any I/O: one view by itself, and whole members that a test drives.
 
-`OneView` is what a protocol lives in while a view lasts: assembler, protocol, links. `Neighbourhood` is some
-members, each with its whole life, and a network between them on which nothing happens unless a test says so.
+`OneView` is what surrounds a protocol while a view lasts: assembler and links. `Neighbourhood` is a group of
+whole members, and a network between them on which nothing happens unless a test says so.
 """
 
 from collections import deque
@@ -18,10 +18,11 @@ from priocast.core.protocol import Broadcast, Consume, OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.member import Member
-from priocast.membership.epoch import Epoch, Observe
+from priocast.membership.epoch import Epoch
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
-from priocast.membership.stream import Restoring
+from priocast.membership.packets import Ordering
+from priocast.membership.stream import StateRestore
 from priocast.membership.unordered import UnorderedMessages
 from priocast.protocols import find_protocol
 
@@ -30,18 +31,27 @@ WIDE = LinkOptions(window_bytes_first=LinkOptions().window_bytes)
 _OF_ORDERING = frozenset(OrderingOptions.__struct_fields__)
 
 
-def _nobody(packet: Packet, peer: ProcessId | None, now: int) -> None:
-    """Watches nothing."""
-
-
 def _no_queue(batch: Batch, now: int) -> None:
-    """Watches nothing."""
+    """Observes nothing."""
+
+
+class Unobserved:
+    """An observer that ignores everything; tests override what they want to see."""
+
+    def installed(self, view: View) -> None: ...
+    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None: ...
+    def stopped(self, reason: str, now: int) -> None: ...
+    def restored(self, view: View, position: int, size: int, now: int) -> None: ...
+    def broadcast(self, batch: Batch, now: int, backlog: int) -> None: ...
+    def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None: ...
+    def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None: ...
+    def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None: ...
 
 
 class OneView:
-    """One member's stack for as long as one view lasts, as `Member` puts it together.
+    """One member's stack for as long as one view lasts, as `Member` assembles it.
 
-    The numbers of messages go on from view to view: give the next view the `assembler` of the one before.
+    The numbers of messages continue from view to view: give the next view the `assembler` of the one before.
     """
 
     def __init__(
@@ -53,14 +63,13 @@ class OneView:
         link_options: LinkOptions | None = None,
         position: int = 0,
         assembler: Assembler | None = None,
-        sent: Observe = _nobody,
-        received: Observe = _nobody,
+        observer: Observer | None = None,
         queued: Callable[[Batch, int], None] = _no_queue,
     ) -> None:
         self.me = me
         self._queued = queued
         self.protocol = find_protocol(order)(me, view, options, position)
-        self.epoch = Epoch(view, self.protocol, link_options or LinkOptions(), sent, received)
+        self.epoch = Epoch(view, self.protocol, link_options or LinkOptions(), observer)
         self.assembler = assembler or Assembler(me, options.prioritised)
         self.assembler.prioritised = options.prioritised
 
@@ -86,13 +95,13 @@ class OneView:
         self.assembler.add_many(payloads, priority, scope)
 
     def resubmit(self, batches: list[Batch], now: int) -> None:
-        """Hand batches to the protocol, such as those that an earlier view left without a place."""
+        """Give batches to the protocol, such as those that an earlier view left without a position."""
         for batch in batches:
             self._queued(batch, now)
             self.epoch.step(Broadcast(batch), now)
 
     def unordered(self) -> list[Batch]:
-        """What this view leaves without a place, and what was not even in a batch."""
+        """Messages that this view leaves without a position, and those that were not even in a batch."""
         return self.epoch.unordered() + self.assembler.close()
 
     def head(self) -> OrderedBatch | None:
@@ -106,7 +115,7 @@ class OneView:
 
     @property
     def restless(self) -> bool:
-        return self.epoch.has_work or self.assembler.count > 0
+        return self.epoch.restless or len(self.epoch.to_myself) > 0 or self.assembler.count > 0
 
     def act(self, now: int) -> None:
         self.resubmit(self.assembler.close(), now)
@@ -127,7 +136,7 @@ class OneView:
 
 
 class Application:
-    """What one life of a member delivered, and what it makes of it: its state is all payloads, in order."""
+    """What one incarnation delivered; its state is the list of all payloads."""
 
     def __init__(self) -> None:
         self.deliveries: list[Delivery] = []
@@ -144,12 +153,12 @@ class Application:
         return [event.reason for event in self.events if isinstance(event, ViewChange)]
 
     def take(self, member: Member, now: int) -> None:
-        """Take all that there is."""
+        """Consume everything that is deliverable."""
         if member.snapshot_wanted:
             member.offer_snapshot(b"\n".join(self.pages))
         while (head := member.head(now)) is not None:
             if not isinstance(head, OrderedBatch):
-                if isinstance(head, Restoring):
+                if isinstance(head, StateRestore):
                     self.pages = head.snapshot.data.split(b"\n") if head.snapshot.data else []
                 self.events.append(member.consume_event(now))
             elif not self.takes_messages:
@@ -164,8 +173,8 @@ class Application:
 class Neighbourhood:
     """Whole members that can reach each other, and the time. A frame takes a millisecond.
 
-    `lost` names the ways on which frames are lost, from whom to whom. Clients and other strangers may send,
-    too: what goes to a name that is no member's is in `letters`.
+    Frames are lost between the pairs in `lost`, from the first to the second. Clients and other processes can
+    send as well: frames to a name that no member has are in `letters`.
     """
 
     def __init__(self, names: str, founders: int | None = None, **options: Any) -> None:
@@ -173,14 +182,14 @@ class Neighbourhood:
         self.order: str = options.pop("order", "sequencer-ub")
         self.ordering = OrderingOptions(**ordering)
         self.links = options.pop("link_options", WIDE)
-        life = {"heartbeat_ms": 20.0, "failure_ms": 100.0, "slow_ms": 2_000.0, **options}
-        self.life = MembershipOptions(founders=founders or len(names), **life)
+        membership = {"heartbeat_ms": 20.0, "failure_ms": 100.0, "slow_ms": 2_000.0, **options}
+        self.membership = MembershipOptions(founders=founders or len(names), **membership)
         self.now = 0
         self.members: dict[str, Member] = {}
         self.applications: dict[str, Application] = {}
         self.lost: set[tuple[str, str]] = set()
         self.letters: list[tuple[str, ProcessId, Frame]] = []
-        self._under_way: deque[tuple[int, ProcessId, str, list[Frame]]] = deque()
+        self._in_flight: deque[tuple[int, ProcessId, str, list[Frame]]] = deque()
         for name in names:
             self.start(name)
 
@@ -192,13 +201,13 @@ class Neighbourhood:
         observer: Observer | None = None,
         **changes: Any,
     ) -> Member:
-        """Begin a life of a member; `changes` are other options than those of the neighbourhood."""
+        """Start an incarnation; `changes` are options that differ from those of the neighbourhood."""
         ordering = {key: changes.pop(key) for key in list(changes) if key in _OF_ORDERING}
         member = Member(
             ProcessId(name, incarnation),
             self.order,
             msgspec.structs.replace(self.ordering, **ordering),
-            msgspec.structs.replace(self.life, **changes),
+            msgspec.structs.replace(self.membership, **changes),
             self.links,
             observer,
             self.now,
@@ -213,15 +222,15 @@ class Neighbourhood:
         return member
 
     def kill(self, name: str) -> None:
-        """A process is no more; whoever sends to it sends to nobody."""
+        """Crash a process: what is sent to it is lost."""
         del self.members[name]
 
     def cut(self, one: str, other: str) -> None:
-        """Lose everything between these (a letter each), both ways."""
+        """Lose every frame between these processes (a letter each), in both directions."""
         self.lost |= {way for a in one for b in other for way in ((a, b), (b, a))}
 
     def run(self, milliseconds: int) -> None:
-        """Let so much time pass."""
+        """Let this much time pass."""
         for _ in range(milliseconds):
             self.now += MILLISECOND
             self._deliver()
@@ -237,16 +246,16 @@ class Neighbourhood:
         delivered = {name: application.payloads for name, application in self.applications.items()}
         raise AssertionError(f"not within {milliseconds_max} ms: {self.views()}, {delivered}")
 
-    def hand_over(self, sender: ProcessId, to: str, *frames: Frame) -> None:
-        """Frames from anybody come to a member now."""
+    def receive(self, sender: ProcessId, to: str, *frames: Frame) -> None:
+        """Frames from any process reach a member now."""
         self.members[to].receive(sender, list(frames), self.now)
 
-    def say(self, name: str, *payloads: str, priority: int = 7, scope: Scope = TO_ALL) -> None:
+    def broadcast(self, name: str, *payloads: str, priority: int = 7, scope: Scope = TO_ALL) -> None:
         """Let a member's application broadcast these."""
         self.members[name].broadcast_many([each.encode() for each in payloads], priority, scope)
 
     def payloads(self, name: str) -> list[str]:
-        """What this life of a member has delivered."""
+        """What the current incarnation of a member has delivered."""
         return [payload.decode() for payload in self.applications[name].payloads]
 
     def wait_payloads(self, names: str, *payloads: str) -> None:
@@ -265,8 +274,8 @@ class Neighbourhood:
         self.run_until(lambda: all(self.views()[name] == names for name in of or names))
 
     def _deliver(self) -> None:
-        while self._under_way and self._under_way[0][0] <= self.now:
-            _, sender, to, frames = self._under_way.popleft()
+        while self._in_flight and self._in_flight[0][0] <= self.now:
+            _, sender, to, frames = self._in_flight.popleft()
             if to not in self.members:
                 self.letters += [(to, sender, frame) for frame in frames]
             elif (sender.name, to) not in self.lost and self.members[to].departed is None:
@@ -280,7 +289,7 @@ class Neighbourhood:
         member.turn(self.now)
         for to, frames in member.frames(self.now):
             if (name, to) not in self.lost:
-                self._under_way.append((self.now + MILLISECOND, member.me, to, frames))
+                self._in_flight.append((self.now + MILLISECOND, member.me, to, frames))
 
 
 def founded(names: str, **options: Any) -> Neighbourhood:

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 import pytest
+from tools.scripted_group import ScriptedGroup
 
 from priocast.core.errors import InvalidInput
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.priority import BACKGROUND, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
-from priocast.study.stage import Stage
 from priocast.trace.explanation import Cut, Explanation, explain, find_message, find_worst
 from priocast.trace.explanation_text import describe
 from priocast.trace.queues import Kind
@@ -17,8 +17,8 @@ from priocast.trace.recorded_run import RecordedRun, open_run
 ORDERS = ("reorder", "reorder-locks")
 
 
-def recorded(stage: Stage, directory: Path) -> RecordedRun:
-    stage.write(directory / "run", "run")
+def recorded(group: ScriptedGroup, directory: Path) -> RecordedRun:
+    group.write(directory / "run", "run")
     return open_run(directory / "run")
 
 
@@ -26,15 +26,15 @@ def message(sender: str, level: int, number: int = 0) -> MessageId:
     return MessageId(ProcessId(sender), level, number)
 
 
-def with_one_consumed(order: str) -> Stage:
+def with_one_consumed(order: str) -> ScriptedGroup:
     """Three low messages are queued everywhere, b has consumed one, and c says something urgent."""
-    stage = Stage("abc", order)
-    stage.broadcast("a", BACKGROUND, b"1", b"2", b"3")
-    stage.settle()
-    stage.consume("b")
-    stage.broadcast("c", URGENT, b"h")
-    stage.finish()
-    return stage
+    group = ScriptedGroup("abc", order)
+    group.broadcast("a", BACKGROUND, b"1", b"2", b"3")
+    group.settle()
+    group.consume("b")
+    group.broadcast("c", URGENT, b"h")
+    group.finish()
+    return group
 
 
 def names(explanation: Explanation, what: str) -> dict[str, list[str]]:
@@ -61,12 +61,12 @@ def test_the_queues_of_the_members(order: str, tmp_path: Path) -> None:
 
 
 def test_what_nobody_had_consumed_is_overtaken_everywhere(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder")
-    stage.broadcast("a", BACKGROUND, b"1")
-    stage.settle()
-    stage.broadcast("b", URGENT, b"h")
-    stage.finish()
-    explanation = explain(recorded(stage, tmp_path), message("b", URGENT))
+    group = ScriptedGroup("ab", "reorder")
+    group.broadcast("a", BACKGROUND, b"1")
+    group.settle()
+    group.broadcast("b", URGENT, b"h")
+    group.finish()
+    explanation = explain(recorded(group, tmp_path), message("b", URGENT))
     assert explanation.cut is None
     assert [str(entry.message) for entry in explanation.overtaken] == ["a#1/32/0"]
     text = "\n".join(describe(explanation))
@@ -87,15 +87,15 @@ def test_with_locks_the_text_says_what_it_locked_and_where_it_was_inserted(tmp_p
 
 def test_nothing_is_locked_before_what_is_at_least_as_urgent(tmp_path: Path) -> None:
     """The queue is l h k when m comes: b had consumed l when h came there, and k came after h."""
-    stage = Stage("ab", "reorder-locks")
-    stage.broadcast("a", BACKGROUND, b"l")
-    stage.settle()
-    stage.consume("b")
+    group = ScriptedGroup("ab", "reorder-locks")
+    group.broadcast("a", BACKGROUND, b"l")
+    group.settle()
+    group.consume("b")
     for level in (URGENT, BACKGROUND, ROUTINE):
-        stage.broadcast("a", level, b"x")
-        stage.settle()
-    stage.finish()
-    run = recorded(stage, tmp_path)
+        group.broadcast("a", level, b"x")
+        group.settle()
+    group.finish()
+    run = recorded(group, tmp_path)
     assert names(explain(run, message("a", ROUTINE)), "before") == {"a#1": ["0", "0", "1"], "b#1": ["0", "1"]}
     assert names(explain(run, message("a", ROUTINE)), "locked") == {"a#1": ["1"], "b#1": ["1"]}
     lines = list(describe(explain(run, message("a", BACKGROUND, 1))))
@@ -104,10 +104,10 @@ def test_nothing_is_locked_before_what_is_at_least_as_urgent(tmp_path: Path) -> 
 
 
 def test_with_locks_nobody_tells_where_a_message_was_inserted_that_nobody_consumed(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder-locks")
-    stage.broadcast("a", BACKGROUND, b"1")
-    stage.settle()
-    text = "\n".join(describe(explain(recorded(stage, tmp_path), message("a", BACKGROUND))))
+    group = ScriptedGroup("ab", "reorder-locks")
+    group.broadcast("a", BACKGROUND, b"1")
+    group.settle()
+    text = "\n".join(describe(explain(recorded(group, tmp_path), message("a", BACKGROUND))))
     assert "The insertion point: not told, because nobody has consumed it; " in text
 
 
@@ -121,13 +121,13 @@ def test_the_text_says_who_consumed_what_it_did_not_overtake(tmp_path: Path) -> 
 
 
 def test_long_queues_are_shown_around_the_message(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder")
-    stage.broadcast("a", BACKGROUND, *[b"x"] * 30)
-    stage.settle()
-    stage.consume("a", 12)
-    stage.broadcast("b", ROUTINE, b"h")
-    stage.finish()
-    lines = list(describe(explain(recorded(stage, tmp_path), message("b", ROUTINE)), names_max=4))
+    group = ScriptedGroup("ab", "reorder")
+    group.broadcast("a", BACKGROUND, *[b"x"] * 30)
+    group.settle()
+    group.consume("a", 12)
+    group.broadcast("b", ROUTINE, b"h")
+    group.finish()
+    lines = list(describe(explain(recorded(group, tmp_path), message("b", ROUTINE)), names_max=4))
     shown = [line for line in lines if "queue with it" in line]
     assert shown == [
         "  queue with it:      [b#1/96/0] a#1/32/12 a#1/32/13 a#1/32/14 (15 more)",
@@ -139,12 +139,12 @@ def test_long_queues_are_shown_around_the_message(tmp_path: Path) -> None:
 
 def test_a_sequencers_queue_is_explained_where_the_message_waited(tmp_path: Path) -> None:
     """The window lets one message at a time be ordered, so the others wait at the sequencer."""
-    stage = Stage("abc", "sequencer-ub", OrderingOptions(window=1))
-    stage.broadcast("b", BACKGROUND, b"1", b"2", b"3")
-    stage.settle()
-    stage.broadcast("c", URGENT, b"h")
-    stage.finish()
-    explanation = explain(recorded(stage, tmp_path), message("c", URGENT))
+    group = ScriptedGroup("abc", "sequencer-ub", OrderingOptions(window=1))
+    group.broadcast("b", BACKGROUND, b"1", b"2", b"3")
+    group.settle()
+    group.broadcast("c", URGENT, b"h")
+    group.finish()
+    explanation = explain(recorded(group, tmp_path), message("c", URGENT))
     kinds = [(waited.kind, waited.process) for waited in explanation.waits]
     assert kinds == [(Kind.SENDER, "c#1"), (Kind.ORDERER, "a#1")]
     assert [str(entry.message) for entry in explanation.overtaken] == ["b#1/32/1", "b#1/32/2"]
@@ -155,10 +155,10 @@ def test_a_sequencers_queue_is_explained_where_the_message_waited(tmp_path: Path
 
 
 def test_a_message_that_was_never_delivered_is_explained_as_far_as_it_came(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder")
-    stage.broadcast("a", BACKGROUND, b"1")
-    stage.arrive("a", "b", 1)
-    explanation = explain(recorded(stage, tmp_path), message("a", BACKGROUND))
+    group = ScriptedGroup("ab", "reorder")
+    group.broadcast("a", BACKGROUND, b"1")
+    group.arrive("a", "b", 1)
+    explanation = explain(recorded(group, tmp_path), message("a", BACKGROUND))
     assert explanation.position is None
     lines = list(describe(explanation))
     assert lines[0].startswith(
@@ -169,26 +169,26 @@ def test_a_message_that_was_never_delivered_is_explained_as_far_as_it_came(tmp_p
 
 
 def test_the_worst_message_overtook_the_most(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder")
-    stage.broadcast("a", BACKGROUND, *[b"x"] * 5)
-    stage.settle()
-    stage.broadcast("a", ROUTINE, b"middle")
-    stage.settle()
-    stage.consume("a", 3)
-    stage.broadcast("b", URGENT, b"late")
-    stage.finish()
-    run = recorded(stage, tmp_path)
+    group = ScriptedGroup("ab", "reorder")
+    group.broadcast("a", BACKGROUND, *[b"x"] * 5)
+    group.settle()
+    group.broadcast("a", ROUTINE, b"middle")
+    group.settle()
+    group.consume("a", 3)
+    group.broadcast("b", URGENT, b"late")
+    group.finish()
+    run = recorded(group, tmp_path)
     assert find_worst(run) == message("a", ROUTINE)
     assert len(explain(run, find_worst(run)).overtaken) == 5
 
 
 def test_in_a_plain_group_nothing_is_overtaken(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder", OrderingOptions(prioritised=False))
-    stage.broadcast("a", BACKGROUND, b"1")
-    stage.settle()
-    stage.broadcast("b", URGENT, b"h")
-    stage.finish()
-    explanation = explain(recorded(stage, tmp_path), message("b", 0))
+    group = ScriptedGroup("ab", "reorder", OrderingOptions(prioritised=False))
+    group.broadcast("a", BACKGROUND, b"1")
+    group.settle()
+    group.broadcast("b", URGENT, b"h")
+    group.finish()
+    explanation = explain(recorded(group, tmp_path), message("b", 0))
     assert (explanation.priority, explanation.position) == (URGENT, 1)
     assert explanation.overtaken == []
     assert "ordered by reorder, plain" in next(describe(explanation))
@@ -214,6 +214,6 @@ def test_several_runs_are_refused_by_name(tmp_path: Path) -> None:
 
 
 def test_the_worst_of_nothing_is_refused(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder")
+    group = ScriptedGroup("ab", "reorder")
     with pytest.raises(InvalidInput, match="no message of the trace was in any queue"):
-        find_worst(recorded(stage, tmp_path))
+        find_worst(recorded(group, tmp_path))

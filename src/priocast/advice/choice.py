@@ -1,4 +1,4 @@
-"""The order `auto`: what a group begins with, and when another class is so much better that it changes."""
+"""The order `auto`: the protocol that a group starts with, and when another one justifies a change."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ BETTER = 1.5
 def resolve_order(
     order: str, options: OrderingOptions, membership: MembershipOptions
 ) -> tuple[str, MembershipOptions]:
-    """The order that a group begins with, checked, and how it lives; `auto` is what suits it without load."""
+    """The protocol that a group starts with, and its membership options; `auto` is resolved for no load."""
     if order != AUTO:
         check_order(order, membership.primary)
         return order, membership
@@ -24,7 +24,7 @@ def resolve_order(
 
 
 def situation_of(options: OrderingOptions, membership: MembershipOptions, members: int) -> Situation:
-    """What is known of a group before it has any load."""
+    """The situation of a group, as far as its options tell."""
     return Situation(
         members=members,
         priorities="group" if options.prioritised else "none",
@@ -34,10 +34,10 @@ def situation_of(options: OrderingOptions, membership: MembershipOptions, member
 
 
 def is_clearly_better(advice: Advice, order: str) -> bool:
-    """Whether the choice is so much better than what a group has that a change is worth its while."""
-    has, choice = advice.of(order), advice.of(advice.choice)
-    if has is None or choice is None or has.order == choice.order or choice.excluded:
+    """Whether the recommended protocol is better than the current one by enough to justify a change."""
+    current, choice = advice.of(order), advice.of(advice.choice)
+    if current is None or choice is None or current.order == choice.order or choice.excluded:
         return False
-    if has.excluded or has.delivery_ms is None:
+    if current.excluded or current.delivery_ms is None:
         return choice.delivery_ms is not None
-    return choice.delivery_ms is not None and has.delivery_ms >= BETTER * choice.delivery_ms
+    return choice.delivery_ms is not None and current.delivery_ms >= BETTER * choice.delivery_ms

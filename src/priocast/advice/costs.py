@@ -1,23 +1,24 @@
-"""What each class costs: the one table that advice about orders rests on, and the constants beside it.
+"""The costs of each protocol: the table and the constants that predictions are computed from.
 
-Counts are of a message that travels alone, in a group of `n` members of which `s` broadcast:
+Counts are for a message that travels alone, in a group of `n` members of which `s` broadcast:
 
-    hops    how often it has to cross the network until the last member delivers it
-    frames  how many frames that takes in all, if it is not the coordinator's own
-    path    frames that somebody handles one after the other meanwhile: that is the time it takes besides
-    load    frames that the busiest member handles, sent or received: that is what fills its processor. Where
-            only one member at a time works, because it has the token, its frames count as those of one member
-    copies  how often the busiest member handles the payload itself
+    hops    network hops until the last member delivers it
+    frames  frames in total, if the sender is not the coordinator
+    path    frames that are handled sequentially meanwhile: their time adds to that of the hops
+    load    frames that the busiest member sends or receives: they use its processor. Where members work one
+            at a time, because they pass a token, their frames count as those of one member
+    copies  how often the busiest member handles the payload
 
-They follow from the protocols; a test holds hops and frames against what the simulator counts
-(`priocast.study.anatomy`). Under load messages share frames. `words` says that members also speak when they
-have nothing to send, or the message would wait for them: one word is for all that has come meanwhile.
+They follow from the protocols; a test compares hops and frames with what the simulator counts
+(`tools/message_costs.py`). Under load, messages share frames. `null_messages` says that members also send
+when they have nothing to broadcast, because others would wait for them; one null message answers all messages
+received since the last one.
 
-The times are measured, on a machine with two cores: `docs/performance.md` says how, and `make bench` measures
-them again. On another machine they differ, for all classes alike.
+The times were measured on a machine with two cores: `docs/performance.md` says how, and `make bench` repeats
+it. They differ on other machines, by a similar factor for all protocols.
 """
 
-# ruff: noqa: ARG001, ARG005 - a cell of the table is given both counts, whatever it makes of them
+# ruff: noqa: ARG001, ARG005 - every function in the table takes both counts, whether it needs them or not
 
 from collections.abc import Callable
 
@@ -26,35 +27,35 @@ import msgspec
 Count = Callable[[int, int], float]
 
 FRAME_US = 25.0
-"""Processor time for a frame that travels alone: a sequencer of 4 takes 340 Python calls for its 4 frames."""
+"""Processor time for a frame with one message: a sequencer of 4 makes 340 Python calls for 4 frames."""
 
 WAKE_US = 60.0
-"""From the arrival of a frame to the turn that answers it, beside the network: 107 us and 92 us a hop were
-measured, of which the network had 41."""
+"""From the arrival of a frame to the turn that answers it: 107 us and 92 us per hop were measured, of which
+the network took 41."""
 
 MESSAGE_US = 0.85
-"""Processor time at each member for a delivered message of 64 bytes, whatever it shares its frames with:
-590,746 messages a second, one by one, at 4 members on 2 cores."""
+"""Processor time at each member for a delivered message of 64 bytes, frames not included: 590,746 messages
+per second, broadcast one at a time, at 4 members on 2 cores."""
 
 BYTE_NS = 0.97
-"""Processor time for a byte of payload each time it is handled: 184,579 instead of 590,746 messages a second
-with 1 KiB instead of 64 bytes, each handled 8 times on its way to 4 members."""
+"""Processor time for a byte of payload each time it is handled: 184,579 instead of 590,746 messages per
+second with 1 KiB instead of 64 bytes, handled 8 times between the sender and 4 members."""
 
 SHARING_MAX = 64
-"""How many messages share a frame when much waits: bursts of 64 were carried whole by every class."""
+"""How many messages share a frame under high load: every protocol sent bursts of 64 in one frame."""
 
 FRAME_BYTES = 64 * 1024
-"""What is in a frame at most."""
+"""Largest size of a frame."""
 
 BUSY = 0.8
-"""The part of a processor beyond which messages begin to share frames."""
+"""Utilisation of a processor above which messages start to share frames."""
 
 
 class ClassCosts(msgspec.Struct, frozen=True, kw_only=True):
-    """What one class costs. `message_us` is its own processor time for a message, measured under full load.
+    """The costs of one protocol. `message_us` is its processor time per message, measured under full load.
 
-    It is `MESSAGE_US` and what the class takes more than `sequencer-ub` in bursts of 64 at 4 members; most
-    classes are within a tenth of a microsecond of it.
+    It is `MESSAGE_US` plus the difference from `sequencer-ub` in bursts of 64 at 4 members, which is below a
+    tenth of a microsecond for most protocols.
     """
 
     order: str
@@ -64,17 +65,17 @@ class ClassCosts(msgspec.Struct, frozen=True, kw_only=True):
     path: Count
     load: Count
     copies: Count
-    words: bool = False
+    null_messages: bool = False
     message_us: float = MESSAGE_US
 
 
 def _relayed(n: int, s: int) -> float:
-    """Over one member: one hop more for all messages but its own."""
+    """Relayed by one member: a second hop for all messages but its own."""
     return 2 - 1 / n
 
 
 def _by_sender(n: int, s: int) -> float:
-    """Each sender sends its own to all others, and everybody receives them."""
+    """Each sender sends its messages to all others, and every member receives those of the others."""
     return (n - 1) / s + (s - 1) / s
 
 
@@ -153,7 +154,7 @@ CLASSES: dict[str, ClassCosts] = {
             path=lambda n, s: 3 * n - 2,
             load=_by_sender,
             copies=_by_sender,
-            words=True,
+            null_messages=True,
         ),
         ClassCosts(
             order="deterministic-merge",
@@ -163,7 +164,7 @@ CLASSES: dict[str, ClassCosts] = {
             path=lambda n, s: 3 * n - 2,
             load=_by_sender,
             copies=_by_sender,
-            words=True,
+            null_messages=True,
         ),
         ClassCosts(
             order="agreement-skeen",

@@ -1,4 +1,4 @@
-"""The situation of a group: what advice about its order rests on."""
+"""The situation of a group: the input of the advisor."""
 
 from typing import Literal
 
@@ -13,12 +13,12 @@ _RATE_MAX = 1e8
 
 
 class Situation(msgspec.Struct, frozen=True, kw_only=True):
-    """A group and its load, as far as they are known.
+    """A group, its load and the required properties.
 
-    `rate` is how many messages a second all members together broadcast, `senders` how many of them do
-    (None: all). `rtt_ms` is the network's round trip time, `payload_bytes` the size of a message.
-    `processors` is how many processors all members share (None: each has one of its own). `priorities` says
-    what may be overtaken: messages of the whole *group*, of the same *sender*, or *none*.
+    `rate` is the number of messages per second of all members together, `senders` the number of members that
+    broadcast (None: all). `rtt_ms` is the round-trip time of the network, `payload_bytes` the size of a
+    message. `processors` is the number of processors that all members share (None: one each). `priorities`
+    says which messages an urgent one overtakes: those of the whole *group*, of the same *sender*, or *none*.
     """
 
     members: int
@@ -34,30 +34,30 @@ class Situation(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not 1 <= self.members <= MEMBERS_MAX:
-            raise InvalidOption(f"members is {self.members}: a group has 1 to {MEMBERS_MAX}")
+            raise InvalidOption(f"members is {self.members}: must be between 1 and {MEMBERS_MAX}")
         if not 0 <= self.rate <= _RATE_MAX:
             raise InvalidOption(
-                f"rate is {self.rate:g}: it must be from 0 to {_RATE_MAX:g} messages a second"
+                f"rate is {self.rate:g}: must be between 0 and {_RATE_MAX:g} messages per second"
             )
         if self.senders is not None and not 1 <= self.senders <= self.members:
             raise InvalidOption(
-                f"senders is {self.senders}: it must be from 1 to {self.members}, the members"
+                f"senders is {self.senders}: must be between 1 and {self.members}, the number of members"
             )
         if not 0 <= self.rtt_ms <= 60_000:
-            raise InvalidOption(f"rtt_ms is {self.rtt_ms:g}: it must be from 0 to 60000")
+            raise InvalidOption(f"rtt_ms is {self.rtt_ms:g}: must be between 0 and 60000")
         if not 0 <= self.payload_bytes <= PAYLOAD_BYTES_MAX:
             raise InvalidOption(
-                f"payload_bytes is {self.payload_bytes}: it must be from 0 to {PAYLOAD_BYTES_MAX}"
+                f"payload_bytes is {self.payload_bytes}: must be between 0 and {PAYLOAD_BYTES_MAX}"
             )
         if self.processors is not None and self.processors < 1:
-            raise InvalidOption(f"processors is {self.processors}: members need at least 1")
+            raise InvalidOption(f"processors is {self.processors}: must be at least 1")
         if self.priorities not in ("group", "sender", "none"):
             raise InvalidOption(
-                f"priorities is {self.priorities!r}: choose 'group' (overtake anybody's messages), 'sender' "
-                "(overtake one's own) or 'none'"
+                f"priorities is {self.priorities!r}: must be 'group' (overtake messages of all members), "
+                "'sender' (only those of the same sender) or 'none'"
             )
 
     @property
     def active(self) -> int:
-        """How many members broadcast."""
+        """The number of members that broadcast."""
         return self.senders or self.members

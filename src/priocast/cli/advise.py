@@ -1,4 +1,4 @@
-"""`priocast advise`: which class of total order suits a group, what to expect of each, and why."""
+"""`priocast advise`: recommends an ordering protocol for a group, with predictions for all of them."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +12,8 @@ from rich.table import Table
 
 from priocast.advice.advisor import Advice, advise
 from priocast.advice.situation import Situation
+from priocast.cli.option_checks import first_given
+from priocast.cli.shared_options import AsJson
 from priocast.core.errors import InvalidOption
 from priocast.operations.recorded_load import RecordedLoad, measure_run
 
@@ -29,49 +31,60 @@ EXAMPLES = """
   priocast advise --trace demo-out/traces/prioritised
 """
 _DEFAULT = Situation(members=1)
+_ALLOWED_WITH_TRACE = {"trace", "rtt_ms", "causal", "processors", "as_json"}
 
 
 def advice(
-    members: Annotated[int | None, typer.Option(help="How many members.", show_default=False)] = None,
-    rate: Annotated[float, typer.Option(help="Messages a second, of all members together.")] = _DEFAULT.rate,
+    context: typer.Context,
+    members: Annotated[int | None, typer.Option(help="Number of members.", show_default=False)] = None,
+    rate: Annotated[
+        float, typer.Option(help="Messages per second, of all members together.")
+    ] = _DEFAULT.rate,
     senders: Annotated[
-        int | None, typer.Option(help="How many members broadcast.", show_default="all")
+        int | None, typer.Option(help="Number of members that broadcast.", show_default="all")
     ] = None,
-    rtt_ms: Annotated[float, typer.Option(help="The network's round trip time.")] = _DEFAULT.rtt_ms,
-    payload_bytes: Annotated[int, typer.Option(help="The size of a message.")] = _DEFAULT.payload_bytes,
+    rtt_ms: Annotated[
+        float, typer.Option(help="Round-trip time of the network, in milliseconds.")
+    ] = _DEFAULT.rtt_ms,
+    payload_bytes: Annotated[int, typer.Option(help="Size of a message, in bytes.")] = _DEFAULT.payload_bytes,
     processors: Annotated[
         int | None, typer.Option(help="Processors that all members share.", show_default="one each")
     ] = None,
     priorities: Annotated[
         str,
-        typer.Option(help="What is urgent overtakes messages of the group, of the same sender, or none."),
+        typer.Option(help="Urgent messages overtake those of all members (group), of their sender, or none."),
     ] = _DEFAULT.priorities,
-    causal: Annotated[bool, typer.Option("--causal", help="Causal order is wanted.")] = False,
+    causal: Annotated[bool, typer.Option("--causal", help="Require causal order.")] = False,
     partitionable: Annotated[
-        bool, typer.Option("--partitionable", help="Each side of a cut goes on.")
+        bool, typer.Option("--partitionable", help="Every side of a network partition continues.")
     ] = False,
-    safe: Annotated[bool, typer.Option("--safe", help="Deliver only what every member has.")] = False,
+    safe: Annotated[
+        bool, typer.Option("--safe", help="Deliver only what every member has received.")
+    ] = False,
     trace: Annotated[
-        Path | None, typer.Option(help="Measure a recorded run instead; --rtt-ms is not in it.")
+        Path | None,
+        typer.Option(help="Take the load from a recorded run. A trace does not contain --rtt-ms."),
     ] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """Choose a class of total order for a group, from its size, its load and what is asked of the order.
+    """Recommend an ordering protocol for a group, from its size, its load and the guarantees required.
 
-    Predictions follow from hops and frames of each class and from measured times of a frame and a message;
-    they are for comparing classes. 'priocast orders' says what the classes are.
+    The predictions are computed from the hops and frames of each protocol and from measured processor times;
+    use them to compare protocols. 'priocast orders' describes the protocols.
     """
-    measured = measure_run(trace, rtt_ms) if trace is not None else None
-    if measured is not None:
-        if members is not None or rate or senders is not None:
-            raise InvalidOption("members, rate and senders are measured with --trace: leave them out")
+    measured = None
+    if trace is not None:
+        given = first_given(context, except_for=_ALLOWED_WITH_TRACE)
+        if given is not None:
+            raise InvalidOption(
+                f"{given} cannot be combined with --trace, which contains it: omit one of them"
+            )
+        measured = measure_run(trace, rtt_ms)
         situation = msgspec.structs.replace(measured.situation, causal=causal, processors=processors)
     elif members is None:
         raise InvalidOption("members is missing: give --members, or --trace with a recorded run")
     else:
-        asked: Any = priorities
+        checked_later: Any = priorities
         situation = Situation(
             members=members,
             rate=rate,
@@ -79,7 +92,7 @@ def advice(
             rtt_ms=rtt_ms,
             payload_bytes=payload_bytes,
             processors=processors,
-            priorities=asked,
+            priorities=checked_later,
             causal=causal,
             partitionable=partitionable,
             safe=safe,
@@ -94,13 +107,13 @@ def advice(
 
 def _show(found: Advice, measured: RecordedLoad | None, console: Console) -> None:
     if measured is not None:
-        console.print(_of_run(found, measured))
+        console.print(_measurement(found, measured))
     console.print(f"[bold]{found.choice}[/]")
     for reason in found.why:
         console.print(f"  - {escape(reason)}", highlight=False)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("order", no_wrap=True)
-    for heading in ("hops", "frames", "delivery", "messages/s\nat most", "busiest\nprocessor"):
+    for heading in ("hops", "frames", "delivery", "messages/s\nmaximum", "busiest\nprocessor"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in found.ranking:
         table.add_row(
@@ -115,19 +128,19 @@ def _show(found: Advice, measured: RecordedLoad | None, console: Console) -> Non
     console.print(table)
     for reason in dict.fromkeys(each.excluded for each in found.ranking if each.excluded):
         names = ", ".join(each.order for each in found.ranking if each.excluded == reason)
-        console.print(f"out of the question: {names} ({escape(reason)})", highlight=False)
+        console.print(f"excluded: {names} ({escape(reason)})", highlight=False)
 
 
-def _of_run(found: Advice, measured: RecordedLoad) -> str:
-    """What the run was like, and how far the prediction for its order is off."""
+def _measurement(found: Advice, measured: RecordedLoad) -> str:
+    """The load of the run, and its delivery time beside the prediction for its protocol."""
     situation, predicted = found.situation, found.of(measured.order)
-    said = (
+    text = (
         f"measured: {situation.members} members, {situation.active} of which broadcast {measured.messages:,} "
-        f"messages of {situation.payload_bytes} bytes, {situation.rate:,.0f} a second, ordered by "
+        f"messages of {situation.payload_bytes} bytes, {situation.rate:,.0f} per second, ordered by "
         f"{measured.order}"
     )
     if measured.delivery_ms is not None:
-        said += f"; mean delivery time {measured.delivery_ms:.2f} ms"
+        text += f"; mean delivery time {measured.delivery_ms:.2f} ms"
     if predicted is not None and predicted.delivery_ms is not None:
-        said += f" (predicted: {predicted.delivery_ms:.2f} ms, if applications are never the reason to wait)"
-    return said
+        text += f" (predicted: {predicted.delivery_ms:.2f} ms, if applications consume without delay)"
+    return text

@@ -1,4 +1,4 @@
-"""`priocast explain`: what one message overtook, at which member, and why."""
+"""`priocast explain`: which messages one message overtook, at which member, and why."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,20 +8,20 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from priocast.cli.checks import check_file, check_pipeline
+from priocast.cli.option_checks import check_file, check_pipeline
 from priocast.core.errors import InvalidOption
 from priocast.trace.explanation import Explanation, explain, find_message, find_worst
 from priocast.trace.explanation_text import describe
 from priocast.trace.recorded_run import open_run
 
 EXAMPLES = """
-[bold]Examples[/]:
+[bold]Examples[/]
 
-priocast explain runs/demo/prioritised --worst
+  priocast explain runs/demo/prioritised --worst
 
-priocast explain runs/demo/prioritised --message a#1/224/7
+  priocast explain runs/demo/prioritised --message a#1/224/7
 
-priocast explain runs/17 --message b#1/32/0 --figure why.svg
+  priocast explain runs/17 --message b#1/32/0 --figure why.svg
 """
 FIGURE_KINDS = (".svg", ".png")
 
@@ -30,28 +30,27 @@ def explain_message(
     path: Annotated[Path, typer.Argument(metavar="TRACE", help="A run directory.", show_default=False)],
     message: Annotated[
         str | None,
-        typer.Option(help="The message: sender#life/level/number, as traces name it.", show_default=False),
+        typer.Option(help="The message, as sender#incarnation/level/number.", show_default=False),
     ] = None,
     worst: Annotated[
-        bool, typer.Option("--worst", help="The message that overtook the most, instead of a named one.")
+        bool, typer.Option("--worst", help="Explain the message that overtook the most others.")
     ] = False,
     figure: Annotated[
-        Path | None, typer.Option(help="Draw the queues here, too: FILE.svg or FILE.png.", show_default=False)
+        Path | None, typer.Option(help="Draw the queues to this file, .svg or .png.", show_default=False)
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many messages of a queue to name.")] = 8,
+    limit: Annotated[int, typer.Option(min=1, help="Most messages to list per queue.")] = 8,
 ) -> None:
-    """Say what a message overtook, at which member, and why.
+    """Explain what a message overtook, at which member, and why.
 
-    Shows every queue that the message came to: what it met there, where it went, and how long it was held
-    up. Where queues are re-ordered ([bold]reorder[/], [bold]reorder-locks[/]), these are also the members'
-    queues of what waits to be consumed, with the cut: how far anybody had consumed when the message came;
-    with reorder-locks, what it locked and where it was inserted.
-    In other classes they are the queues of its sender and of the member that gives out the places.
+    Shows every queue that the message entered: the messages before it, its position there, and how long it
+    waited. With most protocols these are the queues of its sender and of the orderer. With [bold]reorder[/]
+    and [bold]reorder-locks[/] they include the members' delivery queues, with the cut (how far any member
+    had consumed when the message arrived); with reorder-locks also what it locked and where it was inserted.
     """
     if message is None and not worst:
-        raise InvalidOption("name a message with --message, or ask for the --worst one")
+        raise InvalidOption("no message chosen: give --message NAME or --worst")
     if message is not None and worst:
-        raise InvalidOption("--message and --worst each choose a message: give one of them only")
+        raise InvalidOption("--message and --worst exclude each other: give one of them")
     if figure is not None:
         _check_figure(figure)
     run = open_run(path)
@@ -60,11 +59,13 @@ def explain_message(
     for line in describe(explanation, limit):
         console.print(_coloured(line, explanation), soft_wrap=True)
     if figure is not None:
-        from priocast.pipeline.figures.explanation import write_explanation  # slow to import
+        from priocast.pipeline.figures.explanation import (
+            write_explanation,  # imported here: matplotlib is slow to import
+        )
 
         figure.parent.mkdir(parents=True, exist_ok=True)
         write_explanation(explanation, figure)
-        console.print(f"\nThe figure is in [bold]{escape(str(figure))}[/]", highlight=False, soft_wrap=True)
+        console.print(f"\nFigure: [bold]{escape(str(figure))}[/]", highlight=False, soft_wrap=True)
 
 
 def _check_figure(path: Path) -> None:
@@ -75,7 +76,7 @@ def _check_figure(path: Path) -> None:
 
 
 def _coloured(line: str, explanation: Explanation) -> Text:
-    """A line with the message where it is easily seen."""
+    """A line with the explained message highlighted."""
     text = Text(line)
     text.highlight_words([str(explanation.message)], "bold red")
     if line and not line.startswith(" "):

@@ -12,7 +12,6 @@ from rich.markup import escape
 
 from priocast.cli import (
     advise,
-    client,
     demo,
     explain,
     explore,
@@ -21,6 +20,7 @@ from priocast.cli import (
     orders,
     probe,
     report,
+    send,
     simulate,
     study,
     verify,
@@ -28,12 +28,27 @@ from priocast.cli import (
 from priocast.core.errors import PriocastError
 
 EXIT_BAD_INPUT = 2
-#: What a shell says of a program that ended because nobody reads what it writes.
+#: The exit code that a shell reports for a program that SIGPIPE ended.
 EXIT_UNREAD = 128 + signal.SIGPIPE
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  priocast demo
+
+  priocast node tickets --member a --listen 127.0.0.1:7401
+
+  priocast advise --members 8 --rate 2000
+
+  priocast simulate --seeds 0:1000
+
+'priocast COMMAND --help' has examples for each command.
+"""
 
 app = typer.Typer(
     name="priocast",
-    help="Prioritised, totally ordered group communication: the same order everywhere, the urgent first.",
+    help="Prioritised, totally ordered group communication: one order at all members, urgent messages first.",
+    epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode="rich",
     add_completion=False,
@@ -41,7 +56,7 @@ app = typer.Typer(
 )
 app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=node.EXAMPLES)(node.node)
-app.command(epilog=client.EXAMPLES)(client.send)
+app.command(epilog=send.EXAMPLES)(send.send)
 app.command(epilog=orders.EXAMPLES)(orders.orders)
 app.command("advise", epilog=advise.EXAMPLES)(advise.advice)
 app.command("change-order", epilog=orders.CHANGE_EXAMPLES)(orders.change_order)
@@ -65,32 +80,34 @@ def _show_version(wanted: bool) -> None:
 def _options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Say which release this is."),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
-    """What there is besides commands."""
+    """Options of `priocast` itself."""
 
 
 def main() -> None:
-    """Run a command; a fault of the user's, a peer's or the machine's is one line and exit code 2."""
+    """Run a command. An error of the user, a peer or the system is one line and exit code 2."""
     try:
         app()
     except SystemExit as end:
-        if isinstance(end.__context__, BrokenPipeError):  # Typer and Rich say 1: here, a broken promise
+        if isinstance(
+            end.__context__, BrokenPipeError
+        ):  # Typer and Rich exit with 1, which means a violation here
             sys.exit(EXIT_UNREAD)
         raise
     except (Exception, BaseExceptionGroup) as error:
         causes = list(_causes(error))
         if not all(isinstance(cause, PriocastError | OSError) for cause in causes):
-            raise  # a fault of our own
+            raise  # a bug in Priocast: show the traceback
         Console(stderr=True).print(
-            f"[bold red]error:[/] {escape(_said(causes[0]))}", highlight=False, soft_wrap=True
+            f"[bold red]error:[/] {escape(_text_of(causes[0]))}", highlight=False, soft_wrap=True
         )
         sys.exit(EXIT_BAD_INPUT)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """What went wrong, the machine's faults last: one of ours says more."""
+    """The errors of a group, Priocast's first: they say more than those of the system."""
     if isinstance(error, BaseExceptionGroup):
         causes = [cause for each in error.exceptions for cause in _causes(each)]
         yield from sorted(causes, key=lambda cause: not isinstance(cause, PriocastError))
@@ -98,11 +115,11 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         yield error
 
 
-def _said(error: BaseException) -> str:
-    """The error in words; of the machine's, the file and the reason."""
+def _text_of(error: BaseException) -> str:
+    """The text of an error; for one of the system, the file and the reason."""
     if isinstance(error, PriocastError) or not isinstance(error, OSError):
         return str(error)
     reason = error.strerror or str(error) or type(error).__name__
     if error.filename is None:
-        return f"{reason} (the system refused what this command needs)"
-    return f"cannot use {error.filename}: {reason}; name another path, or correct this one"
+        return f"{reason} (reported by the operating system)"
+    return f"cannot use {error.filename}: {reason}; choose another path or fix this one"

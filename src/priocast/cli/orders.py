@@ -1,4 +1,4 @@
-"""`priocast orders`: the protocols there are; `priocast change-order`: another one for a group that runs."""
+"""`priocast orders` lists the ordering protocols; `priocast change-order` changes that of a running group."""
 
 import asyncio
 import inspect
@@ -11,9 +11,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.checks import check_seconds
+from priocast.cli.option_checks import check_seconds
+from priocast.cli.shared_options import AsJson
 from priocast.core.protocol import Protocol
-from priocast.operations.order_change import OrderChange, ask_for_order
+from priocast.operations.order_change import OrderChangeRequest, request_order_change
 from priocast.protocols import LAYERS, PROTOCOLS
 
 EXAMPLES = """
@@ -26,7 +27,7 @@ EXAMPLES = """
   priocast node tickets --order time-parts/token-ring ...
 """
 CHANGE_EXAMPLES = """
-[bold]Examples[/] (the address is that given by --admin, or by listen under \\[node.admin], on this machine):
+[bold]Examples[/] (on the machine of a member; the address is --admin, or listen under \\[node.admin]):
 
   priocast change-order 127.0.0.1:9401 tickets causal-history
 
@@ -35,11 +36,9 @@ CHANGE_EXAMPLES = """
 
 
 def orders(
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
 ) -> None:
-    """List the protocols that can order a group: what class they are, and where priorities act."""
+    """List the ordering protocols: their class, and where priorities act."""
     found = [_described(name, protocol) for name, protocol in [*PROTOCOLS.items(), *LAYERS.items()]]
     if as_json:
         typer.echo(json.dumps(found, indent=2))
@@ -53,34 +52,55 @@ def orders(
 
 
 def change_order(
-    address: Annotated[str, typer.Argument(help="Where a member of the group answers: host:port.")],
-    group: Annotated[str, typer.Argument(help="The name of the group.")],
-    order: Annotated[str, typer.Argument(help="The protocol that shall order from now on.")],
+    address: Annotated[
+        str, typer.Argument(help="Admin address of a member of the group, host:port.", show_default=False)
+    ],
+    group: Annotated[str, typer.Argument(help="Name of the group.", show_default=False)],
+    order: Annotated[
+        str, typer.Argument(help="The new ordering protocol (see 'priocast orders').", show_default=False)
+    ],
     prioritised: Annotated[
-        bool | None, typer.Option("--prioritised/--plain", help="With or without priorities.")
+        bool | None,
+        typer.Option(
+            "--prioritised/--plain",
+            help="Order by priority, or first in, first out.",
+            show_default="unchanged",
+        ),
     ] = None,
     starvation: Annotated[
-        str | None, typer.Option(help="none, ageing:20ms or flush:500ms.", show_default="as it is")
+        str | None,
+        typer.Option(
+            help="How overtaking is bounded: none, ageing:20ms, or flush:500ms (periodic release).",
+            show_default="unchanged",
+        ),
     ] = None,
-    timeout: Annotated[float, typer.Option(callback=check_seconds, help="How long to wait for it.")] = 10.0,
+    timeout: Annotated[
+        float, typer.Option(callback=check_seconds, help="How long to wait for the change, in seconds.")
+    ] = 10.0,
 ) -> None:
-    """Let another protocol order a group that runs; nothing is lost, delivered twice or reordered."""
-    change = OrderChange(group=group, order=order, prioritised=prioritised, starvation=starvation)
-    status, seconds = asyncio.run(ask_for_order(address, change, timeout))
+    """Change the ordering protocol of a running group.
+
+    No message is lost, delivered twice or reordered. Exit code 2: the change was rejected, or not complete
+    in time.
+    """
+    change = OrderChangeRequest(group=group, order=order, prioritised=prioritised, starvation=starvation)
+    status, seconds = asyncio.run(request_order_change(address, change, timeout))
     kind = "prioritised" if status.prioritised else "plain"
     number = status.view.number if status.view else 0
-    typer.echo(f"{group} is ordered by {status.order}, {kind}, from view {number} on ({seconds:.2f} s)")
+    typer.echo(
+        f"{group} is ordered by {status.order}, {kind}, since view {number} (changed in {seconds:.2f} s)"
+    )
 
 
 def _described(name: str, protocol: type[Protocol]) -> dict[str, str]:
-    """What the first line of its docstring says of a protocol."""
+    """A row of the table, taken from the first line of the protocol's docstring."""
     of_class, _, how = _first_line(sys.modules[protocol.__module__]).partition(": ")
     is_layer = name in LAYERS
     return {
         "order": f"{name}/..." if is_layer else name,
-        "class": "Layer over any of these" if is_layer else of_class,
+        "class": "Layer over any of the above" if is_layer else of_class,
         "priorities_act": protocol.PRIORITIES_ACT,
-        "how": f"{_first_line(protocol)[:-1]}, each put in order by priority." if is_layer else how,
+        "how": f"{_first_line(protocol)[:-1]}, each sorted by priority." if is_layer else how,
     }
 
 

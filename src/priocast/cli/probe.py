@@ -1,4 +1,4 @@
-"""`priocast probe`: how the nodes of a group are doing, side by side."""
+"""`priocast probe`: the status of the nodes of a group, side by side."""
 
 import asyncio
 import time
@@ -13,13 +13,14 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
-from priocast.cli.checks import check_seconds
+from priocast.cli.option_checks import check_seconds
+from priocast.cli.shared_options import AsJson
 from priocast.core.priority import NAMED_LEVELS
-from priocast.operations.probe import PROBE_SECONDS, Probed, ask_all, by_group, probe_all, problems_of
+from priocast.operations.node_probe import PROBE_SECONDS, Probed, ask_all, by_group, probe_all, problems_of
 from priocast.runtime.status import Status
 
 EXAMPLES = """
-[bold]Examples[/] (the addresses are those given by --admin, or by listen under \\[node.admin]):
+[bold]Examples[/] (admin addresses: --admin, or listen under \\[node.admin]):
 
   priocast probe 127.0.0.1:9401 127.0.0.1:9402 127.0.0.1:9403
 
@@ -27,31 +28,29 @@ EXAMPLES = """
 
   priocast probe 127.0.0.1:9401 --json | jq '.nodes[0].status.groups[0].view'
 """
-EXIT_NOT_WELL = 1
+EXIT_PROBLEMS = 1
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}
-_STYLES = {"in the group": "green", "changing": "yellow", "taking over the state": "yellow"}
+_STYLES = {"active": "green", "changing_view": "yellow", "state_transfer": "yellow"}
 _SUSPICION_SHOWN = 0.5
 
 
 def probe(
     addresses: Annotated[
-        list[str], typer.Argument(help="Where nodes answer: host:port.", show_default=False)
+        list[str], typer.Argument(help="Admin addresses of nodes, host:port.", show_default=False)
     ],
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     watch: Annotated[
         float | None,
-        typer.Option(callback=check_seconds, help="Ask again every so many seconds, until Ctrl-C."),
+        typer.Option(callback=check_seconds, help="Repeat every SECONDS until Ctrl-C.", metavar="SECONDS"),
     ] = None,
     timeout: Annotated[
-        float, typer.Option(callback=check_seconds, help="How long to wait for an answer.")
+        float, typer.Option(callback=check_seconds, help="How long to wait for a reply, in seconds.")
     ] = PROBE_SECONDS,
 ) -> None:
-    """Show how nodes are doing: members, view, what waits and for whom, who is suspected, what was refused.
+    """Show the status of nodes: view, queues, bottleneck, suspected members, rejections.
 
-    Exits with 0 if all is well; with 1 if a group is suspended or joining, if members disagree about the view
-    or if one of several nodes does not answer; with 2 if none does.
+    Exit code 0: no problems; 1: a member is joining or suspended, members are in different views, or a node
+    does not reply; 2: no node replies.
     """
     if watch is not None:
         _watch(addresses, watch, timeout, as_json)
@@ -62,11 +61,11 @@ def probe(
     else:
         Console().print(_page(probed))
     if problems_of(probed):
-        raise typer.Exit(EXIT_NOT_WELL)
+        raise typer.Exit(EXIT_PROBLEMS)
 
 
 def _watch(addresses: list[str], seconds: float, timeout: float, as_json: bool) -> None:
-    """Ask again and again, whoever answers; the page is replaced, as JSON there is a line each time."""
+    """Repeat until interrupted: replace the page on the terminal, or print a JSON document per line."""
     try:
         with Live(console=Console(quiet=as_json), auto_refresh=False) as live:
             while True:
@@ -82,7 +81,7 @@ def _watch(addresses: list[str], seconds: float, timeout: float, as_json: bool) 
 
 def _document(probed: list[Probed], indent: int = 0) -> str:
     problems = problems_of(probed)
-    document = {"well": not problems, "problems": problems, "nodes": msgspec.to_builtins(probed)}
+    document = {"healthy": not problems, "problems": problems, "nodes": msgspec.to_builtins(probed)}
     encoded = msgspec.json.encode(document)
     return (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
 
@@ -92,12 +91,12 @@ def _page(probed: list[Probed]) -> RenderableType:
     problems = problems_of(probed)
     parts += [f"[bold red]![/] {escape(problem)}" for problem in problems]
     if not problems:
-        parts.append("[green]all is well[/]")
+        parts.append("[green]no problems[/]")
     return Group(*parts)
 
 
 def _table(group: str, statuses: list[Status]) -> Table:
-    """One group: what there is to know, a column for each of its members that answered."""
+    """One group, with a column for each member that replied."""
     table = Table(title=f"group {group}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", style="dim", no_wrap=True)
     for status in statuses:
@@ -125,7 +124,7 @@ def _last_change(status: Status) -> str:
     if status.view is None:
         return ""
     ago, took = _duration(status.last_change_seconds_ago), _duration(status.last_change_took_ms / 1000)
-    return f"{escape(status.last_change_reason)}\n({ago} ago, in {took})"
+    return f"{escape(str(status.last_change_reason))}\n({ago} ago, took {took})"
 
 
 def _waiting(status: Status) -> str:
@@ -136,19 +135,19 @@ def _waiting(status: Status) -> str:
     )
 
 
-def _blocked(status: Status) -> str:
+def _bottleneck(status: Status) -> str:
     if not status.blocked_on:
         return ""
-    return f"[yellow]on credit from {status.blocked_on} for {_duration(status.blocked_ms / 1000)}[/]"
+    return f"[yellow]{status.blocked_on}, for {_duration(status.blocked_ms / 1000)}[/]"
 
 
 def _stalled(status: Status) -> str:
     stalls = status.stalls
     if not stalls.count:
         return ""
-    held = f"[yellow]{escape(stalls.reason)}, for {_duration(stalls.lasting_ms / 1000)}[/]\n"
+    current = f"[yellow]{escape(stalls.reason)}, for {_duration(stalls.lasting_ms / 1000)}[/]\n"
     total, longest = _duration(stalls.total_ms / 1000), _duration(stalls.longest_ms / 1000)
-    return (held if stalls.reason else "") + f"{stalls.count:,} (longest {longest}, in all {total})"
+    return (current if stalls.reason else "") + f"{stalls.count:,} (longest {longest}, total {total})"
 
 
 def _suspicion(status: Status) -> str:
@@ -159,7 +158,7 @@ def _suspicion(status: Status) -> str:
     )
 
 
-def _sent_again(status: Status) -> str:
+def _retransmissions(status: Status) -> str:
     counted = [(_name(peer.member), peer.retransmissions) for peer in status.peers]
     return "\n".join(f"{name}: {count:,}" for name, count in counted if count)
 
@@ -172,19 +171,20 @@ def _rejections(status: Status) -> str:
 _ROWS: dict[str, Callable[[Status], str]] = {
     "state": _state,
     "view": _view,
-    "last change": _last_change,
+    "last view change": _last_change,
     "order": lambda status: f"{status.order}, {'prioritised' if status.prioritised else 'plain'}",
+    "starvation policy": lambda status: status.starvation if status.starvation != "none" else "",
     "advice": lambda status: escape(status.advice),
     "position": lambda status: f"{status.position:,}",
-    "waiting": _waiting,
+    "not ordered": _waiting,
     "not consumed": lambda status: f"{status.unconsumed:,}" if status.unconsumed else "",
-    "blocked": _blocked,
+    "bottleneck": _bottleneck,
     "stalls": _stalled,
     "suspected": _suspicion,
-    "sent again to": _sent_again,
-    "kept for others": lambda status: f"{status.unstable_bytes:,} bytes" if status.unstable_bytes else "",
-    "refused": _rejections,
-    "incarnations": lambda status: f"{status.incarnations}" if status.incarnations > 1 else "",
+    "retransmissions": _retransmissions,
+    "unstable": lambda status: f"{status.unstable_bytes:,} bytes" if status.unstable_bytes else "",
+    "rejections": _rejections,
+    "rejoined": lambda status: f"{status.incarnations - 1} times" if status.incarnations > 1 else "",
     "incarnation": lambda status: status.member.rpartition("#")[2],
 }
 
@@ -194,7 +194,7 @@ def _name(process: str) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """A time as a person says it."""
+    """A duration with a readable unit."""
     for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"

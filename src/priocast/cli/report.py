@@ -1,4 +1,4 @@
-"""`priocast report`: one HTML page about recorded runs: verdicts, delivery times, figures."""
+"""`priocast report`: an HTML page about recorded runs: verdicts, delivery times, figures."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,8 +7,9 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from priocast.cli.checks import check_directory, check_pipeline, check_report
-from priocast.cli.output import print_verdicts, show_progress
+from priocast.cli.option_checks import check_directory, check_pipeline, check_report
+from priocast.cli.shared_options import MASTER, Master
+from priocast.cli.verdict_output import print_verdicts, show_progress
 from priocast.cli.verify import EXIT_BROKEN
 
 EXAMPLES = """
@@ -23,21 +24,25 @@ EXAMPLES = """
 def report(
     path: Annotated[
         Path,
-        typer.Argument(help="A run directory, or one that holds several to compare.", show_default=False),
+        typer.Argument(
+            help="A run directory, or a directory of run directories to compare.", show_default=False
+        ),
     ],
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
-    figures: Annotated[Path | None, typer.Option(help="Write the figures here, too, as SVG and PNG.")] = None,
-    master: Annotated[str, typer.Option(help="Where Spark runs: local\\[*] or a cluster.")] = "local[*]",
+    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+    figures: Annotated[
+        Path | None, typer.Option(help="Directory for the figures as SVG and PNG files.")
+    ] = None,
+    master: Master = MASTER,
 ) -> None:
-    """Write a page about recorded runs that can be opened, printed and sent as one file.
+    """Write an HTML report about recorded runs, in one self-contained file.
 
-    It holds what was run, the verdict on every promise, delivery times by priority and figures over time.
-    Exits like [bold]verify[/]: with 1 if a promise was broken (the page is written, and says where).
+    It shows the configuration of each run, a verdict for every guarantee, delivery times by priority, and
+    figures over time. Exit codes are those of [bold]verify[/]; on a violation the report is written, too.
     """
     check_pipeline()
     check_report("--out", out)
     check_directory("--figures", figures)
-    from priocast.pipeline import study_runs  # here, because Spark is slow to import and --help is not
+    from priocast.pipeline import study_runs  # imported here: Spark is slow to import
     from priocast.pipeline.figures.gallery import write_figures
 
     with show_progress() as progress:
@@ -46,6 +51,6 @@ def report(
             write_figures(outcome, figures)
     console = Console()
     print_verdicts(console, outcome)
-    console.print(f"The report is in [bold]{escape(str(outcome.report))}[/]", highlight=False, soft_wrap=True)
+    console.print(f"Report: [bold]{escape(str(outcome.report))}[/]", highlight=False, soft_wrap=True)
     if outcome.broken:
         raise typer.Exit(EXIT_BROKEN)

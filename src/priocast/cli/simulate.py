@@ -1,4 +1,4 @@
-"""`priocast simulate`: run seeds in the simulator, check every promise, and say how to replay what failed."""
+"""`priocast simulate`: runs seeds in the simulator and checks every guarantee; failures can be replayed."""
 
 import os
 import re
@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from priocast.cli.checks import check_directory, check_file
+from priocast.cli.option_checks import check_directory, check_file
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
 from priocast.simulation.scenario_generator import Choice, Delivery, Policy, generate_scenario
@@ -21,50 +21,54 @@ from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summa
 from priocast.simulation.trace_writer import write_run
 
 EXAMPLES = """
-[bold]Examples[/]:
+[bold]Examples[/]
 
-priocast simulate --seeds 0:10000 --jobs 8
+  priocast simulate --seeds 0:10000 --jobs 8
 
-priocast simulate --seeds 17 --show
+  priocast simulate --seeds 17 --show
 
-priocast simulate --seeds 0:1000 --policy partitionable --delivery safe
+  priocast simulate --seeds 0:1000 --policy partitionable --delivery safe
 
-priocast simulate --seeds 17 --out runs/17, then priocast verify runs/17
+  priocast simulate --seeds 17 --out runs/17 && priocast verify runs/17
 """
-#: What is seen in fewer percent of the seeds is hardly tested.
+#: A fault or transition that occurs in fewer percent of the seeds is hardly tested.
 OCCURS_PERCENT = 1.0
 _SEEDS = re.compile(r"(\d+)(?::(\d+))?")
 
 
 def simulate(
-    seeds: Annotated[str, typer.Option(help="A seed (17), or from:to without the last (0:1000).")] = "0:100",
-    jobs: Annotated[int, typer.Option(min=0, help="Processes to use; 0 takes one a core.")] = 0,
+    seeds: Annotated[str, typer.Option(help="One seed (17), or a range without its end (0:1000).")] = "0:100",
+    jobs: Annotated[int, typer.Option(min=0, help="Number of processes; 0: one per core.")] = 0,
     order: Annotated[
-        str | None, typer.Option(help="One protocol for all seeds.", show_default="drawn")
+        str | None, typer.Option(help="The ordering protocol of all seeds.", show_default="random")
     ] = None,
     policy: Annotated[
-        str | None, typer.Option(help="'primary' or 'partitionable' for all seeds.", show_default="drawn")
+        str | None, typer.Option(help="primary or partitionable, for all seeds.", show_default="random")
     ] = None,
     delivery: Annotated[
-        str | None, typer.Option(help="'agreed' or 'safe' for all seeds.", show_default="drawn")
+        str | None, typer.Option(help="agreed or safe, for all seeds.", show_default="random")
     ] = None,
-    show: Annotated[bool, typer.Option("--show", help="Print every option of the run (one seed).")] = False,
+    show: Annotated[
+        bool, typer.Option("--show", help="Print every option of the run. One seed only.")
+    ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write a run directory for 'priocast verify' (one seed).")
+        Path | None, typer.Option(help="Write a run directory for 'priocast verify'. One seed only.")
     ] = None,
     hashes: Annotated[
-        Path | None, typer.Option(help="Write 'seed hash' lines, equal for equal traces.")
+        Path | None, typer.Option(help="Write the hash of each seed's trace to this file.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Run seeds in virtual time, with faults, under the eyes of every checker.
+    """Simulate groups with faults, in virtual time, and check every guarantee.
 
-    A seed draws every option of a run: the group, the load, the network and what goes wrong in it.
-    The same seed gives the same trace, byte for byte. Exits with 1 if a promise was broken.
+    A seed determines every option of a run: the group, its load, the network and its faults. The same seed
+    gives the same trace, byte for byte. Exit code 1: a guarantee was violated.
     """
     chosen = parse_seeds(seeds)
     if len(chosen) != 1 and (show or out is not None):
-        raise InvalidOption(f"--show and --out are for one seed, and {seeds!r} are {len(chosen)}")
+        raise InvalidOption(
+            f"--show and --out need exactly one seed, but {seeds!r} has {len(chosen)}: give one, such as 17"
+        )
     choice = parse_choice(order, policy, delivery)
     check_directory("--out", out)
     check_file("--hashes", hashes)
@@ -89,20 +93,20 @@ def simulate(
 
 
 def parse_seeds(text: str) -> range:
-    """Read what a person typed: `17` is one seed, `0:100` are those from 0 to 99."""
+    """Parse `17`, one seed, or `0:100`, the seeds from 0 to 99."""
     match = _SEEDS.fullmatch(text)
     first = int(match[1]) if match else 0
     chosen = range(first, int(match[2]) if match[2] else first + 1) if match else range(0)
     if not chosen:
         raise InvalidOption(
-            f"{text!r} is not a seed or a range of seeds: use one number, such as 17, or from:to, such as "
+            f"{text!r} is not a seed or a range of seeds: write a number, such as 17, or from:to, such as "
             "0:100 (0 to 99)"
         )
     return chosen
 
 
 def parse_choice(order: str | None, policy: str | None, delivery: str | None) -> Choice:
-    """Read what a person does not leave to the dice."""
+    """Parse the options that are fixed for all seeds."""
     if order is not None:
         find_protocol(order)
     for name, value, known in (("policy", policy, Policy), ("delivery", delivery, Delivery)):
@@ -125,7 +129,7 @@ def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[Seed
 
 
 def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> None:
-    table = Table("what", "how much", title=f"{summary.seeds:,} seeds", title_justify="left")
+    table = Table("", "", title=f"{summary.seeds:,} seeds", title_justify="left")
     table.add_row("time", f"{summary.seconds:.1f} s, {summary.seeds / summary.seconds:.1f} seeds/s")
     table.add_row("virtual time", f"{summary.virtual_seconds:,.1f} s")
     table.add_row("messages", f"{summary.broadcasts:,} broadcast, {summary.deliveries:,} delivered")
@@ -133,16 +137,19 @@ def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> N
     table.add_row("views", f"{summary.views:,}")
     for title, percents in (
         ("faults", summary.fault_percent),
-        ("from view to view", summary.transition_percent),
+        ("view changes", summary.transition_percent),
     ):
         table.add_section()
-        table.add_row(title, "in this share of the seeds", style="bold")
+        table.add_row(title, "share of the seeds", style="bold")
         for kind, percent in percents.items():
             table.add_row(
                 f"  {kind}", f"{percent:5.1f} %", style="" if percent >= OCCURS_PERCENT else "yellow"
             )
     table.add_section()
-    for title, seeds in (("slowest seeds", summary.slowest), ("slowest to rest", summary.slowest_to_rest)):
+    for title, seeds in (
+        ("slowest seeds", summary.slowest),
+        ("slowest to quiescence", summary.slowest_to_rest),
+    ):
         table.add_row(title, ", ".join(f"{seed} ({seconds:.2f} s)" for seed, seconds in seeds))
     table.add_row("violations", str(len(summary.violations)), style="red" if summary.violations else "green")
     console.print(table)

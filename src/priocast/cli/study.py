@@ -1,4 +1,4 @@
-"""`priocast study`: the experiments, on real processes of this machine."""
+"""`priocast study`: experiments with real processes on this machine."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +10,25 @@ from rich.console import Console
 from rich.table import Table
 
 from priocast.cli import study_preemption, study_reorder
-from priocast.cli.running import duration, prepare_output, print_verdict, ratio_of, run_planned, study_traces
+from priocast.cli.shared_options import (
+    MASTER,
+    AsJson,
+    HandlingUs,
+    Load,
+    Master,
+    Members,
+    Seconds,
+    Starvation,
+    StudyDirectory,
+)
+from priocast.cli.study_output import (
+    duration,
+    prepare_output,
+    print_verdict,
+    ratio_of,
+    run_planned,
+    study_traces,
+)
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import PROTOCOLS, find_protocol
@@ -29,10 +47,20 @@ CLASSES_EXAMPLES = """
 
   priocast study classes --seconds 1 --json
 """
+EXAMPLES = """
+[bold]Examples[/]
+
+  priocast study classes
+
+  priocast study preemption
+
+  priocast study reorder --quick
+"""
 EXIT_VIOLATED = 1
 
 study = typer.Typer(
-    help="The experiments: what priorities cost and buy, on real processes of this machine.",
+    help="Experiments with real processes on this machine: costs and benefits of priorities.",
+    epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
@@ -43,24 +71,23 @@ study.command(epilog=study_preemption.EXAMPLES)(study_preemption.preemption)
 @study.command(epilog=CLASSES_EXAMPLES)
 def classes(
     order: Annotated[
-        list[str] | None, typer.Option(help="A protocol (may be given several times).", show_default="all")
+        list[str] | None,
+        typer.Option(help="An ordering protocol. Repeat it for several.", show_default="all"),
     ] = None,
-    members: Annotated[int, typer.Option(help="How many processes.")] = 4,
-    load: Annotated[float, typer.Option(help="As a multiple of the load that saturates the group.")] = 2.0,
-    seconds: Annotated[float, typer.Option(help="How long messages are broadcast in each run.")] = 2.0,
-    handling_us: Annotated[int, typer.Option(help="How long a member handles one message.")] = 500,
-    starvation: Annotated[str, typer.Option(help="none, ageing:20ms or flush:500ms.")] = "none",
-    out: Annotated[Path, typer.Option(help="Where traces and report go.")] = Path("study-out/classes"),
-    master: Annotated[str, typer.Option(help="The Spark master.")] = "local[*]",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
+    members: Members = 4,
+    load: Load = 2.0,
+    seconds: Seconds = 2.0,
+    handling_us: HandlingUs = 500,
+    starvation: Starvation = "none",
+    out: StudyDirectory = Path("study-out/classes"),
+    master: Master = MASTER,
+    as_json: AsJson = False,
 ) -> None:
-    """Overload a group with each class of total order, plain and prioritised, and see what priorities buy.
+    """Overload a group with each ordering protocol, plain and prioritised, and compare the delivery times.
 
-    Every member broadcasts messages of four priorities, more than the group can take. The table has the
-    times of the most and the least urgent ones, the pairs that the group delivered in the wrong order, and
-    the longest time that any message took; plain, and prioritised: so many times sooner.
+    Every member broadcasts messages of four priorities, faster than the group can handle them. The table
+    shows the delivery times of the most and the least urgent messages, the number of priority inversions,
+    the longest delivery time, and how many times faster urgent messages are with priorities.
     """
     orders = order or list(PROTOCOLS)
     for name in orders:

@@ -1,4 +1,4 @@
-"""`priocast study preemption`: an urgent command in the middle of queues of hundreds, executed next."""
+"""`priocast study preemption`: one urgent command among hundreds of queued ones, and when it is executed."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.running import duration, prepare_output, print_verdict, progress_bar, study_traces
+from priocast.cli.shared_options import MASTER, AsJson, Master, StudyDirectory
+from priocast.cli.study_output import duration, prepare_output, print_verdict, progress_bar, study_traces
 from priocast.study.preemption import RUNS, Drill, FinishedDrill, PlannedDrill, carry_out
 
 if TYPE_CHECKING:
@@ -30,24 +31,22 @@ _DEFAULT = Drill()
 
 
 def preemption(
-    members: Annotated[int, typer.Option(help="How many replicas.")] = _DEFAULT.members,
+    members: Annotated[int, typer.Option(help="Number of replicas.")] = _DEFAULT.members,
     commands: Annotated[
-        int, typer.Option(help="How many commands they broadcast at once.")
+        int, typer.Option(help="Number of routine commands that are queued.")
     ] = _DEFAULT.commands,
     handling_ms: Annotated[
-        float, typer.Option(help="How long a replica executes a command.")
+        float, typer.Option(help="Execution time of a command, in milliseconds.")
     ] = _DEFAULT.handling_ms,
-    out: Annotated[Path, typer.Option(help="Where traces and report go.")] = Path("study-out/preemption"),
-    master: Annotated[str, typer.Option(help="The Spark master.")] = "local[*]",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
+    out: StudyDirectory = Path("study-out/preemption"),
+    master: Master = MASTER,
+    as_json: AsJson = False,
 ) -> None:
-    """Broadcast an urgent command while hundreds are queued, and see when each replica executes it.
+    """Broadcast an urgent command while hundreds are queued, and measure when each replica executes it.
 
-    Every replica executes one command after the other. With reorder the urgent one overtakes what is queued
-    at the replicas; with sequencer-ub what waits for its place, but not what the window has let in; plain, it
-    waits for all. Spark then checks every promise on the traces.
+    A replica executes one command at a time. With reorder, the urgent command overtakes all commands queued
+    at the replicas; with sequencer-ub, those that are not ordered yet, but not those in the window; without
+    priorities, none. Spark then verifies every guarantee on the traces. Exit code 1: a violation.
     """
     drill = Drill(members=members, commands=commands, handling_ms=handling_ms)
     output = prepare_output(out)
@@ -81,10 +80,10 @@ def _show(finished: list[FinishedDrill], drill: Drill, outcome: "Outcome", conso
     for run in finished:
         begun = max(replica.began for replica in run.replicas)
         waited = duration(max(replica.waited_ms for replica in run.replicas))
-        next_one = "[bold]next[/] at every replica" if not begun else f"after {begun} more commands"
-        console.print(f"{run.title}: executed {next_one}, within {waited}.")
+        after = "[bold]next[/] at every replica" if not begun else f"after {begun} other commands"
+        console.print(f"{run.title}: executed {after}, within {waited}.")
     if not all(run.same_digest for run in finished):
-        console.print("[bold red]Replicas ended in different states.[/]")
+        console.print("[bold red]Replicas executed different commands, or in different orders.[/]")
     print_verdict(outcome, console)
 
 
@@ -94,24 +93,24 @@ def _table(finished: list[FinishedDrill], drill: Drill) -> Table:
     table.add_column("order", no_wrap=True)
     table.add_column("")
     for heading in (
-        "begun\nbefore it",
-        "begun by\nnobody",
+        "started\nbefore it",
+        "not yet\nstarted",
         "executed\nafter",
         "longest\nstall",
         "overtook\n",
     ):
         table.add_column(heading, justify="right", no_wrap=True)
     for run in finished:
-        for place, replica in enumerate(run.replicas):
+        for index, replica in enumerate(run.replicas):
             table.add_row(
-                run.title if place == 0 else "",
+                run.title if index == 0 else "",
                 replica.replica,
                 str(replica.began),
-                str(run.avoidable) if place == 0 else "",
+                str(run.avoidable) if index == 0 else "",
                 duration(replica.waited_ms),
                 duration(replica.longest_stall_ms) if replica.longest_stall_ms else "",
-                str(run.overtaken) if place == 0 else "",
+                str(run.overtaken) if index == 0 else "",
             )
         table.add_section()
-    table.caption = "begun before it: between its broadcast and its execution"
+    table.caption = "started before it: commands started between its broadcast and its execution"
     return table

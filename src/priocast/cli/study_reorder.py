@@ -1,4 +1,4 @@
-"""`priocast study reorder`: how long it takes to place an urgent message in the queues of a group."""
+"""`priocast study reorder`: the time until an urgent message is at the head of the queues of a group."""
 
 import asyncio
 from pathlib import Path
@@ -10,8 +10,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli.checks import check_directory, check_pipeline
-from priocast.cli.running import progress_bar
+from priocast.cli.option_checks import check_directory, check_pipeline, first_given
+from priocast.cli.shared_options import AsJson
+from priocast.cli.study_output import progress_bar
 from priocast.core.errors import InvalidOption
 from priocast.study.reorder import BASE, Placing, PlacingPlan, Round, measure_round, rows_of
 from priocast.study.reorder_worker import ROUND_TRIP
@@ -27,33 +28,37 @@ EXAMPLES = """
 """
 _QUICK_ROUNDS = 2
 _QUICK_MESSAGES = 40
+_ALLOWED_WITH_QUICK = {"members", "payload_bytes", "queued", "quick", "out", "as_json"}
 _DEFAULT = PlacingPlan()
 
 
 def reorder(
-    members: Annotated[str, typer.Option(help="How many replicas: sizes, with commas.")] = "2,3,4,6,8",
-    rounds: Annotated[int, typer.Option(help="How often to repeat everything.")] = _DEFAULT.rounds,
-    messages: Annotated[int, typer.Option(help="Urgent messages in each round and way.")] = _DEFAULT.messages,
-    payload_bytes: Annotated[int, typer.Option(help="Their size.")] = _DEFAULT.payload_bytes,
-    queued: Annotated[
-        int, typer.Option(help="Routine messages that wait at every replica.")
-    ] = _DEFAULT.queued,
+    context: typer.Context,
+    members: Annotated[str, typer.Option(help="Group sizes, separated by commas.")] = "2,3,4,6,8",
+    rounds: Annotated[int, typer.Option(help="Number of rounds.")] = _DEFAULT.rounds,
+    messages: Annotated[
+        int, typer.Option(help="Urgent messages per round and protocol.")
+    ] = _DEFAULT.messages,
+    payload_bytes: Annotated[
+        int, typer.Option(help="Size of an urgent message, in bytes.")
+    ] = _DEFAULT.payload_bytes,
+    queued: Annotated[int, typer.Option(help="Routine messages queued at every replica.")] = _DEFAULT.queued,
     quick: Annotated[
         bool, typer.Option("--quick", help=f"{_QUICK_ROUNDS} rounds of {_QUICK_MESSAGES} messages.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Where the figure goes.")] = Path("study-out/reorder"),
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
+    out: Annotated[Path, typer.Option(help="Directory for the figure.")] = Path("study-out/reorder"),
+    as_json: AsJson = False,
 ) -> None:
-    """Measure how long it takes to place an urgent message in the queues of groups of several sizes.
+    """Measure the time until an urgent message has its position, for groups of several sizes.
 
-    Routine messages wait at every replica; one broadcasts urgent ones, one at a time. The time runs until the
-    urgent message is at the head of the sender's queue, and of all queues. It is compared with
-    agreement-skeen without priorities, where the message goes to the end of the queue, and with the raw round
-    trip between two of the processes. All ways are measured by turns in the same processes; nothing else
-    should run on the machine.
+    Routine messages are queued at every replica; one replica broadcasts urgent messages, one at a time. The
+    time ends when the message is at the head of the sender's queue, and of all queues. It is compared with
+    agreement-skeen without priorities, where the message goes to the end of the queue, and with a raw round
+    trip between two of the processes. The protocols take turns in the same processes. Run it on an otherwise
+    idle machine.
     """
+    if quick and (given := first_given(context, except_for=_ALLOWED_WITH_QUICK)):
+        raise InvalidOption(f"--quick sets the number of rounds and messages: omit {given}, or omit --quick")
     plan = PlacingPlan(
         members=_sizes(members),
         rounds=_QUICK_ROUNDS if quick else rounds,
@@ -72,18 +77,20 @@ def reorder(
         typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
     else:
         console.print(_table(rows, plan))
-        console.print(f"The figure: {figures[0]}")
+        console.print(f"Figure: {figures[0]}")
 
 
 def _sizes(text: str) -> tuple[int, ...]:
     try:
         return tuple(sorted({int(word) for word in text.split(",")}))
     except ValueError:
-        raise InvalidOption(f"members is {text!r}: write sizes with commas, such as 2,4,6") from None
+        raise InvalidOption(
+            f"--members is {text!r}: write group sizes separated by commas, such as 2,4,6"
+        ) from None
 
 
 def _measure(plan: PlacingPlan, console: Console) -> dict[int, list[Round]]:
-    """All rounds of all sizes, one size after the other within a round."""
+    """All rounds by group size; each round measures every size in turn."""
     found: dict[int, list[Round]] = {size: [] for size in plan.members}
     with progress_bar(console) as progress:
         task = progress.add_task("", total=plan.total)
@@ -112,13 +119,15 @@ def _draw(rows: list[Placing], out: Path) -> list[Path]:
 def _table(rows: list[Placing], plan: PlacingPlan) -> Table:
     title = (
         f"an urgent message of {plan.payload_bytes:,} bytes, queues of {plan.queued}: "
-        f"ms until it has its place"
+        f"ms until it has its position"
     )
-    caption = f"medians of {plan.messages} messages, then of {plan.rounds} rounds; over: over {BASE.name}"
+    caption = (
+        f"medians of {plan.messages} messages, then of {plan.rounds} rounds; difference: from {BASE.name}"
+    )
     table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", justify="right")
-    table.add_column("way", no_wrap=True)
-    for heading in ("at the\nsender", "x raw\nround trip", "over\nby ms", "\nby", "at all\nreplicas"):
+    table.add_column("protocol", no_wrap=True)
+    for heading in ("at the\nsender", "x raw\nround trip", "difference\nin ms", "\nin %", "at all\nreplicas"):
         table.add_column(heading, justify="right", no_wrap=True)
     for size in plan.members:
         for row in (each for each in rows if each.members == size):

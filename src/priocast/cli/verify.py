@@ -1,4 +1,4 @@
-"""`priocast verify`: check every property of recorded runs, on Spark."""
+"""`priocast verify`: check every guarantee on recorded runs, on Spark."""
 
 import json
 from dataclasses import asdict
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from priocast.cli.checks import check_pipeline
-from priocast.cli.output import print_verdicts, show_progress
+from priocast.cli.option_checks import check_pipeline
+from priocast.cli.shared_options import MASTER, AsJson, Master
+from priocast.cli.verdict_output import print_verdicts, show_progress
 
 if TYPE_CHECKING:
     from priocast.pipeline.outcome import Verification
@@ -28,22 +29,20 @@ EXIT_BROKEN = 1
 
 def verify(
     path: Annotated[
-        Path, typer.Argument(help="A run directory, or one that holds several.", show_default=False)
+        Path, typer.Argument(help="A run directory, or a directory of run directories.", show_default=False)
     ],
-    master: Annotated[str, typer.Option(help="Where Spark runs: local\\[*] or a cluster.")] = "local[*]",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON document and nothing else.")
-    ] = False,
-    limit: Annotated[int, typer.Option(min=1, help="How many violations of a property to name.")] = 10,
+    master: Master = MASTER,
+    as_json: AsJson = False,
+    limit: Annotated[int, typer.Option(min=1, help="Most violations to print per guarantee.")] = 10,
 ) -> None:
-    """Check that recorded runs kept every promise.
+    """Verify the guarantees of recorded runs.
 
-    Reads the traces that the members wrote and checks integrity, total order, agreement, uniformity, view
-    synchrony, FIFO among equals, priority and priority accounting of each run. Exits with 0 if everything
-    that was promised holds, with 1 if not, and with 2 if the traces cannot be read or Spark cannot run.
+    Reads the traces of all members and checks integrity, total order, agreement, uniformity, view synchrony,
+    FIFO among equals, priority and priority accounting of each run. Exit code 0: every promised guarantee
+    holds; 1: at least one is violated; 2: the traces cannot be read, or Spark cannot run.
     """
     check_pipeline()
-    from priocast.pipeline import verify_runs  # here, because Spark is slow to import and --help is not
+    from priocast.pipeline import verify_runs  # imported here: Spark is slow to import
 
     with show_progress(quiet=as_json) as progress:
         verification = verify_runs(path, master, limit, progress)

@@ -81,6 +81,12 @@ class Assembler:
         self.count = self.bytes = 0
         return batches
 
+    def restart(self) -> list[Batch]:
+        """Take back everything, and number from 0 again; nothing may have been sent yet."""
+        batches = self.close()
+        self._next_number = {}
+        return batches
+
     def _run(self, level: int, scope: Scope) -> list[bytes]:
         """Where messages of this level and scope go; each request of a client goes alone."""
         runs = self._runs.setdefault(level, [])

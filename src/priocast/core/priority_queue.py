@@ -78,7 +78,7 @@ class PriorityQueue:
     """Batches by rank, then first in, first out; bounded, with a reserve for the classes above."""
 
     def __init__(self, starvation: Starvation, count_max: int, bytes_max: int) -> None:
-        self._rank = starvation.rank
+        self._sort_key = starvation.sort_key
         self._heap: list[tuple[int, int, _Waiting]] = []
         self._tails: dict[int, _Waiting] = {}
         self._arrivals = 0
@@ -100,7 +100,7 @@ class PriorityQueue:
 
     def put(self, batch: Batch, now: int) -> None:
         """Let a batch in. The caller has asked for room."""
-        rank = self._rank(batch.urgency, now)
+        rank = self._sort_key(batch.urgency, now)
         tail = self._tails.get(rank)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
@@ -123,7 +123,7 @@ class PriorityQueue:
         assert self._heap, "an empty queue has no head"
         return self._heap[0][2].batches[0].urgency
 
-    def head_rank(self) -> int:
+    def head_sort_key(self) -> int:
         """The rank of the batch that leaves next."""
         return self._heap[0][0]
 

@@ -217,7 +217,6 @@ class Protocol(ABC):
         self.view = view
         self.options = options
         self.ranks = {member: rank for rank, member in enumerate(view.members)}
-        self.packet_id = (0, 0)
         self._dependencies = (0,) * len(view.members)
         self.position_next = position
         self.has_safe = False
@@ -238,8 +237,6 @@ class Protocol(ABC):
 
     def step(self, event: Input, now: int) -> list[Output]:
         """Take one input at time `now` (nanoseconds) and return what follows from it."""
-        if type(event) is Received:
-            self.packet_id = event.packet_id
         self._handlers[type(event)](event, now)
         outputs, self._outputs = self._outputs, []
         return outputs

@@ -21,14 +21,12 @@ What a layer says through the order below it is not a message. That order is pla
 """
 
 import re
-from collections.abc import Callable
 
 import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.priority import HIGHEST
 
-Rank = Callable[[int, int], int]
 _LEVELS = 256
 _NANOSECONDS = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000}
 _DURATION = re.compile(r"(\d+)(ns|us|ms|s)")
@@ -37,7 +35,7 @@ _DURATION = re.compile(r"(\d+)(ns|us|ms|s)")
 class Strict(msgspec.Struct, frozen=True, tag="none"):
     """The most urgent first, always."""
 
-    def rank(self, priority: int, now: int) -> int:
+    def sort_key(self, priority: int, now: int) -> int:
         return -priority
 
     def __str__(self) -> str:
@@ -52,7 +50,7 @@ class Ageing(msgspec.Struct, frozen=True, tag="ageing"):
     def __post_init__(self) -> None:
         _check_duration("step_ns", self.step_ns)
 
-    def rank(self, priority: int, now: int) -> int:
+    def sort_key(self, priority: int, now: int) -> int:
         return now - priority * self.step_ns
 
     def __str__(self) -> str:
@@ -67,7 +65,7 @@ class PeriodicRelease(msgspec.Struct, frozen=True, tag="flush"):
     def __post_init__(self) -> None:
         _check_duration("period_ns", self.period_ns)
 
-    def rank(self, priority: int, now: int) -> int:
+    def sort_key(self, priority: int, now: int) -> int:
         return now // self.period_ns * _LEVELS - priority
 
     def __str__(self) -> str:
@@ -77,7 +75,7 @@ class PeriodicRelease(msgspec.Struct, frozen=True, tag="flush"):
 class FirstInFirstOut(msgspec.Struct, frozen=True, tag="fifo"):
     """No priorities at all."""
 
-    def rank(self, priority: int, now: int) -> int:
+    def sort_key(self, priority: int, now: int) -> int:
         return -1 if priority > HIGHEST else 0
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""The search through all states that a scenario can reach, breadth first.
+"""Breadth-first search through all states that a scenario can reach.
 
-Breadth first, so that the first violation has the shortest story; what is to be remembered is the same as for
-a search in depth, which has to know the states it has met, too.
+Breadth first finds the shortest counterexample. It needs no more memory than depth first, which has to
+remember the visited states as well.
 """
 
 from array import array
@@ -9,154 +9,153 @@ from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
-from priocast.exploration.checks import Checks
-from priocast.exploration.endings import Endings
-from priocast.exploration.local import CONSUME, Move
-from priocast.exploration.narration import Narrator
-from priocast.exploration.scenario import Scenario, name_of
-from priocast.exploration.space import Space, State
-from priocast.exploration.violation import Violation
+from priocast.exploration.counterexample import Counterexample, StepDescriber
+from priocast.exploration.member_states import CONSUME, Action
+from priocast.exploration.properties import PropertyChecks
+from priocast.exploration.scenario import ExplorationScenario, name_of
+from priocast.exploration.state_graph import State, StateGraph
+from priocast.exploration.view_ends import ViewEndChecks
+from priocast.exploration.violation import PropertyViolation
 
 _REPORT_EVERY = 2_000
-_MOVES_BITS = 8
-_MOVES_MAX = (1 << _MOVES_BITS) - 1
+_TRANSITION_BITS = 8
+_TRANSITION_MASK = (1 << _TRANSITION_BITS) - 1
 
 
-class Progress(NamedTuple):
-    """How far a search is: states met, states looked at, and moves made from the first state to these."""
+class ExplorationProgress(NamedTuple):
+    """States found, states explored, and transitions from the initial state to those explored now."""
 
     states: int
     explored: int
     depth: int
 
 
-class Found(NamedTuple):
-    """A violation, and the shortest way there, step by step."""
-
-    violation: Violation
-    story: tuple[str, ...]
-
-
 class Exploration(NamedTuple):
-    """What a search has seen.
+    """The result of a search.
 
-    `steps` are those that a protocol's code made: the same step of a member in many states of the group is
-    made once. `endings` are the ends of the view that were looked at.
+    `protocol_steps` counts calls of the protocol's code: the same step of a member in many states of the
+    group runs once. `view_ends` counts the ends of the view that were checked.
     """
 
-    scenario: Scenario
+    scenario: ExplorationScenario
     states: int
     transitions: int
-    rests: int
+    terminal_states: int
     depth: int
     member_states: int
-    steps: int
-    endings: int
-    found: Found | None
+    protocol_steps: int
+    view_ends: int
+    counterexample: Counterexample | None
 
 
-def explore(scenario: Scenario, tell: Callable[[Progress], None] = lambda _: None) -> Exploration:
-    """Look at every state that can be reached, or at all until a violation is found."""
-    return _Search(scenario).run(tell)
+OnProgress = Callable[[ExplorationProgress], None]
+
+
+def explore(scenario: ExplorationScenario, on_progress: OnProgress = lambda _: None) -> Exploration:
+    """Check every reachable state, up to the first violation."""
+    return _Search(scenario).run(on_progress)
 
 
 class _Search:
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: ExplorationScenario) -> None:
         self._scenario = scenario
-        self.space = Space(scenario)
-        self._checks = Checks(scenario)
-        self._endings = Endings(scenario, self.space) if scenario.view_ends else None
-        self._numbers: dict[State, int] = {self.space.first: 0}
-        self._narrator = Narrator(scenario, self.space.locals)
-        self._came_from = array("q", [-1])
+        self._graph = StateGraph(scenario)
+        self._checks = PropertyChecks(scenario)
+        self._view_ends = ViewEndChecks(scenario, self._graph) if scenario.view_ends else None
+        self._describer = StepDescriber(scenario, self._graph.member_states)
+        self._numbers: dict[State, int] = {self._graph.initial: 0}
+        #: By state: the number of the state before it, and which of that state's transitions leads here.
+        self._reached_by = array("q", [-1])
         self._transitions = 0
-        self._rests = 0
+        self._terminal_states = 0
         self._depth = 0
 
-    def run(self, tell: Callable[[Progress], None]) -> Exploration:
-        frontier = [self.space.first]
+    def run(self, on_progress: OnProgress) -> Exploration:
+        frontier = [self._graph.initial]
         explored = 0
         try:
             while frontier:
-                following: list[State] = []
+                next_frontier: list[State] = []
                 for state in frontier:
                     if explored % _REPORT_EVERY == 0:
-                        tell(Progress(len(self._numbers), explored, self._depth))
+                        on_progress(ExplorationProgress(len(self._numbers), explored, self._depth))
                     explored += 1
-                    following += self._look_at(state)
-                frontier = following
+                    next_frontier += self._expand(state)
+                frontier = next_frontier
                 self._depth += bool(frontier)
-        except _Stop as stop:
-            return self._report(stop.found)
-        return self._report(None)
+        except _Found as found:
+            return self._result(found.counterexample)
+        return self._result(None)
 
-    def _look_at(self, state: State) -> list[State]:
-        """Check a state and everything that may follow; return the states that are new."""
+    def _expand(self, state: State) -> list[State]:
+        """Check a state and its transitions; return the states that are new."""
         number = self._numbers[state]
-        if self._endings is not None:
-            self._look_at_endings(state)
-        new, rests = [], True
-        for index, (rank, move, step, after) in enumerate(self.space.moves(state)):
-            rests = False
+        if self._view_ends is not None:
+            self._check_view_ends(state)
+        new, is_terminal = [], True
+        for index, (rank, action, of_member, following) in enumerate(self._graph.transitions(state)):
+            is_terminal = False
             self._transitions += 1
-            if step.violation is not None:
-                self._stop(step.violation, state, (rank, state[rank], move))
-            if after in self._numbers:
+            if of_member.violation is not None:
+                self._stop(of_member.violation, state, (rank, state[rank], action))
+            if following in self._numbers:
                 continue
-            self._numbers[after] = len(self._numbers)
-            self._came_from.append(number << _MOVES_BITS | index)
-            new.append(after)
-            if move.kind == CONSUME:
+            self._numbers[following] = len(self._numbers)
+            self._reached_by.append(number << _TRANSITION_BITS | index)
+            new.append(following)
+            if action.kind == CONSUME:
                 try:
-                    self._checks.after_consuming(rank, self.space.members(after))
-                except Violation as violation:
-                    self._stop(violation, state, (rank, state[rank], move))
-        if rests:
-            self._rests += 1
+                    self._checks.after_consuming(rank, self._graph.members(following))
+                except PropertyViolation as violation:
+                    self._stop(violation, state, (rank, state[rank], action))
+        if is_terminal:
+            self._terminal_states += 1
             try:
-                self._checks.at_rest(self.space.members(state))
-            except Violation as violation:
+                self._checks.in_terminal_state(self._graph.members(state))
+            except PropertyViolation as violation:
                 self._stop(violation, state)
         return new
 
-    def _look_at_endings(self, state: State) -> None:
-        assert self._endings is not None
-        found = self._endings.check(state)
+    def _check_view_ends(self, state: State) -> None:
+        assert self._view_ends is not None
+        found = self._view_ends.check(state)
         if found is not None:
             violation, survivors = found
             end = f"the view ends for {', '.join(map(name_of, survivors))}"
-            raise _Stop(Found(violation, (*self._story(state), end)))
+            raise _Found(Counterexample(violation, (*self._steps_to(state), end)))
 
-    def _stop(self, violation: Violation, state: State, *last: tuple[int, int, Move]) -> None:
-        raise _Stop(Found(violation, (*self._story(state), *(self._narrator.tell(*each) for each in last))))
+    def _stop(self, violation: PropertyViolation, state: State, *last: tuple[int, int, Action]) -> None:
+        steps = (*self._steps_to(state), *(self._describer.describe(*each) for each in last))
+        raise _Found(Counterexample(violation, steps))
 
-    def _story(self, state: State) -> tuple[str, ...]:
-        """How the search came to a state."""
+    def _steps_to(self, state: State) -> tuple[str, ...]:
+        """The steps by which the search reached a state."""
         states = list(self._numbers)
         backwards: list[str] = []
-        came_from = self._came_from[self._numbers[state]]
-        while came_from >= 0:
-            before, index = states[came_from >> _MOVES_BITS], came_from & _MOVES_MAX
-            rank, move, _, _ = next(islice(self.space.moves(before), index, None))
-            backwards.append(self._narrator.tell(rank, before[rank], move))
-            came_from = self._came_from[came_from >> _MOVES_BITS]
+        reached_by = self._reached_by[self._numbers[state]]
+        while reached_by >= 0:
+            before, index = states[reached_by >> _TRANSITION_BITS], reached_by & _TRANSITION_MASK
+            rank, action, _, _ = next(islice(self._graph.transitions(before), index, None))
+            backwards.append(self._describer.describe(rank, before[rank], action))
+            reached_by = self._reached_by[reached_by >> _TRANSITION_BITS]
         return tuple(reversed(backwards))
 
-    def _report(self, found: Found | None) -> Exploration:
+    def _result(self, counterexample: Counterexample | None) -> Exploration:
+        member_states = self._graph.member_states
         return Exploration(
             self._scenario,
             len(self._numbers),
             self._transitions,
-            self._rests,
+            self._terminal_states,
             self._depth,
-            len(self.space.locals),
-            self.space.locals.steps_made,
-            self._endings.count if self._endings else 0,
-            found,
+            len(member_states),
+            member_states.steps_run,
+            self._view_ends.count if self._view_ends else 0,
+            counterexample,
         )
 
 
-class _Stop(Exception):
-    def __init__(self, found: Found) -> None:
-        super().__init__(str(found.violation))
-        self.found = found
+class _Found(Exception):
+    def __init__(self, counterexample: Counterexample) -> None:
+        super().__init__(str(counterexample.violation))
+        self.counterexample = counterexample

@@ -1,31 +1,33 @@
-"""What an exploration looks for."""
+"""What an exploration looks for: a property that does not hold."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from priocast.core.errors import PeerFault
 
-OWN_FAULT = "Our own fault"
+#: An assertion or another exception in the protocol's own code.
+OWN_FAULT = "Own fault"
+#: A member rejects a packet although every member follows the protocol.
 PEER_FAULT = "Peer fault"
 
 
-class Violation(Exception):
+class PropertyViolation(Exception):
     """A guarantee is broken."""
 
-    def __init__(self, guarantee: str, how: str) -> None:
-        super().__init__(f"{guarantee}: {how}")
+    def __init__(self, guarantee: str, text: str) -> None:
+        super().__init__(f"{guarantee}: {text}")
         self.guarantee = guarantee
-        self.how = how
+        self.text = text
 
 
 @contextmanager
-def faults_found(member: str) -> Iterator[None]:
-    """Whatever a protocol raises is a violation: nobody lies, so nobody may be accused, either."""
+def faults_as_violations(member: str) -> Iterator[None]:
+    """Every exception of a protocol is a violation: all members are correct, so none may be blamed either."""
     try:
         yield
     except PeerFault as fault:
-        raise Violation(PEER_FAULT, f"{member} says: {fault}") from fault
-    except Violation:
+        raise PropertyViolation(PEER_FAULT, f"{member} rejects a packet: {fault}") from fault
+    except PropertyViolation:
         raise
     except Exception as fault:
-        raise Violation(OWN_FAULT, f"{member} fails with {fault!r}") from fault
+        raise PropertyViolation(OWN_FAULT, f"{member} fails with {fault!r}") from fault

@@ -1,10 +1,10 @@
 """The failure detector: how suspicious a process's silence is.
 
-Everything that comes from a process is a sign of life. What is measured is how long it is usually silent;
-the suspicion is its present silence, in multiples of the time that is allowed. That time is the configured
-one on a network that keeps its rhythm, and longer on one that does not. The time in which this process stood
-still itself, and could not have heard anybody, is nobody's silence. A suspicion decides nothing: it is one
-input of the agreement on the next view.
+Every frame from a process shows that it is alive. The detector measures how long a process is usually silent.
+The suspicion is its current silence in multiples of the silence that is allowed: the configured time on a
+network with a steady rhythm, and more on an unsteady one. A local pause, in which this process was suspended
+itself and could not receive anything, does not count as silence. A suspicion decides nothing: it is one input
+of the agreement on the next view.
 """
 
 from priocast.membership.options import MembershipOptions
@@ -25,7 +25,7 @@ class _Rhythm:
 
 
 class FailureDetector:
-    """Watches the processes that it was told of."""
+    """Measures the silence of every process that was heard, by name."""
 
     def __init__(self, options: MembershipOptions) -> None:
         self._heartbeat_ns = options.heartbeat_ns
@@ -34,27 +34,29 @@ class FailureDetector:
         self._awake_at = 0
 
     def heard(self, name: str, now: int) -> None:
-        """Something came from this process."""
-        self.be_awake(now)
+        """A frame came from this process."""
+        if now - self._awake_at > 2 * self._heartbeat_ns:
+            self.be_awake(now)
+        self._awake_at = now
         rhythm = self._rhythms.get(name)
         if rhythm is None:
             self._rhythms[name] = _Rhythm(now, self._heartbeat_ns)
             return
         silence = now - rhythm.heard_at
         rhythm.heard_at = now
-        # Frames that follow each other closely say nothing about how long the process may be silent.
+        # Frames in quick succession say nothing about how long the process may be silent.
         if 2 * silence >= self._heartbeat_ns:
             error = silence - rhythm.mean_ns
             rhythm.mean_ns += error // 8
             rhythm.deviation_ns += (abs(error) - rhythm.deviation_ns) // 4
 
     def be_awake(self, now: int) -> None:
-        """This process is at work, as it is at least once a heartbeat unless it stands still itself."""
-        still = now - self._awake_at - self._heartbeat_ns
+        """This process runs, as it does at least once per heartbeat unless it is suspended."""
+        paused = now - self._awake_at - self._heartbeat_ns
         self._awake_at = now
-        if still > self._heartbeat_ns:
+        if paused > self._heartbeat_ns:
             for rhythm in self._rhythms.values():
-                rhythm.heard_at += still
+                rhythm.heard_at += paused
 
     def allowed_ns(self, name: str) -> int:
         """The silence of this process that makes a suspicion of 1."""
@@ -73,5 +75,5 @@ class FailureDetector:
         return rhythm is not None and now - rhythm.heard_at < self.allowed_ns(name)
 
     def forget(self, name: str) -> None:
-        """A process of this name starts anew."""
+        """A new incarnation of this process starts with a new rhythm."""
         self._rhythms.pop(name, None)

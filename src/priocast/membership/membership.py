@@ -1,12 +1,15 @@
-"""Membership: the life of a group, as one member lives it.
+"""Membership: one member's view of its group, and its part in changing it.
 
-It listens to who is there, forms a wish, and if the wish differs from the view it has a round held on it: by
-itself if it is the first of those concerned, or later if the first one does not act. What is decided it
-installs: the old epoch ends, the next one begins.
+Heartbeats show who is there. A trigger compares the target view with the view. If they differ, this member
+proposes the target view in a round, or leaves that to a member before it. A voter takes part in the rounds of
+all proposers. What is decided is installed: the old epoch ends and the next one begins.
 
-    nothing new ─▶ wish differs ─▶ (settled, my turn) ─▶ round ─▶ decided ─▶ installed
-                        ▲                                  │
-                        └──────── given up, with a pause ──┘
+    as targeted ─▶ target differs ─▶ (settled, my turn) ─▶ round ─▶ decided ─▶ installed
+                        ▲                                    │
+                        └───────── given up, with a pause ───┘
+
+Trigger, proposer, voter and state transfer are state machines with inputs and outputs (`outputs.py`). This
+module gives them their inputs, and is the only place that carries out their outputs.
 """
 
 from collections import deque
@@ -14,382 +17,405 @@ from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
 
+import msgspec
+
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
-from priocast.membership.campaign import Campaign
-from priocast.membership.deliberation import Deliberation
+from priocast.membership.departure import Departed, Departure
 from priocast.membership.epoch import Epoch
-from priocast.membership.farewell import Farewell
-from priocast.membership.heartbeat import Heartbeat
-from priocast.membership.life import Change, Life
+from priocast.membership.heartbeat import HeartbeatSchedule
 from priocast.membership.neighbours import Neighbours
+from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
+from priocast.membership.outputs import (
+    AcceptProposal,
+    AvoidProcess,
+    CorrectMember,
+    InstallView,
+    LeaveAtOnce,
+    MembershipOutput,
+    RestoreState,
+    SendControl,
+    StartRound,
+)
 from priocast.membership.packets import (
     Accepted,
-    Alive,
     ChangeOrder,
     Control,
     Declined,
     EvictionNotice,
-    Fetch,
-    Held,
+    FetchState,
+    FlushReply,
+    FlushRequest,
+    Heartbeat,
     Install,
-    Mismatch,
+    OptionsMismatch,
+    OrderDigest,
     Ordering,
     Prepare,
     Promise,
     Proposal,
     Propose,
-    Standing,
-    Supply,
+    StabilityReport,
+    StateChunk,
 )
+from priocast.membership.proposer import Proposer
+from priocast.membership.state_transfer import StateTransfer
+from priocast.membership.trigger import ViewChangeTrigger
+from priocast.membership.view_installer import ViewInstaller
 from priocast.membership.voter import Voter
-from priocast.membership.wish import Wishes
 
-_CHANGES_KEPT = 32
+_INSTALLATIONS_KEPT = 32
+_DURING_DEPARTURE = (Heartbeat, EvictionNotice, FetchState, StateChunk)
+
+
+class ViewInstallation(msgspec.Struct, frozen=True):
+    """A view that was installed: why, when, and for how long nothing could be ordered before."""
+
+    view: View
+    reason: str
+    at: int
+    took_ns: int
 
 
 class Membership:
-    """One member's view of its group, and its part in changing it.
+    """One member's part in its group.
 
-    `datagrams` gather for the driver; what a member tells itself comes back at once.
+    The driver takes the `datagrams`; those to this member itself are received at once. `departed` is set when
+    the member is no longer in the group. `mismatch` says which other group options another process has.
     """
 
     def __init__(
-        self, me: ProcessId, options: MembershipOptions, config: str, ordering: Ordering, life: Life, now: int
+        self,
+        me: ProcessId,
+        options: MembershipOptions,
+        config: str,
+        ordering: Ordering,
+        installer: ViewInstaller,
+        observer: Observer | None,
+        may_found: bool,
+        now: int,
     ) -> None:
         self.me = me
         self.options = options
         self.ordering = ordering
         self.view: View | None = None
         self.epoch: Epoch | None = None
-        self.epoch_before: Epoch | None = None
-        self.datagrams: list[tuple[str, Control]] = []
-        self.suspended = False
-        self.over = False
+        self.departed: Departed | None = None
         self.mismatch: str | None = None
-        self.neighbours = Neighbours(me, options)
-        self.wishes = Wishes(me, options, self.neighbours)
-        self.voter = Voter(self)
-        self.campaign = Campaign(self, now)
         self.decided: Install | None = None
-        self._config = config
-        self._config_hash = hash_of_text(config)
-        self._life = life
         self.installed_at = now
         self.views = 0
-        self.changes: deque[Change] = deque(maxlen=_CHANGES_KEPT)
-        self.suspended_since: int | None = None
-        self._deliberation = Deliberation(self, now)
-        self._farewell: Farewell | None = None
+        self.installations: deque[ViewInstallation] = deque(maxlen=_INSTALLATIONS_KEPT)
+        self.datagrams: list[tuple[str, Control]] = []
+        self.neighbours = Neighbours(me, options)
+        self.heartbeats = HeartbeatSchedule(options, now)
+        self.trigger = ViewChangeTrigger(me, options, self.neighbours, ordering, may_found, now)
+        self.proposer = Proposer(me, options, self.neighbours, now)
+        self.voter = Voter(me, self.neighbours)
+        self.state = StateTransfer(me, options)
+        self._config = config
+        self._config_hash = hash_of_text(config)
+        self._installer = installer
+        self._observer = observer
+        self._departure: Departure | None = None
         self._to_myself: deque[Control] = deque()
-        self._heartbeat = Heartbeat(options, now)
         self._tick_at = now
-        self._hears_said: tuple[ProcessId, ...] = ()
-        self._handlers: dict[type, Callable[[ProcessId, Any, int], None]] = {
-            Alive: self._on_alive,
-            Held: self._on_held,
+        self._hears_sent: tuple[ProcessId, ...] = ()
+        self._handlers: dict[type, Callable[[ProcessId, Any, int], list[MembershipOutput]]] = {
+            Heartbeat: self._on_heartbeat,
+            StabilityReport: self._on_stability_report,
             Prepare: self._on_prepare,
-            Promise: self.campaign.on_promise,
-            Propose: self._on_propose,
-            Declined: self.campaign.on_declined,
-            Accepted: self.campaign.on_accepted,
-            Install: self._on_install,
-            Fetch: self._on_fetch,
-            Supply: self._on_supply,
+            Promise: self.proposer.on_promise,
+            Propose: self.voter.on_propose,
+            Declined: self.proposer.on_declined,
+            Accepted: self.proposer.on_accepted,
+            Install: self.voter.on_install,
+            FlushRequest: self.voter.on_flush_request,
+            FlushReply: self.voter.on_flush_reply,
             EvictionNotice: self._on_eviction_notice,
-            Mismatch: self._on_mismatch,
+            OptionsMismatch: self._on_options_mismatch,
             ChangeOrder: self._on_change_order,
+            FetchState: self.state.on_fetch,
+            StateChunk: self.state.on_chunk,
         }
 
-    # What the driver and the member tell
-
-    def reachable(self, name: str, now: int) -> None:
-        """A process of this name can be reached: let it know that we are here."""
-        self._heartbeat.meet(name, now)
+    # Inputs from the member
 
     def heard(self, process: ProcessId, now: int) -> bool:
-        """A frame came from a process; False if it is of a life that is over."""
-        if self.neighbours.heard_again(process, now):
+        """A frame came from a process; False if it is of an earlier incarnation."""
+        neighbours = self.neighbours
+        if neighbours.incarnations.get(process.name) == process:
+            neighbours.detector.heard(process.name, now)
             return True
-        if not self.neighbours.heard(process, now):
+        if not neighbours.meet(process, now):
             return False
-        self._heartbeat.meet(process.name, now)
+        self.heartbeats.meet(process.name, now)
         return True
-
-    def spoke(self, name: str, now: int) -> None:
-        """Frames were sent to a process, which are a sign of life as good as any."""
-        self._heartbeat.spoke(name, now)
 
     def receive(self, process: ProcessId, control: Control, now: int) -> None:
         """A datagram came from a process that was heard."""
-        if self.over:
+        if self.departed is not None:
             return
-        if self._farewell is not None and not isinstance(control, Alive | EvictionNotice):
+        if self._departure is not None and not isinstance(control, _DURING_DEPARTURE):
             return
-        self._handlers[type(control)](process, control, now)
-        self._hear_myself(now)
-
-    def _on_prepare(self, process: ProcessId, prepare: Prepare, now: int) -> None:
-        if process == prepare.ballot.proposer and self.me in prepare.voters:
-            self.campaign.note(prepare.ballot.round)
-            self.voter.on_prepare(prepare, now)
-
-    def _on_propose(self, process: ProcessId, propose: Propose, now: int) -> None:
-        if process == propose.ballot.proposer:
-            self.voter.on_propose(propose, now)
-
-    def _on_install(self, process: ProcessId, install: Install, now: int) -> None:
-        self.voter.on_install(install, now)
-
-    def _on_fetch(self, process: ProcessId, fetch: Fetch, now: int) -> None:
-        self.voter.on_fetch(process, fetch, (self.epoch, self.epoch_before))
-
-    def _on_supply(self, process: ProcessId, supply: Supply, now: int) -> None:
-        self.voter.on_supply(supply, now)
-
-    def _on_mismatch(self, process: ProcessId, mismatch: Mismatch, now: int) -> None:
-        self.mismatch = f"{process.name} is in a group of another kind: {mismatch.config}"
+        self._carry_out(self._handlers[type(control)](process, control, now), now)
+        self._receive_own(now)
 
     def leave(self, now: int) -> None:
-        """Ask to be let go."""
-        self.wishes.leaving = True
-        self._heartbeat.due_at = now
+        """The application wants to leave the group."""
+        self.trigger.leaving = True
+        self.heartbeats.due_at = now
         self.evaluate(now)
 
     def evict(self, process: ProcessId, reason: str, now: int) -> None:
-        """A member does not do its part: the next view shall be without it."""
-        if self.view is not None and process in self.view.members and process not in self.wishes.evicted:
-            self.wishes.evicted[process] = reason
+        """A member does not do its part: the next view shall exclude it."""
+        if self.trigger.on_evict(process, reason):
             self.evaluate(now)
 
     def change_order(self, ordering: Ordering, now: int) -> None:
-        """Let another protocol, or other priorities, order from the next view on."""
-        self._deliberation.ordering_next = ordering
-        self._pass_on_order(now)
+        """The application wants another protocol, or other priorities, to order from the next view on."""
+        self.trigger.ordering_next = ordering
+        self._carry_out(self.trigger.on_tick(), now)
         self.evaluate(now)
 
     def tick(self, now: int) -> None:
-        """Do what is due: signs of life, what has to be said again, and thinking about the view."""
-        self.neighbours.be_awake(now)
+        """Do what is due: heartbeats, repetitions of what was not answered, and evaluation of the view."""
+        self._carry_out(self.state.on_tick(now), now)
+        self.neighbours.detector.be_awake(now)
+        self._send_heartbeats(now)
         if now < self._tick_at:
-            self._say_alive(now)
             return
         self._tick_at = now + self.options.heartbeat_ns // 2
-        self._say_alive(now)
-        self.voter.repeat(now)
-        self.campaign.repeat(now)
-        self._pass_on_order(now)
+        self._carry_out(self.voter.on_tick(now), now)
+        self._carry_out(self.proposer.on_tick(now), now)
+        self._carry_out(self.trigger.on_tick(), now)
         self.evaluate(now)
-        self._hear_myself(now)
+        self._receive_own(now)
+
+    def evaluate(self, now: int) -> None:
+        """See whether the view should change, and act if it is this member's turn."""
+        if self.departed is not None:
+            return
+        self.neighbours.detector.be_awake(now)
+        if self._departure is not None:
+            self._inform_others(self._departure, now)
+            return
+        self._carry_out(self.trigger.on_evaluate(self.voter.promised, self.voter.active_at, now), now)
+        self._receive_own(now)
+
+    def on_snapshot(self, position: int, data: bytes) -> None:
+        """The application gives its state before this position, for members that wait for it."""
+        for output in self.state.on_snapshot(position, data):
+            self.send(output.to, output.control)
+
+    def depart(self, departed: Departed, now: int) -> None:
+        """This member is no longer in the group."""
+        if self.departed is None:
+            self.departed = departed
+            self.proposer.round = None
+            if self._observer is not None:
+                self._observer.stopped(departed.reason, now)
+
+    # Queries
 
     @property
     def deadline(self) -> int:
         """When `tick` has something to do next."""
-        return min(self._tick_at, self._heartbeat.due_at)
+        return min(self._tick_at, self.heartbeats.due_at)
 
     @property
     def changing(self) -> bool:
-        """Whether the view is about to change, and nothing can be ordered meanwhile."""
-        return self.voter.changing
+        """Whether a view change is in progress, during which nothing can be ordered."""
+        return self.voter.promised is not None
 
-    # The view
+    @property
+    def suspended(self) -> bool:
+        """Whether this member can be in no view now, so nothing can be ordered."""
+        return self.trigger.suspended
 
-    def evaluate(self, now: int) -> None:
-        """See whether the view should change, and act if it is this member's turn."""
-        if self.over:
-            return
-        self.neighbours.be_awake(now)
-        if self._farewell is not None:
-            self._see_off(now)
-            return
-        wish = self._deliberation.wish(now)
-        self._note_suspended(wish is None and self.view is not None, now)
-        alone = (wish is None or self.view is None) and not self._deliberation.others_wait(now)
-        if self.wishes.leaving and alone:
-            # Those who leave, too, and have not heard of it yet need not wait for us.
-            self._say_alive(now)
-            self._depart("the group was left", True, now)
-            return
-        self._deliberation.act_on(wish, now)
-        self._hear_myself(now)
+    # Outputs
 
-    def _note_suspended(self, suspended: bool, now: int) -> None:
-        if suspended != self.suspended:
-            self.suspended = suspended
-            self.suspended_since = now if suspended else None
-
-    def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str | None:
-        """Why this member will not vote on a view of these, if so."""
-        return self._deliberation.objection_to(proposer, voters, now)
-
-    def trusts(self, process: ProcessId, now: int) -> bool:
-        """Whether this life of a process counts as alive."""
-        return self.neighbours.trusts(process, now)
-
-    # What is decided
-
-    def standing_after(self, proposal: Proposal) -> Standing:
-        """Where the order will stand for this member when its view has ended."""
-        epoch = self.epoch
-        closure = proposal.closure_of(epoch.view.id) if epoch else None
-        if epoch is None or closure is None or self.me not in closure.members:
-            return Standing(0)
-        if closure.known:
-            epoch.retention.merge(closure.known)
-        tail = epoch.ending(closure)
-        return self._life.standing(epoch.protocol.position_next, tail)
-
-    def install(self, proposal: Proposal, standing: Standing, now: int) -> None:
-        """The old view ends here, and the next one begins."""
-        took_ns = now - self.voter.froze_at if self.voter.changing else 0
-        self.voter.installed()
-        self.campaign.succeeded()
-        if self.me not in proposal.view.members:
-            self._farewell = Farewell(Install(proposal, standing), self.options.failure_ns, now)
-            self._see_off(now)
-            return
-        for process in self._departing(proposal):
-            self.neighbours.depart(process)
-        self.epoch_before = self.epoch
-        self.view = proposal.view
-        self.ordering = proposal.ordering
-        self.epoch = self._life.begin(proposal, standing, self.epoch_before, now)
-        self.decided = Install(proposal, standing)
-        self.views += 1
-        self.changes.append(Change(proposal.view, proposal.reason, now, took_ns))
-        self._note_suspended(False, now)
-        self.installed_at = now
-        self.wishes.evicted = {
-            process: why for process, why in self.wishes.evicted.items() if process in proposal.view.members
-        }
-        self._deliberation.installed()
-        self._heartbeat.due_at = now
-
-    def _see_off(self, now: int) -> None:
-        """Be out once the others know of the view that this member is not in; tell them until then."""
-        assert self._farewell is not None
-        if self._farewell.is_over(self.neighbours, now):
-            self._depart(self._farewell.install.proposal.reason, self.wishes.leaving, now)
-            return
-        for member in self._farewell.missing(self.neighbours, now):
-            self.tell(member, self._farewell.install)
-
-    def _departing(self, proposal: Proposal) -> list[ProcessId]:
-        """Whose life ends with the old view: in a primary group all that are not in the next one."""
-        if self.view is None:
-            return []
-        closure = proposal.closure_of(self.view.id)
-        ended = self.view.members if self.options.primary or closure is None else closure.members
-        return [process for process in ended if process not in proposal.view.members]
-
-    def put_right(self, process: ProcessId) -> None:
-        """A process is behind: it missed that its view has ended, or that the group went on without it."""
-        if self.decided is None or self.view is None:
-            return
-        if process in self.view.members:
-            self.tell(process, self.decided)
-        elif self.options.primary or self.neighbours.has_departed(process):
-            self.tell(process, EvictionNotice(process, self.view.id, self.decided.proposal.reason))
-
-    def _on_eviction_notice(self, process: ProcessId, notice: EvictionNotice, now: int) -> None:
-        """Whoever says so has seen a decision, and a life that is over cannot go on."""
-        if notice.process == self.me and (self.view is None or notice.view != self.view.id):
-            self._depart(f"the group went on without {self.me.name}: {notice.reason}", False, now)
-
-    def _depart(self, reason: str, wanted: bool, now: int) -> None:
-        self.over = True
-        self.campaign.round = None
-        self._life.departed(reason, wanted, now)
-
-    # Signs of life
-
-    def _on_alive(self, process: ProcessId, alive: Alive, now: int) -> None:
-        self._heartbeat.heard(process.name)
-        if alive.config != self._config_hash:
-            self.tell(process, Mismatch(self._config))
-            return
-        self.campaign.note(alive.round)
-        if alive.view is not None and self.options.primary:
-            self.wishes.may_found = False
-        for known in alive.hears:
-            if known.name != self.me.name:
-                self._heartbeat.hear_of(known.name, now)
-        before = self.neighbours.view_of(process)
-        news = self.neighbours.on_alive(process, alive)
-        epoch = self.epoch
-        if epoch is not None and alive.view == epoch.view.id:
-            self._on_held(process, Held(epoch.view.id, alive.held), now)
-            if before != alive.view and process in epoch.links:
-                # What was sent to it in this view came too early.
-                epoch.links[process].reconnected(now)
-        elif epoch is not None and self._is_behind(process, alive, epoch.view):
-            self.put_right(process)
-        if news:
-            self.evaluate(now)
-
-    def _is_behind(self, process: ProcessId, alive: Alive, view: View) -> bool:
-        """Whether a process does not know of a view that concerns it."""
-        if alive.view is None:
-            return process in view.members or self.neighbours.has_departed(process)
-        return alive.view.number < view.number or self.neighbours.has_departed(process)
-
-    def _on_held(self, process: ProcessId, held: Held, now: int) -> None:
-        epoch = self.epoch
-        if epoch is not None and epoch.view.id == held.view and process in epoch.ranks and not epoch.frozen:
-            epoch.retention.report(epoch.ranks[process], held.held)
-
-    def _say_alive(self, now: int) -> None:
-        """Tell everybody where we stand; leave it to other traffic where there is any and nothing is new."""
-        hears = self.neighbours.hears(now)
-        if now < self._heartbeat.due_at and hears == self._hears_said:
-            return
-        self._hears_said = hears
-        alive = self.alive(now)
-        self.datagrams += [(name, alive) for name in self._heartbeat.say(alive, now)]
-
-    def alive(self, now: int) -> Alive:
-        """What this member says of itself."""
-        accepted = self.voter.accepted
-        return Alive(
-            self._config_hash,
-            self.view.id if self.view else None,
-            self.view.members if self.view else (),
-            accepted.view.id if accepted else None,
-            self.campaign.round_highest,
-            self.neighbours.hears(now),
-            tuple(self.epoch.retention.held) if self.epoch else (),
-            self.wishes.leaving,
-        )
-
-    def tell(self, process: ProcessId, control: Control) -> None:
-        """Send a datagram; to oneself, too."""
+    def send(self, process: ProcessId, control: Control) -> None:
+        """Send a datagram, which may be to this member itself."""
         if process == self.me:
             self._to_myself.append(control)
         else:
             self.datagrams.append((process.name, control))
 
-    def _hear_myself(self, now: int) -> None:
+    def _carry_out(self, outputs: list[MembershipOutput], now: int) -> None:
+        for output in outputs:
+            match output:
+                case SendControl(to, control):
+                    self.send(to, control)
+                case StartRound():
+                    self._carry_out(self.proposer.on_start(output, now), now)
+                case AcceptProposal(ballot, proposal):
+                    self.send(ballot.proposer, Accepted(ballot, self._digest_after(proposal)))
+                case InstallView(proposal, digest):
+                    self._install(proposal, digest, now)
+                case CorrectMember(process):
+                    self.correct(process)
+                case AvoidProcess(process, until):
+                    self.neighbours.avoid(process, until)
+                case RestoreState(snapshot):
+                    self._installer.stream.restore(snapshot)
+                case LeaveAtOnce():
+                    # Members that leave as well, and do not know it yet, need not wait for this one.
+                    self._send_heartbeats(now)
+                    self.depart(Departed(True, "the group was left"), now)
+
+    def _receive_own(self, now: int) -> None:
         while self._to_myself:
             self.receive(self.me, self._to_myself.popleft(), now)
 
-    # The order
+    # View changes
 
-    def _on_change_order(self, process: ProcessId, change: ChangeOrder, now: int) -> None:
-        if self.view is not None and change.view == self.view.id and change.ordering != self.ordering:
-            self._deliberation.ordering_next = change.ordering
-            self.evaluate(now)
+    def _on_prepare(self, process: ProcessId, prepare: Prepare, now: int) -> list[MembershipOutput]:
+        self.proposer.on_round_number(prepare.ballot.round)
+        objection = self.trigger.objection_to(process, prepare.voters, now)
+        return self.voter.on_prepare(process, prepare, objection, now)
 
-    def _pass_on_order(self, now: int) -> None:
-        """Whoever coordinates proposes; tell it what is wanted until it has happened."""
-        if self._deliberation.ordering_next is None or self.view is None:
+    def _digest_after(self, proposal: Proposal) -> OrderDigest:
+        """The digest of the order for this member when its view has ended."""
+        epoch = self.epoch
+        plan = proposal.flush_plan_of(epoch.view.id) if epoch else None
+        if epoch is None or plan is None or self.me not in plan.members:
+            return OrderDigest(0)
+        return self._installer.digest_after(epoch, plan)
+
+    def _install(self, proposal: Proposal, digest: OrderDigest, now: int) -> None:
+        """The old view ends here, and the next one begins."""
+        view = proposal.view
+        if self.me not in view.members:
+            self.voter.on_view(None)
+            self.proposer.on_view(None)
+            self._departure = Departure(Install(proposal, digest), self.options.failure_ns, now)
+            self._inform_others(self._departure, now)
             return
-        if self._deliberation.ordering_next == self.ordering:
-            self._deliberation.ordering_next = None
-        elif self.view.coordinator != self.me:
-            self.tell(self.view.coordinator, ChangeOrder(self.view.id, self._deliberation.ordering_next))
+        took_ns = now - self.voter.froze_at if self.changing else 0
+        for process in self._departing(proposal):
+            self.neighbours.depart(process)
+        is_new = self.epoch is None
+        self.view, self.ordering, self.installed_at = view, proposal.ordering, now
+        self.decided = Install(proposal, digest)
+        self.views += 1
+        self.installations.append(ViewInstallation(view, proposal.reason, now, took_ns))
+        self.epoch = self._installer.install(proposal, digest, self.epoch, now)
+        self.voter.on_view(self.epoch)
+        self.proposer.on_view(view)
+        self.trigger.on_view(view, proposal.ordering, now)
+        self._carry_out(self.state.on_view(view, is_new, digest.position, now), now)
+        self._installer.stream.awaits_state = self.state.restoration is not None
+        self.heartbeats.due_at = now
+
+    def _departing(self, proposal: Proposal) -> list[ProcessId]:
+        """The members that depart with the old view: in a primary group, all that are not in the next one."""
+        if self.view is None:
+            return []
+        plan = proposal.flush_plan_of(self.view.id)
+        ended = self.view.members if self.options.primary or plan is None else plan.members
+        return [process for process in ended if process not in proposal.view.members]
+
+    def _inform_others(self, departure: Departure, now: int) -> None:
+        """Repeat the view without this member until the others know it, then depart."""
+        if departure.is_over(self.neighbours, now):
+            self.depart(Departed(self.trigger.leaving, departure.install.proposal.reason), now)
+            return
+        for member in departure.uninformed(self.neighbours, now):
+            self.send(member, departure.install)
+
+    def correct(self, process: ProcessId) -> None:
+        """A process missed that its view has ended, or that the group continued without it: tell it."""
+        if self.decided is None or self.view is None:
+            return
+        if process in self.view.members:
+            self.send(process, self.decided)
+        elif self.options.primary or self.neighbours.has_departed(process):
+            self.send(process, EvictionNotice(process, self.view.id, self.decided.proposal.reason))
+
+    def _on_eviction_notice(
+        self, process: ProcessId, notice: EvictionNotice, now: int
+    ) -> list[MembershipOutput]:
+        """The sender has seen the decision, so this incarnation is over."""
+        if notice.process == self.me and (self.view is None or notice.view != self.view.id):
+            reason = f"the group went on without {self.me.name}: {notice.reason}"
+            self.depart(Departed(False, reason), now)
+        return []
+
+    def _on_change_order(self, _: ProcessId, change: ChangeOrder, now: int) -> list[MembershipOutput]:
+        if self.trigger.on_change_order(change.view, change.ordering):
+            self.evaluate(now)
+        return []
+
+    # Heartbeats
+
+    def _on_heartbeat(self, process: ProcessId, heartbeat: Heartbeat, now: int) -> list[MembershipOutput]:
+        self.heartbeats.on_answer(process.name)
+        if heartbeat.config != self._config_hash:
+            return [SendControl(process, OptionsMismatch(self._config))]
+        self.proposer.on_round_number(heartbeat.round)
+        if heartbeat.view is not None and self.options.primary:
+            self.trigger.may_found = False
+        for known in heartbeat.hears:
+            if known.name != self.me.name:
+                self.heartbeats.hear_of(known.name, now)
+        view_before = self.neighbours.view_of(process)
+        is_news = self.neighbours.on_heartbeat(process, heartbeat)
+        epoch = self.epoch
+        if epoch is not None and heartbeat.view == epoch.view.id:
+            self._on_stability_report(process, StabilityReport(epoch.view.id, heartbeat.received), now)
+            if view_before != heartbeat.view and process in epoch.links:
+                # Frames of this view that were sent before came too early for it.
+                epoch.links[process].reconnected(now)
+        elif epoch is not None and self._is_behind(process, heartbeat, epoch.view):
+            self.correct(process)
+        if is_news:
+            self.evaluate(now)
+        return []
+
+    def _is_behind(self, process: ProcessId, heartbeat: Heartbeat, view: View) -> bool:
+        """Whether a process does not know of a view that concerns it."""
+        if self.neighbours.has_departed(process):
+            return True
+        if heartbeat.view is None:
+            return process in view.members
+        return heartbeat.view.number < view.number
+
+    def _on_stability_report(
+        self, process: ProcessId, report: StabilityReport, _: int
+    ) -> list[MembershipOutput]:
+        epoch = self.epoch
+        if epoch is not None and epoch.view.id == report.view and process in epoch.ranks and not epoch.frozen:
+            epoch.stability.report(epoch.ranks[process], report.received)
+        return []
+
+    def _on_options_mismatch(
+        self, process: ProcessId, mismatch: OptionsMismatch, _: int
+    ) -> list[MembershipOutput]:
+        self.mismatch = f"{process.name} is in a group of another kind: {mismatch.config}"
+        return []
+
+    def _send_heartbeats(self, now: int) -> None:
+        """Send heartbeats if they are due, or if this member hears other processes than it said last."""
+        hears = self.neighbours.hears(now)
+        if now < self.heartbeats.due_at and hears == self._hears_sent:
+            return
+        self._hears_sent = hears
+        view, accepted = self.view, self.voter.accepted
+        heartbeat = Heartbeat(
+            self._config_hash,
+            view.id if view else None,
+            view.members if view else (),
+            accepted.view.id if accepted else None,
+            self.proposer.round_highest,
+            hears,
+            tuple(self.epoch.stability.received) if self.epoch else (),
+            self.trigger.leaving,
+        )
+        self.datagrams += [(name, heartbeat) for name in self.heartbeats.recipients(heartbeat, now)]
 
 
 def hash_of_text(text: str) -> int:
-    """Eight bytes that stand for a text."""
+    """Eight bytes that identify a text."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())

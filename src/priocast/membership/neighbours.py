@@ -1,150 +1,104 @@
-"""Who is there, and who can talk to whom.
+"""The other processes of the group: which are alive, and who can talk to whom.
 
-Every process says whom it hears. Two processes are linked if each hears the other; a view is made of
-processes that are all linked to each other, so one-way cuts and bridges do not lead to views that cannot
-work.
+Every process says in its heartbeats whom it hears. Two processes are *linked* if each hears the other. A view
+consists of processes that are all linked to each other, so a one-way loss or a bridge between two sides does
+not lead to a view that cannot work.
 """
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import ViewId
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
-from priocast.membership.packets import Alive
+from priocast.membership.packets import Heartbeat
+from priocast.membership.target_view import Peer
 
 _NAMES_MAX = 4 * MEMBERS_MAX
 
 
 class Neighbours:
-    """The other processes of the group, as they were last heard of."""
+    """The other processes, by their latest incarnations and heartbeats."""
 
     def __init__(self, me: ProcessId, options: MembershipOptions) -> None:
         self.me = me
-        self._detector = FailureDetector(options)
-        self._incarnations: dict[str, ProcessId] = {}
-        self._alive: dict[ProcessId, Alive] = {}
+        self.detector = FailureDetector(options)
+        self.incarnations: dict[str, ProcessId] = {}
+        self._peers: dict[ProcessId, Peer] = {}
         self._avoided: dict[ProcessId, int] = {}
         self._departed: dict[str, ProcessId] = {}
 
-    def be_awake(self, now: int) -> None:
-        """This process is at work."""
-        self._detector.be_awake(now)
+    # Inputs
 
-    def heard_again(self, process: ProcessId, now: int) -> bool:
-        """Something came from a process; False if this life of it was not heard of before."""
-        if self._incarnations.get(process.name) != process:
+    def meet(self, process: ProcessId, now: int) -> bool:
+        """A frame came from an unknown incarnation; False if it is an earlier one, or not acceptable."""
+        known = self.incarnations.get(process.name)
+        if process.name == self.me.name or (known is not None and process.incarnation < known.incarnation):
             return False
-        self._detector.heard(process.name, now)
+        if known is not None:
+            self._forget(known)
+        elif len(self.incarnations) >= _NAMES_MAX:
+            self._forget(max(self.incarnations.values(), key=lambda each: self.suspicion(each, now)))
+        self.incarnations[process.name] = process
+        self.detector.heard(process.name, now)
         return True
 
-    def heard(self, process: ProcessId, now: int) -> bool:
-        """Something came from a process; False if that is an earlier life of it, or one too many."""
-        known = self._incarnations.get(process.name)
-        if known is None or process.incarnation > known.incarnation:
-            if process.name == self.me.name:
-                return False
-            if known is not None:
-                self._forget(known)
-            elif len(self._incarnations) >= _NAMES_MAX:
-                self._forget(max(self._incarnations.values(), key=lambda life: self.suspicion(life, now)))
-            self._incarnations[process.name] = process
-        elif process != known:
-            return False
-        self._detector.heard(process.name, now)
-        return True
-
-    def _forget(self, life: ProcessId) -> None:
-        del self._incarnations[life.name]
-        self._detector.forget(life.name)
-        self._alive.pop(life, None)
-        self._avoided.pop(life, None)
-        self._departed.pop(life.name, None)
-
-    def on_alive(self, process: ProcessId, alive: Alive) -> bool:
-        """Take note of what a process says of itself; return whether that is news."""
-        before = self._alive.get(process)
-        self._alive[process] = alive
-        return before is None or (before.view, before.hears, before.leaving) != (
-            alive.view,
-            alive.hears,
-            alive.leaving,
-        )
+    def on_heartbeat(self, process: ProcessId, heartbeat: Heartbeat) -> bool:
+        """Note what a process says of itself; return whether that is news."""
+        before = self._peers.get(process)
+        peer = Peer(process, heartbeat.view, heartbeat.members, frozenset(heartbeat.hears), heartbeat.leaving)
+        self._peers[process] = peer
+        return peer != before
 
     def depart(self, process: ProcessId) -> None:
-        """This life of a process is over for the group, even if it is still heard."""
+        """The group continues without this incarnation of a process, even if it is still heard."""
         self._departed[process.name] = process
 
-    def has_departed(self, process: ProcessId) -> bool:
-        """Whether this life of a process is over for the group."""
-        return self._departed.get(process.name) == process
-
     def avoid(self, process: ProcessId, until: int) -> None:
-        """Do without a process for a while: it does not want what we want."""
+        """Leave a process out of target views until this time."""
         self._avoided[process] = until
 
-    def avoids(self, process: ProcessId, now: int) -> bool:
-        """Whether we do without this process now."""
-        return self._avoided.get(process, 0) > now
+    def _forget(self, process: ProcessId) -> None:
+        del self.incarnations[process.name]
+        self.detector.forget(process.name)
+        self._peers.pop(process, None)
+        self._avoided.pop(process, None)
+        self._departed.pop(process.name, None)
+
+    # Queries
 
     def trusts(self, process: ProcessId, now: int) -> bool:
-        """Whether this life of the process counts as alive."""
-        if self._incarnations.get(process.name) != process or self.has_departed(process):
+        """Whether this incarnation of a process counts as alive."""
+        if self.incarnations.get(process.name) != process or self._departed.get(process.name) == process:
             return False
-        return self._detector.trusts(process.name, now)
+        return self.detector.trusts(process.name, now)
 
     def suspicion(self, process: ProcessId, now: int) -> float:
-        """How suspicious the silence of this life of the process is; from 1 on it counts as failed."""
-        if self._incarnations.get(process.name) != process:
+        """How suspicious the silence of this incarnation is; from 1 on it counts as failed."""
+        if self.incarnations.get(process.name) != process:
             return float("inf")
-        return self._detector.suspicion(process.name, now)
+        return self.detector.suspicion(process.name, now)
 
-    def knows(self, process: ProcessId) -> bool:
-        """Whether this life of the process was heard of before."""
-        return self._incarnations.get(process.name) == process
-
-    def trusted(self, now: int) -> list[ProcessId]:
-        """Every other process that counts as alive and has said where it stands."""
-        return sorted(
-            process
-            for process in self._incarnations.values()
-            if process in self._alive and self.trusts(process, now)
-        )
+    def peers(self, now: int) -> tuple[Peer, ...]:
+        """The processes that count as alive and have sent a heartbeat, sorted."""
+        return tuple(self._peers[process] for process in self.hears(now) if process in self._peers)
 
     def hears(self, now: int) -> tuple[ProcessId, ...]:
-        """Whom this process hears."""
-        return tuple(sorted(process for process in self._incarnations.values() if self.trusts(process, now)))
+        """The processes that count as alive, sorted."""
+        return tuple(sorted(process for process in self.incarnations.values() if self.trusts(process, now)))
 
-    def alive(self, process: ProcessId) -> Alive | None:
-        """What the process last said of itself."""
-        return self._alive.get(process)
+    def avoided(self, now: int) -> frozenset[ProcessId]:
+        """The processes that target views leave out now."""
+        return frozenset(process for process, until in self._avoided.items() if until > now)
 
     def view_of(self, process: ProcessId) -> ViewId | None:
-        """The view that the process last said it is in."""
-        alive = self._alive.get(process)
-        return alive.view if alive else None
-
-    def has_heard(self, name: str) -> bool:
-        """Whether a process of this name was heard of."""
-        return name in self._incarnations
-
-    def is_bound_elsewhere(self, process: ProcessId, now: int) -> bool:
-        """Whether the process is with others, in another view, to whom this process is not linked."""
-        alive = self._alive.get(process)
-        if alive is None or self.me in alive.members:
-            return False
-        companions = (other for other in alive.members if other != process and other in alive.hears)
-        return any(not self.trusts(other, now) or not self.linked(self.me, other) for other in companions)
+        """The view that the process was in when it sent its last heartbeat."""
+        peer = self._peers.get(process)
+        return peer.view if peer else None
 
     def is_leaving(self, process: ProcessId) -> bool:
-        """Whether the process asked to be let go."""
-        alive = self._alive.get(process)
-        return alive is not None and alive.leaving
+        """Whether the process wants to leave the group."""
+        peer = self._peers.get(process)
+        return peer is not None and peer.leaving
 
-    def linked(self, one: ProcessId, other: ProcessId) -> bool:
-        """Whether each of the two hears the other, as far as is known here."""
-        return self._hears(one, other) and self._hears(other, one)
-
-    def _hears(self, one: ProcessId, other: ProcessId) -> bool:
-        if one == self.me:
-            return self._incarnations.get(other.name) == other
-        alive = self._alive.get(one)
-        return alive is not None and other in alive.hears
+    def has_departed(self, process: ProcessId) -> bool:
+        """Whether the group continues without this incarnation of a process."""
+        return self._departed.get(process.name) == process

@@ -3,20 +3,20 @@
 These are datagrams: each stands alone, may be lost, repeated or late, and is said again for as long as it
 matters. What is out of date is recognised by its ballot or view, and ignored.
 
-    Alive       I am here, in this view; these I hear, this much I hold
-    Held        this much I hold, in between
+    Heartbeat       I am here, in this view; these I hear, this much I hold
+    StabilityReport        this much I hold, in between
     Prepare     (proposer) promise me to follow no lower ballot, and tell me where you stand
     Promise     (voter)    I do; this is my view, what I hold of it, and what I accepted last
     Declined    (voter)    not now, and why
     Propose     (proposer) this shall be the next view, and this the end of the old one
     Accepted    (voter)    I hold all of it; this is where the old view ends for me
     Install     (anybody who knows) the proposal was decided; begin
-    Fetch, Supply   packets of the old view that one holds and another lacks
+    FlushRequest, FlushReply   packets of the old view that one holds and another lacks
     EvictionNotice    the group went on without you
-    Mismatch    you want another kind of group
+    OptionsMismatch    you want another kind of group
     ChangeOrder (member to coordinator) let this protocol order from the next view on
     FetchState, StateChunk   the application's state, piece by piece
-    Request, Reply           a client that is not a member, and what became of its message
+    ClientRequest, ClientReply           a client that is not a member, and what became of its message
 """
 
 from typing import Annotated
@@ -33,7 +33,7 @@ STATE_PIECES_MAX = 32
 _SUPPLY_PACKETS_MAX = 4096
 _PACKET_BYTES_MAX = PAYLOAD_BYTES_MAX + 256 * 1024
 _CLIENTS_MAX = 4096
-_PLACED_MAX = 1024
+_SENDERS_MAX = 1024
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
@@ -65,54 +65,54 @@ class Ordering(msgspec.Struct, frozen=True, array_like=True):
     starvation: Text
 
 
-class Closure(msgspec.Struct, frozen=True, array_like=True):
+class FlushPlan(msgspec.Struct, frozen=True, array_like=True):
     """How an old view ends for those of its members that go on together.
 
-    For each of its members, in the view's order: `cut` packets to all count, and `holders` (an index into
-    `members`) has them. `known` says how many of them each member is known to hold, for those that do not
+    For each of its members, in the view's order: `counts` packets to all count, and `holders` (an index into
+    `members`) has them. `acknowledged` says how many of them each member is known to hold, for those that do not
     go on; it decides about their messages where each side of a cut goes on.
     """
 
     view: ViewId
     members: Processes
-    cut: Counts
+    counts: Counts
     holders: Counts
-    known: Matrix
+    acknowledged: Matrix
 
 
 class Proposal(msgspec.Struct, frozen=True, array_like=True):
     """The next view, how the old ones end, and how the new one is ordered."""
 
     view: View
-    closures: Annotated[tuple[Closure, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+    flush_plans: Annotated[tuple[FlushPlan, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
     ordering: Ordering
     reason: Text
 
-    def closure_of(self, view: ViewId | None) -> Closure | None:
+    def flush_plan_of(self, view: ViewId | None) -> FlushPlan | None:
         """How this view ends, if it is one of those that end here."""
-        return next((closure for closure in self.closures if closure.view == view), None)
+        return next((plan for plan in self.flush_plans if plan.view == view), None)
 
 
-class Placed(msgspec.Struct, frozen=True, array_like=True):
+class SenderDigest(msgspec.Struct, frozen=True, array_like=True):
     """Which messages of a process have their place: on each level those below a number."""
 
     process: ProcessId
     next_numbers: Annotated[dict[int, Count], msgspec.Meta(max_length=256)]
 
 
-class Standing(msgspec.Struct, frozen=True, array_like=True):
+class OrderDigest(msgspec.Struct, frozen=True, array_like=True):
     """Where the order stands at the end of a view.
 
-    `position` is of the next message; `clients` says which requests of clients, and `placed` which messages
+    `position` is of the next message; `clients` says which requests of clients, and `ordered` which messages
     of each sender, have been ordered.
     """
 
     position: Count
     clients: Annotated[dict[str, Count], msgspec.Meta(max_length=_CLIENTS_MAX)] = {}
-    placed: Annotated[tuple[Placed, ...], msgspec.Meta(max_length=_PLACED_MAX)] = ()
+    ordered: Annotated[tuple[SenderDigest, ...], msgspec.Meta(max_length=_SENDERS_MAX)] = ()
 
 
-class Alive(Control, frozen=True, tag="alive"):
+class Heartbeat(Control, frozen=True, tag="alive"):
     """`config` stands for what all members must agree on; `leaving` asks to be let go."""
 
     config: int
@@ -121,15 +121,15 @@ class Alive(Control, frozen=True, tag="alive"):
     accepted: ViewId | None
     round: Count
     hears: Processes
-    held: Counts
+    received: Counts
     leaving: bool = False
 
 
-class Held(Control, frozen=True, tag="held"):
+class StabilityReport(Control, frozen=True, tag="held"):
     """How many packets to all I hold of each member of the view."""
 
     view: ViewId
-    held: Counts
+    received: Counts
 
 
 class Prepare(Control, frozen=True, tag="prepare"):
@@ -138,12 +138,12 @@ class Prepare(Control, frozen=True, tag="prepare"):
 
 
 class Promise(Control, frozen=True, tag="promise"):
-    """`held` counts the packets to all from each member of `view`, `known` what each is known to hold."""
+    """`received` counts the packets to all from each member of `view`, `acknowledged` what each is known to hold."""
 
     ballot: Ballot
     view: View | None
-    held: Counts
-    known: Matrix
+    received: Counts
+    acknowledged: Matrix
     accepted_in: Ballot | None
     accepted: Proposal | None
 
@@ -161,15 +161,15 @@ class Propose(Control, frozen=True, tag="propose"):
 
 class Accepted(Control, frozen=True, tag="accepted"):
     ballot: Ballot
-    standing: Standing
+    digest: OrderDigest
 
 
 class Install(Control, frozen=True, tag="install"):
     proposal: Proposal
-    standing: Standing
+    digest: OrderDigest
 
 
-class Fetch(Control, frozen=True, tag="fetch"):
+class FlushRequest(Control, frozen=True, tag="fetch"):
     """Send me packets to all that `sender` sent in `view`, from number `first` on, up to `last`."""
 
     view: ViewId
@@ -178,7 +178,7 @@ class Fetch(Control, frozen=True, tag="fetch"):
     last: Count
 
 
-class Supply(Control, frozen=True, tag="supply"):
+class FlushReply(Control, frozen=True, tag="supply"):
     view: ViewId
     sender: ProcessId
     first: Count
@@ -196,7 +196,7 @@ class EvictionNotice(Control, frozen=True, tag="excluded"):
     reason: Text
 
 
-class Mismatch(Control, frozen=True, tag="mismatch"):
+class OptionsMismatch(Control, frozen=True, tag="mismatch"):
     config: Text
 
 
@@ -223,7 +223,7 @@ class StateChunk(Control, frozen=True, tag="state-chunk"):
     data: Annotated[bytes, msgspec.Meta(max_length=STATE_CHUNK_BYTES)]
 
 
-class Request(Control, frozen=True, tag="request"):
+class ClientRequest(Control, frozen=True, tag="request"):
     """Requests of one priority are numbered from 1; up to `settled` the client needs no more answer."""
 
     number: Annotated[int, msgspec.Meta(ge=1)]
@@ -233,7 +233,7 @@ class Request(Control, frozen=True, tag="request"):
     settled: Count = 0
 
 
-class Reply(Control, frozen=True, tag="reply"):
+class ClientReply(Control, frozen=True, tag="reply"):
     """The request has this place, or was refused (`reason`)."""
 
     number: Count
@@ -243,21 +243,21 @@ class Reply(Control, frozen=True, tag="reply"):
 
 
 AnyControl = (
-    Alive
-    | Held
+    Heartbeat
+    | StabilityReport
     | Prepare
     | Promise
     | Declined
     | Propose
     | Accepted
     | Install
-    | Fetch
-    | Supply
+    | FlushRequest
+    | FlushReply
     | EvictionNotice
-    | Mismatch
+    | OptionsMismatch
     | ChangeOrder
     | FetchState
     | StateChunk
-    | Request
-    | Reply
+    | ClientRequest
+    | ClientReply
 )

@@ -1,184 +1,148 @@
-"""The proposer's side of the agreement on a view: one round, from the first question to the decision.
+"""The proposer: the rounds that a member starts to agree on a view, and the pauses between them.
 
-    preparing ── all voters promised ──▶ proposing ── enough accepted ──▶ decided
-        └────────────── a voter declines, is suspected, or a higher ballot exists ─▶ given up
-
-In a primary group this is single-decree Paxos among the members of the last view: whatever a quorum of them
-accepted is decided, and a proposal that may have been decided is proposed again instead of a new one. In a
-partitionable group all voters must accept; there is nothing to protect beyond them.
+A round that is declined or does not advance is given up. The next one follows after a pause that grows, so
+that others can succeed meanwhile. In a partitionable group a process that declines again and again prefers
+other companions, and is avoided for a while.
 """
 
 from priocast.core.identity import ProcessId
-from priocast.core.view import Part, View, ViewId
-from priocast.membership.ledger import merged
-from priocast.membership.packets import (
-    Accepted,
-    Ballot,
-    Closure,
-    Control,
-    Install,
-    Ordering,
-    Prepare,
-    Promise,
-    Proposal,
-    Propose,
-    Standing,
+from priocast.core.view import View
+from priocast.membership.neighbours import Neighbours
+from priocast.membership.options import MembershipOptions
+from priocast.membership.outputs import (
+    AvoidProcess,
+    CorrectMember,
+    MembershipOutput,
+    SendControl,
+    StartRound,
 )
-from priocast.membership.quorum import is_quorum
-from priocast.membership.wish import Wish
+from priocast.membership.packets import Accepted, Ballot, Declined, Promise
+from priocast.membership.round import Round
+
+_PAUSE_DOUBLINGS_MAX = 3
+_DECLINES_MAX = 3
 
 
-class Round:
-    """One ballot. It says to whom to send what; the member sends it, again and again until it is over."""
+class Proposer:
+    """One member's rounds, at most one at a time. `objection` is why the last one was declined."""
 
-    def __init__(
-        self,
-        ballot: Ballot,
-        wish: Wish,
-        view: View | None,
-        ordering: Ordering,
-        reason: str,
-        primary: bool,
-        now: int,
-    ) -> None:
-        self.ballot = ballot
-        self.started_at = self.moved_at = now
-        self.voters = wish.voters
-        self.proposal: Proposal | None = None
-        self._wish = wish
-        self._view = view
-        self._ordering = ordering
-        self._reason = reason
-        self._primary = primary
-        self.declined: list[ProcessId] = []
-        self._promises: dict[ProcessId, Promise] = {}
-        self._standings: dict[ProcessId, Standing] = {}
+    def __init__(self, me: ProcessId, options: MembershipOptions, neighbours: Neighbours, now: int) -> None:
+        self.round: Round | None = None
+        self.objection = ""
+        self.round_highest = 0
+        self._me = me
+        self._options = options
+        self._neighbours = neighbours
+        self._view: View | None = None
+        self._paused_until = now
+        self._pauses = 0
+        self._declines: dict[ProcessId, int] = {}
 
-    def waiting_for(self) -> tuple[ProcessId, ...]:
-        """The voters that have not answered yet."""
-        answered = self._promises if self.proposal is None else self._standings
-        return tuple(voter for voter in self.voters if voter not in answered)
+    def on_start(self, start: StartRound, now: int) -> list[MembershipOutput]:
+        """Start a round, unless one is in progress or the pause after the last one is not over."""
+        if self.round is not None or now < self._paused_until:
+            return []
+        self.round_highest += 1
+        ballot = Ballot(self.round_highest, self._me)
+        primary = self._options.primary
+        self.round = Round(ballot, start.target, self._view, start.ordering, start.reason, primary, now)
+        return self._ask(self.round)
 
-    def question(self) -> Control:
-        """What to ask those who have not answered."""
-        if self.proposal is None:
-            return Prepare(self.ballot, self.voters)
-        return Propose(self.ballot, self.proposal)
+    def on_round_number(self, number: int) -> None:
+        """Another process knows of a round with this number."""
+        self.round_highest = max(self.round_highest, number)
 
-    def on_promise(self, voter: ProcessId, promise: Promise, now: int) -> bool:
-        """Take a promise; return whether all have come, and there is a proposal now."""
-        if promise.ballot != self.ballot or voter not in self.voters or self.proposal is not None:
-            return False
-        self._promises[voter] = promise
-        self.moved_at = now
-        if len(self._promises) < len(self.voters):
-            return False
-        assert not self.declined or set(self.declined) <= set(self._promises)
-        self.proposal = self._proposal()
-        return True
+    def on_view(self, view: View | None) -> None:
+        """A view was installed, whoever proposed it; None: one without this member."""
+        self._view = view or self._view
+        self.round = None
+        self._pauses = 0
+        self._declines.clear()
 
-    def on_declined(self, voter: ProcessId) -> bool:
-        """A voter wants another view; return whether all have answered, one way or the other."""
-        if voter in self.voters and voter not in self.declined:
-            self.declined.append(voter)
-        return len(self.declined) + len(self._promises) >= len(self.voters)
+    def on_promise(self, process: ProcessId, promise: Promise, now: int) -> list[MembershipOutput]:
+        """A voter follows our ballot. In a primary group voters come from our view or from none."""
+        round_, view = self.round, self._view
+        if round_ is None or promise.ballot != round_.ballot:
+            return []
+        if promise.view is None:
+            is_behind = view is not None and process in view.members
+        elif not self._options.primary or (view is not None and promise.view.id == view.id):
+            is_behind = False
+        elif view is None or promise.view.number > view.number:
+            self._give_up(now)
+            return []
+        else:
+            is_behind = True
+        if is_behind:
+            return [CorrectMember(process)]
+        return self._ask(round_) if round_.on_promise(process, promise, now) else []
 
-    def on_accepted(self, voter: ProcessId, accepted: Accepted, now: int) -> None:
-        """A voter holds all of the old view that counts."""
-        if accepted.ballot == self.ballot and voter in self.voters and self.proposal is not None:
-            self._standings[voter] = accepted.standing
-            self.moved_at = now
+    def on_accepted(self, process: ProcessId, accepted: Accepted, now: int) -> list[MembershipOutput]:
+        """A voter has all packets of the old view that count, and accepts the proposal."""
+        if self.round is None:
+            return []
+        self.round.on_accepted(process, accepted, now)
+        return self._decide(self.round, now)
 
-    def is_decided(self, hurried: bool) -> bool:
-        """Whether the proposal is decided; unless hurried, wait for all of its voters."""
-        all_accepted = len(self._standings) == len(self.voters)
-        if self.proposal is None or not (all_accepted or (hurried and self._primary)):
-            return False
-        return not self._primary or is_quorum(self._electorate(), self._standings)
+    def on_declined(self, process: ProcessId, declined: Declined, now: int) -> list[MembershipOutput]:
+        """A voter objects to the view, or follows a higher ballot."""
+        round_ = self.round
+        if round_ is None or declined.ballot != round_.ballot:
+            return []
+        self.on_round_number(declined.promised.round)
+        self.objection = declined.reason
+        if declined.promised > round_.ballot or self._options.primary or round_.proposal is not None:
+            self._give_up(now)
+        elif round_.on_declined(process):
+            self._give_up(now)
+            return self._avoid_frequent(round_.declined, now)
+        return []
 
-    def decision(self) -> Install:
-        """What to tell everybody."""
-        assert self.proposal is not None
-        old_members = [member for closure in self.proposal.closures for member in closure.members]
-        standings = [self._standings[member] for member in old_members if member in self._standings]
-        if self._primary:
-            assert standings or not old_members, "who accepted goes on"
-            standings = standings[:1]
-        return Install(self.proposal, merged(standings or [Standing(0)]))
+    def on_tick(self, now: int) -> list[MembershipOutput]:
+        """Ask again whoever has not answered; give up if the round does not advance."""
+        round_ = self.round
+        if round_ is None:
+            return []
+        decision = self._decide(round_, now)
+        if decision:
+            return decision
+        if now - round_.moved_at >= self._options.failure_ns or self._has_lost_a_voter(round_, now):
+            self._give_up(now)
+            return []
+        return self._ask(round_)
 
-    def _electorate(self) -> tuple[ProcessId, ...]:
-        """Those among whom a quorum decides: the last view, or the founders."""
-        assert self.proposal is not None
-        return self._view.members if self._view is not None else self.proposal.view.members
+    def _ask(self, round_: Round) -> list[MembershipOutput]:
+        question = round_.question()
+        return [SendControl(voter, question) for voter in round_.waiting_for()]
 
-    def _proposal(self) -> Proposal:
-        if self._primary:
-            number = (self._view.number if self._view else 0) + 1
-            # What only joiners accepted cannot have been decided; they hold nothing of the old view.
-            electors = [
-                promise
-                for promise in self._promises.values()
-                if self._view is None or promise.view is not None
-            ]
-            accepted = [
-                (promise.accepted_in, promise.accepted)
-                for promise in electors
-                if promise.accepted_in and promise.accepted and promise.accepted.view.number == number
-            ]
-            if accepted:
-                # It may have been decided, and nobody may find it replaced.
-                return max(accepted, key=lambda pair: pair[0])[1]
-        return Proposal(self._next_view(), self._closures(), self._ordering, self._reason)
+    def _decide(self, round_: Round, now: int) -> list[MembershipOutput]:
+        """Announce the decision, once there is one."""
+        waited = now - round_.moved_at >= 2 * self._options.heartbeat_ns
+        if not round_.is_decided(hurried=waited or self._has_lost_a_voter(round_, now)):
+            return []
+        self.round = None
+        decision = round_.decision()
+        return [SendControl(voter, decision) for voter in round_.voters]
 
-    def _next_view(self) -> View:
-        numbers = [0]
-        for promise in self._promises.values():
-            numbers.append(promise.view.number if promise.view else 0)
-            numbers.append(promise.accepted.view.number if promise.accepted else 0)
-        if self._primary:
-            numbers = [self._view.number if self._view else 0]
-        parts = []
-        for view_id, voters in self._by_view().items():
-            staying = tuple(voter for voter in voters if voter in self._wish.members)
-            if staying:
-                parts.append(Part(view_id, staying))
-        members = tuple(member for part in parts for member in part.members)
-        return View(max(numbers) + 1, members, tuple(parts))
+    def _give_up(self, now: int) -> None:
+        self.round = None
+        self._pauses = min(self._pauses + 1, _PAUSE_DOUBLINGS_MAX)
+        rank = self._view.members.index(self._me) if self._view else 0
+        heartbeat_ns = self._options.heartbeat_ns
+        self._paused_until = now + (heartbeat_ns << self._pauses) // 2 + rank * heartbeat_ns // 4
 
-    def _by_view(self) -> dict[ViewId | None, list[ProcessId]]:
-        """The voters by the view they come from, the largest first, those without one last."""
-        by_view: dict[ViewId | None, list[ProcessId]] = {}
-        for voter in self.voters:
-            view = self._promises[voter].view
-            by_view.setdefault(view.id if view else None, []).append(voter)
-        strangers = by_view.pop(None, [])
-        ordered: dict[ViewId | None, list[ProcessId]] = {}
-        for view_id in sorted(by_view, key=lambda each: (-len(by_view[each]), each)):
-            view = self._promises[by_view[view_id][0]].view
-            assert view is not None
-            ordered[view_id] = sorted(by_view[view_id], key=view.members.index)
-        if strangers:
-            ordered[None] = sorted(strangers)
-        return ordered
+    def _avoid_frequent(self, decliners: list[ProcessId], now: int) -> list[MembershipOutput]:
+        """Avoid who has declined too often."""
+        outputs: list[MembershipOutput] = []
+        for process in decliners:
+            self._declines[process] = self._declines.get(process, 0) + 1
+            if self._declines[process] >= _DECLINES_MAX:
+                del self._declines[process]
+                outputs.append(AvoidProcess(process, now + 2 * self._options.failure_ns))
+        return outputs
 
-    def _closures(self) -> tuple[Closure, ...]:
-        return tuple(
-            self._closure(view_id, voters)
-            for view_id, voters in self._by_view().items()
-            if view_id is not None
+    def _has_lost_a_voter(self, round_: Round, now: int) -> bool:
+        """Whether the round waits for a process that counts as failed."""
+        return any(
+            voter != self._me and not self._neighbours.trusts(voter, now) for voter in round_.waiting_for()
         )
-
-    def _closure(self, view_id: ViewId, voters: list[ProcessId]) -> Closure:
-        """What any of those who go on holds counts for all of them."""
-        promises = [self._promises[voter] for voter in voters]
-        columns = list(zip(*(promise.held for promise in promises), strict=True))
-        cut = tuple(max(column) for column in columns)
-        holders = tuple(column.index(max(column)) for column in columns)
-        known: tuple[tuple[int, ...], ...] = ()
-        if not self._primary:
-            matrices = [promise.known for promise in promises]
-            known = tuple(
-                tuple(max(values) for values in zip(*rows, strict=True))
-                for rows in zip(*matrices, strict=True)
-            )
-        return Closure(view_id, tuple(voters), cut, holders, known)

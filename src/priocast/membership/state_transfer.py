@@ -1,53 +1,35 @@
-"""State transfer: a new member gets the application's state as of a known place in the order.
+"""State transfer: a new member gets the application's state as of a known position in the order.
 
-The new member asks one that was there before for a piece at a time, so the group does not wait for it and a
-donor that fails is replaced by another one. Meanwhile it keeps what is ordered; when the state is there, what
-came before its position is left out and the rest follows.
+The new member asks an older one for a few chunks at a time, so the group does not wait for it, and a donor
+that fails is replaced by another one. Meanwhile it keeps what is ordered. When the state is complete, messages
+before its position are skipped and the rest follows.
 
     new member                                  donor
-      │ ── FetchState, from this position on ──▶ │ asks its application for a snapshot, once it is that far
+      │ ── FetchState, from this position on ──▶ │ asks its application for a snapshot once it is that far
       │ ◀─ StateChunk … ─────────────────────── │
       │ ── FetchState, from this offset on ────▶ │
 """
-
-from collections.abc import Callable
-from hashlib import blake2b
-
-import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
 from priocast.membership.options import MembershipOptions
+from priocast.membership.outputs import MembershipOutput, RestoreState, SendControl
 from priocast.membership.packets import (
     STATE_CHUNK_BYTES,
     STATE_PIECES_MAX,
-    Control,
     FetchState,
     StateChunk,
 )
+from priocast.membership.snapshot import Snapshot, digest_of
 
 STATE_BYTES_MAX = 1 << 30
-_DIGEST_BYTES = 16
-
-
-def digest_of(data: bytes) -> bytes:
-    """What names a snapshot, and shows whether it arrived whole."""
-    return blake2b(data, digest_size=_DIGEST_BYTES).digest()
-
-
-class Snapshot(msgspec.Struct, frozen=True):
-    """The application's state before the message at `position`."""
-
-    position: int
-    digest: bytes
-    data: bytes
 
 
 class Donor:
     """Gives the application's state to new members.
 
-    `wanted` is the place from which on one is needed, `asked_at` when somebody last asked.
+    `wanted` is the lowest position at which a snapshot is needed, `asked_at` when somebody last asked.
     """
 
     def __init__(self, kept_ns: int) -> None:
@@ -58,16 +40,16 @@ class Donor:
         self._waiting: dict[ProcessId, FetchState] = {}
 
     def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> list[StateChunk]:
-        """What to answer; nothing until the application has given its state."""
+        """The chunks to answer with; none until the application has given its state."""
         self.asked_at = now
         snapshot = self._snapshot
         if snapshot is None or snapshot.position < fetch.position:
             self.wanted = max(fetch.position, self.wanted or 0)
             self._waiting[process] = fetch
             return []
-        return self._pieces(snapshot, fetch)
+        return self._chunks(snapshot, fetch)
 
-    def _pieces(self, snapshot: Snapshot, fetch: FetchState) -> list[StateChunk]:
+    def _chunks(self, snapshot: Snapshot, fetch: FetchState) -> list[StateChunk]:
         offset = fetch.offset if fetch.digest == snapshot.digest else 0
         return [
             StateChunk(
@@ -85,7 +67,7 @@ class Donor:
         ]
 
     def offer(self, position: int, data: bytes) -> list[tuple[ProcessId, StateChunk]]:
-        """The application's state as it is before this position; return what to answer those who wait."""
+        """The application gives its state before this position; return the answers to those who wait."""
         assert self.wanted is not None and position >= self.wanted
         self._snapshot = Snapshot(position, digest_of(data), data)
         self.wanted = None
@@ -93,7 +75,7 @@ class Donor:
         return [
             (process, chunk)
             for process, fetch in waiting.items()
-            for chunk in self._pieces(self._snapshot, fetch)
+            for chunk in self._chunks(self._snapshot, fetch)
         ]
 
     def tick(self, now: int) -> None:
@@ -106,9 +88,9 @@ class Donor:
 class Restoration:
     """A new member's wait for the state.
 
-    It asks for one piece first, and for twice as many each time that all came quickly: what is on its way
-    must not keep signs of life waiting. It asks again only when nothing came for a while, and turns to
-    another donor when nothing came for long.
+    It asks for one chunk first, and for twice as many each time all of them came quickly: chunks in flight
+    must not delay heartbeats. It asks again only when nothing came for a while, and asks another donor when
+    nothing came for long.
     """
 
     def __init__(
@@ -128,31 +110,31 @@ class Restoration:
 
     @property
     def progress(self) -> float:
-        """How much of the state is here."""
+        """The fraction of the state that has been received."""
         return len(self._data) / self._size if self._size else 0.0
 
     @property
     def donor(self) -> ProcessId | None:
-        """The member that is asked now; None while there is nobody to ask."""
+        """The member that is asked now; None while there is none to ask."""
         return self._donors[self._donor_index % len(self._donors)] if self._donors else None
 
     def request(self, now: int) -> FetchState:
-        """What to ask the donor."""
+        """The next request to the donor."""
         self._asked_at = now
         self._asked_until = len(self._data) + self._pieces * STATE_CHUNK_BYTES
         return FetchState(self._view, self._position, self._digest, len(self._data), self._pieces)
 
     def replace_donors(self, donors: list[ProcessId], now: int) -> None:
-        """The view has changed: these are the ones to ask."""
+        """The view has changed: these members can be asked."""
         present = self.donor
         self._donors = donors
         self._donor_index = donors.index(present) if present in donors else 0
         self._moved_at = now
 
     def tick(self, now: int) -> bool:
-        """Turn to another donor if this one does not answer; return whether to ask again.
+        """Change to another donor if this one does not answer; return whether to ask again.
 
-        Whoever has given nothing yet may have nothing to give, and is not waited for as long.
+        A donor that has given nothing yet may have nothing to give, and gets less time.
         """
         if now - self._moved_at >= (self._patience_ns if self._data else 2 * self._retry_ns):
             self._donor_index += 1
@@ -163,7 +145,7 @@ class Restoration:
         return True
 
     def on_chunk(self, process: ProcessId, chunk: StateChunk, now: int) -> Snapshot | None:
-        """Take a piece; return the state when it is whole. Raises PeerFault if it turns out to be damaged."""
+        """Take a chunk; return the state when it is complete. Raises PeerFault if it is damaged."""
         if process != self.donor or chunk.position < self._position:
             return None
         if chunk.size > STATE_BYTES_MAX:
@@ -184,7 +166,7 @@ class Restoration:
         return Snapshot(chunk.position, chunk.digest, data)
 
     def wants_more(self, now: int) -> bool:
-        """Whether all that was asked for has come, and more is needed."""
+        """Whether everything that was asked for has come, and more is needed."""
         if len(self._data) < self._asked_until:
             return False
         if now - self._asked_at < self._quick_ns:
@@ -199,64 +181,57 @@ class Restoration:
 
 
 class StateTransfer:
-    """Both sides of one member: what it gives, and what it waits for."""
+    """Both sides of one member: the state that it gives, and the state that it waits for."""
 
-    def __init__(
-        self,
-        options: MembershipOptions,
-        tell: Callable[[ProcessId, Control], None],
-        restore: Callable[[Snapshot], None],
-    ) -> None:
+    def __init__(self, me: ProcessId, options: MembershipOptions) -> None:
+        self._me = me
         self._options = options
-        self._tell = tell
-        self._restore = restore
         self.donor = Donor(4 * options.failure_ns)
         self.restoration: Restoration | None = None
 
-    def begin(self, me: ProcessId, view: View, is_new: bool, position: int, now: int) -> bool:
-        """A view begins; return whether this member, if it is new in the group, has to wait for the state."""
+    def on_view(self, view: View, is_new: bool, position: int, now: int) -> list[MembershipOutput]:
+        """A view was installed. A member that is new in the group has to wait for the state."""
         if not is_new:
             if self.restoration is not None:
-                self.restoration.replace_donors([member for member in view.members if member != me], now)
-            return False
+                others = [member for member in view.members if member != self._me]
+                self.restoration.replace_donors(others, now)
+            return []
         donors = [member for part in view.parts if part.view for member in part.members]
         if not self._options.state or not donors:
-            return False
+            return []
         self.restoration = Restoration(view.id, donors, position, self._options.failure_ns, now)
-        self._ask(self.restoration, now)
-        return True
+        return self._ask(now)
 
-    def tick(self, now: int) -> None:
-        """Do what is due."""
+    def on_tick(self, now: int) -> list[MembershipOutput]:
+        """Forget an unused snapshot; ask again for the state that this member waits for."""
         self.donor.tick(now)
-        if self.restoration is not None and self.restoration.tick(now):
-            self._ask(self.restoration, now)
+        if self.restoration is None or not self.restoration.tick(now):
+            return []
+        return self._ask(now)
 
-    def offer(self, position: int, data: bytes) -> None:
-        """The application's state as it is before this position."""
-        for process, chunk in self.donor.offer(position, data):
-            self._tell(process, chunk)
+    def on_snapshot(self, position: int, data: bytes) -> list[SendControl]:
+        """The application gives its state before this position."""
+        return [SendControl(process, chunk) for process, chunk in self.donor.offer(position, data)]
 
-    def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> None:
+    def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> list[MembershipOutput]:
         """A new member asks for the state."""
-        for chunk in self.donor.on_fetch(process, fetch, now):
-            self._tell(process, chunk)
+        return [SendControl(process, chunk) for chunk in self.donor.on_fetch(process, fetch, now)]
 
-    def on_chunk(self, process: ProcessId, chunk: StateChunk, now: int) -> None:
-        """A piece of the state came."""
+    def on_chunk(self, process: ProcessId, chunk: StateChunk, now: int) -> list[MembershipOutput]:
+        """A chunk of the state came."""
         if self.restoration is None:
-            return
+            return []
         snapshot = self.restoration.on_chunk(process, chunk, now)
         if snapshot is not None:
             self.restoration = None
-            self._restore(snapshot)
-        elif self.restoration.wants_more(now):
-            self._ask(self.restoration, now)
+            return [RestoreState(snapshot)]
+        return self._ask(now) if self.restoration.wants_more(now) else []
 
     def is_asked(self, now: int) -> bool:
-        """Whether somebody is fetching our state."""
+        """Whether another member is fetching the state from this one."""
         return self.donor.asked_at > now - self._options.failure_ns
 
-    def _ask(self, restoration: Restoration, now: int) -> None:
-        if restoration.donor is not None:
-            self._tell(restoration.donor, restoration.request(now))
+    def _ask(self, now: int) -> list[MembershipOutput]:
+        assert self.restoration is not None
+        donor = self.restoration.donor
+        return [] if donor is None else [SendControl(donor, self.restoration.request(now))]

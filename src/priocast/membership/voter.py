@@ -1,202 +1,193 @@
-"""The voter's side of the agreement on a view: promise, fetch what is missing, accept, install.
+"""The voter's side of the agreement on a view: promise, flush, accept, install.
 
-    Prepare ─▶ promise: the epoch is frozen      Propose ─▶ fetch the cut ─▶ accept
-    Install ─▶ fetch the cut, if need be ─▶ the next view begins
+    Prepare ─▶ promise: the epoch is frozen      Propose ─▶ flush ─▶ accept
+    Install ─▶ flush, if need be ─▶ the next view begins
 
-A voter follows the highest ballot that it has promised. What it accepted it tells whoever proposes next: in a
-primary group that is how a view that may have been decided is never replaced by another one.
+A voter follows the highest ballot that it has promised to. It tells later proposers what it has accepted: in
+a primary group, that is why a view that may have been decided is never replaced by another one.
 """
-
-from typing import Protocol
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
+from priocast.membership.neighbours import Neighbours
+from priocast.membership.outputs import AcceptProposal, InstallView, MembershipOutput, SendControl
 from priocast.membership.packets import (
-    Accepted,
     Ballot,
-    Control,
     Declined,
-    Fetch,
+    FlushReply,
+    FlushRequest,
     Install,
     Prepare,
     Promise,
     Proposal,
     Propose,
-    Standing,
-    Supply,
 )
 
-_SUPPLY_BYTES_CUT = 256 * 1024
-
-
-class Host(Protocol):
-    """The member that votes."""
-
-    @property
-    def me(self) -> ProcessId: ...
-    @property
-    def view(self) -> View | None: ...
-    @property
-    def epoch(self) -> Epoch | None: ...
-    def tell(self, process: ProcessId, control: Control) -> None: ...
-    def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str | None: ...
-    def standing_after(self, proposal: Proposal) -> Standing: ...
-    def install(self, proposal: Proposal, standing: Standing, now: int) -> None: ...
-    def trusts(self, process: ProcessId, now: int) -> bool: ...
+_FLUSH_REPLY_BYTES_CUT = 256 * 1024
 
 
 class Voter:
-    """What one member promised and accepted, and what it still lacks of the old view."""
+    """What one member has promised and accepted, and which packets of the old view it still lacks.
 
-    def __init__(self, host: Host) -> None:
-        self._host = host
+    `promised` is the ballot that it follows in the current view change; None if there is none.
+    """
+
+    def __init__(self, me: ProcessId, neighbours: Neighbours) -> None:
         self.promised: Ballot | None = None
         self.accepted_in: Ballot | None = None
         self.accepted: Proposal | None = None
         self.active_at = 0
         self.froze_at = 0
+        self._me = me
+        self._neighbours = neighbours
+        self._epoch: Epoch | None = None
+        self._epoch_before: Epoch | None = None
         self._proposed: Propose | None = None
         self._install: Install | None = None
         self._holders_tried = 0
 
-    @property
-    def changing(self) -> bool:
-        """Whether a promise was given and no view has been installed since."""
-        return self.promised is not None
-
-    def on_prepare(self, prepare: Prepare, now: int) -> None:
-        """Promise to follow no lower ballot, and say where this member stands; or say why not."""
+    def on_prepare(
+        self, process: ProcessId, prepare: Prepare, objection: str, now: int
+    ) -> list[MembershipOutput]:
+        """Promise to follow no lower ballot, and report this member's state; or decline."""
         ballot = prepare.ballot
+        if process != ballot.proposer or self._me not in prepare.voters:
+            return []
         if self.promised is not None and ballot < self.promised:
-            self._decline(ballot, "a higher ballot is under way")
-            return
+            return self._decline(ballot, "a higher ballot is under way")
         if ballot != self.promised:
-            objection = self._host.objection_to(ballot.proposer, prepare.voters, now)
             if objection:
-                self._decline(ballot, objection)
-                return
-            self.froze_at = self.froze_at if self.changing else now
+                return self._decline(ballot, objection)
+            if self.promised is None:
+                self.froze_at = now
             self.promised = ballot
             self._proposed = None
-            if self._host.epoch is not None:
-                self._host.epoch.freeze(now)
+            if self._epoch is not None:
+                self._epoch.freeze(now)
         self.active_at = now
-        self._promise(ballot)
+        return [SendControl(ballot.proposer, self._promise(ballot))]
 
-    def on_propose(self, propose: Propose, now: int) -> None:
-        """Accept, as soon as all of the old view's packets that count are here."""
+    def on_propose(self, process: ProcessId, propose: Propose, now: int) -> list[MembershipOutput]:
+        """Accept, as soon as all packets of the old view that count are here."""
+        if process != propose.ballot.proposer:
+            return []
         if self.promised != propose.ballot:
-            self._decline(propose.ballot, "not promised")
-            return
+            return self._decline(propose.ballot, "not promised")
         if not self._may_judge(propose.proposal):
-            self._decline(propose.ballot, "this member's view has changed")
-            return
+            return self._decline(propose.ballot, "this member's view has changed")
         self.active_at = now
         self._proposed = propose
-        self._go_on(now)
+        return self._advance(now)
 
-    def on_install(self, install: Install, now: int) -> None:
-        """Somebody knows that the proposal was decided."""
-        proposal, view = install.proposal, self._host.view
+    def on_install(self, _: ProcessId, install: Install, now: int) -> list[MembershipOutput]:
+        """The proposal was decided."""
+        proposal, view = install.proposal, self._view
         if view is not None and proposal.view.number <= view.number:
-            return
+            return []
         accepted_another = self.accepted is not None and self.accepted != proposal
         if not self._is_concerned(proposal) or accepted_another:
-            return
-        if self._host.epoch is not None:
-            self._host.epoch.freeze(now)
+            return []
+        if self._epoch is not None:
+            self._epoch.freeze(now)
         self.active_at = now
         self._install = install
-        self._go_on(now)
+        return self._advance(now)
 
-    def on_fetch(self, process: ProcessId, fetch: Fetch, epochs: tuple[Epoch | None, ...]) -> None:
-        """Hand out packets of a view that this member has taken part in."""
-        for epoch in epochs:
-            if epoch is not None and epoch.view.id == fetch.view and fetch.sender in epoch.ranks:
-                rank = epoch.ranks[fetch.sender]
-                bodies = epoch.retention.bodies(rank, fetch.first, fetch.last, _SUPPLY_BYTES_CUT)
+    def on_flush_request(self, process: ProcessId, request: FlushRequest, _: int) -> list[MembershipOutput]:
+        """Send packets of this view or the one before."""
+        for epoch in (self._epoch, self._epoch_before):
+            if epoch is not None and epoch.view.id == request.view and request.sender in epoch.ranks:
+                rank = epoch.ranks[request.sender]
+                bodies = epoch.stability.bodies(rank, request.first, request.last, _FLUSH_REPLY_BYTES_CUT)
                 if bodies:
-                    self._host.tell(process, Supply(fetch.view, fetch.sender, fetch.first, tuple(bodies)))
+                    reply = FlushReply(request.view, request.sender, request.first, tuple(bodies))
+                    return [SendControl(process, reply)]
+        return []
 
-    def on_supply(self, supply: Supply, now: int) -> None:
-        """Packets that this member lacked."""
-        epoch = self._host.epoch
-        if epoch is not None and epoch.view.id == supply.view:
-            self.active_at = now
-            epoch.supply(supply.sender, supply.first, supply.bodies, now)
-            self._go_on(now)
+    def on_flush_reply(self, _: ProcessId, reply: FlushReply, now: int) -> list[MembershipOutput]:
+        """Packets came that this member lacked."""
+        epoch = self._epoch
+        if epoch is None or epoch.view.id != reply.view:
+            return []
+        self.active_at = now
+        epoch.on_flush_reply(reply, now)
+        return self._advance(now)
 
-    def repeat(self, now: int) -> None:
-        """Say again what was said and not answered."""
-        if self._install is not None or self._proposed is not None:
-            self._holders_tried += 1
-            self._go_on(now)
+    def on_tick(self, now: int) -> list[MembershipOutput]:
+        """Ask again for packets that did not come."""
+        if self._install is None and self._proposed is None:
+            return []
+        self._holders_tried += 1
+        return self._advance(now)
 
-    def installed(self) -> None:
-        """A view has begun: what was promised and accepted for it is history."""
+    def on_view(self, epoch: Epoch | None) -> None:
+        """A view was installed: promises and acceptances for it are over. None: one without this member."""
+        if epoch is not None:
+            self._epoch_before, self._epoch = self._epoch, epoch
         self.accepted = self.accepted_in = self.promised = None
         self._proposed = self._install = None
         self._holders_tried = 0
 
-    def _promise(self, ballot: Ballot) -> None:
-        epoch = self._host.epoch
-        held = tuple(epoch.retention.held) if epoch else ()
-        known = tuple(tuple(row) for row in epoch.retention.known) if epoch else ()
-        promise = Promise(ballot, self._host.view, held, known, self.accepted_in, self.accepted)
-        self._host.tell(ballot.proposer, promise)
+    @property
+    def _view(self) -> View | None:
+        return self._epoch.view if self._epoch else None
 
-    def _decline(self, ballot: Ballot, reason: str) -> None:
-        self._host.tell(ballot.proposer, Declined(ballot, self.promised or ballot, reason))
+    def _promise(self, ballot: Ballot) -> Promise:
+        epoch = self._epoch
+        received = tuple(epoch.stability.received) if epoch else ()
+        acknowledged = tuple(map(tuple, epoch.stability.acknowledged)) if epoch else ()
+        return Promise(ballot, self._view, received, acknowledged, self.accepted_in, self.accepted)
+
+    def _decline(self, ballot: Ballot, reason: str) -> list[MembershipOutput]:
+        return [SendControl(ballot.proposer, Declined(ballot, self.promised or ballot, reason))]
 
     def _may_judge(self, proposal: Proposal) -> bool:
-        """Whether the proposal ends this member's view, with or without it; or begins its first one.
+        """Whether the proposal ends this member's view, with or without it, or begins its first one.
 
-        A proposal that is made again may leave out members that vote on it now: it was made without them.
+        A proposal that is made again may exclude members that vote on it now: it was made without them.
         """
-        view = self._host.view
+        view = self._view
         if view is None:
-            return all(self._host.me not in closure.members for closure in proposal.closures)
-        closure = proposal.closure_of(view.id)
-        if closure is not None and len(closure.cut) != len(view.members):
-            raise PeerFault(f"a proposal cuts view {view.id} at {len(closure.cut)} members")
-        return closure is not None
+            return all(self._me not in plan.members for plan in proposal.flush_plans)
+        plan = proposal.flush_plan_of(view.id)
+        if plan is not None and len(plan.counts) != len(view.members):
+            raise PeerFault(f"a flush plan of view {view.id} has {len(plan.counts)} counts")
+        return plan is not None
 
     def _is_concerned(self, proposal: Proposal) -> bool:
-        """Whether this member goes on, begins or leaves with the proposal."""
+        """Whether this member continues, begins or leaves with the proposal."""
         if not self._may_judge(proposal):
             return False
-        if self._host.view is None:
-            return self._host.me in proposal.view.members
-        return any(self._host.me in closure.members for closure in proposal.closures)
+        if self._epoch is None:
+            return self._me in proposal.view.members
+        return any(self._me in plan.members for plan in proposal.flush_plans)
 
-    def _go_on(self, now: int) -> None:
-        """Fetch what is missing, or do what waits for it."""
+    def _advance(self, now: int) -> list[MembershipOutput]:
+        """Request the packets that are missing; if none are, install or accept."""
         install, propose = self._install, self._proposed
         if install is not None:
-            if not self._fetch(install.proposal, now):
-                self._host.install(install.proposal, install.standing, now)
-            return
-        if propose is None or self._fetch(propose.proposal, now):
-            return
-        ballot, proposal = propose.ballot, propose.proposal
-        if self._host.view is not None or self._is_concerned(proposal):
-            self.accepted_in, self.accepted = ballot, proposal
-        self._host.tell(ballot.proposer, Accepted(ballot, self._host.standing_after(proposal)))
+            requests = self._missing(install.proposal, now)
+            return requests or [InstallView(install.proposal, install.digest)]
+        if propose is None:
+            return []
+        requests = self._missing(propose.proposal, now)
+        if requests:
+            return requests
+        if self._epoch is not None or self._is_concerned(propose.proposal):
+            self.accepted_in, self.accepted = propose.ballot, propose.proposal
+        return [AcceptProposal(propose.ballot, propose.proposal)]
 
-    def _fetch(self, proposal: Proposal, now: int) -> bool:
-        """Ask for what is missing of the cut; return whether anything is."""
-        epoch = self._host.epoch
-        closure = proposal.closure_of(epoch.view.id) if epoch else None
-        if epoch is None or closure is None:
-            return False
-        missing = epoch.missing(closure)
-        if missing is None:
-            return False
+    def _missing(self, proposal: Proposal, now: int) -> list[MembershipOutput]:
+        """The request for the next packets that are missing, if any are."""
+        epoch = self._epoch
+        plan = proposal.flush_plan_of(epoch.view.id) if epoch else None
+        missing = epoch.missing(plan) if epoch and plan else None
+        if epoch is None or plan is None or missing is None:
+            return []
         holder, sender, first, last = missing
-        if self._holders_tried or not self._host.trusts(holder, now):
-            others = [member for member in closure.members if member != self._host.me]
+        if self._holders_tried or not self._neighbours.trusts(holder, now):
+            others = [member for member in plan.members if member != self._me]
             holder = others[self._holders_tried % len(others)] if others else holder
-        self._host.tell(holder, Fetch(epoch.view.id, sender, first, last))
-        return True
+        return [SendControl(holder, FlushRequest(epoch.view.id, sender, first, last))]

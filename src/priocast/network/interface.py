@@ -1,9 +1,22 @@
-"""What the runtime asks of a network, and what a network tells the runtime.
+"""The interface between the runtime and a network. It is public: write a network of your own against it.
 
-A network carries frames between processes, which know each other by name. Many groups share one network: each
-has a port of its own on it. A network may lose, repeat and reorder frames: the links see to that. It lets
-nobody in who cannot prove who he is, where it has been given the means to tell (keys, certificates), and it
-counts whom it turned away, by reason.
+A network carries frames between processes, which know each other by name. Several groups share one network:
+each opens its own port. A network may lose, duplicate and reorder frames: the links above it recover. It must
+not alter them, and must not attribute a frame to a process that did not send it.
+
+    runtime                                    network
+      │ ── start() ─────────────────────────────▶ │   begins to listen and to look for peers
+      │ ── open(group, process, receiver) ──────▶ │   returns the group's port
+      │ ◀─ receiver.reachable(peer) ───────────── │   now for every known peer, later for every new one
+      │ ── port.send(peer, frames) … flush() ───▶ │
+      │ ◀─ receiver.frames_received(peer, …) ──── │
+      │ ── port.close() … close() ──────────────▶ │
+
+All calls are made in the thread of one event loop. `send` and `flush` must not block. A network must not call
+a receiver from within `send` or `flush`, and may only call its `reachable` from within `open`.
+
+Pass the network to `priocast.open_node`, `join` or `open_client` as `network=`. `examples/own_network.py` is
+a complete one, over Unix sockets.
 """
 
 from collections import Counter
@@ -11,49 +24,62 @@ from typing import Protocol
 
 from priocast.core.errors import PriocastError
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame, LinkOptions
+from priocast.links.fifo_link import RELIABLE_NETWORK, Frame, LinkOptions
+
+__all__ = ["RELIABLE_NETWORK", "Frame", "LinkOptions", "Network", "Port", "Receiver"]
 
 
 class Receiver(Protocol):
-    """The group behind a port: told what happens on the network."""
+    """What a network calls back: the group, or the client, behind a port."""
 
     def reachable(self, peer: str) -> None:
-        """Frames can be sent to this process now; those sent over an earlier connection may be lost."""
+        """Frames can be sent to the process `peer`; those sent over an earlier connection may be lost."""
 
     def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
-        """Frames came from this life of a process, all that were ready; never before `reachable`'s name."""
+        """Frames arrived from this incarnation of a process, all that were ready.
+
+        `reachable` must have been called with the name of `peer` before.
+        """
 
     def failed(self, error: PriocastError) -> None:
-        """The network cannot go on."""
+        """The network cannot continue: the group stops with this `error`."""
 
 
 class Port(Protocol):
-    """One group's way into the network, for one life of one member."""
+    """One group's access to the network, for one incarnation of one process."""
 
     def send(self, peer: str, frames: list[Frame]) -> None:
-        """Send frames to a process of the group, or lose them."""
+        """Send `frames` to the process named `peer`, or drop them if it cannot be reached.
+
+        A network may delay them until `flush`, to send them together.
+        """
 
     def flush(self) -> None:
-        """All that a turn had to send has been handed over: what was held back to be sent together leaves."""
+        """A turn is over: transmit whatever `send` delayed."""
 
     def close(self) -> None:
-        """Take no more frames for this group."""
+        """Accept no more frames for this group. The group may open another port afterwards."""
 
 
 class Network(Protocol):
-    """A way for frames to reach other processes.
+    """Carries frames from one process to others.
 
-    `rejections` counts what was turned away, by a short reason that does not vary with its content.
+    `link_options` tells the links how the network behaves: `LinkOptions()` for one that loses frames,
+    `RELIABLE_NETWORK` for one that does not. `rejections` counts what was not accepted, by a short reason
+    that does not vary with the content.
     """
 
     link_options: LinkOptions
     rejections: Counter[str]
 
     async def start(self) -> None:
-        """Listen, and look for the peers until they are found, and again when they are lost."""
+        """Listen, and look for peers until they are found, and again when they are lost."""
 
     def open(self, group: str, process: ProcessId, receiver: Receiver) -> Port:
-        """Let a group use the network as this process; tells `receiver` at once whom it can reach."""
+        """Open the port of `group` for `process`; call `receiver.reachable` for every peer known so far."""
 
     async def close(self) -> None:
-        """Send what was handed over, and stop."""
+        """Transmit what was sent, then stop."""
+
+    def unreached(self) -> list[str]:
+        """The configured addresses at which no process has been reached yet, for error messages."""

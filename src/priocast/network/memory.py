@@ -85,6 +85,9 @@ class MemoryNetwork:
         if self._started:
             del self._hub.networks[self._name]
 
+    def unreached(self) -> list[str]:
+        return []
+
     def send(self, peer: str, port: MemoryPort, frames: list[Frame]) -> None:
         """Hand frames to a process that is there, if they can get there."""
         other = self._hub.networks.get(peer)

@@ -131,6 +131,11 @@ class TcpNetwork:
             connection.transport.abort()
         await _ended(list(self.connections))
 
+    def unreached(self) -> list[str]:
+        reached = {connection.address for connection in self.dialled.values()}
+        own = {self._listen, self._advertise}
+        return [str(address) for address in self._peers if address not in reached | own]
+
     # What connections tell
 
     def on_hello(self, connection: Accepted, peer: Introduction) -> None:

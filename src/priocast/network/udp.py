@@ -78,7 +78,7 @@ class UdpNetwork:
             known = Acquaintances(group, key, name, incarnation, self.gate)
             self.groups[known.me.group] = known
         self._listen = listen
-        self._peers = peers
+        self._peers: dict[Address, SocketAddress] = dict.fromkeys(peers, ())  # and where they are
         self._multicast_address = multicast
         self._sockets: list[socket.socket] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -133,6 +133,9 @@ class UdpNetwork:
             each.close()
         self._sockets.clear()
 
+    def unreached(self) -> list[str]:
+        return [str(address) for address in self._peers if not self._knows(address)]
+
     def transmit(self, datagram: bytes, to: SocketAddress) -> None:
         """Send a datagram, or lose it: whoever needs it sends it again."""
         if self._sockets:
@@ -152,12 +155,18 @@ class UdpNetwork:
                 with suppress(OSError):  # a host that is not found now may be found later
                     to = await self._resolve(address)
                     if is_here(to, self._sockets[0]):
+                        del self._peers[address]
                         return
+                    self._peers[address] = to
                     for known in self.groups.values():
                         if not known.knows(to):
                             self.transmit(known.greeting(), to)
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
+
+    def _knows(self, address: Address) -> bool:
+        """Whether a process at this configured address is known in any group."""
+        return any(known.knows(self._peers[address]) for known in self.groups.values())
 
     async def _resolve(self, address: Address) -> SocketAddress:
         found = await asyncio.get_running_loop().getaddrinfo(

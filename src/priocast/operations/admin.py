@@ -1,14 +1,14 @@
-"""The node's answers over HTTP: `GET /metrics` and `GET /status` about itself; `PUT /order` changes an order.
+"""The admin endpoint of a node over HTTP: `GET /metrics`, `GET /status`, `PUT /order` to change the order.
 
-It runs on the event loop of the node, in asyncio streams: a status is read between two turns of the members,
-so it needs no lock and never shows half a change. A server in a thread would have to hop to the loop for each
-status, and bring a whole HTTP implementation where two fixed paths are asked for. So it is a small one, and
-strict: one request a connection, a head and a body of a few kilobytes, a few seconds and connections.
+It runs on the event loop of the node, on asyncio streams: a status is read between two turns of the members,
+so it needs no lock and is always consistent. A server in a thread would have to switch to the event loop for
+each status, and three fixed paths do not need a full HTTP implementation. This one is small and strict: one
+request per connection, limits on the size of head and body, on the time and on the number of connections.
 
-It gives away names, addresses and loads, and asks for no proof. Therefore it listens on a loopback address
-unless the user allows otherwise, and there answers only to a `Host` that is one, so that a web page that a
-browser on this machine has open cannot read it under a name of its own. Changes it takes only from this
-machine, whatever is allowed.
+It reveals names, addresses and load, and does not authenticate. Therefore it listens on a loopback address
+unless the user allows otherwise, and then accepts only a loopback `Host`, so that a web page in a browser on
+this machine cannot read it through a host name of its own (DNS rebinding). Changes are accepted from this
+machine only, even if remote reads are allowed.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ CONNECTIONS_MAX = 16
 _LENGTH_DIGITS_MAX = 4
 
 
-class Answer(NamedTuple):
-    """What a request gets."""
+class HttpResponse(NamedTuple):
+    """A response; the connection is closed after it."""
 
     status: HTTPStatus
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
 
     def encoded(self) -> bytes:
-        """The answer as it goes over the wire; it is the last one on its connection."""
+        """The bytes to send."""
         head = (
             f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\n"
             f"Content-Type: {self.content_type}\r\nContent-Length: {len(self.body)}\r\n"
@@ -49,8 +49,8 @@ class Answer(NamedTuple):
         return head.encode() + self.body
 
 
-class Request(NamedTuple):
-    """The head of a request."""
+class HttpRequest(NamedTuple):
+    """The parsed head of a request."""
 
     method: str
     path: str
@@ -59,7 +59,7 @@ class Request(NamedTuple):
 
 
 class Admin:
-    """Answers for one node, as an asynchronous context manager."""
+    """Serves the admin endpoint of one node, as an asynchronous context manager."""
 
     def __init__(self, node: Node, listen: str, *, allow_remote: bool = False) -> None:
         self._node = node
@@ -75,7 +75,8 @@ class Admin:
             )
         except OSError as error:
             raise InvalidAddress(
-                f"cannot listen on {self._address} for admin: {error.strerror or error}; choose a free port"
+                f"cannot listen on the admin address {self._address}: {error.strerror or error}; "
+                "choose a free port"
             ) from error
         return self
 
@@ -98,8 +99,8 @@ class Admin:
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
                 peer = writer.get_extra_info("peername")
-                answer = await self._answer(reader, peer[0] if peer else "")
-                writer.write(answer.encoded())
+                response = await self._respond(reader, peer[0] if peer else "")
+                writer.write(response.encoded())
                 await writer.drain()
                 writer.close()
                 await writer.wait_closed()
@@ -108,80 +109,86 @@ class Admin:
         finally:
             self._connections.discard(task)
 
-    async def _answer(self, reader: asyncio.StreamReader, peer: str) -> Answer:
+    async def _respond(self, reader: asyncio.StreamReader, peer: str) -> HttpResponse:
         try:
             head = await reader.readuntil(b"\r\n\r\n")
             request = _read_head(head)
-            if isinstance(request, Answer):
+            if isinstance(request, HttpResponse):
                 return request
             body = await reader.readexactly(request.body_bytes)
         except asyncio.LimitOverrunError:
-            return _refused(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, f"a head has {HEAD_BYTES_MAX} bytes")
+            return _error(
+                HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+                f"the request head must not exceed {HEAD_BYTES_MAX} bytes",
+            )
         except asyncio.IncompleteReadError as error:
-            raise ConnectionResetError("hung up in the middle of a request") from error
+            raise ConnectionResetError("the connection was closed in the middle of a request") from error
         if not self._allow_remote and not _is_loopback(request.host):
-            return _refused(HTTPStatus.MISDIRECTED_REQUEST, "ask for 127.0.0.1, [::1] or localhost")
+            return _error(HTTPStatus.MISDIRECTED_REQUEST, "the Host must be 127.0.0.1, [::1] or localhost")
         if request.method == "GET":
             return self._page(request.path)
         if not _is_loopback(peer):
-            return _refused(HTTPStatus.FORBIDDEN, "changes are taken from the node's own machine only")
+            return _error(HTTPStatus.FORBIDDEN, "changes are accepted from the node's own machine only")
         return self._change(request.path, body)
 
-    def _change(self, path: str, body: bytes) -> Answer:
+    def _change(self, path: str, body: bytes) -> HttpResponse:
         if path != "/order":
-            return _refused(HTTPStatus.NOT_FOUND, "there is PUT /order")
+            return _error(HTTPStatus.NOT_FOUND, "the only path for PUT is /order")
         try:
-            said = change_order(self._node, body)
+            accepted = change_order(self._node, body)
         except PriocastError as error:
-            return Answer(HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}\n".encode())
-        return Answer(HTTPStatus.ACCEPTED, f"{said}\n".encode())
+            return HttpResponse(HTTPStatus.UNPROCESSABLE_ENTITY, f"{error}\n".encode())
+        return HttpResponse(HTTPStatus.ACCEPTED, f"{accepted}\n".encode())
 
-    def _page(self, path: str) -> Answer:
+    def _page(self, path: str) -> HttpResponse:
         match path:
             case "/metrics":
-                from priocast.operations.metrics import CONTENT_TYPE, exposition  # 30 ms, for who asks only
+                from priocast.operations.metrics import CONTENT_TYPE, exposition  # takes 30 ms to import
 
-                return Answer(HTTPStatus.OK, exposition(self._node), CONTENT_TYPE)
+                return HttpResponse(HTTPStatus.OK, exposition(self._node), CONTENT_TYPE)
             case "/status":
                 body = msgspec.json.encode(node_status(self._node))
-                return Answer(HTTPStatus.OK, body, "application/json")
+                return HttpResponse(HTTPStatus.OK, body, "application/json")
             case _:
-                return _refused(HTTPStatus.NOT_FOUND, "there are /metrics and /status")
+                return _error(HTTPStatus.NOT_FOUND, "the paths for GET are /metrics and /status")
 
 
 def check_admin_address(text: str, *, allow_remote: bool) -> Address:
-    """Where to listen; anywhere but on this machine's own address only if it is allowed."""
+    """Parse the address to listen on; other than loopback it must be allowed explicitly."""
     address = parse_address(text)
     if not allow_remote and not _is_loopback(address.host):
         raise InvalidAddress(
-            f"{text} can be reached from other machines, and whoever asks there is answered: listen on "
-            "127.0.0.1, or set allow_remote = true under [node.admin] on a network that is trusted"
+            f"{text} can be reached from other machines, and the admin endpoint does not authenticate: "
+            "listen on 127.0.0.1, or set allow_remote = true under [node.admin] if the network is trusted"
         )
     return address
 
 
-def _read_head(head: bytes) -> Request | Answer:
-    """What is asked for, or why it is refused."""
+def _read_head(head: bytes) -> HttpRequest | HttpResponse:
+    """Parse the head of a request; return an error response if it is invalid."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        return _refused(HTTPStatus.BAD_REQUEST, "this is HTTP/1.1")
+        return _error(HTTPStatus.BAD_REQUEST, "expected an HTTP/1.1 request")
     if words[0] not in ("GET", "PUT"):
-        return _refused(HTTPStatus.METHOD_NOT_ALLOWED, "there are only GET and PUT")
+        return _error(HTTPStatus.METHOD_NOT_ALLOWED, "the methods are GET and PUT")
     hosts = _values(lines, "host")
     if len(hosts) != 1:
-        return _refused(HTTPStatus.BAD_REQUEST, "name one Host")
+        return _error(HTTPStatus.BAD_REQUEST, "expected exactly one Host header")
     lengths = _values(lines, "content-length") or ["0"]
     if len(lengths) != 1 or not lengths[0].isdecimal() or len(lengths[0]) > _LENGTH_DIGITS_MAX:
-        return _refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "a body has some kilobytes at most")
+        return _error(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"the body must be smaller than {10**_LENGTH_DIGITS_MAX} bytes",
+        )
     host, _, port = hosts[0].rpartition(":")
-    named = host if port.isdecimal() and host else hosts[0]
+    name = host if port.isdecimal() and host else hosts[0]
     path = words[1].partition("?")[0]
-    return Request(words[0], path, named.removeprefix("[").removesuffix("]"), int(lengths[0]))
+    return HttpRequest(words[0], path, name.removeprefix("[").removesuffix("]"), int(lengths[0]))
 
 
 def _values(lines: list[str], name: str) -> list[str]:
-    """What a header says, each time it is there."""
+    """The values of a header, one for each occurrence."""
     return [line.partition(":")[2].strip() for line in lines if line.lower().startswith(f"{name}:")]
 
 
@@ -191,5 +198,5 @@ def _is_loopback(host: str) -> bool:
     return host == "localhost"
 
 
-def _refused(status: HTTPStatus, words: str) -> Answer:
-    return Answer(status, f"{status.phrase}: {words}\n".encode())
+def _error(status: HTTPStatus, detail: str) -> HttpResponse:
+    return HttpResponse(status, f"{status.phrase}: {detail}\n".encode())

@@ -1,11 +1,11 @@
-"""The file that says what a node runs: `priocast node --config group.toml`.
+"""Reads the configuration file of a node: `priocast node --config group.toml`.
 
-    [node]      who this process is, where it listens, how it proves who it is
-    [peers]     the members' names and addresses; the same table may be in every member's file
-    [[group]]   a group to be in; as many as there are
+    [node]      name, addresses and credentials of this process
+    [peers]     names and addresses of the members; the same table can be in every member's file
+    [[group]]   a group to join; one table for each
 
-`config_example.py` holds one with every key. Paths are relative to the file. Nothing is started before the
-whole file is right, and everything that is wrong is told at once.
+`config_example.py` has every key. Paths are relative to the file. All problems of a file are reported
+together, and nothing is started unless there are none.
 """
 
 from collections.abc import Callable
@@ -23,20 +23,27 @@ from priocast.membership.options import MembershipOptions
 from priocast.network.address import parse_address
 from priocast.operations.admin import check_admin_address
 from priocast.operations.config_files import check_directory, find_key, find_tls
-from priocast.operations.plan import ORDER, SHUTDOWN_SECONDS, WAIT_SECONDS_MAX, AdminPlan, GroupPlan, Plan
-from priocast.operations.tables import Table, TableReader
+from priocast.operations.node_plan import (
+    ORDER,
+    SHUTDOWN_SECONDS,
+    WAIT_SECONDS_MAX,
+    AdminPlan,
+    GroupPlan,
+    NodePlan,
+)
+from priocast.operations.toml_tables import Table, TableReader
 from priocast.protocols import find_protocol
 from priocast.runtime.node import START_SECONDS
 
 _ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
-# The application's, which `priocast node` has not; and what the order says.
+# `state` needs an application, which `priocast node` does not have; `adapts` follows from the order.
 _NOT_FOR_FILES = frozenset({"state", "adapts"})
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=WAIT_SECONDS_MAX)]
 
 
 class MemberName(str):
-    """Text that is checked to be a member's name; so is the text of the next four."""
+    """Text that must be the name of a member; the next four classes mark text in the same way."""
 
     __slots__ = ()
 
@@ -95,7 +102,7 @@ class NodeTable(_Table, frozen=True, kw_only=True):
 
 
 class GroupTable(_Table, frozen=True, kw_only=True):
-    """What a group has besides all of OrderingOptions and MembershipOptions."""
+    """The keys of a group other than those of OrderingOptions and MembershipOptions."""
 
     name: GroupName
     order: OrderName = OrderName(ORDER)
@@ -112,19 +119,19 @@ class ConfigFile(_Table, frozen=True, kw_only=True):
     group: Annotated[list[Any], msgspec.Meta(min_length=1)]
 
 
-def read_config(path: Path) -> Plan:
-    """What a file says, if all of it is right; else everything that is not."""
+def read_config(path: Path) -> NodePlan:
+    """Read a configuration file; raise InvalidOption with all its problems if there are any."""
     return _ConfigReader(path).read()
 
 
 class _ConfigReader:
-    """Reads one file into a plan. What was wrong is missing from the tables, and noted by the reader."""
+    """Reads one file into a plan. Invalid values are reported to the TableReader and left out."""
 
     def __init__(self, path: Path) -> None:
         self._reader = TableReader(path, self._convert)
         self._directory = path.parent
 
-    def read(self) -> Plan:
+    def read(self) -> NodePlan:
         reader = self._reader
         file = reader.table("", reader.parse(), ConfigFile)
         node = reader.table("node", file["node"], NodeTable) if "node" in file else {}
@@ -134,7 +141,7 @@ class _ConfigReader:
         tls = find_tls(reader, node.get("tls"), node.get("name", ""), [group.name for group in groups])
         reader.check()
         admin = node.pop("admin", None)
-        return Plan(
+        return NodePlan(
             **node | {"tls": tls},
             peers=tuple(peers.values()),
             groups=tuple(groups),
@@ -142,9 +149,9 @@ class _ConfigReader:
         )
 
     def _convert(self, kind: type, raw: Any) -> Any:
-        """Make a value of a type of ours, or say what is wrong with it."""
+        """Convert text to a path or to checked text."""
         if not isinstance(raw, str):
-            raise InvalidInput(f"is {raw!r}: it should be a text in quotes")
+            raise InvalidInput(f"is {raw!r}: must be text in quotes")
         if kind is Path:
             return self._directory / raw
         _CHECKS[kind](raw)
@@ -153,9 +160,9 @@ class _ConfigReader:
     def _check_node(self, node: Table) -> None:
         reader, transport = self._reader, node.get("transport", "tcp")
         if "tls" in node and transport == "udp":
-            reader.problem("node.tls", "is for TCP: remove it (over UDP each group has a key_file)")
+            reader.problem("node.tls", "applies to TCP only: remove it (over UDP each group has a key_file)")
         if "multicast" in node and transport == "tcp":
-            reader.problem("node.multicast", 'is for UDP: remove it, or choose transport = "udp"')
+            reader.problem("node.multicast", 'applies to UDP only: remove it, or set transport = "udp"')
         if "state_directory" in node:
             check_directory(reader, "node.state_directory", node["state_directory"])
         if "admin" in node:
@@ -167,7 +174,7 @@ class _ConfigReader:
     # Peers
 
     def _peers(self, raw: Table, node: Table) -> dict[str, str]:
-        """The other members' addresses by name, each once."""
+        """The addresses of the other members, by name."""
         reader = self._reader
         name, own = node.get("name"), [node[key] for key in ("listen", "advertise") if key in node]
         by_address: dict[str, str] = {}
@@ -179,11 +186,13 @@ class _ConfigReader:
                 continue
             if peer == name:
                 if own and not any(_is_same(address, each) for each in own):
-                    reader.problem(key, f"is {address}, but node.listen is {own[0]}: it must be the same")
+                    reader.problem(key, f"is {address}, but node.listen is {own[0]}: they must be equal")
             elif address in own:
-                reader.problem(key, f"is {address}, which is this node's own: give {peer} its own address")
+                reader.problem(key, f"is {address}, the address of this node: give {peer} its own")
             elif address in by_address:
-                reader.problem(key, f"is {address}, which {by_address[address]} has: give each its own")
+                reader.problem(
+                    key, f"is {address}, the address of {by_address[address]}: give {peer} its own"
+                )
             else:
                 by_address[address] = peer
         return {peer: address for address, peer in by_address.items()}
@@ -198,7 +207,7 @@ class _ConfigReader:
             if isinstance(table, dict) and isinstance(table.get("name"), str):
                 key = f"group.{table['name']}"
                 if table["name"] in names:
-                    self._reader.problem(key, "is there twice: give each group a name of its own")
+                    self._reader.problem(key, "is defined twice: give each group a unique name")
                 names.add(table["name"])
             found = self._reader.table(
                 key, table, GroupTable, OrderingOptions, MembershipOptions, hidden=_NOT_FOR_FILES
@@ -241,24 +250,24 @@ class _ConfigReader:
             self._reader.problem(f"{key}.order", str(error).removeprefix("order "))
 
     def _options(self, key: str, kind: Any, found: Table) -> Any:
-        """Options made of their share of a table, or None; all values that are refused are noted."""
+        """The options in a table, or None if a value is rejected; every rejected value is reported."""
         share = {name: found[name] for name in kind.__struct_fields__ if name in found}
-        refused = False
+        rejected = False
         while True:
             try:
                 options = kind(**share)
             except InvalidOption as error:
                 name = str(error).partition(" ")[0]
-                if name in share or not refused:
+                if name in share or not rejected:
                     self._reader.problem(f"{key}.{name}", str(error).removeprefix(f"{name} "))
                 if share.pop(name, None) is None or name == "founders":
                     return None
-                refused = True
+                rejected = True
             else:
-                return None if refused else options
+                return None if rejected else options
 
 
 def _is_same(address: str, own: str) -> bool:
-    """Whether an address may be our own; where we listen everywhere, the port tells."""
+    """Whether an address can be that of this node; if it listens on all addresses, the port decides."""
     one, other = parse_address(address), parse_address(own)
     return one == other or (other.host in _ANY_HOST and one.port == other.port)

@@ -1,4 +1,4 @@
-"""Checks the files and directories that a configuration names, without making or changing any."""
+"""Checks the files and directories that a configuration names, without creating or changing any."""
 
 import os
 from pathlib import Path
@@ -6,12 +6,12 @@ from typing import Protocol
 
 from priocast.core.errors import UnusableKey
 from priocast.network.security import TlsSecurity
-from priocast.operations.output_paths import directory_obstacle
-from priocast.operations.tables import TableReader
+from priocast.operations.output_paths import directory_problem
+from priocast.operations.toml_tables import TableReader
 
 
 class TlsPaths(Protocol):
-    """Where a certificate, its key and its authority are."""
+    """The paths of a certificate, its key, and the certificate of its authority."""
 
     @property
     def certificate(self) -> Path: ...
@@ -22,13 +22,13 @@ class TlsPaths(Protocol):
 
 
 def find_tls(reader: TableReader, paths: TlsPaths | None, name: str, groups: list[str]) -> TlsSecurity | None:
-    """The certificate of this member, which must be for all its groups."""
+    """Load the certificate of this member and check that it is valid for all its groups."""
     if paths is None:
         return None
-    there = True
+    readable = True
     for key in ("certificate", "key", "authority"):
-        there &= _is_readable(reader, f"node.tls.{key}", getattr(paths, key))
-    if not there or not name:
+        readable &= _is_readable(reader, f"node.tls.{key}", getattr(paths, key))
+    if not readable or not name:
         return None
     security = TlsSecurity(paths.certificate, paths.key, paths.authority)
     try:
@@ -41,42 +41,44 @@ def find_tls(reader: TableReader, paths: TlsPaths | None, name: str, groups: lis
         if group not in allowed:
             reader.problem(
                 "node.tls.certificate",
-                f"{paths.certificate} lets {name} into {', '.join(sorted(allowed))}, not into {group}: "
-                "make one that names all its groups (priocast keys member)",
+                f"{paths.certificate} allows {name} to join {', '.join(sorted(allowed))}, but not {group}: "
+                "create one for all its groups (priocast keys member)",
             )
     return security
 
 
 def find_key(reader: TableReader, key: str, path: Path | None, transport: str) -> bytes:
-    """The key that a group's members share over UDP; over TCP there is none."""
+    """The key that the members of a group share over UDP; empty over TCP."""
     if transport == "tcp":
         if path is not None:
-            reader.problem(key, "is for UDP: remove it (over TCP the node has a certificate, [node.tls])")
+            reader.problem(
+                key, "applies to UDP only: remove it (over TCP the node has a certificate, [node.tls])"
+            )
         return b""
     if path is None:
-        reader.problem(key, "is missing: over UDP each group has one; make it with priocast keys group")
+        reader.problem(key, "is missing: over UDP each group needs one; create it with priocast keys group")
         return b""
-    from priocast.network.keys import read_group_key  # here, because cryptography is slow to import
+    from priocast.network.keys import read_group_key  # imported here: cryptography is slow to import
 
     try:
         return read_group_key(path)
     except UnusableKey as error:
-        reader.problem(key, f"{error}; make it with priocast keys group")
+        reader.problem(key, f"{error}; create it with priocast keys group")
         return b""
 
 
 def check_directory(reader: TableReader, key: str, path: Path) -> None:
-    """A directory that is there, or can be made, and can be written to."""
-    stall_reason = directory_obstacle(path)
-    if stall_reason:
-        reader.problem(key, stall_reason)
+    """Report a directory that cannot be created or written to."""
+    problem = directory_problem(path)
+    if problem:
+        reader.problem(key, problem)
 
 
 def _is_readable(reader: TableReader, key: str, path: Path) -> bool:
     if not path.is_file():
-        reader.problem(key, f"{path} is not there: make it with priocast keys, or correct the path")
+        reader.problem(key, f"{path} does not exist: create it with priocast keys, or correct the path")
     elif not os.access(path, os.R_OK):
-        reader.problem(key, f"{path} cannot be read by this user: give it the right to")
+        reader.problem(key, f"{path} cannot be read by this user: change its permissions")
     else:
         return True
     return False

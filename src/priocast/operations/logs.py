@@ -1,7 +1,7 @@
-"""What a node writes to its log: the records of the loggers below `priocast`, for people or for programs.
+"""Log formats: the records of all `priocast` loggers as text for people or as JSON for programs.
 
-Every record has a sentence, and its facts as fields (`extra`): group, member, view, reason, …. As text, the
-fields follow the sentence; as JSON, a record is one object a line.
+Every record has a message and fields (`extra`): group, member, view, reason, …. In text, the fields follow
+the message; in JSON, a record is one object per line.
 """
 
 import json
@@ -16,14 +16,14 @@ from priocast.core.errors import InvalidOption
 LEVELS = ("debug", "info", "warning", "error")
 LogFormat = Literal["text", "json"]
 _STANDARD_FIELDS = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_REFUSAL_PAUSE_SECONDS = 1.0
+_REJECTION_SECONDS = 1.0
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time (UTC), level, logger, event, and the fields of the record."""
+    """One JSON object per line: time (UTC), level, logger, event, and the fields of the record."""
 
     def format(self, record: logging.LogRecord) -> str:
-        told: dict[str, object] = {
+        entry: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "logger": record.name,
@@ -31,12 +31,12 @@ class JsonFormatter(logging.Formatter):
             **fields_of(record),
         }
         if record.exc_info:
-            told["exception"] = self.formatException(record.exc_info)
-        return json.dumps(told, default=str)
+            entry["exception"] = self.formatException(record.exc_info)
+        return json.dumps(entry, default=str)
 
 
 class TextFormatter(logging.Formatter):
-    """A line that a person reads: time (local), level, sentence, and what else there is to know."""
+    """One line of text: time (local), level, message, and the fields of the record."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created).astimezone()
@@ -48,9 +48,9 @@ class TextFormatter(logging.Formatter):
 
 
 class OncePerSecond(logging.Filter):
-    """Lets each reason to turn something away through at most once a second: the counts go on meanwhile.
+    """Passes records about rejections at most once per second for each logger, group and reason.
 
-    A flood from outside must not become a flood in the log.
+    The counts in the records continue meanwhile. Invalid input from the network must not flood the log.
     """
 
     def __init__(self) -> None:
@@ -62,19 +62,19 @@ class OncePerSecond(logging.Filter):
         if "reason" not in fields or "count" not in fields:
             return True
         key, now = (record.name, str(fields.get("group")), str(fields["reason"])), time.monotonic()
-        if now - self._passed_at.get(key, -_REFUSAL_PAUSE_SECONDS) < _REFUSAL_PAUSE_SECONDS:
+        if now - self._passed_at.get(key, -_REJECTION_SECONDS) < _REJECTION_SECONDS:
             return False
         self._passed_at[key] = now
         return True
 
 
 def configure_logging(log_format: str, level: str, stream: TextIO | None = None) -> logging.Handler:
-    """Write the records of all Priocast loggers, from this level on; return the handler that does."""
+    """Log the records of all Priocast loggers from this level on; return the handler."""
     if level not in LEVELS:
-        raise InvalidOption(f"the log level {level!r} is not known: choose {', '.join(LEVELS)}")
+        raise InvalidOption(f"the log level is {level!r}: must be one of {', '.join(LEVELS)}")
     formatters = {"text": TextFormatter, "json": JsonFormatter}
     if log_format not in formatters:
-        raise InvalidOption(f"the log format {log_format!r} is not known: choose text or json")
+        raise InvalidOption(f"the log format is {log_format!r}: must be text or json")
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(formatters[log_format]())
     handler.addFilter(OncePerSecond())
@@ -86,7 +86,7 @@ def configure_logging(log_format: str, level: str, stream: TextIO | None = None)
 
 
 def fields_of(record: logging.LogRecord) -> dict[str, object]:
-    """What was given as `extra`; a field without a value is left out."""
+    """The fields given as `extra`, without empty ones."""
     fields = {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
     return {name: value for name, value in fields.items() if value not in ("", None)}
 

@@ -1,7 +1,7 @@
-"""A node's metrics for Prometheus, read from the status of its groups at the moment of the scrape.
+"""Metrics of a node for Prometheus, derived from the status of its groups at the moment of the scrape.
 
-Nothing is counted here: the members count, and a collector translates. Counters of a link begin anew with
-each view, those of a member with each of its lives; Prometheus takes both for a restart and goes on.
+Nothing is counted here: the members count. The counters of a link restart with each view, those of a member
+with each incarnation; Prometheus handles both as counter resets.
 """
 
 import time
@@ -23,23 +23,23 @@ Samples = Iterable[tuple[list[str], float]]
 
 
 class NodeCollector(Collector):
-    """Translates a node's status into metrics."""
+    """Derives metrics from the status of a node."""
 
     def __init__(self, node: Node) -> None:
         self._node = node
 
     def collect(self) -> Iterator[Metric]:
         status = node_status(self._node)
-        yield from _of_groups(status.groups)
-        yield from _of_states(status.groups)
-        yield from _of_changes(status.groups)
-        yield from _of_queues(status.groups)
-        yield from _of_peers(status.groups)
-        yield from _of_rejections(status)
+        yield from _group_metrics(status.groups)
+        yield from _state_metrics(status.groups)
+        yield from _view_change_metrics(status.groups)
+        yield from _queue_metrics(status.groups)
+        yield from _peer_metrics(status.groups)
+        yield from _rejection_metrics(status)
 
 
 def exposition(node: Node) -> bytes:
-    """The metrics of a node, as Prometheus reads them."""
+    """The metrics of a node in the Prometheus text format."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(NodeCollector(node))
     return generate_latest(registry)
@@ -47,42 +47,45 @@ def exposition(node: Node) -> bytes:
 
 _GAUGES: dict[str, tuple[str, Callable[[Status], float | None]]] = {
     "view_number": (
-        "The number of the view that the member is in.",
+        "Number of the member's view.",
         lambda s: s.view.number if s.view else None,
     ),
-    "view_members": ("How many members the view has.", lambda s: len(s.view.members) if s.view else None),
-    "backlog_messages": ("Messages that wait here for a place in the order.", lambda s: s.backlog),
-    "unconsumed_messages": ("Messages that wait for the application.", lambda s: s.unconsumed),
-    "unstable_bytes": ("Packets that are kept until every member has them.", lambda s: s.unstable_bytes),
-    "position": ("The place in the order of the next message to deliver.", lambda s: s.position),
+    "view_members": ("Number of members in the view.", lambda s: len(s.view.members) if s.view else None),
+    "backlog_messages": ("Messages at this member that are not ordered yet.", lambda s: s.backlog),
+    "unconsumed_messages": (
+        "Ordered messages that the application has not consumed.",
+        lambda s: s.unconsumed,
+    ),
+    "unstable_bytes": ("Size of the packets that are not stable yet.", lambda s: s.unstable_bytes),
+    "position": ("Position of the next message to deliver.", lambda s: s.position),
     "state_transfer_percent": (
-        "How much of the group's state has been taken over, while it is.",
+        "Progress of the current state transfer; absent if there is none.",
         lambda s: s.state_transfer_percent,
     ),
     "stall_seconds": (
-        "How long the application has waited for a queued message, now, until more urgent ones have places.",
+        "Duration of the current stall: queued messages wait until more urgent ones have positions.",
         lambda s: s.stalls.lasting_ms / 1000,
     ),
     "longest_stall_seconds": (
-        "The longest time that the application waited so.",
+        "Duration of the longest stall.",
         lambda s: s.stalls.longest_ms / 1000,
     ),
 }
 _COUNTERS: dict[str, tuple[str, Callable[[Status], float]]] = {
-    "views": ("Views that were installed in this life.", lambda s: s.views),
+    "views": ("Views installed in this incarnation.", lambda s: s.views),
     "incarnations": (
-        "Lives of the member: one more each time it was put out and came back.",
+        "Incarnations of the member in this process: 1, plus one for each eviction it rejoined after.",
         lambda s: s.incarnations,
     ),
     "stalls": (
-        "Times that the application waited for a queued message until more urgent ones had places.",
+        "Stalls: the application waited although messages were queued.",
         lambda s: s.stalls.count,
     ),
-    "stalled_seconds": ("How long it waited so, in all.", lambda s: s.stalls.total_ms / 1000),
+    "stalled_seconds": ("Total duration of all stalls.", lambda s: s.stalls.total_ms / 1000),
 }
 
 
-def _of_groups(groups: list[Status]) -> Iterator[Metric]:
+def _group_metrics(groups: list[Status]) -> Iterator[Metric]:
     for name, (text, read) in _GAUGES.items():
         values = [(_key(status), read(status)) for status in groups]
         yield _gauge(name, text, [], ((key, value) for key, value in values if value is not None))
@@ -90,10 +93,10 @@ def _of_groups(groups: list[Status]) -> Iterator[Metric]:
         yield _counter(name, text, [], ((_key(status), count(status)) for status in groups))
 
 
-def _of_states(groups: list[Status]) -> Iterator[Metric]:
+def _state_metrics(groups: list[Status]) -> Iterator[Metric]:
     yield _gauge(
         "state",
-        "1 for the state that the member is in, 0 for the others.",
+        "1 for the current state of the member, 0 for the others.",
         ["state"],
         (
             ([*_key(status), state], float(state == status.state))
@@ -102,8 +105,8 @@ def _of_states(groups: list[Status]) -> Iterator[Metric]:
         ),
     )
     yield _gauge(
-        "blocked_on",
-        "1 for the member whose application the order waits for, as the member that orders sees it.",
+        "bottleneck",
+        "1 for the member that the order waits for; reported by the orderer.",
         ["peer"],
         (
             ([*_key(status), member.name], float(member.name == status.blocked_on))
@@ -113,20 +116,20 @@ def _of_states(groups: list[Status]) -> Iterator[Metric]:
     )
 
 
-def _of_changes(groups: list[Status]) -> Iterator[Metric]:
+def _view_change_metrics(groups: list[Status]) -> Iterator[Metric]:
     changed = [status for status in groups if status.view]
     ages = [(_key(status), status.last_change_seconds_ago) for status in changed]
     now = time.time()
-    yield _gauge("last_view_change_age_seconds", "Time since the view began.", [], ages)
+    yield _gauge("last_view_change_age_seconds", "Time since the view was installed.", [], ages)
     yield _gauge(
         "last_view_change_timestamp_seconds",
-        "When the view began.",
+        "When the view was installed (Unix time).",
         [],
         ((key, now - age) for key, age in ages),
     )
 
 
-def _of_queues(groups: list[Status]) -> Iterator[Metric]:
+def _queue_metrics(groups: list[Status]) -> Iterator[Metric]:
     def samples(read: Callable[[QueueStatus], float]) -> Samples:
         for status in groups:
             for queue in status.queues:
@@ -134,19 +137,19 @@ def _of_queues(groups: list[Status]) -> Iterator[Metric]:
 
     yield _gauge(
         "queue_messages",
-        "Messages that wait here for a place in the order, by priority.",
+        "Messages at this member that are not ordered yet, by priority.",
         ["priority"],
         samples(lambda queue: queue.messages),
     )
     yield _gauge(
         "queue_wait_seconds",
-        "How long the oldest of them has waited.",
+        "Age of the oldest message that is not ordered yet, by priority.",
         ["priority"],
         samples(lambda queue: queue.longest_wait_ms / 1000),
     )
 
 
-def _of_peers(groups: list[Status]) -> Iterator[Metric]:
+def _peer_metrics(groups: list[Status]) -> Iterator[Metric]:
     def samples(read: Callable[[PeerStatus], float]) -> Samples:
         for status in groups:
             for peer in status.peers:
@@ -154,34 +157,34 @@ def _of_peers(groups: list[Status]) -> Iterator[Metric]:
 
     yield _counter(
         "retransmissions",
-        "Frames that were sent again to a peer, in this view.",
+        "Frames retransmitted to a peer in this view.",
         ["peer"],
         samples(lambda peer: peer.retransmissions),
     )
     yield _gauge(
         "suspicion",
-        "How suspicious the silence of a peer is; from 1 on it counts as failed.",
+        "Silence of a peer as a fraction of the silence that is allowed; from 1 on it counts as failed.",
         ["peer"],
         samples(lambda peer: peer.suspicion),
     )
     yield _gauge(
         "unacknowledged_bytes",
-        "What a peer was sent and has not acknowledged.",
+        "Bytes sent to a peer that it has not acknowledged.",
         ["peer"],
         samples(lambda peer: peer.unacknowledged_bytes),
     )
     yield _gauge(
         "link_congested",
-        "1 if the link to a peer takes no more for now.",
+        "1 if the link to a peer is congested and accepts no more frames.",
         ["peer"],
         samples(lambda peer: peer.congested),
     )
 
 
-def _of_rejections(status: NodeStatus) -> Iterator[Metric]:
+def _rejection_metrics(status: NodeStatus) -> Iterator[Metric]:
     yield _counter(
         "rejections",
-        "What the member did not accept, by reason.",
+        "Frames, packets and peers that the member rejected, by reason.",
         ["reason"],
         (
             ([*_key(group), reason], count)
@@ -191,7 +194,7 @@ def _of_rejections(status: NodeStatus) -> Iterator[Metric]:
     )
     family = CounterMetricFamily(
         "priocast_network_rejections",
-        "What the node's network turned away, by reason.",
+        "Frames and connections that the network of the node rejected, by reason.",
         labels=["node", "reason"],
     )
     for reason, count in (status.groups[0].network_rejections if status.groups else {}).items():
@@ -218,5 +221,5 @@ def _key(status: Status) -> list[str]:
 
 
 def _name(process: str) -> str:
-    """A member without its incarnation: a restart does not make new series."""
+    """The name without the incarnation, so that a restart does not start a new time series."""
     return process.rpartition("#")[0]

@@ -1,4 +1,4 @@
-"""What a node says of itself when it is asked: the status of each of its groups."""
+"""The status of a node: that of each of its groups."""
 
 from importlib.metadata import version
 
@@ -17,6 +17,6 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def node_status(node: Node) -> NodeStatus:
-    """Ask a node; only on the thread of its event loop, where nothing changes meanwhile."""
+    """The current status. Call it on the event loop of the node, where nothing changes meanwhile."""
     groups = [status_of(driver) for driver in node.groups.values()]
     return NodeStatus(node=node.name, version=version("priocast"), groups=groups)

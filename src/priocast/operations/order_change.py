@@ -1,7 +1,7 @@
-"""Another order for a group that runs: what the admin endpoint is asked for, and who asks it.
+"""Changes the order of a running group: the request to the admin endpoint, and both ends of it.
 
-Whoever can talk to the endpoint from the same machine may ask; from another machine nobody may, whatever is
-allowed to be read there. The request is a `PUT`, which no web page can make a browser send to another site.
+Any process on the same machine may send the request; other machines may not, even if they may read there.
+The request is a `PUT`, which a web page cannot make a browser send to another site.
 """
 
 import asyncio
@@ -11,16 +11,16 @@ import msgspec
 from priocast.core.errors import DeadlineExceeded, InvalidInput
 from priocast.core.starvation import parse_starvation
 from priocast.network.address import Address, parse_address
-from priocast.operations.probe import PROBE_SECONDS, read_answer, request, status_at
+from priocast.operations.node_probe import PROBE_SECONDS, read_response, request, status_at
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
 from priocast.runtime.status import Status
 
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
 
-class OrderChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a group shall be ordered; None leaves it as it is."""
+class OrderChangeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The new order of a group; None leaves an option unchanged."""
 
     group: str
     order: str
@@ -29,11 +29,11 @@ class OrderChange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def change_order(node: Node, body: bytes) -> str:
-    """Have a group of the node's ordered otherwise, as a request's body says; return what was understood."""
+    """Change the order of a group of this node, as the body of a request says; return a confirmation."""
     try:
-        change = msgspec.json.decode(body, type=OrderChange)
+        change = msgspec.json.decode(body, type=OrderChangeRequest)
     except msgspec.MsgspecError as error:
-        raise InvalidInput(f"this is no change of order: {error}") from error
+        raise InvalidInput(f"not an order change request: {error}") from error
     driver = node.groups.get(change.group)
     if driver is None:
         raise InvalidInput(f"{node.name} is not in the group {change.group!r}")
@@ -42,34 +42,39 @@ def change_order(node: Node, body: bytes) -> str:
     return f"{change.group} will be ordered by {change.order}"
 
 
-async def ask_for_order(
-    where: str, change: OrderChange, timeout_seconds: float = PROBE_SECONDS
+async def request_order_change(
+    where: str, change: OrderChangeRequest, timeout_seconds: float = PROBE_SECONDS
 ) -> tuple[Status, float]:
-    """Ask a node for another order, and wait for the view that has it; return how that is, and how long."""
+    """Ask a node to change the order; return its status once the view has it, and how long that took."""
     address = parse_address(where)
     loop = asyncio.get_running_loop()
-    began = loop.time()
+    started = loop.time()
     try:
         async with asyncio.timeout(timeout_seconds):
-            answer = await request(address, "PUT", "/order", msgspec.json.encode(change))
-            read_answer(answer, "202")
+            response = await request(address, "PUT", "/order", msgspec.json.encode(change))
+            read_response(response, "202")
             while not _is_done(status := await _status_of(address, change.group), change):
-                await asyncio.sleep(_LOOK_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
         raise DeadlineExceeded(
-            f"{change.group} was asked to be ordered by {change.order}, and is not after "
-            f"{timeout_seconds:g} s: is a majority of its members there (priocast probe {where})?"
+            f"timed out after {timeout_seconds:g} s: {change.group} is not ordered by {change.order} yet; "
+            f"check that a majority of its members is running (priocast probe {where})"
         ) from None
     except OSError as error:
-        raise InvalidInput(f"nobody answers at {where}: {error.strerror or error}") from error
-    return status, loop.time() - began
+        raise InvalidInput(f"no node replies at {where}: {error.strerror or error}") from error
+    return status, loop.time() - started
 
 
 async def _status_of(address: Address, group: str) -> Status:
     status = await status_at(address)
-    return next(each for each in status.groups if each.group == group)
+    for each in status.groups:
+        if each.group == group:
+            return each
+    raise InvalidInput(f"{status.node} has left the group {group!r}")
 
 
-def _is_done(status: Status, change: OrderChange) -> bool:
-    same = change.prioritised is None or status.prioritised == change.prioritised
-    return status.order == change.order and same and status.state != "changing"
+def _is_done(status: Status, change: OrderChangeRequest) -> bool:
+    prioritised = status.prioritised if change.prioritised is None else change.prioritised
+    starvation = status.starvation if change.starvation is None else str(parse_starvation(change.starvation))
+    wanted = (change.order, prioritised, starvation)
+    return (status.order, status.prioritised, status.starvation) == wanted and status.state == "active"

@@ -1,4 +1,4 @@
-"""The load of a recorded run: members and senders, rate and size of messages, and how long delivery took."""
+"""Measures the load of a recorded run: members, senders, rate and size of messages, delivery time."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -13,10 +13,12 @@ from priocast.trace.schema import BROADCAST, DELIVERED, VIEW
 
 _COLUMNS = ["member", "incarnation", "time_ns", "event", "peer", "sender", "level", "first", "count", "bytes"]
 _SECOND = 1_000_000_000
+_TimedRange = tuple[int, int, int]
+"""Message numbers from first to end (exclusive), and the time of their event."""
 
 
 class RecordedLoad(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run was ordered by, its situation, and the mean time until a sender delivered its own."""
+    """The order of a run, its load, and the mean time until a sender delivered its own messages."""
 
     order: str
     messages: int
@@ -25,13 +27,13 @@ class RecordedLoad(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_run(directory: Path, rtt_ms: float) -> RecordedLoad:
-    """Read what a run was like; the network's round trip time is not in its trace."""
+    """Measure a run. The round-trip time of the network is not in the trace."""
     manifest = read_manifest(directory)
     rows = [row for path in segments(directory) for row in _rows(path)]
-    said = [row for row in rows if row["event"] == BROADCAST]
-    messages = sum(row["count"] for row in said)
+    broadcasts = [row for row in rows if row["event"] == BROADCAST]
+    messages = sum(row["count"] for row in broadcasts)
     if not messages:
-        raise UnreadableTrace(f"{directory} has no broadcast on record: there is no load to advise on")
+        raise UnreadableTrace(f"{directory} contains no broadcast: there is no load to measure")
     sizes = [row["peer"].count(",") + 1 for row in rows if row["event"] == VIEW]
     members = max(sizes, default=len(manifest.members))
     priorities: Priorities = "group" if manifest.prioritised else "none"
@@ -40,10 +42,10 @@ def measure_run(directory: Path, rtt_ms: float) -> RecordedLoad:
         messages=messages,
         situation=Situation(
             members=members,
-            rate=_rate(said),
-            senders=min(members, len({row["member"] for row in said})),
+            rate=_rate(broadcasts),
+            senders=min(members, len({row["member"] for row in broadcasts})),
             rtt_ms=rtt_ms,
-            payload_bytes=sum(row["bytes"] for row in said) // messages,
+            payload_bytes=sum(row["bytes"] for row in broadcasts) // messages,
             priorities=priorities,
             partitionable=manifest.policy == "partitionable",
             safe=manifest.delivery == "safe",
@@ -59,49 +61,49 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _rate(said: list[dict[str, Any]]) -> float:
-    """Messages a second of all members; each is timed by its own clock."""
+def _rate(broadcasts: list[dict[str, Any]]) -> float:
+    """Messages per second of all members together; each member's times are by its own clock."""
     by_member: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for row in said:
+    for row in broadcasts:
         by_member[row["member"]].append(row)
     times = [
         (min(each), max(each)) for each in ([row["time_ns"] for row in own] for own in by_member.values())
     ]
     longest_ns = max(last - first for first, last in times)
-    return sum(row["count"] for row in said) * _SECOND / longest_ns if longest_ns else 0.0
+    return sum(row["count"] for row in broadcasts) * _SECOND / longest_ns if longest_ns else 0.0
 
 
 def _delivery_ms(rows: list[dict[str, Any]]) -> float | None:
     """The mean time from a message's broadcast to its delivery at its own sender, over all messages.
 
-    Messages of one sender and level are delivered in their order, so both lists of stretches can be walked
-    side by side; a batch may have been cut or joined on its way.
+    Messages of one sender and level are delivered in the order of their numbers, so both lists of batches can
+    be merged in one pass. A batch may have been split or joined in between.
     """
-    told: dict[tuple[str, int, int], list[tuple[int, int, int]]] = defaultdict(list)
-    heard: dict[tuple[str, int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    broadcast: dict[tuple[str, int, int], list[_TimedRange]] = defaultdict(list)
+    delivered: dict[tuple[str, int, int], list[_TimedRange]] = defaultdict(list)
     for row in rows:
         if row["sender"] != row["member"] or row["event"] not in (BROADCAST, DELIVERED):
             continue
-        stretches = told if row["event"] == BROADCAST else heard
-        stretch = (row["first"], row["first"] + row["count"], row["time_ns"])
-        stretches[row["member"], row["incarnation"], row["level"]].append(stretch)
+        ranges = broadcast if row["event"] == BROADCAST else delivered
+        timed = (row["first"], row["first"] + row["count"], row["time_ns"])
+        ranges[row["member"], row["incarnation"], row["level"]].append(timed)
     count = waited_ns = 0
-    for stream, broadcasts in told.items():
-        for overlap, took_ns in _matched(sorted(broadcasts), sorted(heard.get(stream, []))):
+    for stream, own in broadcast.items():
+        for overlap, took_ns in _matched(sorted(own), sorted(delivered.get(stream, []))):
             count += overlap
             waited_ns += overlap * took_ns
     return waited_ns / count / 1e6 if count else None
 
 
-def _matched(told: list[tuple[int, int, int]], heard: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """How many messages two lists of stretches share, piece by piece, and how long those took."""
+def _matched(broadcast: list[_TimedRange], delivered: list[_TimedRange]) -> list[tuple[int, int]]:
+    """The overlaps of two sorted lists of ranges: for each, the number of messages and the time they took."""
     found: list[tuple[int, int]] = []
     one = other = 0
-    while one < len(told) and other < len(heard):
-        first, end, said_at = told[one]
-        first_heard, end_heard, heard_at = heard[other]
-        overlap = min(end, end_heard) - max(first, first_heard)
+    while one < len(broadcast) and other < len(delivered):
+        first, end, broadcast_at = broadcast[one]
+        first_delivered, end_delivered, delivered_at = delivered[other]
+        overlap = min(end, end_delivered) - max(first, first_delivered)
         if overlap > 0:
-            found.append((overlap, heard_at - said_at))
-        one, other = one + (end <= end_heard), other + (end_heard <= end)
+            found.append((overlap, delivered_at - broadcast_at))
+        one, other = one + (end <= end_delivered), other + (end_delivered <= end)
     return found

@@ -1,7 +1,7 @@
-"""Runs a node from its plan: starts all of it, hands out what is delivered, and ends without losing anything.
+"""Runs a node from its plan: starts it, passes events to the application, and shuts down gracefully.
 
-The first SIGTERM or SIGINT ends it in good order: nothing new is begun, what was broadcast here gets its
-place, messages are handed out until then, and every group lets this member go. A second one ends it at once.
+The first SIGTERM or SIGINT starts a graceful shutdown: no new work is started, own messages are ordered,
+messages are delivered until then, and the node leaves every group. A second signal ends the process at once.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from contextlib import AsyncExitStack
 from priocast.core.errors import GroupClosed
 from priocast.core.events import Event
 from priocast.operations.admin import Admin
-from priocast.operations.plan import GroupPlan, Plan
-from priocast.operations.watch import Watch
+from priocast.operations.group_log import GroupLogger
+from priocast.operations.node_plan import GroupPlan, NodePlan
 from priocast.runtime.driver import Driver
 from priocast.runtime.gc_freeze import freeze_gc
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
 
-_SETTLED_LOOK_SECONDS = 0.01
+_ORDERED_POLL_SECONDS = 0.01
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 log = logging.getLogger("priocast.node")
@@ -30,34 +30,34 @@ OnEvent = Callable[[str, Event], Awaitable[None]]
 Work = Callable[[dict[str, Group]], Awaitable[None]]
 
 
-class _Unsettled(Exception):
-    """There is no more time to wait for messages of ours to get their place."""
+class _Unordered(Exception):
+    """The shutdown timed out before all own messages were ordered."""
 
 
 class Service:
-    """One node, all its groups, and what goes with them.
+    """A node with its groups, admin endpoint and logging.
 
-    `on_event` gets every event, with the name of its group. `work` begins when all groups are joined; it
-    should come to its end when `ending` is set.
+    `on_event` receives every event, with the name of its group. `work` starts when all groups are joined, and
+    must return when `ending` is set.
     """
 
-    def __init__(self, plan: Plan, on_event: OnEvent, work: Work) -> None:
+    def __init__(self, plan: NodePlan, on_event: OnEvent, work: Work) -> None:
         self.ending = asyncio.Event()
         self._plan = plan
         self._on_event = on_event
         self._work = work
         self._groups: dict[str, Group] = {}
         self._joined = asyncio.Event()
-        self._worked = asyncio.Event()
-        self._unsettled: list[str] = []
+        self._work_done = asyncio.Event()
+        self._unordered: list[str] = []
         self._deadline = 0.0
 
     def finish(self) -> None:
-        """End in good order."""
+        """Start a graceful shutdown."""
         self.ending.set()
 
     async def run(self) -> list[str]:
-        """Run until told to end; return the groups in which messages of ours were left without a place."""
+        """Run until the shutdown; return the groups in which own messages stayed unordered."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self._on_signal, number)
@@ -67,65 +67,67 @@ class Service:
             admin = self._plan.admin
             if admin is not None:
                 await stack.enter_async_context(Admin(node, admin.listen, allow_remote=admin.allow_remote))
-            log.info("%s waits for the groups to come about", self._plan.name)
-            await self._take_part(node)
-        return self._unsettled
+            log.info("%s is joining its groups", self._plan.name)
+            await self._run_groups(node)
+        return self._unordered
 
     def _on_signal(self, number: signal.Signals) -> None:
-        log.info("%s: ending in good order; a second one ends at once", number.name)
+        log.info("%s: leaving the groups; a second signal exits at once", number.name)
         self._restore_signals()
         self.finish()
 
     def _restore_signals(self) -> None:
-        """Let signals do what they do to any process."""
+        """Restore the default action of the signals."""
         for number in _SIGNALS:
             asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
 
-    async def _take_part(self, node: Node) -> None:
+    async def _run_groups(self, node: Node) -> None:
         async with asyncio.TaskGroup() as tasks:
-            watching = tasks.create_task(Watch(node).run())
-            living = {group.name: tasks.create_task(self._be_in(node, group)) for group in self._plan.groups}
-            working = tasks.create_task(self._do_work())
-            tasks.create_task(self._end(living, working))
-            await asyncio.wait(living.values())
-            watching.cancel()
+            logging_task = tasks.create_task(GroupLogger(node).run())
+            memberships = {
+                group.name: tasks.create_task(self._run_group(node, group)) for group in self._plan.groups
+            }
+            work = tasks.create_task(self._do_work())
+            tasks.create_task(self._end(memberships, work))
+            await asyncio.wait(memberships.values())
+            logging_task.cancel()
 
-    async def _end(self, living: dict[str, "asyncio.Task[None]"], working: "asyncio.Task[None]") -> None:
-        """Wait for the end; then let the work come to its own, and give up what did not even begin."""
+    async def _end(self, memberships: dict[str, "asyncio.Task[None]"], work: "asyncio.Task[None]") -> None:
+        """Wait for the shutdown; then wait for `work`, and cancel joins that have not completed."""
         await self.ending.wait()
         self._deadline = asyncio.get_running_loop().time() + self._plan.shutdown_seconds
-        for name, task in living.items():
+        for name, task in memberships.items():
             if name not in self._groups:
-                log.info("ended before the group came about", extra={"group": name})
+                log.info("stopped before joining the group", extra={"group": name})
                 task.cancel()
         if self._joined.is_set():
-            await asyncio.wait([working], timeout=self._plan.shutdown_seconds)
-        working.cancel()
-        self._worked.set()
+            await asyncio.wait([work], timeout=self._plan.shutdown_seconds)
+        work.cancel()
+        self._work_done.set()
 
     async def _do_work(self) -> None:
         await self._joined.wait()
         freeze_gc()
         await self._work(self._groups)
 
-    async def _be_in(self, node: Node, plan: GroupPlan) -> None:
-        """The whole time in one group; what it ordered is handed out to the last message."""
+    async def _run_group(self, node: Node, plan: GroupPlan) -> None:
+        """Join a group, pass on its events, and leave it after the last own message is delivered."""
         try:
             async with asyncio.TaskGroup() as tasks, self._plan.joining(node, plan) as group:
                 self._groups[plan.name] = group
-                tasks.create_task(self._hand_out(plan.name, group))
+                tasks.create_task(self._pass_events(plan.name, group))
                 if len(self._groups) == len(self._plan.groups):
                     self._joined.set()
-                await self._worked.wait()
-                await self._wait_settled(node.groups[plan.name])
-        except* _Unsettled as errors:
+                await self._work_done.wait()
+                await self._wait_ordered(node.groups[plan.name])
+        except* _Unordered as errors:
             log.error("%s", errors.exceptions[0], extra={"group": plan.name})
-            self._unsettled.append(plan.name)
+            self._unordered.append(plan.name)
         else:
             log.info("left the group", extra={"group": plan.name, "member": str(group.me)})
 
-    async def _hand_out(self, name: str, group: Group) -> None:
+    async def _pass_events(self, name: str, group: Group) -> None:
         try:
             async for event in group:
                 await self._on_event(name, event)
@@ -133,11 +135,11 @@ class Service:
             if not self.ending.is_set():
                 raise
 
-    async def _wait_settled(self, driver: Driver) -> None:
-        """Wait until every message that was broadcast here has its place, but not for ever."""
+    async def _wait_ordered(self, driver: Driver) -> None:
+        """Wait until every message that was broadcast here is ordered, or until the deadline."""
         try:
             async with asyncio.timeout_at(self._deadline):
                 while not driver.member.may_leave(time.monotonic_ns()):
-                    await asyncio.sleep(_SETTLED_LOOK_SECONDS)
+                    await asyncio.sleep(_ORDERED_POLL_SECONDS)
         except TimeoutError:
-            raise _Unsettled(f"ends before it could leave in good order: {driver.why_full()}") from None
+            raise _Unordered(f"leaving with unordered messages: {driver.why_full()}") from None

@@ -182,7 +182,7 @@ def _is_own() -> Column:
 
 
 def _rank() -> Column:
-    """`Starvation.rank` as Spark computes it, for what has a batch's `urgency`."""
+    """`Starvation.sort_key` as Spark computes it, for what has a batch's `urgency`."""
     urgency = sf.when(sf.length("priorities") > 0, sf.lit(HIGHEST)).otherwise(sf.col("level")).cast("long")
     period = sf.expr("(time_ns - pmod(time_ns, flush_ns)) div flush_ns")
     return (

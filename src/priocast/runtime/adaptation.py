@@ -88,9 +88,9 @@ class Adaptation:
         epoch = member.epoch
         if epoch is None or member.membership.changing:
             return None
-        standing = member.stream.standing(0, [])
-        placed = {each.process.name: sum(each.next_numbers.values()) for each in standing.placed}
-        return _Look(epoch.view.id, now, placed, member.backlog, epoch.retention.received_bytes)
+        digest = member.stream.digest(0, [])
+        placed = {each.process.name: sum(each.next_numbers.values()) for each in digest.ordered}
+        return _Look(epoch.view.id, now, placed, member.backlog, epoch.stability.bytes_total)
 
     def _situation(self, before: _Look, seen: _Look) -> Situation:
         """The load between two looks; what waits longer than before was broadcast, too."""

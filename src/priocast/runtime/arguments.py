@@ -1,4 +1,4 @@
-"""What callers hand over, checked where they do: what is wrong is said there, before anything has begun."""
+"""Checks of what callers pass: an unusable value is rejected at the call, before anything starts."""
 
 import math
 import os
@@ -19,69 +19,69 @@ from priocast.network.security import AnyPath
 from priocast.runtime.configuration import State
 
 _INCARNATION_MAX = 2**63 - 1
-_TAKEN_BY = {"tls": ("tcp",), "advertise": ("tcp", "udp"), "keys": ("udp",), "multicast": ("udp",)}
 
-# Of any call
+# Any call
 
 
 def check_kind(name: str, value: object, kind: type | UnionType, wanted: str) -> None:
-    """Refuse a value of another type."""
+    """Reject a value of another type."""
     if not isinstance(value, kind):
-        raise InvalidInput(f"{name} is {value!r}: give {wanted}")
+        raise InvalidInput(f"{name} must be {wanted}, not {value!r}")
 
 
 def path_of(name: str, path: AnyPath | None) -> Path | None:
-    """A path that was given as a path or as text, if one was given."""
+    """The path that was passed as text or as a path, if one was."""
     if path is None:
         return None
     if not isinstance(path, str | os.PathLike) or not os.fspath(path) or isinstance(os.fspath(path), bytes):
-        raise InvalidOption(f"{name} is {path!r}: give a path, as text or as a pathlib.Path")
+        raise InvalidOption(f"{name} must be a path (text or pathlib.Path), not {path!r}")
     return Path(path)
 
 
 def check_seconds(name: str, seconds: float, above: float = -math.inf) -> None:
-    """Refuse what is no time, or has no end; a wait that is over before it begins is none of these."""
-    check_kind(name, seconds, int | float, "a number of seconds")
+    """Reject what is not a finite number of seconds; a timeout that is not above 0 expires at once."""
+    wanted = f"a finite number of seconds{' above 0' if above == 0 else ''}"
+    check_kind(name, seconds, int | float, wanted)
     if not above < seconds < math.inf:
-        raise InvalidOption(
-            f"{name} is {seconds}: give a number of seconds{' above 0' if above == 0 else ''}"
-        )
+        raise InvalidOption(f"{name} must be {wanted}, not {seconds}")
 
 
-# Of a message
+# Messages
 
 
 def scope_of(safe: bool, to: Iterable[str] | None) -> Scope:
-    """What a sender asks for, checked."""
+    """The send options `safe` and `to`, checked."""
     if type(safe) is not bool:
-        raise InvalidInput(f"safe is {safe!r}: give True or False")
+        raise InvalidInput(f"safe must be True or False, not {safe!r}")
     if to is None:
         return Scope(safe) if safe else TO_ALL
     if isinstance(to, str):
-        raise InvalidInput(f"to is a list of names of members, not the text {to!r}: write [{to!r}]")
+        raise InvalidInput(f"to must be a list of member names, not the text {to!r}: write [{to!r}]")
     if not isinstance(to, Iterable):
-        raise InvalidInput(f"to is {to!r}: give a list of names of members, or None for all")
+        raise InvalidInput(f"to must be a list of member names, or None for all members, not {to!r}")
     names = tuple(check_name(name, "member") for name in to)
     if not 1 <= len(names) <= MEMBERS_MAX:
-        raise InvalidInput(f"to names {len(names)} members: name 1 to {MEMBERS_MAX}, or give None for all")
+        raise InvalidInput(
+            f"to must name 1 to {MEMBERS_MAX} members, not {len(names)}; None means all members"
+        )
     return Scope(safe, names)
 
 
 def check_payload(payload: bytes) -> None:
     """Raise if this cannot be the payload of a message."""
     if type(payload) is not bytes:
-        raise InvalidInput(f"a payload is bytes, not {type(payload).__name__}: encode it first")
+        raise InvalidInput(f"a payload must be bytes, not {type(payload).__name__}: encode it first")
     if len(payload) > PAYLOAD_BYTES_MAX:
         raise PayloadTooLarge(
-            f"a payload of {len(payload):,} bytes is over the limit of {PAYLOAD_BYTES_MAX:,}: split it"
+            f"a payload must have at most {PAYLOAD_BYTES_MAX:,} bytes, not {len(payload):,}: split it"
         )
 
 
 def payloads_of(payloads: Iterable[bytes]) -> list[bytes]:
-    """The payloads of several messages, checked; a list is taken as it is."""
+    """The payloads of several messages, checked; a list is not copied."""
     if type(payloads) is not list:
         if isinstance(payloads, bytes | bytearray | memoryview | str) or not isinstance(payloads, Iterable):
-            raise InvalidInput(f"payloads is a list of bytes, not {type(payloads).__name__}")
+            raise InvalidInput(f"payloads must be a list of bytes, not {type(payloads).__name__}")
         payloads = list(payloads)
     if set(map(type, payloads)) != {bytes} or max(map(len, payloads)) > PAYLOAD_BYTES_MAX:
         for payload in payloads:
@@ -89,60 +89,50 @@ def payloads_of(payloads: Iterable[bytes]) -> list[bytes]:
     return payloads
 
 
-# Of a node
+# Nodes
 
 
 def address_of(address: str, *, any_port: bool = False) -> Address:
-    """An address that was given as text."""
+    """The address that was passed as text."""
     if not isinstance(address, str):
-        raise InvalidAddress(f"{address!r} is not an address: write host:port, for example '127.0.0.1:7401'")
+        raise InvalidAddress(f"an address must be text like '127.0.0.1:7401', not {address!r}")
     return parse_address(address, any_port=any_port)
 
 
 def addresses_of(peers: Iterable[str]) -> list[Address]:
-    """The addresses of peers, which were given as a list of texts."""
+    """The addresses of peers, which were passed as a list of texts."""
     if isinstance(peers, str) or not isinstance(peers, Iterable):
-        raise InvalidAddress(f"peers is {peers!r}: give a list of addresses, as in ['127.0.0.1:7401']")
+        raise InvalidAddress(f"peers must be a list of addresses like ['127.0.0.1:7401'], not {peers!r}")
     return [address_of(peer) for peer in peers]
 
 
 def check_size(size: int | None) -> None:
-    """Refuse a number that no group can be founded by."""
+    """Reject a number of founders that no group can have."""
     if size is not None and (type(size) is not int or not 1 <= size <= MEMBERS_MAX):
-        raise InvalidOption(f"size is {size!r}: a group is founded by 1 to {MEMBERS_MAX} processes")
-
-
-def check_way(way: str, **given: object) -> None:
-    """Refuse what only another kind of network heeds: whoever gives it counts on it."""
-    for name, value in given.items():
-        if value and way not in _TAKEN_BY[name]:
-            ways = " or ".join(map(repr, _TAKEN_BY[name]))
-            raise InvalidInput(f"{name} is for listen= and transport={ways}: leave it out, or choose that")
+        raise InvalidOption(f"size must be an integer from 1 to {MEMBERS_MAX}, not {size!r}")
 
 
 def keys_of(keys: Mapping[str, bytes] | None) -> dict[str, bytes]:
     """The keys of groups, by their names."""
     if not keys:
-        raise InvalidInput("UDP needs keys=, a key of 32 bytes for each group: anybody can send a datagram")
+        raise InvalidInput("UDP requires keys=, a key of 32 bytes for each group, by its name")
     check_kind("keys", keys, Mapping, "a key of 32 bytes for each group, by its name")
     for group, key in keys.items():
         if type(key) is not bytes:
-            raise UnusableKey(
-                f"the key of the group {check_name(group, 'group')} is not bytes: give 32 of them"
-            )
+            raise UnusableKey(f"the key of group {check_name(group, 'group')!r} must be 32 bytes")
     return dict(keys)
 
 
-# Of a member
+# Members
 
 
 def check_order_name(order: str) -> None:
-    """Refuse what is no name of an order; whether there is one of that name is seen later."""
-    check_kind("order", order, str, "the name of an order, as 'priocast orders' lists them")
+    """Reject what is not text; whether there is an order of this name is checked later."""
+    check_kind("order", order, str, "the name of an order, as listed by 'priocast orders'")
 
 
 def ordering_of(options: OrderingOptions | None, prioritised: bool | None) -> OrderingOptions:
-    """How the group is to be ordered; what is given by name goes before what `options` say."""
+    """The options of the ordering protocol; `prioritised` overrides `options`."""
     check_kind("options", options, OrderingOptions | None, "priocast.OrderingOptions(...)")
     ordering = options or OrderingOptions()
     return ordering if prioritised is None else msgspec.structs.replace(ordering, prioritised=prioritised)
@@ -151,30 +141,30 @@ def ordering_of(options: OrderingOptions | None, prioritised: bool | None) -> Or
 def membership_of(
     membership: MembershipOptions | None, size: int, state: State | None, **named: object
 ) -> MembershipOptions:
-    """How the group is to live; what is given by name goes before what `membership` says."""
+    """The options of the group; those passed by name override `membership`."""
     check_kind("membership", membership, MembershipOptions | None, "priocast.MembershipOptions(...)")
     check_kind("state", state, State | None, "priocast.State(save, load)")
     given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
     if membership is None:
         return MembershipOptions(**{"founders": size, **given, "state": state is not None})
     if membership.state and state is None:
-        raise InvalidInput(
-            "membership says that there is a state: give it as state=priocast.State(save, load)"
-        )
+        raise InvalidInput("membership has state=True: pass state=priocast.State(save, load) as well")
     return msgspec.structs.replace(membership, **given, state=state is not None)
 
 
 def check_incarnation(incarnation: int | None) -> None:
-    """Refuse what cannot be the number of a life."""
+    """Reject what cannot be the number of an incarnation."""
     if incarnation is not None and (type(incarnation) is not int or not 1 <= incarnation <= _INCARNATION_MAX):
-        raise InvalidOption(f"incarnation is {incarnation!r}: give a number from 1 on, or None")
+        raise InvalidOption(
+            f"incarnation must be an integer from 1 to 2**63 - 1, or None, not {incarnation!r}"
+        )
 
 
 def check_trace(journal: bool, run: str, labels: Mapping[str, str] | None) -> None:
-    """Refuse what a trace cannot be kept or described by."""
+    """Reject options that a trace cannot have."""
     check_kind("trace_journal", journal, bool, "True or False")
     check_kind("run", run, str, "the name of the run")
-    check_kind("labels", labels, Mapping | None, "texts, by their names")
+    check_kind("labels", labels, Mapping | None, "a mapping of names to texts")
     for name, text in (labels or {}).items():
         if not isinstance(name, str) or not isinstance(text, str):
-            raise InvalidInput(f"labels has {name!r}: {text!r}: give texts, by their names")
+            raise InvalidInput(f"labels must map names to texts, not {name!r} to {text!r}")

@@ -14,9 +14,7 @@ import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any, TypeVar
-
-import uvloop
+from typing import Any, TypeVar, Unpack
 
 from priocast.core.events import DeliveredBatch, Event
 from priocast.core.identity import ProcessId
@@ -24,8 +22,10 @@ from priocast.core.priority import ROUTINE
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.runtime.arguments import payloads_of
+from priocast.runtime.event_loop import new_event_loop
 from priocast.runtime.group import Group
-from priocast.runtime.node import NodeWithGroup, join
+from priocast.runtime.node import WithNode, join
+from priocast.runtime.parameters import JoinParameters, OrderName, check_keywords
 from priocast.runtime.status import Status
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ class BlockingGroup:
         )
 
     def change_order(
-        self, order: str, *, prioritised: bool | None = None, starvation: Starvation | None = None
+        self, order: OrderName | str, *, prioritised: bool | None = None, starvation: Starvation | None = None
     ) -> None:
         """Let another protocol, or other priorities, order from the next view on; a ViewChange says when."""
         self._call(partial(self._group.change_order, order, prioritised=prioritised, starvation=starvation))
@@ -116,14 +116,22 @@ class BlockingGroup:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
-def join_blocking(group: str, **arguments: Any) -> AbstractContextManager[BlockingGroup]:
-    """Join a group, as a context manager; the arguments are those of `join`."""
-    return _entered(join(group, **arguments), group)
+def join_blocking(
+    group: str, *, member: str, **parameters: Unpack[JoinParameters]
+) -> AbstractContextManager[BlockingGroup]:
+    """Join a group, as a context manager that yields the `BlockingGroup`.
+
+    - `group`: the name of the group.
+    - `member`: the name of this process, unique in the group.
+    - `parameters`: those of `open_node` (which network) and of `Node.join` (which kind of group).
+    """
+    check_keywords(join_blocking, parameters, JoinParameters)
+    return _entered(join(group, member=member, **parameters), group)
 
 
 @contextmanager
-def _entered(joining: NodeWithGroup, group: str) -> Iterator[BlockingGroup]:
-    loop = uvloop.new_event_loop()
+def _entered(joining: WithNode[Group], group: str) -> Iterator[BlockingGroup]:
+    loop = new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=f"priocast {group}", daemon=True)
     thread.start()
 

@@ -14,9 +14,9 @@ A client is one life of a process: of what a former life sent, the next one know
 import asyncio
 import socket
 from collections.abc import Iterable
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import Unpack
 
 from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput, PeerFault, PriocastError
 from priocast.core.identity import ProcessId, check_name
@@ -24,12 +24,13 @@ from priocast.core.message import Scope
 from priocast.core.priority import ROUTINE, check_priority
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import CHANNEL, frame_of, read
-from priocast.membership.packets import Reply, Request
+from priocast.membership.packets import ClientReply, ClientRequest
 from priocast.network.address import Address
 from priocast.network.interface import Port
 from priocast.runtime.arguments import addresses_of, check_payload, check_seconds, scope_of
 from priocast.runtime.incarnations import Incarnations
-from priocast.runtime.node import Node, open_node
+from priocast.runtime.node import Node, WithNode, open_node
+from priocast.runtime.parameters import NodeParameters, check_keywords
 
 SEND_SECONDS = 30.0
 _ANSWER_SECONDS_FIRST = 1.0
@@ -110,7 +111,7 @@ class Client:
     def _asked(self) -> str:
         return f"asked {', '.join(self.members)}" if self.members else "none could be reached"
 
-    def transmit(self, member: str, requests: list[Request]) -> None:
+    def transmit(self, member: str, requests: list[ClientRequest]) -> None:
         """Send requests to a member, in order, or lose them."""
         if self._port is not None:
             self._port.send(member, [frame_of(request) for request in requests])
@@ -128,7 +129,7 @@ class Client:
         for frame in frames:
             with suppress(PeerFault):  # the member that sent it has more to say to others
                 control = read(peer, frame) if frame.channel == CHANNEL else None
-                if isinstance(control, Reply) and control.priority in self._lanes:
+                if isinstance(control, ClientReply) and control.priority in self._lanes:
                     self._lanes[control.priority].on_reply(peer, control)
 
     def failed(self, error: PriocastError) -> None:
@@ -174,7 +175,7 @@ class _Lane:
             )  # the member may have missed one before it: it must hear that it may
         self._ask()
 
-    def on_reply(self, peer: ProcessId, reply: Reply) -> None:
+    def on_reply(self, peer: ProcessId, reply: ClientReply) -> None:
         """A member has answered."""
         waiting = self._waiting.get(reply.number)
         if waiting is None or waiting.answered.done():
@@ -219,7 +220,9 @@ class _Lane:
             size += len(waiting.payload)
             if number > self._asked_until:
                 self._asked_until = number
-                requests.append(Request(number, self._priority, waiting.scope, waiting.payload, settled))
+                requests.append(
+                    ClientRequest(number, self._priority, waiting.scope, waiting.payload, settled)
+                )
         if requests:
             self._client.transmit(self._member, requests)
             self._set_timer()
@@ -243,41 +246,26 @@ class _Lane:
         self._ask_again(members[index % len(members)])
 
 
-class ClientWithNode:
-    """What `open_client` returns: a client and the node that it needs, entered and left together."""
+def open_client(group: str, *, client: str, **parameters: Unpack[NodeParameters]) -> WithNode[Client]:
+    """Send to a group without being a member, as an asynchronous context manager that yields the `Client`.
 
-    def __init__(self, node: Node, group: str) -> None:
-        self._node = node
-        self._client = Client(node, group)
-        self._stack = AsyncExitStack()
-
-    async def __aenter__(self) -> Client:
-        async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._node)
-            client = await stack.enter_async_context(self._client)
-            self._stack = stack.pop_all()
-        return client
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._stack.__aexit__(kind, error, trace)
-
-
-def open_client(group: str, *, client: str, peers: Iterable[str] = (), **arguments: Any) -> ClientWithNode:
-    """Send to a group without being in it, as an asynchronous context manager.
-
-    `client` is the name of this process, unlike that of any member or other client; `peers` are members. The
-    other arguments are those of `open_node`. Members answer by dialling back: unless `listen` says
-    where, that is a free port of the address that leads to the first of the peers.
+    - `group`: the name of the group.
+    - `client`: the name of this process, different from that of any member or other client.
+    - `parameters`: those of `open_node`. `peers` are the addresses of one or more members. Members reply over
+      a connection to the client: `listen` is by default a free port of the address that reaches the first of
+      them.
     """
-    if "hub" in arguments:
-        return ClientWithNode(open_node(client, size=1, **arguments), group)
-    members = addresses_of(peers)
-    if not members:
-        raise InvalidInput("a client needs peers=, the addresses of one or more members")
-    listen = arguments.pop("listen", None) or str(_address_towards(members[0]))
-    return ClientWithNode(open_node(client, listen=listen, peers=list(map(str, members)), **arguments), group)
+    check_keywords(open_client, parameters, NodeParameters)
+    if parameters.get("hub") is not None or parameters.get("network") is not None:
+        parameters.setdefault("size", 1)
+    else:
+        members = addresses_of(parameters.get("peers") or ())
+        if not members:
+            raise InvalidInput("a client needs peers=, the addresses of one or more members")
+        parameters["peers"] = [str(address) for address in members]
+        parameters["listen"] = parameters.get("listen") or str(_address_towards(members[0]))
+    node = open_node(client, **parameters)
+    return WithNode(node, Client(node, group))
 
 
 def _address_towards(peer: Address) -> Address:

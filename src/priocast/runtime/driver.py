@@ -19,7 +19,7 @@ from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.observer import Observer
-from priocast.membership.stream import Beginning, Restoring
+from priocast.membership.stream import StateRestore, ViewStart
 from priocast.membership.unordered import UnorderedMessages
 from priocast.network.interface import Network, Port
 from priocast.runtime.configuration import MemberConfiguration
@@ -95,7 +95,7 @@ class Driver:
             async with asyncio.timeout(timeout_seconds):
                 await asyncio.shield(self._joined)
         except TimeoutError:
-            why = self.member.membership.campaign.objection
+            why = self.member.membership.proposer.objection
             raise DeadlineExceeded(
                 f"timed out after {timeout_seconds:g} s: no view of group {self.configuration.group!r} "
                 f"contains {self.configuration.name}; are the other members running, are the addresses right?"
@@ -144,13 +144,13 @@ class Driver:
         """This life is over: begin the next one, or stop."""
         member = self.member
         assert member.departed is not None and self._port is not None
-        if member.left or self._leaving:
+        if member.departed.voluntary or self._leaving:
             self.stop(GroupClosed("the group was left"))
             return
-        self.evictions.append((member.departed, time.monotonic_ns()))
+        self.evictions.append((member.departed.reason, time.monotonic_ns()))
         self.taken = 0
         self.settlements += 1
-        self._notices.append(Evicted(member.departed))
+        self._notices.append(Evicted(member.departed.reason))
         if not self.configuration.membership.rejoin:
             self.stop(GroupClosed(f"{self.configuration.name} is out of the group: {member.departed}"))
             return
@@ -256,7 +256,7 @@ class Driver:
             return f"{backlog}, because no majority of the group can be reached"
         return f"{backlog}, because the slowest member has not consumed what came before"
 
-    def head(self) -> OrderedBatch | Beginning | Restoring | Evicted | None:
+    def head(self) -> OrderedBatch | ViewStart | StateRestore | Evicted | None:
         """What the application may take next."""
         if self._notices:
             return self._notices[0]
@@ -268,7 +268,7 @@ class Driver:
             self._give_snapshot()
         return member.stream.head(member.membership.epoch, now)
 
-    async def wait_head(self) -> OrderedBatch | Beginning | Restoring | Evicted:
+    async def wait_head(self) -> OrderedBatch | ViewStart | StateRestore | Evicted:
         """Wait until there is something to take; raises when there will be nothing any more."""
         assert self._consumable is None, "one iteration at a time"
         while (head := self.head()) is None:
@@ -281,11 +281,11 @@ class Driver:
                 self._consumable = None
         return head
 
-    def take_event(self, head: Beginning | Restoring | Evicted) -> ViewChange | Restored | Evicted:
+    def take_event(self, head: ViewStart | StateRestore | Evicted) -> ViewChange | Restored | Evicted:
         """The application takes the head, which is not a message."""
         if isinstance(head, Evicted):
             return self._notices.popleft()
-        if isinstance(head, Restoring):
+        if isinstance(head, StateRestore):
             assert self.configuration.state is not None
             self.configuration.state.load(head.snapshot.data)
         event = self.member.consume_event(time.monotonic_ns())

@@ -1,4 +1,4 @@
-"""A node: one process on one network, which may be a member of many groups.
+"""A node: one process on one network, which may be a member of several groups.
 
     async with priocast.open_node("a", listen="127.0.0.1:7401", peers=[...]) as node:
         async with node.join("tickets") as tickets, node.join("audit") as audit:
@@ -9,10 +9,10 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Generic, TypeVar, Unpack
 
 from priocast.advice.choice import resolve_order
 from priocast.core.errors import InvalidInput
@@ -21,22 +21,14 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.network.interface import Network
-from priocast.network.memory import MemoryHub, MemoryNetwork
+from priocast.network.memory import MemoryHub
 from priocast.network.security import AnyPath, TlsSecurity
-from priocast.network.tcp import TcpNetwork
-from priocast.network.udp import UdpNetwork
 from priocast.runtime.adaptation import Adaptation
 from priocast.runtime.arguments import (
-    address_of,
-    addresses_of,
     check_incarnation,
-    check_kind,
     check_order_name,
     check_seconds,
-    check_size,
     check_trace,
-    check_way,
-    keys_of,
     membership_of,
     ordering_of,
     path_of,
@@ -45,14 +37,30 @@ from priocast.runtime.configuration import MemberConfiguration, State
 from priocast.runtime.driver import Driver
 from priocast.runtime.group import Group
 from priocast.runtime.incarnations import Incarnations
+from priocast.runtime.network_choice import choose_network
+from priocast.runtime.parameters import (
+    DeliveryGuarantee,
+    JoinParameters,
+    OrderName,
+    PartitionPolicy,
+    Transport,
+    check_keywords,
+    split_parameters,
+)
 from priocast.runtime.tracing import Tracing
 
 START_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
 
+T = TypeVar("T")
+
 
 class Node:
-    """A process that may be in many groups; entering it opens its network, leaving it closes it."""
+    """A process on a network. Entering it (`async with`) starts the network, leaving it closes the network.
+
+    `name` is the process's name, `network` its network, and `groups` holds a driver for each group that it is
+    in now. Make one with `open_node`.
+    """
 
     def __init__(self, name: str, network: Network, founders: int, state_directory: Path | None) -> None:
         self.name = name
@@ -74,13 +82,13 @@ class Node:
         self,
         group: str,
         *,
-        order: str = "sequencer-ub",
+        order: OrderName | str = "sequencer-ub",
         options: OrderingOptions | None = None,
         prioritised: bool | None = None,
         membership: MembershipOptions | None = None,
         founders: int | None = None,
-        policy: str | None = None,
-        delivery: str | None = None,
+        policy: PartitionPolicy | None = None,
+        delivery: DeliveryGuarantee | None = None,
         state: State | None = None,
         incarnation: int | None = None,
         trace: AnyPath | None = None,
@@ -89,27 +97,40 @@ class Node:
         labels: Mapping[str, str] | None = None,
         start_seconds: float = START_SECONDS,
     ) -> "Joining":
-        """Join a group, as an asynchronous context manager.
+        """Join a group, as an asynchronous context manager that yields the `Group`.
 
-        All members must name the same group, order and options; the order `auto` is chosen by the group's
-        size and, while it runs, by its load. `founders` processes found it together, by
-        default this one and all its peers; whoever comes later is taken in. `policy` says what a cut does
-        (*primary*: the majority goes on; *partitionable*: each side does), `delivery` whether a message is
-        delivered when it has its place (*agreed*) or when every member holds it (*safe*). What is given by
-        one of these names, or as `prioritised`, goes before what `membership` and `options` say; what is not
-        given is as they say, and else *primary*, *agreed* and prioritised. `state` lets a new member take
-        over the application's state. `trace` is a directory to record the run in, with `trace_journal` so
-        that nothing is missing should this process be killed.
+        All members of a group must use the same `group`, `order`, `prioritised`, `options` and `membership`
+        (except for `founders` and `rejoin`).
+
+        - `group`: the name of the group.
+        - `order`: the protocol that orders messages, as listed by `priocast orders`. With `auto` the group
+          chooses it by its size and, while it runs, by its load.
+        - `options`: window, queue sizes, starvation policy and other options of the protocol.
+        - `prioritised`: whether urgent messages go first (the default). Overrides `options`.
+        - `membership`: failure detection and other options of the group.
+        - `founders`: how many processes form the first view together; by default this one and all its peers.
+          Processes that start later join. Overrides `membership`.
+        - `policy`: what a network partition does. `primary` (the default): only the side with a quorum
+          continues. `partitionable`: every side continues. Overrides `membership`.
+        - `delivery`: `agreed` (the default): a message is delivered once it has its position. `safe`: once
+          every member of the view has received it. Overrides `membership`.
+        - `state`: saves and loads the application's state, for members that join later.
+        - `incarnation`: the number of this start of the process; by default chosen to be higher than all
+          before.
+        - `trace`: a directory to record the run in.
+        - `trace_journal`: write every record at once, so that the trace is complete if the process is killed.
+        - `run`, `labels`: the name of the run and texts to describe it, stored with the trace.
+        - `start_seconds`: how long to wait for the first view. Then `DeadlineExceeded` is raised.
         """
         check_name(group, "group")
         check_order_name(order)
         check_incarnation(incarnation)
         check_seconds("start_seconds", start_seconds, above=0)
         named = {"founders": founders, "policy": policy, "delivery": delivery}
-        life = membership_of(membership, self._founders, state, **named)
+        of_group = membership_of(membership, self._founders, state, **named)
         ordering = ordering_of(options, prioritised)
-        order, life = resolve_order(order, ordering, life)
-        configuration = MemberConfiguration(group, self.name, order, ordering, life, state)
+        order, of_group = resolve_order(order, ordering, of_group)
+        configuration = MemberConfiguration(group, self.name, order, ordering, of_group, state)
         check_trace(trace_journal, run, labels)
         directory = path_of("trace", trace)
         tracing = None
@@ -119,7 +140,7 @@ class Node:
 
 
 class Joining:
-    """What `join` returns: entering it joins the group, leaving it leaves the group."""
+    """What `Node.join` returns: entering it joins the group, leaving it leaves the group."""
 
     def __init__(
         self,
@@ -142,7 +163,7 @@ class Joining:
     async def __aenter__(self) -> Group:
         node, configuration = self._node, self._configuration
         if configuration.group in node.groups:
-            raise InvalidInput(f"{node.name} is in the group {configuration.group!r} already")
+            raise InvalidInput(f"{node.name} is already in group {configuration.group!r}: leave it first")
         if self._tracing:
             self._tracing.prepare()
         incarnations = Incarnations(self._state_directory, configuration.group, node.name)
@@ -166,7 +187,7 @@ class Joining:
         await self._end(CLOSE_SECONDS if kind is None else 0)
 
     async def _end(self, seconds: float) -> None:
-        """Leave, as far as there is something to leave; nothing goes on, whatever goes wrong."""
+        """Leave, as far as the join got; whatever fails, nothing keeps running."""
         if self._adapting is not None:
             self._adapting.cancel()
         try:
@@ -182,25 +203,23 @@ class Joining:
         return self._tracing.open(me) if self._tracing else None
 
 
-class NodeWithGroup:
-    """What `priocast.join` returns: a node and its only group, entered and left together."""
+class WithNode(Generic[T]):
+    """A node and the group or client on it, entered and left together.
 
-    def __init__(self, node: Node, joining: Joining) -> None:
-        self._node = node
-        self._joining = joining
+    `join` and `open_client` return one; `node` is the node.
+    """
+
+    def __init__(self, node: Node, inner: AbstractAsyncContextManager[T]) -> None:
+        self.node = node
+        self._inner = inner
         self._stack = AsyncExitStack()
 
-    @property
-    def node(self) -> Node:
-        """The node that the group is on."""
-        return self._node
-
-    async def __aenter__(self) -> Group:
+    async def __aenter__(self) -> T:
         async with AsyncExitStack() as stack:
-            await stack.enter_async_context(self._node)
-            group = await stack.enter_async_context(self._joining)
+            await stack.enter_async_context(self.node)
+            entered = await stack.enter_async_context(self._inner)
             self._stack = stack.pop_all()
-        return group
+        return entered
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -213,61 +232,62 @@ def open_node(
     *,
     listen: str | None = None,
     peers: Iterable[str] | None = None,
-    hub: MemoryHub | None = None,
-    size: int | None = None,
-    transport: str = "tcp",
+    transport: Transport = "tcp",
     advertise: str | None = None,
     tls: TlsSecurity | None = None,
     keys: Mapping[str, bytes] | None = None,
     multicast: str | None = None,
+    hub: MemoryHub | None = None,
+    network: Network | None = None,
+    size: int | None = None,
     state_directory: AnyPath | None = None,
 ) -> Node:
-    """A process on a network, as an asynchronous context manager.
+    """A process on a network, as an asynchronous context manager that yields the `Node`.
 
-    Over TCP: `listen` is this process's address, `peers` are those of others; `tls` proves who is who. Over
-    UDP (`transport="udp"`): the same, `keys` holds a key for each group, and `multicast` an address for what
-    goes to all. Within one process: `hub` and `size`. `state_directory` keeps the incarnations.
+    Give one of `listen` (with `peers`), `hub` (with `size`) and `network` (with `size`).
+
+    - `name`: the name of this process, unique in its groups.
+    - `listen`: the address of this process, as `host:port`. Port 0 means any free port.
+    - `peers`: the addresses of the others; it is enough to know some that know the rest.
+    - `transport`: `tcp` (the default) or `udp`.
+    - `advertise`: the address at which others reach this process, if it is not `listen`. TCP only.
+    - `tls`: certificates with which processes prove their names. TCP only.
+    - `keys`: a key of 32 bytes for each group, by its name. UDP only, required.
+    - `multicast`: an address for what goes to all members. UDP only.
+    - `hub`: where the processes of one event loop meet, for tests and embedded groups.
+    - `network`: your own implementation of `priocast.network.interface.Network`.
+    - `size`: how many processes found a group by default; with `peers`, this one and all of them.
+    - `state_directory`: where to keep the incarnation numbers. Without it, the clock provides them.
     """
     check_name(name, "member")
-    check_kind("hub", hub, MemoryHub | None, "a priocast.MemoryHub()")
-    check_kind("tls", tls, TlsSecurity | None, "priocast.TlsSecurity(certificate, key, authority)")
-    check_size(size)
     directory = path_of("state_directory", state_directory)
-    others = None if peers is None else addresses_of(peers)
-    count = size if others is None else len(others) + 1
-    if count is None or (hub is None) == (listen is None):
-        raise InvalidInput(
-            "give either listen= and peers= (a network), or hub= and size= (within one process)"
-        )
-    if transport not in ("tcp", "udp"):
-        raise InvalidInput(f"transport is {transport!r}: choose 'tcp' or 'udp'")
-    way = transport if hub is None else "memory"
-    check_way(way, tls=tls, advertise=advertise, keys=keys, multicast=multicast)
-    if hub is not None:
-        return Node(name, MemoryNetwork(hub, name), count, directory)
-    assert listen is not None
-    address = address_of(listen, any_port=True)
-    if transport == "tcp":
-        advertised = None if advertise is None else address_of(advertise)
-        tcp = TcpNetwork(name, address, others or [], advertise=advertised, security=tls)
-        return Node(name, tcp, count, directory)
-    known = keys_of(keys)
-    group_address = None if multicast is None else address_of(multicast)
-    incarnation = Incarnations(directory, "node", name).next()
-    udp = UdpNetwork(
-        name, address, others or [], keys=known, multicast=group_address, incarnation=incarnation
+    chosen, founders = choose_network(
+        name,
+        listen=listen,
+        peers=peers,
+        transport=transport,
+        advertise=advertise,
+        tls=tls,
+        keys=keys,
+        multicast=multicast,
+        hub=hub,
+        network=network,
+        size=size,
+        state_directory=directory,
     )
-    return Node(name, udp, count, directory)
+    return Node(name, chosen, founders, directory)
 
 
-def join(group: str, *, member: str, **arguments: Any) -> NodeWithGroup:
-    """Join a group, as an asynchronous context manager: `open_node` and `Node.join` in one.
+def join(group: str, *, member: str, **parameters: Unpack[JoinParameters]) -> WithNode[Group]:
+    """Join a group, as an asynchronous context manager that yields the `Group`.
 
-    The arguments are those of both.
+    This is `open_node` and `Node.join` in one, for a process that is in one group only.
+
+    - `group`: the name of the group.
+    - `member`: the name of this process, unique in the group.
+    - `parameters`: those of `open_node` (which network) and of `Node.join` (which kind of group).
     """
-    of_node = {name: arguments.pop(name) for name in list(arguments) if name in _NODE_ARGUMENTS}
+    check_keywords(join, parameters, JoinParameters)
+    of_node, of_group = split_parameters(parameters)
     node = open_node(member, **of_node)
-    return NodeWithGroup(node, node.join(group, **arguments))
-
-
-_NODE_ARGUMENTS = frozenset(open_node.__kwdefaults__ or ())
+    return WithNode(node, node.join(group, **of_group))

@@ -10,7 +10,7 @@ from priocast.member import Member
 from priocast.membership.epoch import Epoch
 from priocast.runtime.driver import Driver
 
-GroupState = Literal["joining", "in the group", "changing", "suspended", "taking over the state"]
+GroupState = Literal["joining", "active", "changing_view", "suspended", "state_transfer"]
 SUSPICION_MAX = 1000.0
 
 
@@ -53,8 +53,8 @@ class StallStatus(msgspec.Struct, frozen=True, kw_only=True):
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """One member's view of its group at one moment.
 
-    `state` is `joining`, `in the group`, `changing` (a new view is being agreed on), `suspended` (no majority
-    can be reached), or `taking over the state`. `blocked_on` is the member for whose application the order
+    `state` is `joining`, `active`, `changing_view`, `suspended` (no quorum can be reached), or
+    `state_transfer`. `blocked_on` is the member for whose application the order
     waits, for `blocked_ms` so far; the member that orders knows. `last_change_took_ms` is how long nothing
     could be ordered before the view. `rejections` counts what this member did not accept,
     `network_rejections` what the node's network rejected, for all its groups together. `advice` is what
@@ -67,6 +67,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     view: View | None
     order: str
     prioritised: bool
+    starvation: str
     advice: str
     policy: str
     delivery: str
@@ -94,7 +95,7 @@ def status_of(driver: Driver) -> Status:
     member, configuration = driver.member, driver.configuration
     membership, epoch = member.membership, member.epoch
     now = time.monotonic_ns()
-    blocked_on, blocked_ns = member.slowness.waited(now) if epoch else (None, 0)
+    blocked_on, blocked_ns = member.slow_member.waited(now) if epoch else (None, 0)
     return Status(
         group=configuration.group,
         member=str(member.me),
@@ -102,6 +103,7 @@ def status_of(driver: Driver) -> Status:
         view=member.view,
         order=membership.ordering.order,
         prioritised=membership.ordering.prioritised,
+        starvation=membership.ordering.starvation,
         advice=driver.advice,
         policy=configuration.membership.policy,
         delivery=configuration.membership.delivery,
@@ -115,11 +117,11 @@ def status_of(driver: Driver) -> Status:
         blocked_on=blocked_on.name if blocked_on else "",
         blocked_ms=blocked_ns / 1e6,
         stalls=_stalls(epoch, now),
-        unstable_bytes=epoch.retention.bytes if epoch else 0,
+        unstable_bytes=epoch.stability.unstable_bytes if epoch else 0,
         peers=_peers(member, now),
         last_change_reason=membership.decided.proposal.reason if membership.decided else "",
         last_change_seconds_ago=(now - membership.installed_at) / 1e9,
-        last_change_took_ms=membership.changes[-1].took_ns / 1e6 if membership.changes else 0.0,
+        last_change_took_ms=membership.installations[-1].took_ns / 1e6 if membership.installations else 0.0,
         views=membership.views,
         incarnations=driver.incarnations,
         state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,
@@ -134,8 +136,8 @@ def _state(member: Member) -> GroupState:
     if member.membership.suspended:
         return "suspended"
     if member.membership.changing:
-        return "changing"
-    return "taking over the state" if member.state.restoration else "in the group"
+        return "changing_view"
+    return "state_transfer" if member.state.restoration else "active"
 
 
 def _stalls(epoch: Epoch | None, now: int) -> StallStatus:

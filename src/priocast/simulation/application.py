@@ -16,7 +16,7 @@ import msgspec
 from priocast.core.message import Message, OrderedBatch
 from priocast.core.priority import CLASS_COUNT, class_of
 from priocast.member import Member
-from priocast.membership.stream import Restoring
+from priocast.membership.stream import StateRestore
 from priocast.simulation.counters import Counters
 from priocast.simulation.workload import PlannedBroadcast, name_in
 
@@ -135,7 +135,7 @@ class SimulatedApplication:
             if isinstance(head, OrderedBatch):
                 self._consume_message(head, now)
             else:
-                if isinstance(head, Restoring):
+                if isinstance(head, StateRestore):
                     self.state = load(head.snapshot.data)
                 member.consume_event(now)
             self._offer_snapshot()

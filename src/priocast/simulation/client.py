@@ -10,7 +10,7 @@ from functools import partial
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of, read
-from priocast.membership.packets import Reply, Request
+from priocast.membership.packets import ClientReply, ClientRequest
 from priocast.simulation.counters import Counters
 from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND
@@ -47,7 +47,7 @@ class SimulatedClient:
     def arrive(self, member: ProcessId, frame: Frame) -> None:
         """A member's answer has arrived."""
         reply = read(member, frame)
-        assert isinstance(reply, Reply), "members send nothing else to a client"
+        assert isinstance(reply, ClientReply), "members send nothing else to a client"
         priority = reply.priority
         if reply.number == self._answered[priority] + 1 and self._open[priority]:
             self._open[priority].popleft()
@@ -68,7 +68,7 @@ class SimulatedClient:
 
     def _send(self, planned: PlannedBroadcast) -> None:
         answered = self._answered[planned.priority]
-        request = Request(answered + 1, planned.priority, planned.scope, planned.payload, answered)
+        request = ClientRequest(answered + 1, planned.priority, planned.scope, planned.payload, answered)
         member = self._members[self._next_member % len(self._members)]
         now = self._event_queue.now
         self._network.transmit(self._me, member, frame_of(request), now)

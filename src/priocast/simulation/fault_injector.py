@@ -9,13 +9,13 @@ from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL
 from priocast.membership.packets import (
     Accepted,
-    Fetch,
+    FlushReply,
+    FlushRequest,
     Install,
     Ordering,
     Prepare,
     Promise,
     Propose,
-    Supply,
 )
 from priocast.simulation.counters import Counters
 from priocast.simulation.event_queue import EventQueue
@@ -37,7 +37,7 @@ from priocast.simulation.scenario import Scenario
 
 _VIEW_CHANGE_TAGS = {
     str(packet.__struct_config__.tag).encode()
-    for packet in (Prepare, Promise, Propose, Accepted, Install, Fetch, Supply)
+    for packet in (Prepare, Promise, Propose, Accepted, Install, FlushRequest, FlushReply)
 }
 
 

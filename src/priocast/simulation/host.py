@@ -73,7 +73,7 @@ class SimulatedHost:
     def on_departed(self, rejoin_after_ns: int | None) -> None:
         """The process is no longer a member: it has left, or the group continues without it."""
         process = self._end()
-        if process.member.left:
+        if process.member.departed is not None and process.member.departed.voluntary:
             self.plan.submitted = []
             if self._back_after_ns is not None:
                 self.start_after(self._back_after_ns)

@@ -20,7 +20,7 @@ class QuorumGuard:
 
     def observe(self, member: Member) -> None:
         """A member has had a turn."""
-        round_, accepted = member.membership.campaign.round, member.membership.voter.accepted
+        round_, accepted = member.membership.proposer.round, member.membership.voter.accepted
         for proposal in (round_.proposal if round_ else None, accepted):
             if proposal is not None and proposal.view not in self._proposed[-8:]:
                 self._proposed.append(proposal.view)
@@ -44,7 +44,7 @@ class QuorumGuard:
 
 def stays(member: Member) -> bool:
     """Whether a member is in the group, or is joining it, and does not want to leave it."""
-    return member.departed is None and not member.membership.wishes.leaving
+    return member.departed is None and not member.membership.trigger.leaving
 
 
 def has_state(member: Member) -> bool:

@@ -12,13 +12,13 @@ import time
 from pathlib import Path
 
 import msgspec
-import uvloop
 
 from priocast.core.errors import GroupClosed, PriocastError
 from priocast.core.events import Delivery, Evicted, Restored, ViewChange
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
+from priocast.runtime import event_loop
 from priocast.runtime.configuration import State
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
@@ -171,7 +171,7 @@ def main() -> None:
     """Read the task, do it, and say in one line what went wrong if something did."""
     task = msgspec.json.decode(sys.stdin.buffer.readline(), type=LivingTask)
     try:
-        uvloop.run(work(task))
+        event_loop.run(work(task))
     except* (PriocastError, GroupClosed) as errors:
         sys.exit(f"{task.member}: {errors.exceptions[0]}")
 

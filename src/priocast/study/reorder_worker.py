@@ -24,7 +24,7 @@ from priocast.core.priority import ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import Frame
 from priocast.membership.options import MembershipOptions
-from priocast.membership.stream import Beginning
+from priocast.membership.stream import ViewStart
 from priocast.network.address import Address, parse_address
 from priocast.network.interface import Receiver
 from priocast.network.tcp import TcpNetwork, TcpPort
@@ -220,7 +220,7 @@ async def _join(node: Node, queue: Queue, founders: int, stack: AsyncExitStack) 
     stack.push_async_callback(joining.__aexit__, *_DROPPED)
     driver = node.groups[way.name]
     head = driver.head()
-    assert isinstance(head, Beginning)
+    assert isinstance(head, ViewStart)
     driver.take_event(head)
     queue.driver = driver
     queue.look()

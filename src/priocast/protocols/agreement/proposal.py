@@ -29,25 +29,33 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.base import PlacingProtocol
-from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, Grants, References, fill_frame
-from priocast.protocols.flow.references import Named, NamedMessages
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.base import (
+    FlowControlledProtocol,
+)
+from priocast.protocols.flow.data import (
+    Data,
+)
+from priocast.protocols.flow.grants import (
+    BottleneckName,
+    Consumed,
+    Grants,
+    References,
+    fill_frame,
+)
+from priocast.protocols.flow.references import (
+    OrderedReference,
+    ReferencedMessages,
+)
+from priocast.protocols.flow.submission_validator import (
+    SubmissionValidator,
+)
 
 _MEMBERS_MAX = 1024
 
 RoundNumber = Annotated[int, msgspec.Meta(ge=1)]
 Counts = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
-
-
-class Data(Packet, frozen=True, tag="data"):
-    """From a sender to all: messages of mine."""
-
-    TO_ALL = True
-
-    batches: Batches
 
 
 class StartRound(Packet, frozen=True, tag="start-round"):
@@ -92,7 +100,7 @@ class Apply(Packet, frozen=True, tag="apply"):
     round: RoundNumber
 
 
-class AgreementProposal(PlacingProtocol):
+class AgreementProposal(FlowControlledProtocol):
     """A member's part in the protocol; the view's coordinator is the starter, too."""
 
     NAME = "agreement-proposal"
@@ -104,13 +112,13 @@ class AgreementProposal(PlacingProtocol):
         self._starter = view.coordinator
         # destination
         # A sender may know places of its messages that this member does not know yet: those in the window.
-        self._submissions = Submissions(view, options.submit_max + WINDOW_MAX)
+        self._validator = SubmissionValidator(view, options.submit_max + WINDOW_MAX)
         self._held = [0] * len(view.members)
         self._question: StartRound | None = None
         self._proposal: Propose | None = None
         self._proposed_round = 0
         self._proposed_end = position
-        self._messages = NamedMessages()
+        self._messages = ReferencedMessages()
         # starter
         self._round = _Round(0)
         self._received: deque[_Received] = deque()
@@ -152,7 +160,7 @@ class AgreementProposal(PlacingProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Data(batches=batches):
-                self._on_data(event.sender, batches, now)
+                self._on_data(event.sender, batches, event.packet_id, now)
             case StartRound() as question:
                 self._on_start(event.sender, question)
             case Holding() as answer:
@@ -162,7 +170,7 @@ class AgreementProposal(PlacingProtocol):
             case Vote(round=number):
                 self._on_vote(event.sender, number)
             case Apply(round=number):
-                self._on_apply(event.sender, number)
+                self._on_apply(event.sender, number, event.packet_id)
             case Consumed(total=total, window=window):
                 self._check_asked(event.sender)
                 self._grants.granted(event.sender, total, window)
@@ -237,11 +245,11 @@ class AgreementProposal(PlacingProtocol):
 
     # Destination
 
-    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int) -> None:
         rank = self.ranks[sender]
         for batch in batches:
-            self._submissions.check(sender, batch)
-            self._messages.came(batch, self.packet_id)
+            self._validator.check(sender, batch)
+            self._messages.came(batch, packet_id)
             self._held[rank] += batch.count
             if self.me == self._starter:
                 self._received.append(_Received(batch, self._held[rank], now))
@@ -273,23 +281,23 @@ class AgreementProposal(PlacingProtocol):
         self._proposed_end += sum(reference.count for reference in proposal.references)
         self.send(self._starter, Vote(proposal.round))
 
-    def _on_apply(self, sender: ProcessId, number: int) -> None:
+    def _on_apply(self, sender: ProcessId, number: int, packet_id: PacketId) -> None:
         self._check_starter(sender)
         if self._proposal is None or number != self._proposal.round:
             raise PeerFault(f"{sender} applies round {number}, which is not proposed")
         held = self._proposal.bottleneck == self.me.name
         for reference in self._proposal.references:
-            self._messages.named(Named(reference, sender, self.packet_id, held))
+            self._messages.named(OrderedReference(reference, sender, packet_id, held))
         self._proposal = None
         self._place_applied()
 
     def _place_applied(self) -> None:
         """Place what is next and has come; the packet that applied it came after the one that proposed it."""
-        for place, brought_by, batches in self._messages.next_ones():
+        for place, brought_by, batches in self._messages.next_ordered():
             self.depends_on(brought_by)
             self.depends_on(place.packet_id)
-            self._submissions.placed(place.reference)
-            self.place_together(batches, place.held)
+            self._validator.placed(place.reference)
+            self.append_ordered(batches, place.held)
 
     def report(self, source: ProcessId, consumed: Consumed) -> None:
         self.send(self._starter, consumed)

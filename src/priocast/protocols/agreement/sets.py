@@ -35,23 +35,12 @@ from priocast.protocols.agreement.consensus import (
     Instance,
     Value,
 )
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed, References
+from priocast.protocols.flow.data import Data
+from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed, References
 from priocast.protocols.flow.paced import PacedProtocol
-from priocast.protocols.flow.references import Named, NamedMessages
+from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 
 _PATIENCE = "patience with the leader"
-
-
-class Data(Packet, frozen=True, tag="data"):
-    """From a sender to all: messages of mine.
-
-    `bottleneck` names the member for whose grant the next ones wait, if they do.
-    """
-
-    TO_ALL = True
-
-    batches: Batches
-    bottleneck: BottleneckName = ""
 
 
 class Decide(Packet, frozen=True, tag="decide"):
@@ -80,7 +69,7 @@ class AgreementSets(PacedProtocol):
         self._waits_since = 0
         self._decisions: dict[int, tuple[Decide, PacketId]] = {}
         self._position_decided = position
-        self._messages = NamedMessages()
+        self._messages = ReferencedMessages()
 
     @property
     def idle(self) -> bool:
@@ -96,10 +85,10 @@ class AgreementSets(PacedProtocol):
             case Data(batches=batches, bottleneck=bottleneck):
                 self.accept(event.sender, batches, bottleneck)
                 for batch in batches:
-                    self._on_batch(batch, now)
+                    self._on_batch(batch, event.packet_id, now)
                 self._place_decided()
             case Decide() as decide:
-                self._on_decide(event.sender, decide, now)
+                self._on_decide(event.sender, decide, event.packet_id, now)
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
             case packet:
@@ -142,17 +131,17 @@ class AgreementSets(PacedProtocol):
 
     # Destination
 
-    def _on_batch(self, batch: Batch, now: int) -> None:
-        self._messages.came(batch, self.packet_id)
+    def _on_batch(self, batch: Batch, packet_id: PacketId, now: int) -> None:
+        self._messages.came(batch, packet_id)
         if not self._candidates:
             self._waits_since = now
         self._candidates.put(batch, now)
 
-    def _on_decide(self, sender: ProcessId, decide: Decide, now: int) -> None:
+    def _on_decide(self, sender: ProcessId, decide: Decide, packet_id: PacketId, now: int) -> None:
         if decide.instance < self._consensus.instance:
             known = self._consensus.value_of(decide.instance)
         else:
-            known = self._decisions.setdefault(decide.instance, (decide, self.packet_id))[0].references
+            known = self._decisions.setdefault(decide.instance, (decide, packet_id))[0].references
         if known not in (None, decide.references):
             raise PeerFault(f"{sender} decides in instance {decide.instance} otherwise than was decided")
         while (decision := self._decisions.pop(self._consensus.instance, None)) is not None:
@@ -167,16 +156,16 @@ class AgreementSets(PacedProtocol):
             )
         self._candidates.decided(sender, decide.references)
         for reference in decide.references:
-            self._messages.named(Named(reference, sender, packet_id, held=False))
+            self._messages.named(OrderedReference(reference, sender, packet_id, held=False))
         self._position_decided += sum(reference.count for reference in decide.references)
         self._consensus.decided(decide.references)
 
     def _place_decided(self) -> None:
-        for place, brought_by, batches in self._messages.next_ones():
+        for place, brought_by, batches in self._messages.next_ordered():
             self.depends_on(brought_by)
             self.depends_on(place.packet_id)
             for batch in batches:
-                self.place_next(batch)
+                self.append(batch)
 
 
 class _Candidate(NamedTuple):
@@ -192,7 +181,7 @@ class _Candidates:
     """What came and waits for a decision, at every member: any of them may come to lead."""
 
     def __init__(self, options: OrderingOptions, ranks: dict[ProcessId, int]) -> None:
-        self._rank = options.policy.rank
+        self._rank = options.policy.sort_key
         self._prioritised = options.prioritised
         self._sender_ranks = ranks
         self._arrivals = 0

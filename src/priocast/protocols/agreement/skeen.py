@@ -24,9 +24,10 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
+from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed
 from priocast.protocols.flow.paced import PacedProtocol
 
 _STAMPS_MAX = 1024
@@ -36,19 +37,6 @@ Stamps = Annotated[
     tuple[Annotated[int, msgspec.Meta(ge=1, le=1 << 62)], ...],
     msgspec.Meta(min_length=1, max_length=_STAMPS_MAX),
 ]
-
-
-class Data(Packet, frozen=True, tag="data"):
-    """From a sender to all: propose a place for these; it is my frame of this number.
-
-    `bottleneck` names the member for whose grant the next ones wait, if they do.
-    """
-
-    TO_ALL = True
-
-    number: Number
-    batches: Batches
-    bottleneck: BottleneckName = ""
 
 
 class Proposed(Packet, frozen=True, tag="proposed"):
@@ -108,7 +96,7 @@ class AgreementSkeen(PacedProtocol):
     NAME = "agreement-skeen"
     PRIORITIES_ACT = "sending"
     PARTITIONABLE = False
-    PACKETS = (Data, Proposed, Final, Consumed)
+    PACKETS = (NumberedData, Proposed, Final, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
@@ -126,7 +114,7 @@ class AgreementSkeen(PacedProtocol):
 
     @property
     def idle(self) -> bool:
-        return not (self.outgoing or self.under_way.count or any(self._owed.values()))
+        return not (self.outgoing or self.in_flight.count or any(self._owed.values()))
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._propose()
@@ -136,12 +124,12 @@ class AgreementSkeen(PacedProtocol):
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Data() as data:
+            case NumberedData() as data:
                 self._on_data(event.sender, data)
             case Proposed(first=first, stamps=stamps):
                 self._on_proposed(event.sender, first, stamps)
             case Final(first=first, stamps=stamps):
-                self._on_final(event.sender, first, stamps)
+                self._on_final(event.sender, first, stamps, event.packet_id)
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
 
@@ -152,7 +140,7 @@ class AgreementSkeen(PacedProtocol):
             batches, bottleneck = self.take_frame()
             if not batches:
                 return
-            self.send_all(Data(self._sent_count, batches, bottleneck))
+            self.send_all(NumberedData(self._sent_count, batches, bottleneck))
             self._sent_count += 1
             self._highest.append(0)
         self.more_to_do()
@@ -173,7 +161,7 @@ class AgreementSkeen(PacedProtocol):
 
     # Destination
 
-    def _on_data(self, sender: ProcessId, data: Data) -> None:
+    def _on_data(self, sender: ProcessId, data: NumberedData) -> None:
         if data.number != self._received[sender]:
             raise PeerFault(f"{sender} sends frame {data.number}; {self._received[sender]} is next")
         self.accept(sender, data.batches, data.bottleneck)
@@ -189,14 +177,14 @@ class AgreementSkeen(PacedProtocol):
                 self.send(sender, Proposed(first, tuple(stamps[:_STAMPS_MAX])))
                 del stamps[:_STAMPS_MAX]
 
-    def _on_final(self, sender: ProcessId, first: int, stamps: tuple[int, ...]) -> None:
+    def _on_final(self, sender: ProcessId, first: int, stamps: tuple[int, ...], packet_id: PacketId) -> None:
         received, frames = self._received[sender], self._frames[sender]
         self._finals[sender].check(sender, first, stamps, received)
         for number, stamp in enumerate(stamps, first):
             frame = frames[number - received]  # counted from the end, which is the last one received
             if stamp < frame.stamp:
                 raise PeerFault(f"{sender} decides on stamp {stamp}, where {self.me} proposed {frame.stamp}")
-            frame.stamp, frame.packet_id = stamp, self.packet_id
+            frame.stamp, frame.packet_id = stamp, packet_id
         self._clock = max(self._clock, stamps[-1])
         self._place_final()
 
@@ -215,7 +203,7 @@ class AgreementSkeen(PacedProtocol):
             lowest.popleft()
             self.depends_on(frame.packet_id)
             for batch in frame.batches:
-                self.place_next(batch)
+                self.append(batch)
 
     def close(self) -> None:
         """Place all that has a final stamp; what has none goes back to its sender.

@@ -9,7 +9,7 @@ from priocast.core.priority import CLASS_COUNT, class_of, limits_by_class
 REOPENING_DIVISOR = 8
 
 
-class Outstanding:
+class InFlight:
     """Own messages that were sent and have no place yet, in count and bytes, with a reserve by class.
 
     A class that has used up its share may send again when a part of it is free, and not for every single
@@ -22,7 +22,7 @@ class Outstanding:
         self._bytes_limits = limits_by_class(bytes_max, reserved)
         self._reopens_at = max(1, count_max // REOPENING_DIVISOR)
         self._exhausted = [False] * CLASS_COUNT
-        self._sent: dict[int, deque[_UnderWay]] = {}
+        self._sent: dict[int, deque[_InFlightBatch]] = {}
         self._arrivals = 0
         self.count = 0
         self.bytes = 0
@@ -39,24 +39,24 @@ class Outstanding:
     def sent(self, batch: Batch) -> None:
         """A batch of ours is under way."""
         self._arrivals += 1
-        self._sent.setdefault(batch.level, deque()).append(_UnderWay(batch, self._arrivals))
+        self._sent.setdefault(batch.level, deque()).append(_InFlightBatch(batch, self._arrivals))
         self.count += batch.count
         self.bytes += len(batch.block)
 
     def placed(self, batch: Batch) -> None:
         """Messages of ours, the oldest of their level, have their place."""
-        under_way = self._sent.get(batch.level)
+        in_flight = self._sent.get(batch.level)
         left = batch.count
         while left:
-            if not under_way:
+            if not in_flight:
                 raise PeerFault(f"{batch} has a place, although {batch.sender} never sent it")
-            oldest = under_way[0]
+            oldest = in_flight[0]
             count = min(left, oldest.count)
             freed = oldest.size * count // oldest.count
             oldest.count -= count
             oldest.size -= freed
             if not oldest.count:
-                under_way.popleft()
+                in_flight.popleft()
             self.count -= count
             self.bytes -= freed
             left -= count
@@ -64,11 +64,11 @@ class Outstanding:
 
     def unordered(self) -> list[Batch]:
         """What is under way and has no place yet, in the order in which it was sent."""
-        left = [under_way for of_level in self._sent.values() for under_way in of_level]
-        return [under_way.rest() for under_way in sorted(left, key=lambda each: each.arrival)]
+        left = [in_flight for of_level in self._sent.values() for in_flight in of_level]
+        return [in_flight.rest() for in_flight in sorted(left, key=lambda each: each.arrival)]
 
 
-class _UnderWay:
+class _InFlightBatch:
     """A batch of which the last `count` messages, of `size` bytes, have no place yet."""
 
     __slots__ = ("arrival", "batch", "count", "size")

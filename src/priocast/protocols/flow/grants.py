@@ -60,18 +60,18 @@ class Grants:
         self._limits = dict.fromkeys(view.members, first)
         self._limit = first
         self._placed = 0
-        self._under_way: deque[tuple[int, int]] = deque()
-        self._under_way_bytes = 0
+        self._in_flight: deque[tuple[int, int]] = deque()
+        self._in_flight_bytes = 0
 
     def of_level(self, level: int) -> int:
         """How many more messages of this level may be put into the order."""
-        if self._under_way_bytes >= self._bytes_max:
+        if self._in_flight_bytes >= self._bytes_max:
             return 0
         return self._limit[class_of(level)] - self._placed
 
     def bottleneck(self, level: int) -> ProcessId | None:
         """The member for whose grant messages of this level wait, if they have to wait."""
-        if self._under_way_bytes >= self._bytes_max:
+        if self._in_flight_bytes >= self._bytes_max:
             return min(self._consumed, key=lambda member: self._consumed[member])
         of_class = class_of(level)
         if self._limit[of_class] > self._placed:
@@ -90,8 +90,8 @@ class Grants:
     def placed(self, batch: Batch) -> None:
         """A batch is under way."""
         self._placed += batch.count
-        self._under_way.append((self._placed, len(batch.block)))
-        self._under_way_bytes += len(batch.block)
+        self._in_flight.append((self._placed, len(batch.block)))
+        self._in_flight_bytes += len(batch.block)
 
     def granted(self, member: ProcessId, consumed: int, window: int) -> None:
         """A member has consumed so many messages and has room for so many more."""
@@ -102,8 +102,8 @@ class Grants:
         self._limits[member] = tuple(consumed + limit for limit in of_class)
         self._limit = tuple(map(min, zip(*self._limits.values(), strict=True)))
         slowest = min(self._consumed.values())
-        while self._under_way and self._under_way[0][0] <= slowest:
-            self._under_way_bytes -= self._under_way.popleft()[1]
+        while self._in_flight and self._in_flight[0][0] <= slowest:
+            self._in_flight_bytes -= self._in_flight.popleft()[1]
 
 
 class Consumption:

@@ -12,7 +12,7 @@ from priocast.core.starvation import FirstInFirstOut
 _UNBOUNDED = 1 << 62
 
 
-class Store:
+class MessageStore:
     """Each sender's messages of each level, in order, with the mark of the packet that brought them."""
 
     def __init__(self) -> None:

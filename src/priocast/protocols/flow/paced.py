@@ -1,43 +1,56 @@
-"""What the classes share in which every member sends by itself: each sender has a share of the window."""
+"""The base of protocols in which every member sends its messages to all, within its share of the window."""
 
 from typing import ClassVar
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Protocol
 from priocast.core.view import View
-from priocast.protocols.flow.base import PlacingProtocol
-from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumed, Grants, fill_frame
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.credit import InFlight
+from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumption, Grants, fill_frame
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 
-class PacedProtocol(PlacingProtocol):
-    """Every member sends its own messages to all, as far as its share of the window allows.
+class PacedProtocol(Protocol):
+    """Flow control by shares: each sender has its part of the window and learns what was consumed.
 
-    A frame has at most `FRAME_BATCHES_MAX` batches, where what is answered to each is large.
+    `in_flight` holds this member's messages that were sent and are not ordered; `grants` is how many messages
+    all members allow it to send. A frame has at most `FRAME_BATCHES_MAX` batches. A protocol in which members
+    reply at length to each batch lowers that limit.
     """
 
     FRAME_BATCHES_MAX: ClassVar[int] = FRAME_BATCHES_MAX
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
+        super().__init__(me, view, options, position)
         shares = len(view.members)
-        super().__init__(me, view, options, position, shares)
+        # sender
+        self.in_flight = InFlight(options.submit_max, options.submit_bytes_max, options.prioritised)
         self.grants = Grants(view, options, shares)
-        # A sender may know places that this member does not know yet: its credit says nothing here.
-        self._submissions = Submissions(view, WINDOW_MAX)
-        self._held = dict.fromkeys(view.members, False)
+        # destination
+        # A sender may know positions that this member does not know yet, so its credit is no limit here.
+        self._validator = SubmissionValidator(view, WINDOW_MAX)
+        self._consumption = Consumption(options, shares)
+        self._is_bottleneck_of = dict.fromkeys(view.members, False)
+
+    @property
+    def settled(self) -> bool:
+        return not (self.outgoing or self.in_flight.count)
+
+    def unordered(self) -> list[Batch]:
+        return self.in_flight.unordered() + super().unordered()
 
     def bottleneck(self) -> ProcessId | None:
-        """Who could consume own messages that have a place; as long as they have none, nobody is to blame."""
+        """The member that could consume this one's ordered messages; nobody, while they are not ordered."""
         slowest = self._bottleneck()
-        placed = self.grants.placed_count - self.under_way.count
-        return slowest if slowest and self.grants.consumed_by(slowest) < placed else None
+        ordered = self.grants.placed_count - self.in_flight.count
+        return slowest if slowest and self.grants.consumed_by(slowest) < ordered else None
 
     # Sender
 
     def take_frame(self) -> tuple[tuple[Batch, ...], str]:
-        """What is to be sent next, if anything, and the name of the member for which the rest waits."""
-        batches = fill_frame(self.outgoing, self._room, self._leaves, self.FRAME_BATCHES_MAX)
+        """The batches to send next, if any, and the name of the member that the rest waits for."""
+        batches = fill_frame(self.outgoing, self._room, self._sent, self.FRAME_BATCHES_MAX)
         bottleneck = self._bottleneck() if batches else None
         return batches, bottleneck.name if bottleneck else ""
 
@@ -45,28 +58,30 @@ class PacedProtocol(PlacingProtocol):
         return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing else None
 
     def _room(self, level: int) -> int:
-        return min(self.under_way.room(level), self.grants.of_level(level))
+        return min(self.in_flight.room(level), self.grants.of_level(level))
 
-    def _leaves(self, batch: Batch) -> None:
-        self.under_way.sent(batch)
+    def _sent(self, batch: Batch) -> None:
+        self.in_flight.sent(batch)
         self.grants.placed(batch)
 
     # Destination
 
     def accept(self, sender: ProcessId, batches: tuple[Batch, ...], bottleneck: str) -> None:
-        """A member sent messages of its own: check that they are, and note whether it waits for us."""
+        """A member sent messages: check that they are its own, and note whether it waits for this member."""
         for batch in batches:
-            self._submissions.check(sender, batch)
+            self._validator.check(sender, batch)
             self._consumption.announced(sender, batch.count, len(batch.block))
-        self._held[sender] = bottleneck == self.me.name
+        self._is_bottleneck_of[sender] = bottleneck == self.me.name
 
-    def place_next(self, batch: Batch) -> None:
+    def append(self, batch: Batch) -> None:
         """Messages that were accepted are next in the order."""
-        self._submissions.placed(batch)
-        self.queue(batch, self._held[batch.sender])
+        self._validator.placed(batch)
+        self.queue_ordered(batch)
+        self._consumption.queued(batch.count, self._is_bottleneck_of[batch.sender])
+        if batch.sender == self.me:
+            self.in_flight.placed(batch)
 
-    def source(self, batch: Batch) -> ProcessId:
-        return batch.sender
-
-    def report(self, source: ProcessId, consumed: Consumed) -> None:
-        self.send(source, consumed)
+    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
+        report = self._consumption.consumed(batch.sender, count, now)
+        if report is not None:
+            self.send(batch.sender, report)

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference
 from priocast.core.protocol import PacketId
-from priocast.protocols.flow.message_store import Store
+from priocast.protocols.flow.message_store import MessageStore
 
 
-class Named(NamedTuple):
+class OrderedReference(NamedTuple):
     """Messages that have a place, who gave it by which packet, and whether more wait for this member."""
 
     reference: Reference
@@ -19,22 +19,22 @@ class Named(NamedTuple):
     held: bool
 
 
-class NamedMessages:
+class ReferencedMessages:
     """Messages whose places are not known, and places whose messages have not come."""
 
     def __init__(self) -> None:
-        self._store = Store()
-        self._places: deque[Named] = deque()
+        self._store = MessageStore()
+        self._places: deque[OrderedReference] = deque()
 
     def came(self, batch: Batch, packet_id: PacketId) -> None:
         """A packet brought messages."""
         self._store.put(batch, packet_id)
 
-    def named(self, place: Named) -> None:
+    def named(self, place: OrderedReference) -> None:
         """A packet says that these are next in the order."""
         self._places.append(place)
 
-    def next_ones(self) -> Iterator[tuple[Named, PacketId, list[Batch]]]:
+    def next_ordered(self) -> Iterator[tuple[OrderedReference, PacketId, list[Batch]]]:
         """Give out what is next in the order and has come, with the mark of the packet that brought it."""
         while self._places and self._store.has(self._places[0].reference):
             place = self._places.popleft()

@@ -32,7 +32,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed
 from priocast.protocols.flow.paced import PacedProtocol
@@ -100,11 +100,11 @@ class CausalHistory(PacedProtocol):
         match event.packet:
             case Stamped(timestamp=timestamp, batches=batches, bottleneck=bottleneck):
                 self.accept(event.sender, batches, bottleneck)
-                self._hear(event.sender, timestamp, batches)
+                self._hear(event.sender, timestamp, batches, event.packet_id)
                 self._awaited = max(self._awaited, self._bucket_end(timestamp))
                 self._place_buckets()
             case Null(timestamp=timestamp):
-                self._hear(event.sender, timestamp, ())
+                self._hear(event.sender, timestamp, (), event.packet_id)
                 self._place_buckets()
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
@@ -120,12 +120,14 @@ class CausalHistory(PacedProtocol):
 
     # Destination
 
-    def _hear(self, sender: ProcessId, timestamp: int, batches: tuple[Batch, ...]) -> None:
+    def _hear(
+        self, sender: ProcessId, timestamp: int, batches: tuple[Batch, ...], packet_id: PacketId
+    ) -> None:
         history = self._histories[self.ranks[sender]]
         if timestamp <= history.heard:
             raise PeerFault(f"{sender} says {timestamp} after {history.heard}: its clock does not go forward")
         self._clock = max(self._clock, timestamp)
-        history.add(timestamp, self.packet_id[1], batches)
+        history.add(timestamp, packet_id[1], batches)
 
     def _bucket_end(self, timestamp: int) -> int:
         """The last timestamp that is delivered together with this one."""
@@ -153,7 +155,7 @@ class CausalHistory(PacedProtocol):
         while nexts:
             rank = nexts[0][1]
             history = self._histories[rank]
-            self.place_next(history.batches.popleft()[1])
+            self.append(history.batches.popleft()[1])
             if history.first <= end:
                 heapreplace(nexts, (self._precedence(history.batches[0][1]), rank))
             else:

@@ -22,7 +22,7 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed
 from priocast.protocols.flow.paced import PacedProtocol
@@ -83,7 +83,7 @@ class DeterministicMerge(PacedProtocol):
 
     @property
     def idle(self) -> bool:
-        return not (self.outgoing or self.under_way.count or self._own_next < self._rounds_wanted)
+        return not (self.outgoing or self.in_flight.count or self._own_next < self._rounds_wanted)
 
     def on_turn(self, event: Turn, now: int) -> None:
         if not self.blocked:
@@ -93,12 +93,12 @@ class DeterministicMerge(PacedProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Slot() as slot:
-                self._on_filled(event.sender, slot, 1)
+                self._on_filled(event.sender, slot, 1, event.packet_id)
                 self.accept(event.sender, slot.batches, slot.bottleneck)
                 self._rounds_wanted = max(self._rounds_wanted, slot.round + 1)
                 self._merge()
             case Skip() as skip:
-                self._on_filled(event.sender, skip, skip.count)
+                self._on_filled(event.sender, skip, skip.count, event.packet_id)
                 self._merge()
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
@@ -124,12 +124,12 @@ class DeterministicMerge(PacedProtocol):
 
     # Destination
 
-    def _on_filled(self, sender: ProcessId, packet: Slot | Skip, count: int) -> None:
+    def _on_filled(self, sender: ProcessId, packet: Slot | Skip, count: int, packet_id: PacketId) -> None:
         expected = self._round_next[sender]
         if packet.round != expected:
             raise PeerFault(f"{sender} fills a slot of round {packet.round}; round {expected} is next")
         self._round_next[sender] += count
-        self._filled[self.ranks[sender]].append(_Filled(expected + count, packet, self.packet_id))
+        self._filled[self.ranks[sender]].append(_Filled(expected + count, packet, packet_id))
 
     def _merge(self) -> None:
         """Go through the rounds as far as slots are filled."""
@@ -139,7 +139,7 @@ class DeterministicMerge(PacedProtocol):
             self.depends_on(filled.packet_id)
             if isinstance(filled.packet, Slot):
                 for batch in filled.packet.batches:
-                    self.place_next(batch)
+                    self.append(batch)
                 if rank == self.ranks[self.me]:
                     self._unmerged_count -= 1
             if filled.round_next == round_ + 1:

@@ -16,21 +16,21 @@ from priocast.core.message import CONTROL, Batch
 from priocast.core.priority import class_of, limits_by_class
 from priocast.core.protocol import WINDOW_MAX, Broadcast, OrderingOptions, Packet, PacketId
 from priocast.core.view import View
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import FRAMES_PER_TURN, Batches, BottleneckName, Consumed, fill_frame
-from priocast.protocols.flow.submissions import Submissions
-from priocast.protocols.numbering.requests import Asks, Promises, Want
+from priocast.protocols.flow.submission_validator import SubmissionValidator
+from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
 
 LEVELS = CONTROL + 1
 
 
-class Ask(Packet, frozen=True, tag="ask"):
+class RequestNumbers(Packet, frozen=True, tag="ask"):
     """From a member to whoever gives out numbers: I need so many, the most urgent first."""
 
-    wants: Annotated[tuple[Want, ...], msgspec.Meta(min_length=1, max_length=LEVELS)]
+    wants: Annotated[tuple[NumberRequest, ...], msgspec.Meta(min_length=1, max_length=LEVELS)]
 
 
-class Grant(Packet, frozen=True, tag="grant"):
+class NumberGrant(Packet, frozen=True, tag="grant"):
     """To a member: `count` numbers are yours, from `position` on.
 
     `bottleneck` names the member for whose grant the next ones wait, if they do.
@@ -73,12 +73,12 @@ class NumberedBase(Packet, frozen=True):
         return sum(batch.count for batch in self.batches)
 
 
-class NumberingProtocol(PlacingProtocol):
+class NumberingProtocol(FlowControlledProtocol):
     """A member that asks for numbers and uses them, and may have to give them out."""
 
     PRIORITIES_ACT = "sequencing"
 
-    _grants: Promises
+    _grants: NumberReservations
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
@@ -89,30 +89,30 @@ class NumberingProtocol(PlacingProtocol):
         self._numbers_end = position
         self._ask_limits = limits_by_class(options.submit_max, options.prioritised)
         # giver
-        self._asks = Asks(options.policy)
+        self._requests = NumberRequestQueue(options.policy)
         self._asked_by = dict.fromkeys(view.members, 0)
         self._given: dict[ProcessId, deque[Numbers]] = {member: deque() for member in view.members}
         self._given_first = self._given_end = position
         # destination
-        self._submissions = Submissions(view, WINDOW_MAX)
+        self._validator = SubmissionValidator(view, WINDOW_MAX)
         self._ahead: dict[int, tuple[NumberedBase, PacketId]] = {}
 
     @property
     def backlog(self) -> int:
-        return self.outgoing.count + self._asks.count - self._asked_by[self.me]
+        return self.outgoing.count + self._requests.count - self._asked_by[self.me]
 
     @property
     def idle(self) -> bool:
-        return self.settled and not self._asks
+        return self.settled and not self._requests
 
     def bottleneck(self) -> ProcessId | None:
         """Nobody has to consume while numbers that this member gave out have not come with their messages."""
-        if not self._asks or self.position_next < self._given_end:
+        if not self._requests or self.position_next < self._given_end:
             return None
-        return self._grants.bottleneck(self._asks.head()[1])
+        return self._grants.bottleneck(self._requests.head()[1])
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        return self._asks.waiting(now) or super().waiting(now)
+        return self._requests.waiting(now) or super().waiting(now)
 
     def on_broadcast(self, event: Broadcast, now: int) -> None:
         super().on_broadcast(event, now)
@@ -124,7 +124,7 @@ class NumberingProtocol(PlacingProtocol):
     # Sender
 
     def _ask(self, giver: ProcessId) -> None:
-        """Ask for numbers for what is new, the most urgent first, as far as there is credit."""
+        """RequestNumbers for numbers for what is new, the most urgent first, as far as there is credit."""
         if not self._unasked or giver in self.blocked:
             return
         wants = []
@@ -133,16 +133,16 @@ class NumberingProtocol(PlacingProtocol):
             asked = min(count, self._ask_limits[class_of(level)] - self._asked)
             if asked <= 0:
                 continue
-            want = Want(level, asked, size * asked // count)
+            want = NumberRequest(level, asked, size * asked // count)
             self._unasked[level] = count - asked, size - want.size
             if asked == count:
                 del self._unasked[level]
             self._asked += asked
             wants.append(want)
         if wants:
-            self.send(giver, Ask(tuple(wants)))
+            self.send(giver, RequestNumbers(tuple(wants)))
 
-    def _on_grant(self, giver: ProcessId, grant: Grant) -> None:
+    def _on_grant(self, giver: ProcessId, grant: NumberGrant) -> None:
         if grant.position < self._numbers_end or grant.count > self._asked:
             raise PeerFault(
                 f"{giver} grants {grant.count} numbers from {grant.position} on; {self._asked} were asked "
@@ -167,7 +167,7 @@ class NumberingProtocol(PlacingProtocol):
 
     def _bind(self, batch: Batch) -> None:
         self._numbers[0].use(batch.count)
-        self.under_way.sent(batch)
+        self.in_flight.sent(batch)
 
     @abstractmethod
     def _numbered(self, position: int, batches: tuple[Batch, ...], numbers: Numbers) -> NumberedBase:
@@ -175,25 +175,25 @@ class NumberingProtocol(PlacingProtocol):
 
     # Whoever gives out numbers
 
-    def _on_ask(self, sender: ProcessId, wants: tuple[Want, ...], now: int) -> None:
+    def _on_ask(self, sender: ProcessId, wants: tuple[NumberRequest, ...], now: int) -> None:
         for want in wants:
             self._ask_waits(sender, want, now)
 
-    def _ask_waits(self, sender: ProcessId, want: Want, since: int) -> None:
+    def _ask_waits(self, sender: ProcessId, want: NumberRequest, since: int) -> None:
         self._asked_by[sender] += want.count
         if self._asked_by[sender] > self.options.submit_max:
             raise PeerFault(
                 f"{sender} asks for more than the {self.options.submit_max} numbers that it has credit for"
             )
-        self._asks.put(sender, want, since)
+        self._requests.put(sender, want, since)
 
     def _give(self, number: int) -> int:
         """Give out numbers from this one on, a turn's worth, as the asks rank; return which is next then."""
         if number != self._given_end:
             self._given_first = number
         gifts: list[tuple[ProcessId, Numbers]] = []
-        while self._asks:
-            sender, level = self._asks.head()
+        while self._requests:
+            sender, level = self._requests.head()
             room = self._grants.of_level(level)
             if room <= 0 or sender in self.blocked:
                 break
@@ -202,15 +202,17 @@ class NumberingProtocol(PlacingProtocol):
                     self.more_to_do()
                     break
                 gifts.append((sender, Numbers(self.me, number, 0)))
-            count, size = self._asks.take(room, self._grants.bytes_left)
+            count, size = self._requests.take(room, self._grants.bytes_left)
             self._asked_by[sender] -= count
-            self._grants.promised(count, size)
+            self._grants.reserve(count, size)
             gifts[-1][1].count += count
             number += count
-        bottleneck = self._grants.bottleneck(self._asks.head()[1]) if self._asks else None
+        bottleneck = self._grants.bottleneck(self._requests.head()[1]) if self._requests else None
         for sender, numbers in gifts:
             self._given[sender].append(numbers)
-            self.send(sender, Grant(numbers.position, numbers.count, bottleneck.name if bottleneck else ""))
+            self.send(
+                sender, NumberGrant(numbers.position, numbers.count, bottleneck.name if bottleneck else "")
+            )
         self._given_end = number
         return number
 
@@ -226,7 +228,7 @@ class NumberingProtocol(PlacingProtocol):
 
     # Destination
 
-    def _on_numbered(self, sender: ProcessId, numbered: NumberedBase) -> None:
+    def _on_numbered(self, sender: ProcessId, numbered: NumberedBase, packet_id: PacketId) -> None:
         position = numbered.position
         if position < self.position_next or position in self._ahead:
             raise PeerFault(f"{sender} uses number {position}, which was used before")
@@ -235,8 +237,8 @@ class NumberingProtocol(PlacingProtocol):
         if self._given_first <= position < self._given_end:
             self._check_given(sender, numbered)
         for batch in numbered.batches:
-            self._submissions.check(sender, batch)
-        self._ahead[position] = numbered, self.packet_id
+            self._validator.check(sender, batch)
+        self._ahead[position] = numbered, packet_id
         self._place_next()
 
     def _place_next(self) -> None:
@@ -246,7 +248,7 @@ class NumberingProtocol(PlacingProtocol):
             self.depends_on(packet_id)
             self._on_next(numbered)
             for batch in numbered.batches:
-                self._submissions.placed(batch)
+                self._validator.placed(batch)
                 self._on_placed(batch)
                 self.place(batch, numbered.bottleneck == self.me.name)
 

@@ -1,4 +1,4 @@
-"""Asks: members want numbers for messages that they keep, and get them by priority, within the window.
+"""Number requests: members request numbers for messages that they keep; served by priority, within the window.
 
 Who gives out numbers does not have the messages. It knows how many of which level a member has asked for and
 how many bytes they are, and which number a message has when the message comes, number and all.
@@ -18,7 +18,7 @@ from priocast.core.view import View
 from priocast.protocols.flow.grants import Grants
 
 
-class Want(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class NumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Numbers for so many messages that count for one level, and their bytes together."""
 
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
@@ -29,12 +29,12 @@ class Want(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return f"{self.count} of level {self.level}, {self.size} bytes"
 
 
-class _Ask:
+class _WaitingRequest:
     """What a member asked for and has not got yet, since when."""
 
     __slots__ = ("count", "level", "sender", "since", "size")
 
-    def __init__(self, sender: ProcessId, want: Want, now: int) -> None:
+    def __init__(self, sender: ProcessId, want: NumberRequest, now: int) -> None:
         self.sender = sender
         self.level = want.level
         self.count = want.count
@@ -42,7 +42,7 @@ class _Ask:
         self.since = now
 
 
-class Asks:
+class NumberRequestQueue:
     """What members ask for, by the rank that the starvation policy gives it when it comes.
 
     Equal ranks are served first come, first served. Who asks again for the same joins its ask that waits, so
@@ -50,25 +50,25 @@ class Asks:
     """
 
     def __init__(self, starvation: Starvation) -> None:
-        self._rank = starvation.rank
-        self._heap: list[tuple[int, int, _Ask]] = []
-        self._unserved: dict[tuple[int, ProcessId, int], _Ask] = {}
+        self._sort_key = starvation.sort_key
+        self._heap: list[tuple[int, int, _WaitingRequest]] = []
+        self._unserved: dict[tuple[int, ProcessId, int], _WaitingRequest] = {}
         self._arrivals = 0
         self.count = 0
 
     def __bool__(self) -> bool:
         return bool(self._heap)
 
-    def put(self, sender: ProcessId, want: Want, now: int) -> None:
+    def put(self, sender: ProcessId, want: NumberRequest, now: int) -> None:
         """A member asks for numbers."""
-        rank = self._rank(want.level, now)
+        rank = self._sort_key(want.level, now)
         ask = self._unserved.get((rank, sender, want.level))
         if ask is not None:
             ask.count += want.count
             ask.size += want.size
         else:
             self._arrivals += 1
-            self._unserved[rank, sender, want.level] = ask = _Ask(sender, want, now)
+            self._unserved[rank, sender, want.level] = ask = _WaitingRequest(sender, want, now)
             heappush(self._heap, (rank, self._arrivals, ask))
         self.count += want.count
 
@@ -107,34 +107,34 @@ class Asks:
         return [(level, by_level[level][0], now - by_level[level][1]) for level in sorted(by_level)[::-1]]
 
 
-class Promises(Grants):
+class NumberReservations(Grants):
     """Grants for numbers: they count when they are given out, and their bytes as asked for, until they come.
 
     A sender may use a number for a longer message than it asked for. So the bytes on their way may be more
-    than were promised, by as much as its messages are that it had not asked for when the number was given
+    than were reserve, by as much as its messages are that it had not asked for when the number was given
     out; from when they are placed they count as what they are.
     """
 
     def __init__(self, view: View, options: OrderingOptions) -> None:
         super().__init__(view, options)
-        self._promised: deque[tuple[int, int]] = deque()
+        self._reservations: deque[tuple[int, int]] = deque()
         self._came = 0
 
     @property
     def bytes_left(self) -> int:
         """How many more bytes there is room for."""
-        return self._bytes_max - self._under_way_bytes
+        return self._bytes_max - self._in_flight_bytes
 
-    def promised(self, count: int, size: int) -> None:
+    def reserve(self, count: int, size: int) -> None:
         """So many numbers, the next ones, are given out for messages of so many bytes."""
         self._placed += count
-        self._promised.append((self._placed, size))
-        self._under_way_bytes += size
+        self._reservations.append((self._placed, size))
+        self._in_flight_bytes += size
 
     def placed(self, batch: Batch) -> None:
         """The next numbers came with their messages; a promise is kept when all of its numbers have come."""
         self._came += batch.count
-        self._under_way.append((self._came, len(batch.block)))
-        self._under_way_bytes += len(batch.block)
-        while self._promised and self._promised[0][0] <= self._came:
-            self._under_way_bytes -= self._promised.popleft()[1]
+        self._in_flight.append((self._came, len(batch.block)))
+        self._in_flight_bytes += len(batch.block)
+        while self._reservations and self._reservations[0][0] <= self._came:
+            self._in_flight_bytes -= self._reservations.popleft()[1]

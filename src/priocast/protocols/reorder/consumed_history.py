@@ -1,20 +1,21 @@
-"""The consumed-history of one member, and when messages can be left out of it.
+"""The consumed-history of one member, and its garbage collection.
 
-A history says which messages an application had consumed when another one joined. Histories are exchanged
-anyway, so members know what all have consumed: such a message goes before whatever joins from then on, at all
-members, without any history saying so. It is *collected*: left out from then on.
+A history says which messages an application had consumed when a member received another one. Members
+exchange their histories anyway, so they learn what all of them have consumed. Such a message precedes
+everything that is received later, at all members, and no history needs to say so: it is *collected*, that
+is, left out from then on.
 """
 
 from priocast.protocols.reorder.message_sets import MessageSet, Stream
 
 
 class ConsumedHistory:
-    """What the application here has consumed and, as far as that was heard, those of the others."""
+    """What the application of this member has consumed, and what the others are known to have consumed."""
 
     def __init__(self, members: int) -> None:
         self._consumed: dict[Stream, int] = {}
         self._collected: dict[Stream, int] = {}
-        self._heard: list[dict[Stream, int]] = [{} for _ in range(members)]
+        self._known: list[dict[Stream, int]] = [{} for _ in range(members)]
 
     def add(self, stream: Stream, count: int) -> None:
         """The application has consumed the next messages of a stream."""
@@ -25,16 +26,16 @@ class ConsumedHistory:
         """What was consumed here and not collected."""
         return self._beyond_collected(self._consumed)
 
-    def hear(self, rank: int, history: MessageSet) -> None:
-        """What a member has said of its history."""
-        heard = self._heard[rank]
+    def receive(self, rank: int, history: MessageSet) -> None:
+        """A member has sent its history."""
+        known = self._known[rank]
         for stream, (_, end) in history.spans.items():
-            heard[stream] = max(end, heard.get(stream, 0))
+            known[stream] = max(end, known.get(stream, 0))
 
     @property
     def everywhere(self) -> MessageSet:
         """What every member is known to have consumed, and was not collected here."""
-        counts = {stream: min(heard.get(stream, 0) for heard in self._heard) for stream in self._consumed}
+        counts = {stream: min(known.get(stream, 0) for known in self._known) for stream in self._consumed}
         return self._beyond_collected(counts)
 
     def includes(self, messages: MessageSet) -> bool:

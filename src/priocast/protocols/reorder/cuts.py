@@ -1,21 +1,21 @@
-"""Queue re-ordering: an urgent message overtakes what is queued, as long as nobody has consumed it.
+"""Queue re-ordering: an urgent message overtakes what is queued, as long as no member has consumed it.
 
 Gives: Integrity, Total order, Agreement, FIFO among equals, Priority accounting: of two messages the less
-    urgent one goes first exactly if some member had consumed it when the other one came there. With
-    `overtakes_max`, Bounded overtaking: members send no more urgent ones than that while they have not
-    consumed what they know to be queued. Plain: FIFO order.
-Costs: three hops and 3 (n - 1) frames a message (data, answers, decision), shared by all messages of a frame;
-    fully `distributed`: two hops and (n + 1) (n - 1) frames. One report of consumption per member and
-    quarter of what a sender may have under way. Only levels in use cost anything.
-Orders: all members together, by what they had consumed when a message came; the sender collects it.
-Assumes: reliable FIFO links, a fixed view, applications for which a message takes longer than two hops.
+    urgent one goes first exactly if some member had consumed it when it received the other one. With
+    `overtakes_max`, Bounded overtaking: while a member knows of a queued message that it has not consumed, it
+    sends at most that many more urgent ones. Plain: FIFO order.
+Costs: three hops and 3 (n - 1) frames a message (data, acknowledgments, decision), shared by all messages
+    of a frame; fully `distributed`: two hops and (n + 1) (n - 1) frames. One report of consumption per
+    member and quarter of what a sender may have in flight. Only levels in use cost anything.
+Orders: all members together, by what they had consumed when they received a message; the sender collects it.
+Assumes: reliable FIFO links, a fixed view, applications that take longer than two hops for a message.
 Priorities act: in the sender's outgoing queue, and in every member's queue of messages to be consumed.
 Reference: the reorder paper, in the cut form of its concurrent version.
 Diverges: the paper inserts into one queue with lock-sets, target-tails and consumed-histories; that form, as
     corrected, is `reorder-locks`. Here each level has its queue, ordered by the largest number that the
     members propose, and a message has a cut instead of an insertion point: the last message of each lower
-    level that goes before it. The lowest level is no exception. Batches join, not messages. At the end of
-    a view all that was agreed on is consumed in the order that follows from it; the rest is sent again.
+    level that goes before it. The lowest level is no exception. Batches are inserted, not messages. At the
+    end of a view all that is decided is delivered in the order that follows from it; the rest is sent again.
 """
 
 from typing import Annotated
@@ -24,30 +24,36 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions
+from priocast.core.protocol import (
+    OrderingOptions,
+    PacketId,
+    Received,
+    Turn,
+)
 from priocast.core.view import View
+from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.reorder.answers import Answer, Count
-from priocast.protocols.reorder.base import (
-    Answers,
-    AnswersToAll,
-    Data,
-    Decided,
+from priocast.protocols.reorder.acknowledgments import (
+    Acknowledgment,
+    Acknowledgments,
+    AcknowledgmentsToAll,
+    Count,
     Decision,
-    Reordering,
+    Decisions,
     highest,
 )
-from priocast.protocols.reorder.cut_queues import Cut, CutJoin, Levels
-from priocast.protocols.reorder.level_order import JoinId
+from priocast.protocols.reorder.exchange import DataId, Exchange, ExchangePackets
+from priocast.protocols.reorder.level_queues import Cut, CutInsertion, LevelQueues
+from priocast.protocols.reorder.reordering import ReorderingProtocol
 
-#: By level: a batch by its number, and how many of its messages.
-Told = tuple[tuple[Annotated[int, msgspec.Meta(ge=0, le=255)], Count, Count], ...]
-PerLevel = Annotated[Told, msgspec.Meta(max_length=256)]
+CutEntries = tuple[tuple[Annotated[int, msgspec.Meta(ge=0, le=255)], Count, Count], ...]
+"""A cut as it is sent: the level, the number of a batch in it, and how many messages of the batch."""
+
+PerLevel = Annotated[CutEntries, msgspec.Meta(max_length=256)]
 
 
-class CutAnswer(Answer, frozen=True, array_like=True):
-    """With the last messages of the lower levels that the member's application had consumed."""
+class CutAcknowledgment(Acknowledgment, frozen=True, array_like=True):
+    """Also says up to where the member's application had consumed each lower level."""
 
     consumed: PerLevel
 
@@ -56,7 +62,7 @@ class CutAnswer(Answer, frozen=True, array_like=True):
 
 
 class CutDecision(Decision, frozen=True, array_like=True):
-    """With the cut of all batches of the packet."""
+    """Also contains the cut of all batches of the packet."""
 
     cut: PerLevel
 
@@ -64,86 +70,122 @@ class CutDecision(Decision, frozen=True, array_like=True):
         return f"{self.number} {self.finals} after {_text(self.cut)}"
 
 
-class CutAnswers(Answers[CutAnswer], frozen=True, tag="answers"):
-    """From a member to a sender: where its messages may go."""
+class CutAcknowledgments(Acknowledgments[CutAcknowledgment], frozen=True, tag="acknowledgments"):
+    """From a member to a sender, which decides for all members."""
 
 
-class CutAnswersToAll(AnswersToAll[CutAnswer], frozen=True, tag="answers-to-all"):
-    """From a member to all, where nobody collects for the others."""
+class CutAcknowledgmentsToAll(
+    AcknowledgmentsToAll[CutAcknowledgment], frozen=True, tag="acknowledgments-to-all"
+):
+    """From a member to all, where every member decides for itself."""
 
 
-class CutDecided(Decided[CutDecision], frozen=True, tag="decided"):
+class CutDecisions(Decisions[CutDecision], frozen=True, tag="decisions"):
     """From a sender to all: where its messages go."""
 
 
-class Reorder(Reordering[CutJoin, CutAnswer, CutDecision]):
-    """A member's part in the protocol."""
+class Reorder(ReorderingProtocol[CutInsertion]):
+    """A member's part in the protocol; all members do the same."""
 
     NAME = "reorder"
-    PACKETS = (Data, CutAnswers, CutAnswersToAll, CutDecided, Consumed)
-    ANSWERS = CutAnswers
-    ANSWERS_TO_ALL = CutAnswersToAll
-    DECIDED = CutDecided
+    PACKETS = (NumberedData, CutAcknowledgments, CutAcknowledgmentsToAll, CutDecisions, Consumed)
+
+    _queue: LevelQueues
+    _exchange: Exchange[CutInsertion, CutAcknowledgment, CutDecision]
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._levels = Levels(self.ranks[me], len(view.members))
+        self._queue = LevelQueues(self.ranks[me], len(view.members))
+        packets = ExchangePackets(CutAcknowledgments, CutAcknowledgmentsToAll, CutDecisions)
+        self._exchange = Exchange(me, view.members, options.distributed, packets)
 
-    @property
-    def _queues(self) -> Levels:
-        return self._levels
+    def on_turn(self, event: Turn, now: int) -> None:
+        self._exchange.send_due(self)
+        self.send_data()
 
-    def _join(self, rank: int, data: Data) -> None:
-        top = max(batch.urgency for batch in data.batches)
-        cut = self._levels.consumed_below(top)
-        joins = [self._new_join(batch, (rank, data.number, n), cut) for n, batch in enumerate(data.batches)]
-        proposals = tuple(join.proposal for join in joins)
-        answer = CutAnswer(rank, data.number, proposals, _told(cut))
-        self._joined((rank, data.number), joins, answer, [self.packet_id])
+    def on_received(self, event: Received, now: int) -> None:
+        sender, rank = event.sender, self.ranks[event.sender]
+        match event.packet:
+            case NumberedData() as data:
+                self.accept_data(sender, rank, data)
+                self._on_data(rank, data, event.packet_id)
+            case CutAcknowledgments() | CutAcknowledgmentsToAll() as packet:
+                self._exchange.check_mode(sender, packet.TO_ALL)
+                for acknowledgment in packet.acknowledgments:
+                    self._on_acknowledgment(rank, acknowledgment, event.packet_id)
+                if not packet.TO_ALL:
+                    return
+            case CutDecisions(decisions=decisions):
+                self._exchange.check_mode(sender, distributed=False)
+                for decision in decisions:
+                    self._on_decision(sender, rank, decision, event.packet_id)
+            case Consumed(total=total, window=window):
+                self.grants.granted(sender, total, window)
+                return
+        self.queue_changed(now)
 
-    def _new_join(self, batch: Batch, identity: JoinId, cut: Cut) -> CutJoin:
-        level = self._levels[batch.urgency]
-        join = CutJoin(batch, identity, level.propose(), cut)
-        level.receive(join)
-        return join
+    def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
+        """Queue the batches, and acknowledge them with what was consumed at this very moment."""
+        cut = self._queue.consumed_below(max(batch.urgency for batch in data.batches))
+        insertions = [
+            self._queue.receive(batch, (rank, data.number, index), cut)
+            for index, batch in enumerate(data.batches)
+        ]
+        proposals = tuple([insertion.proposal for insertion in insertions])
+        acknowledgment = CutAcknowledgment(rank, data.number, proposals, _encoded(cut))
+        self._exchange.acknowledge(acknowledgment, insertions, [packet_id])
 
-    def _decision(self, number: int, answers: list[CutAnswer]) -> CutDecision:
-        """The last of each lower level that anybody had consumed."""
-        cut = _latest({answer.consumed for answer in answers})
-        finals = highest([answer.proposals for answer in answers])
-        return CutDecision(number, finals, cut)
+    def _on_acknowledgment(self, rank: int, acknowledgment: CutAcknowledgment, packet_id: PacketId) -> None:
+        complete = self._exchange.collect(rank, acknowledgment, packet_id)
+        if complete is None:
+            return
+        decision = self._decision(acknowledgment.number, complete.acknowledgments)
+        if self.options.distributed:
+            self._insert((acknowledgment.sender, acknowledgment.number), decision, complete.packet_ids)
+        else:
+            self._exchange.decide(decision)
 
-    def _check_decision(self, sender: ProcessId, joins: list[CutJoin], decision: CutDecision) -> None:
-        super()._check_decision(sender, joins, decision)
-        if _latest({_told(joins[0].cut), decision.cut}) != decision.cut:
+    def _decision(self, number: int, acknowledgments: list[CutAcknowledgment]) -> CutDecision:
+        """The highest proposals, and the last message of each lower level that any member had consumed."""
+        finals = highest([each.proposals for each in acknowledgments])
+        return CutDecision(number, finals, _latest({each.consumed for each in acknowledgments}))
+
+    def _on_decision(self, sender: ProcessId, rank: int, decision: CutDecision, packet_id: PacketId) -> None:
+        if sender != self.me:
+            self._check_decision(sender, rank, decision)
+        self._insert((rank, decision.number), decision, [packet_id])
+
+    def _check_decision(self, sender: ProcessId, rank: int, decision: CutDecision) -> None:
+        insertions = self._exchange.check_decision(sender, rank, decision)
+        if _latest({_encoded(insertions[0].cut), decision.cut}) != decision.cut:
             raise PeerFault(f"{sender} lets data {decision.number} overtake what {self.me} had consumed")
 
-    def _agreed(self, joins: list[CutJoin], decision: CutDecision) -> None:
-        cut = _heard(decision.cut)
-        for join, final in zip(joins, decision.finals, strict=True):
-            join.cut = cut
-            self._levels[join.level].agree(join, final)
+    def _insert(self, data_id: DataId, decision: CutDecision, packet_ids: list[PacketId]) -> None:
+        """Give each batch its position in its level, and its cut."""
+        cut = _decoded(decision.cut)
+        for insertion, final in zip(self.decided(data_id, packet_ids), decision.finals, strict=True):
+            self._queue.decide(insertion, final, cut)
 
 
-def _latest(cuts: set[Told]) -> Told:
-    """The last of each level that any of these names; mostly they are alike."""
+def _latest(cuts: set[CutEntries]) -> CutEntries:
+    """The last message of each level that any of these cuts has; mostly they are equal."""
     if len(cuts) == 1:
         return next(iter(cuts))
     latest: Cut = {}
     for cut in cuts:
-        for level, place in _heard(cut).items():
-            latest[level] = max(latest.get(level, place), place)
-    return _told(dict(sorted(latest.items(), reverse=True)))
+        for level, position in _decoded(cut).items():
+            latest[level] = max(latest.get(level, position), position)
+    return _encoded(dict(sorted(latest.items(), reverse=True)))
 
 
-def _told(cut: Cut) -> Told:
-    """A cut as it travels, the highest level first."""
+def _encoded(cut: Cut) -> CutEntries:
+    """A cut as it is sent, the highest level first."""
     return tuple([(level, number, taken) for level, (number, taken) in cut.items()])
 
 
-def _heard(told: Told) -> Cut:
-    return {level: (number, taken) for level, number, taken in told}
+def _decoded(entries: CutEntries) -> Cut:
+    return {level: (number, taken) for level, number, taken in entries}
 
 
-def _text(told: Told) -> str:
-    return f"[{', '.join(f'{level}/{number}+{taken}' for level, number, taken in told)}]"
+def _text(entries: CutEntries) -> str:
+    return f"[{', '.join(f'{level}/{number}+{taken}' for level, number, taken in entries)}]"

@@ -1,24 +1,24 @@
-"""Messages that join a queue, and the one order on which all members agree within each level."""
+"""Batches that are inserted into a queue, and the order within a level, on which all members agree."""
 
-from collections.abc import Iterator
 from heapq import heappop, heappush
 from typing import Generic, TypeVar
 
 from priocast.core.message import Batch, pack
 
-JoinId = tuple[int, int, int]
+InsertionId = tuple[int, int, int]
+"""The rank of the sender, the number of its packet, and the index of the batch in the packet."""
 
 
-class Join:
-    """A batch that joins the queue of its level; `taken` of its messages were consumed.
+class Insertion:
+    """A batch that is inserted into the queue of a member; `taken` of its messages were consumed.
 
-    The place in the level is known when `final` is: the largest of the numbers that the members proposed.
-    `marks` are those of the packets by which it is known.
+    `final`, the largest of the numbers that members proposed, is its position within its level. `packet_ids`
+    are the packets that its position depends on.
     """
 
     __slots__ = ("_payloads", "batch", "final", "id", "level", "packet_ids", "proposal", "taken")
 
-    def __init__(self, batch: Batch, identity: JoinId, proposal: int) -> None:
+    def __init__(self, batch: Batch, identity: InsertionId, proposal: int) -> None:
         self.batch = batch
         self.level = batch.urgency
         self.id = identity
@@ -34,7 +34,7 @@ class Join:
         return self.batch.count - self.taken
 
     def next(self, count: int) -> Batch:
-        """The next messages of the batch, which is opened once."""
+        """The next messages of the batch, which is decoded once."""
         batch, start, stop = self.batch, self.taken, self.taken + count
         if (start, stop) == (0, batch.count):
             return batch
@@ -44,64 +44,55 @@ class Join:
         return pack(batch.sender, batch.level, batch.first + start, payloads, priorities, batch.scope)
 
 
-JoinT = TypeVar("JoinT", bound=Join)
+InsertionT = TypeVar("InsertionT", bound=Insertion)
 
 
-class LevelOrder(Generic[JoinT]):
-    """The order of one level at one member: by the agreed numbers (Skeen), and by name among equals.
+class LevelOrder(Generic[InsertionT]):
+    """The order of one level at one member: by the final numbers (Skeen), and by id where they are equal.
 
-    If members are told their ranks, no two of them propose one number: then there are no equals.
+    Members that pass their ranks never propose the same number, so final numbers are never equal.
     """
 
     def __init__(self, rank: int = 0, members: int = 1) -> None:
         self.clock = 0
         self._rank = rank
         self._members = members
-        self._agreed: list[tuple[int, JoinId, JoinT]] = []
-        self._open: list[tuple[int, JoinId, JoinT]] = []
+        self._decided: list[tuple[int, InsertionId, InsertionT]] = []
+        self._undecided: list[tuple[int, InsertionId, InsertionT]] = []
 
     def propose(self) -> int:
-        """The next number, higher than any that this member has proposed or knows to be agreed."""
+        """The next number, higher than any that this member has proposed or knows to be final."""
         self.clock = (self.clock // self._members + 1) * self._members + self._rank
         return self.clock
 
-    def receive(self, join: JoinT) -> None:
-        """A batch joins; until its number is agreed on it may turn out to be the first."""
-        heappush(self._open, (join.proposal, join.id, join))
+    def receive(self, insertion: InsertionT) -> None:
+        """A batch was received; until its number is final it may turn out to be the first."""
+        heappush(self._undecided, (insertion.proposal, insertion.id, insertion))
 
-    def agree(self, join: JoinT, number: int) -> None:
-        """All members know, or will know, the number of a batch."""
-        join.final = number
+    def decide(self, insertion: InsertionT, number: int) -> None:
+        """The number of a batch is final."""
+        insertion.final = number
         self.clock = max(self.clock, number)
-        heappush(self._agreed, (number, join.id, join))
+        heappush(self._decided, (number, insertion.id, insertion))
 
-    def head(self) -> JoinT | None:
+    def head(self) -> InsertionT | None:
         """The first batch of the level, if it is known which one that is."""
-        while self._open and self._open[0][2].final is not None:
-            heappop(self._open)
-        if not self._agreed or (self._open and self._open[0][:2] < self._agreed[0][:2]):
+        undecided = self._undecided
+        while undecided and undecided[0][2].final is not None:
+            heappop(undecided)
+        if not self._decided or (undecided and undecided[0][:2] < self._decided[0][:2]):
             return None
-        return self._agreed[0][2]
+        return self._decided[0][2]
 
-    def leave(self) -> None:
-        """The head leaves."""
-        heappop(self._agreed)
+    def remove_head(self) -> None:
+        heappop(self._decided)
 
-    def agreed(self) -> list[JoinT]:
-        """All batches whose numbers are agreed on, in order."""
-        return [entry[2] for entry in sorted(self._agreed, key=lambda entry: entry[:2])]
+    def decided(self) -> list[InsertionT]:
+        """All batches whose numbers are final, in order."""
+        return [entry[2] for entry in sorted(self._decided, key=lambda entry: entry[:2])]
 
-    def in_order(self) -> Iterator[JoinT]:
-        """The batches whose places in the level are known, in order."""
-        first_open = min((entry[:2] for entry in self._open if entry[2].final is None), default=None)
-        for join in self.agreed():
-            assert join.final is not None
-            if first_open is not None and first_open < (join.final, join.id):
-                return
-            yield join
-
-    def drop_open(self) -> list[JoinT]:
-        """Forget what has no agreed number."""
-        dropped = [entry[2] for entry in self._open if entry[2].final is None]
-        self._open.clear()
+    def drop_undecided(self) -> list[InsertionT]:
+        """Forget the batches whose numbers are not final."""
+        dropped = [entry[2] for entry in self._undecided if entry[2].final is None]
+        self._undecided.clear()
         return dropped

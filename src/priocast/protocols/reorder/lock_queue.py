@@ -1,44 +1,46 @@
-"""The consumable queue with locks: one queue into which urgent messages are inserted, and what waits for it.
+"""The consumable queue with lock-sets: one queue into which urgent messages are inserted.
 
-A message joins in two phases. When it is received, it *locks* its target-tail: the messages at the end of the
-queue that are less urgent (equations 2 and 3). When all members have said which ones these were, and what
-their applications had consumed, it is *inserted* before the first message that all of them have locked, and
-the locks are released. Meanwhile others may have been inserted at the same point, so:
+A message is inserted in two phases. In the *lock phase*, when a member receives it, it locks its
+target-tail: the messages at the end of the queue that are less urgent (equations 2 and 3). When all
+members have said which ones these were, and what their applications had consumed, the *insertion phase*
+inserts the message before the first one that all of them have locked, and releases its locks. Other
+messages may have been inserted at the same point in the meantime, so:
 
 - the message inherits the locks that more urgent ones have on its provisional insertion point;
 - its definitive insertion point is before the less urgent ones that were inserted there in the meantime,
-  except for those that somebody had consumed when it came (equation 6);
-- it is not inserted before those are (the wait rule), nor before those of its level that go before it.
+  except for those that some member had consumed when it received this one (equation 6);
+- it is not inserted before those are (the wait rule), nor before those of its level that precede it.
 
 The queue has a dummy head and a dummy tail. The tail is locked like any message, and what is inserted before
-it inherits its locks: the lowest level is no exception, and an empty queue is none, either.
+it inherits its locks. So neither the lowest level nor an empty queue is a special case.
 """
 
 from priocast.core.message import Batch
-from priocast.protocols.reorder.level_order import Join, JoinId, LevelOrder
-from priocast.protocols.reorder.message_sets import MessageSet, Name, Stream
+from priocast.protocols.reorder.consumed_history import ConsumedHistory
+from priocast.protocols.reorder.level_order import Insertion, InsertionId, LevelOrder
+from priocast.protocols.reorder.message_sets import MessageName, MessageSet, Stream
 
 _ABOVE_ALL = 1 << 16
 _BELOW_ALL = -1
 
-Lock = tuple[int, JoinId]
-"""Who has locked a message: its level and its name."""
+Lock = tuple[int, InsertionId]
+"""The batch that has locked a message: its level and its id."""
 
 
-class LockJoin(Join):
-    """A batch that joins, its first message's number, and what was agreed on.
+class LockInsertion(Insertion):
+    """A batch that is inserted, the number of its first message, and what was decided.
 
-    `point` is the provisional insertion point, None for the tail; `history` is what some member had consumed
-    when the batch came there.
+    `point` is the provisional insertion point, None for the tail. `history` is the history-set: what some
+    member had consumed when it received the batch.
     """
 
     __slots__ = ("first", "history", "point", "stream")
 
-    def __init__(self, batch: Batch, identity: JoinId, proposal: int, first: int) -> None:
+    def __init__(self, batch: Batch, identity: InsertionId, proposal: int, first: int) -> None:
         super().__init__(batch, identity, proposal)
         self.first = first
         self.stream: Stream = (self.level, identity[0])
-        self.point: Name | None = None
+        self.point: MessageName | None = None
         self.history = MessageSet()
 
     @property
@@ -47,180 +49,192 @@ class LockJoin(Join):
 
     @property
     def end(self) -> int:
-        """The number behind its last message."""
+        """The number after its last message."""
         return self.first + self.batch.count
 
-    def names(self) -> list[Name]:
+    def names(self) -> list[MessageName]:
         """The names of its messages."""
         return [(*self.stream, number) for number in range(self.first, self.end)]
 
 
-class Element:
-    """A message in the queue, or a dummy at its end, and its lock-set."""
+class QueueElement:
+    """A message in the queue, or a dummy at one of its ends, and its lock-set."""
 
-    __slots__ = ("join", "level", "locks", "name")
+    __slots__ = ("insertion", "level", "locks", "name")
 
-    def __init__(self, level: int, locks: set[Lock], name: Name | None = None, join: LockJoin | None = None):
+    def __init__(
+        self,
+        level: int,
+        locks: set[Lock],
+        name: MessageName | None = None,
+        insertion: LockInsertion | None = None,
+    ) -> None:
         self.level = level
         self.locks = locks
         self.name = name
-        self.join = join
+        self.insertion = insertion
 
 
 class LockQueue:
-    """The queue of one member, by its rank, and the batches that were received and wait to be inserted."""
+    """The queue of one member, the batches that wait to be inserted, and the consumed-history.
+
+    `waiting` counts the messages that were received and not consumed.
+    """
 
     def __init__(self, rank: int, members: int) -> None:
         self._rank = rank
         self._members = members
-        self.elements = [Element(_ABOVE_ALL, set()), Element(_BELOW_ALL, set())]
+        self.elements = [QueueElement(_ABOVE_ALL, set()), QueueElement(_BELOW_ALL, set())]
+        self.history = ConsumedHistory(members)
         self.waiting = 0
-        self._orders: dict[int, LevelOrder[LockJoin]] = {}
+        self._orders: dict[int, LevelOrder[LockInsertion]] = {}
         self._received: dict[Stream, int] = {}
         self._inserted: dict[Stream, int] = {}
 
     # Lock phase
 
-    def receive(self, batch: Batch, identity: JoinId) -> tuple[LockJoin, MessageSet]:
-        """A batch joins: lock its target-tail, in the same step in which one reads which messages it is."""
+    def lock(self, batch: Batch, identity: InsertionId) -> tuple[LockInsertion, MessageSet]:
+        """A batch was received: lock its target-tail, and return which messages that is, in one step."""
         order = self._orders.setdefault(batch.urgency, LevelOrder(self._rank, self._members))
         stream = (batch.urgency, identity[0])
-        join = LockJoin(batch, identity, order.propose(), self._received.get(stream, 0))
-        self._received[stream] = join.end
+        insertion = LockInsertion(batch, identity, order.propose(), self._received.get(stream, 0))
+        self._received[stream] = insertion.end
         self.waiting += batch.count
-        order.receive(join)
+        order.receive(insertion)
         tail = MessageSet()
-        for element in self._target_tail(join.level):
-            element.locks.add(join.lock)
+        for element in self._target_tail(insertion.level):
+            element.locks.add(insertion.lock)
             if element.name is not None:
                 tail.add(element.name)
-        return join, tail
+        return insertion, tail
 
-    def _target_tail(self, level: int) -> list[Element]:
-        """From behind the last message that is at least as urgent, to the dummy tail."""
+    def _target_tail(self, level: int) -> list[QueueElement]:
+        """From after the last message that is at least as urgent, to the dummy tail (equation 2)."""
         start = len(self.elements)
         while self.elements[start - 1].level < level:
             start -= 1
         return self.elements[start:]
 
-    # Agreement
+    # Decision
 
-    def first_of(self, common: MessageSet) -> Name | None:
-        """The first message of a common-set, which is the provisional insertion point; None: the tail."""
+    def first_of(self, common: MessageSet) -> MessageName | None:
+        """The first message of a common-set, which is the provisional insertion point; None for the tail."""
         names = (element.name for element in self.elements if element.name is not None)
         return next((name for name in names if name in common), None)
 
-    def has_locked(self, join: LockJoin, point: Name | None) -> bool:
-        """Whether this is a message that a joining one has locked here, as its insertion point must be."""
+    def has_locked(self, insertion: LockInsertion, point: MessageName | None) -> bool:
+        """Whether a batch has locked this message here, as it must have locked its insertion point."""
         index = self._index(point)
-        return index is not None and join.lock in self.elements[index].locks
+        return index is not None and insertion.lock in self.elements[index].locks
 
     # Insertion phase
 
-    def agree(self, join: LockJoin, number: int, point: Name | None, history: MessageSet) -> None:
-        """All members know, or will know, where a batch goes: insert it, or do it when it may be done."""
-        join.point, join.history = point, history
-        self._orders[join.level].agree(join, number)
+    def decide(
+        self, insertion: LockInsertion, number: int, point: MessageName | None, history: MessageSet
+    ) -> None:
+        """It is decided where a batch goes: insert it as soon as the wait rule allows."""
+        insertion.point, insertion.history = point, history
+        self._orders[insertion.level].decide(insertion, number)
         self._insert_ready()
 
     def _insert_ready(self) -> None:
-        """Insert whatever may be inserted; each one may be what others have waited for."""
+        """Insert all that may be inserted; others may have waited for each of them."""
         inserted = True
         while inserted:
             inserted = False
             for order in self._orders.values():
-                while (join := order.head()) and self._may_insert(join):
-                    order.leave()
-                    self._insert(join)
+                while (insertion := order.head()) and self._may_insert(insertion):
+                    order.remove_head()
+                    self._insert(insertion)
                     inserted = True
 
-    def _may_insert(self, join: LockJoin) -> bool:
-        """The wait rule: nothing that was consumed elsewhere may still wait here, received or not."""
-        return all(end <= self._inserted.get(stream, 0) for stream, (_, end) in join.history.spans.items())
+    def _may_insert(self, insertion: LockInsertion) -> bool:
+        """The wait rule: everything that was consumed at another member is inserted here."""
+        spans = insertion.history.spans.items()
+        return all(end <= self._inserted.get(stream, 0) for stream, (_, end) in spans)
 
-    def _insert(self, join: LockJoin) -> None:
-        provisional = self._index(join.point)
-        assert provisional is not None, f"{join.batch} has lost its insertion point"
-        locks = self._inherited(join, self.elements[provisional])
-        index = self._definitive(join, provisional)
-        self.elements[index:index] = [Element(join.level, set(locks), name, join) for name in join.names()]
-        self._unlock(join, index + join.batch.count)
-        self._inserted[join.stream] = join.end
+    def _insert(self, insertion: LockInsertion) -> None:
+        provisional = self._index(insertion.point)
+        assert provisional is not None, f"{insertion.batch} has lost its insertion point"
+        locks = self._inherited(insertion, self.elements[provisional])
+        index = self._definitive(insertion, provisional)
+        self.elements[index:index] = [
+            QueueElement(insertion.level, set(locks), name, insertion) for name in insertion.names()
+        ]
+        self._unlock(insertion, index + insertion.batch.count)
+        self._inserted[insertion.stream] = insertion.end
 
-    def _inherited(self, join: LockJoin, point: Element) -> set[Lock]:
-        """The locks of more urgent messages that join at the same point (step 1)."""
-        return {lock for lock in point.locks if lock[0] > join.level}
+    def _inherited(self, insertion: LockInsertion, point: QueueElement) -> set[Lock]:
+        """The locks of more urgent batches that are inserted at the same point (step 1)."""
+        return {lock for lock in point.locks if lock[0] > insertion.level}
 
-    def _definitive(self, join: LockJoin, index: int) -> int:
-        """Go before less urgent messages that nobody had consumed (step 2, the locking interval)."""
+    def _definitive(self, insertion: LockInsertion, index: int) -> int:
+        """Before the less urgent messages that nobody had consumed (step 2, equation 6)."""
         while True:
             before = self.elements[index - 1]
-            if before.level >= join.level or (before.name is not None and before.name in join.history):
+            if before.level >= insertion.level or (
+                before.name is not None and before.name in insertion.history
+            ):
                 return index
             index -= 1
 
-    def _unlock(self, join: LockJoin, end: int) -> None:
-        """Release the batch's locks, and those of less urgent ones on all up to it (step 3)."""
+    def _unlock(self, insertion: LockInsertion, end: int) -> None:
+        """Release the batch's locks, and those of less urgent batches on everything up to it (step 3)."""
         for element in self.elements:
-            element.locks.discard(join.lock)
+            element.locks.discard(insertion.lock)
         for element in self.elements[:end]:
-            element.locks = {lock for lock in element.locks if lock[0] >= join.level}
+            element.locks = {lock for lock in element.locks if lock[0] >= insertion.level}
 
-    def _index(self, point: Name | None) -> int | None:
+    def _index(self, point: MessageName | None) -> int | None:
         if point is None:
             return len(self.elements) - 1
         return next((index for index, element in enumerate(self.elements) if element.name == point), None)
 
     # Application
 
-    def consumable(self) -> tuple[LockJoin, int] | None:
-        """The first message, unless it is locked (figure 1), with those of its batch that follow likewise."""
-        join = self.elements[1].join
-        if join is None or self.elements[1].locks:
+    def consumable(self) -> tuple[LockInsertion, int] | None:
+        """The first message unless it is locked (figure 1), and how many of its batch may follow."""
+        insertion = self.elements[1].insertion
+        if insertion is None or self.elements[1].locks:
             return None
         count = 0
-        while self.elements[1 + count].join is join and not self.elements[1 + count].locks:
+        while self.elements[1 + count].insertion is insertion and not self.elements[1 + count].locks:
             count += 1
-        return join, count
+        return insertion, count
 
-    def blocked(self) -> LockJoin | None:
+    def blocked(self) -> LockInsertion | None:
         """What could be consumed if it were not locked."""
         first = self.elements[1]
-        return first.join if first.locks else None
+        return first.insertion if first.locks else None
 
-    def consume(self, join: LockJoin, count: int) -> None:
+    def consume(self, insertion: LockInsertion, count: int) -> None:
         """The first messages were consumed."""
-        assert all(element.join is join for element in self.elements[1 : 1 + count])
+        assert all(element.insertion is insertion for element in self.elements[1 : 1 + count])
         del self.elements[1 : 1 + count]
-        join.taken += count
+        insertion.taken += count
         self.waiting -= count
+        self.history.add(insertion.stream, count)
 
-    # The end of the view
+    # End of the view
 
     def end(self) -> None:
-        """Insert all that was agreed on, and forget the rest, which nobody who goes on waits for."""
+        """Insert all that is decided, and forget the rest: no member of the next view waits for it."""
         for order in self._orders.values():
-            for join in order.drop_open():
-                self.waiting -= join.batch.count
+            for insertion in order.drop_undecided():
+                self.waiting -= insertion.batch.count
                 for element in self.elements:
-                    element.locks.discard(join.lock)
-        self._forget_what_is_gone()
+                    element.locks.discard(insertion.lock)
+        self._forget_lost_messages()
         self._insert_ready()
 
-    def _forget_what_is_gone(self) -> None:
-        """A history may name messages on which nobody who goes on has agreed; they bind nobody."""
-        left = [join for order in self._orders.values() for join in order.agreed()]
+    def _forget_lost_messages(self) -> None:
+        """Remove from the histories what no member of the next view has a decision about."""
+        left = [insertion for order in self._orders.values() for insertion in order.decided()]
         ends = dict(self._inserted)
-        for join in left:
-            ends[join.stream] = max(join.end, ends.get(join.stream, 0))
-        for join in left:
-            spans = join.history.spans.items()
-            join.history = MessageSet(
+        for insertion in left:
+            ends[insertion.stream] = max(insertion.end, ends.get(insertion.stream, 0))
+        for insertion in left:
+            spans = insertion.history.spans.items()
+            insertion.history = MessageSet(
                 {stream: (first, min(end, ends.get(stream, 0))) for stream, (first, end) in spans}
             )
-
-    def first_left(self) -> tuple[LockJoin, int]:
-        """The first message, where nothing is locked any more."""
-        found = self.consumable()
-        assert found is not None
-        return found

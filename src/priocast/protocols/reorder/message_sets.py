@@ -1,8 +1,8 @@
 """Sets of messages in which those of one sender and level are consecutive: target-tails and histories.
 
-Within a level a sender's messages are queued and consumed in the order of their numbers, so whatever is at
-the end of a queue, or was consumed, is one span of them. A message's number counts the sender's messages of
-that level in this view.
+A sender's messages of one level are queued and consumed in the order of their numbers. So those at the
+end of a queue, or those that were consumed, are one range of numbers. A message's number counts the
+sender's messages of that level in this view.
 """
 
 from collections.abc import Iterable
@@ -12,16 +12,16 @@ import msgspec
 
 from priocast.core.message import CONTROL
 
-_RUNS_MAX = 65_536
+_RANGES_MAX = 65_536
 
 Stream = tuple[int, int]
 """A level, and the rank of a sender."""
 
-Name = tuple[int, int, int]
+MessageName = tuple[int, int, int]
 """A message: its level, the rank of its sender, and its number."""
 
 
-class Run(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class MessageRange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """`count` messages of one level and one sender (by rank), numbered from `first` on."""
 
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
@@ -33,26 +33,28 @@ class Run(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return f"{self.sender}/{self.level}/{self.first}+{self.count}"
 
 
-Runs = Annotated[tuple[Run, ...], msgspec.Meta(max_length=_RUNS_MAX)]
+MessageRanges = Annotated[tuple[MessageRange, ...], msgspec.Meta(max_length=_RANGES_MAX)]
 
 
 class MessageSet:
-    """For each stream of messages, from which number to before which one they are in the set."""
+    """A set of messages: for each stream, its first number and the number after its last one."""
 
     def __init__(self, spans: dict[Stream, tuple[int, int]] | None = None) -> None:
         self.spans = spans or {}
 
     @classmethod
-    def of(cls, runs: Iterable[Run]) -> "MessageSet":
-        """The set that these runs make up."""
-        return cls({(run.level, run.sender): (run.first, run.first + run.count) for run in runs})
+    def of(cls, ranges: Iterable[MessageRange]) -> "MessageSet":
+        """The union of these ranges."""
+        return cls({(each.level, each.sender): (each.first, each.first + each.count) for each in ranges})
 
     @property
-    def runs(self) -> tuple[Run, ...]:
-        """The set as it travels."""
-        return tuple(Run(*stream, first, end - first) for stream, (first, end) in sorted(self.spans.items()))
+    def ranges(self) -> tuple[MessageRange, ...]:
+        """The set as it is sent."""
+        return tuple(
+            MessageRange(*stream, first, end - first) for stream, (first, end) in sorted(self.spans.items())
+        )
 
-    def __contains__(self, name: Name) -> bool:
+    def __contains__(self, name: MessageName) -> bool:
         level, sender, number = name
         first, end = self.spans.get((level, sender), (0, 0))
         return first <= number < end
@@ -62,15 +64,15 @@ class MessageSet:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def add(self, name: Name) -> None:
-        """Take in the next message of a stream."""
+    def add(self, name: MessageName) -> None:
+        """Add the next message of a stream."""
         level, sender, number = name
         first, end = self.spans.get((level, sender), (number, number))
         assert number == end
         self.spans[level, sender] = (first, number + 1)
 
     def __and__(self, other: "MessageSet") -> "MessageSet":
-        """What is in both."""
+        """The intersection."""
         both = {
             stream: (max(first, other.spans[stream][0]), min(end, other.spans[stream][1]))
             for stream, (first, end) in self.spans.items()
@@ -79,7 +81,7 @@ class MessageSet:
         return MessageSet({stream: span for stream, span in both.items() if span[0] < span[1]})
 
     def __or__(self, other: "MessageSet") -> "MessageSet":
-        """What is in either one, and whatever of the same stream is between them."""
+        """The union, and what is between the two ranges of a stream."""
         either = dict(self.spans)
         for stream, (first, end) in other.spans.items():
             mine = either.get(stream, (first, end))

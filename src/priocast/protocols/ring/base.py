@@ -4,9 +4,8 @@ The token says which place is next. Links are FIFO between two members only, so 
 that gave out the places before: it is accepted when all of those are here, and never before. Then the holder
 knows what has a place already, and how much room is left.
 
-`Wishes` are how the token finds the member that has something for it, where not all members have the same:
-who has something and not the token says so to all, and the token takes along what its holder knows.
-`token-ring` has such wishes, too.
+`TokenRequests` tell the holder which members have something to order. A member that has something, but not
+the token, announces it to all, and the token carries what its holder knows.
 """
 
 from abc import abstractmethod
@@ -21,7 +20,7 @@ from priocast.core.message import CONTROL, Batch
 from priocast.core.priority import class_of
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
 
 NOTHING = -1
@@ -51,11 +50,11 @@ class SharedGrants(Grants):
         """Batches are under way, which whoever gave them their places counts as one."""
         size = sum(len(batch.block) for batch in batches)
         self._placed += sum(batch.count for batch in batches)
-        self._under_way.append((self._placed, size))
-        self._under_way_bytes += size
+        self._in_flight.append((self._placed, size))
+        self._in_flight_bytes += size
 
 
-class RingProtocol(PlacingProtocol):
+class RingProtocol(FlowControlledProtocol):
     """A member of the ring; the view's coordinator has the token first.
 
     `_number_next` is the next place, or None while another member has the token.
@@ -104,7 +103,7 @@ class RingProtocol(PlacingProtocol):
         """The token as this member leaves it."""
 
 
-class Wish(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class TokenRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a member has for the token: the level of the first of it, or `NOTHING`.
 
     Of two wishes of a member the one with the higher number counts.
@@ -117,23 +116,23 @@ class Wish(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return "nothing" if self.level == NOTHING else f"level {self.level}"
 
 
-WishesOfAll = Annotated[tuple[Wish, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+TokenRequestsOfAll = Annotated[tuple[TokenRequest, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
 
 
-class Wanted(Packet, frozen=True, tag="wanted"):
+class RequestToken(Packet, frozen=True, tag="wanted"):
     """From a member without the token to all: I have something for it."""
 
-    wish: Wish
+    wish: TokenRequest
 
 
-class Wishes:
+class TokenRequests:
     """What each member has for the token, as far as this one knows."""
 
     def __init__(self, me: ProcessId, view: View) -> None:
         self._me = me
-        self._of = dict.fromkeys(view.members, Wish())
+        self._of = dict.fromkeys(view.members, TokenRequest())
 
-    def of_all(self) -> tuple[Wish, ...]:
+    def of_all(self) -> tuple[TokenRequest, ...]:
         """All of them, for the token to take along."""
         return tuple(self._of.values())
 
@@ -147,9 +146,9 @@ class Wishes:
 
     def state(self, level: int) -> None:
         """This member gives the token away, and has this left for it."""
-        self._of[self._me] = Wish(self._of[self._me].number + 1, level)
+        self._of[self._me] = TokenRequest(self._of[self._me].number + 1, level)
 
-    def renewed(self, level: int) -> Wish | None:
+    def renewed(self, level: int) -> TokenRequest | None:
         """What to say if this member has something for the token, unless it has said as much before.
 
         It says so again if something has come for which there may be more room.
@@ -160,12 +159,12 @@ class Wishes:
         self.state(level)
         return self._of[self._me]
 
-    def learn(self, member: ProcessId, wish: Wish) -> None:
+    def learn(self, member: ProcessId, wish: TokenRequest) -> None:
         """Note what a member has, unless something later is known: the token may have been faster."""
         if wish.number > self._of[member].number:
             self._of[member] = wish
 
-    def learn_all(self, sender: ProcessId, wishes: tuple[Wish, ...]) -> None:
+    def learn_all(self, sender: ProcessId, wishes: tuple[TokenRequest, ...]) -> None:
         """Note what the token has taken along."""
         if len(wishes) != len(self._of):
             raise PeerFault(f"{sender} passes a token with {len(wishes)} wishes")

@@ -19,7 +19,7 @@ from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId
 from priocast.core.view import View
 from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed, Queue, fill_frame
 from priocast.protocols.ring.base import RingProtocol, SharedGrants
-from priocast.protocols.ring.candidates import Candidates
+from priocast.protocols.ring.pending_queue import PendingQueue
 
 
 class Places(Packet, frozen=True):
@@ -36,7 +36,7 @@ class Places(Packet, frozen=True):
 
 
 class MovingSequencer(RingProtocol):
-    """A member that orders, while it has the token, what waits at it as `_candidates`."""
+    """A member that orders, while it has the token, what waits at it as `_pending`."""
 
     PRIORITIES_ACT = "sequencing"
 
@@ -46,28 +46,28 @@ class MovingSequencer(RingProtocol):
         view: View,
         options: OrderingOptions,
         position: int,
-        candidates: Candidates,
+        candidates: PendingQueue,
     ) -> None:
         super().__init__(me, view, options, position)
-        self._candidates = candidates
+        self._pending = candidates
         self._grants = SharedGrants(view, options)
         self._known_next = position
         self._early: dict[int, tuple[ProcessId, Places, PacketId]] = {}
 
     @property
     def backlog(self) -> int:
-        return self.outgoing.count + self._candidates.count
+        return self.outgoing.count + self._pending.count
 
     @property
     def idle(self) -> bool:
-        return self.settled and not self._candidates
+        return self.settled and not self._pending
 
     def bottleneck(self) -> ProcessId | None:
         """Everybody hears all reports, so everybody knows for whom it is that something waits."""
-        return self._grants.bottleneck(self._candidates.head_level()) if self._candidates else None
+        return self._grants.bottleneck(self._pending.head_level()) if self._pending else None
 
     def waiting(self, now: int) -> list[tuple[int, int, int]]:
-        return self._candidates.waiting(now) or super().waiting(now)
+        return self._pending.waiting(now) or super().waiting(now)
 
     # Holder
 
@@ -98,7 +98,7 @@ class MovingSequencer(RingProtocol):
 
     # Destination
 
-    def _on_places(self, sender: ProcessId, places: Places) -> None:
+    def _on_places(self, sender: ProcessId, places: Places, packet_id: PacketId) -> None:
         """Let packets with places take effect in the order of the places, and then the token that waits."""
         position = places.position
         if position < self._known_next or position in self._early:
@@ -107,15 +107,15 @@ class MovingSequencer(RingProtocol):
             raise PeerFault(f"{sender} orders position {position}, which no window allows")
         if sender != self.me and self._knows_better(places):
             raise PeerFault(f"{sender} orders position {position} although {self.me} has the token")
-        self._early[position] = sender, places, self.packet_id
+        self._early[position] = sender, places, packet_id
         while (found := self._early.pop(self._known_next, None)) is not None:
-            orderer, next_places, packet_id = found
+            orderer, next_places, told_by = found
             self._known_next = next_places.position_next
             for messages in next_places.messages:
                 if messages.sender not in self.ranks:
                     raise PeerFault(f"{orderer} orders {messages}, which is no member's")
-                self._candidates.placed(orderer, messages)
-            self._on_next(orderer, next_places, packet_id)
+                self._pending.placed(orderer, messages)
+            self._on_next(orderer, next_places, told_by)
         self._accept_token()
 
     def _knows_better(self, places: Places) -> bool:
@@ -132,7 +132,7 @@ class MovingSequencer(RingProtocol):
         """What the holder took for one batch, and counted when it gave it the place, is next in the order."""
         if orderer != self.me:
             self._grants.placed_together(batches)
-        self.place_together(batches, held)
+        self.append_ordered(batches, held)
 
     def _on_report(self, sender: ProcessId, consumed: Consumed) -> None:
         self._grants.granted(sender, consumed.total, consumed.window)

@@ -21,11 +21,11 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, References
-from priocast.protocols.flow.references import Named, NamedMessages
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.base import Token
-from priocast.protocols.ring.candidates import Candidates
 from priocast.protocols.ring.moving import MovingSequencer, Places
+from priocast.protocols.ring.pending_queue import PendingQueue
 
 
 class Data(Packet, frozen=True, tag="data"):
@@ -57,22 +57,22 @@ class MovingBb(MovingSequencer):
     PACKETS = (Data, Order, BareToken, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position, Candidates(options.policy))
-        self._messages = NamedMessages()
+        super().__init__(me, view, options, position, PendingQueue(options.policy))
+        self._messages = ReferencedMessages()
         # A sender may know places of its messages that this member does not know yet: those in the window.
-        self._submissions = Submissions(view, options.submit_max + WINDOW_MAX)
+        self._validator = SubmissionValidator(view, options.submit_max + WINDOW_MAX)
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._broadcast()
-        if self._number_next is not None and not self.blocked and self._order(self._candidates):
+        if self._number_next is not None and not self.blocked and self._order(self._pending):
             self._pass_on(now)
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Data(batches=batches):
-                self._on_data(event.sender, batches, now)
+                self._on_data(event.sender, batches, event.packet_id, now)
             case Order() as order:
-                self._on_places(event.sender, order)
+                self._on_places(event.sender, order, event.packet_id)
             case BareToken() as token:
                 self._on_token(event.sender, token)
             case Consumed() as consumed:
@@ -93,24 +93,26 @@ class MovingBb(MovingSequencer):
 
     # Destination
 
-    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int) -> None:
         for batch in batches:
-            self._submissions.check(sender, batch)
-            self._messages.came(batch, self.packet_id)
-            self._candidates.put(batch, now)
+            self._validator.check(sender, batch)
+            self._messages.came(batch, packet_id)
+            self._pending.put(batch, now)
         self._place_next()
         self._accept_token()
 
     def _on_next(self, orderer: ProcessId, places: Places, packet_id: PacketId) -> None:
         assert isinstance(places, Order)
         for reference in places.references:
-            self._messages.named(Named(reference, orderer, packet_id, places.bottleneck == self.me.name))
+            self._messages.named(
+                OrderedReference(reference, orderer, packet_id, places.bottleneck == self.me.name)
+            )
         self._place_next()
 
     def _place_next(self) -> None:
         """Place what is next in the order and has come; the rest waits for its turn, or for its messages."""
-        for place, packet_id, batches in self._messages.next_ones():
+        for place, packet_id, batches in self._messages.next_ordered():
             self.depends_on(place.packet_id)
             self.depends_on(packet_id)
-            self._submissions.placed(place.reference)
+            self._validator.placed(place.reference)
             self._place(place.orderer, batches, place.held)

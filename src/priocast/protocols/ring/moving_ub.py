@@ -34,10 +34,17 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Batches, BottleneckName, Consumed
-from priocast.protocols.flow.submissions import Submissions
-from priocast.protocols.ring.base import NOTHING, Number, Token, Wanted, Wishes, WishesOfAll
-from priocast.protocols.ring.candidates import Candidates
+from priocast.protocols.flow.submission_validator import SubmissionValidator
+from priocast.protocols.ring.base import (
+    NOTHING,
+    Number,
+    RequestToken,
+    Token,
+    TokenRequests,
+    TokenRequestsOfAll,
+)
 from priocast.protocols.ring.moving import MovingSequencer, Places
+from priocast.protocols.ring.pending_queue import PendingQueue
 
 
 class Submit(Packet, frozen=True, tag="submit"):
@@ -72,14 +79,14 @@ class LadenToken(Token, frozen=True, tag="token"):
     The copies are not `batches`: what they are copies of waits where it was submitted, and for a trace, too.
     """
 
-    wishes: WishesOfAll
+    wishes: TokenRequestsOfAll
     pending: Annotated[tuple[Pending, ...], msgspec.Meta(max_length=FRAME_BATCHES_MAX)]
 
 
 class _Desk:
     """What the holder orders: what was submitted to it, and the copies that came with the token."""
 
-    def __init__(self, submitted: Candidates, options: OrderingOptions) -> None:
+    def __init__(self, submitted: PendingQueue, options: OrderingOptions) -> None:
         self._submitted = submitted
         self._policy = options.policy
         self._copies = PriorityQueue(self._policy, 0, 0)
@@ -90,7 +97,7 @@ class _Desk:
     def _first(self) -> PriorityQueue:
         """Where the next one is; of equals those that came with the token."""
         copies, submitted = self._copies, self._submitted
-        if copies and (not submitted or copies.head_rank() <= submitted.head_rank()):
+        if copies and (not submitted or copies.head_sort_key() <= submitted.head_sort_key()):
             return copies
         return submitted
 
@@ -126,14 +133,14 @@ class MovingUb(MovingSequencer):
     """A member's part in the protocol; the view's coordinator has the token first."""
 
     NAME = "moving-ub"
-    PACKETS = (Submit, Ordered, Wanted, LadenToken, Consumed)
+    PACKETS = (Submit, Ordered, RequestToken, LadenToken, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         # What others have ordered of their copies may be here still: a visit's worth, less than two windows.
-        self._submissions = Submissions(view, options.submit_max + 2 * WINDOW_MAX, gaps=True)
-        submitted = Candidates(options.policy, self._submissions.placed)
+        self._validator = SubmissionValidator(view, options.submit_max + 2 * WINDOW_MAX, gaps=True)
+        submitted = PendingQueue(options.policy, self._validator.placed)
         super().__init__(me, view, options, position, submitted)
-        self._wishes = Wishes(me, view)
+        self._token_requests = TokenRequests(me, view)
         self._desk = _Desk(submitted, options)
         # sender
         self._holder = view.coordinator
@@ -149,20 +156,20 @@ class MovingUb(MovingSequencer):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Ordered() as ordered:
-                self._on_places(event.sender, ordered)
+                self._on_places(event.sender, ordered, event.packet_id)
             case Submit(batches=batches):
                 self._on_submit(event.sender, batches, now)
             case LadenToken() as token:
                 self._on_laden_token(event.sender, token, now)
-            case Wanted(wish=wish):
-                self._wishes.learn(event.sender, wish)
+            case RequestToken(wish=wish):
+                self._token_requests.learn(event.sender, wish)
             case Consumed() as consumed:
                 self._on_report(event.sender, consumed)
 
     # Sender
 
     def _submit(self) -> None:
-        if not self.under_way.count:
+        if not self.in_flight.count:
             self._sequencer = self._holder if self._number_next is None else self.me
         self.send_own(self._sequencer, Submit)
 
@@ -170,26 +177,26 @@ class MovingUb(MovingSequencer):
 
     def _on_submit(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
         for batch in batches:
-            self._submissions.check(sender, batch)
-            self._candidates.put(batch, now)
+            self._validator.check(sender, batch)
+            self._pending.put(batch, now)
 
     def _ask(self) -> None:
-        wish = self._wishes.renewed(self._wish())
+        wish = self._token_requests.renewed(self._wish())
         if wish is not None:
-            self.send_each(Wanted(wish))
+            self.send_each(RequestToken(wish))
 
     def _wish(self) -> int:
-        return self._candidates.head_level() if self._candidates else NOTHING
+        return self._pending.head_level() if self._pending else NOTHING
 
     # Holder
 
     def _on_laden_token(self, sender: ProcessId, token: LadenToken, now: int) -> None:
         self._on_token(sender, token)
-        self._wishes.learn_all(sender, token.wishes)
+        self._token_requests.learn_all(sender, token.wishes)
         for pending in token.pending:
             if pending.batch.sender not in self.ranks:
                 raise PeerFault(f"{sender} hands over {pending.batch}, which is no member's")
-            if not self._submissions.came(pending.batch):
+            if not self._validator.came(pending.batch):
                 self._desk.lay(pending.batch, now - pending.waited)
 
     def _visit(self, now: int) -> None:
@@ -200,7 +207,7 @@ class MovingUb(MovingSequencer):
             if self._order(self._desk):
                 self._pass_on(now)
                 return
-        to = self._wishes.first_with_room(self._reachable(), self._grants)
+        to = self._token_requests.first_with_room(self._reachable(), self._grants)
         if to is not None:
             self._pass_token(to, now)
 
@@ -208,8 +215,8 @@ class MovingUb(MovingSequencer):
         return Ordered(position, batches, bottleneck)
 
     def _token_with(self, number: int, now: int) -> LadenToken:
-        self._wishes.state(self._wish())
-        return LadenToken(number, self._wishes.of_all(), self._desk.clear(self._grants.window, now))
+        self._token_requests.state(self._wish())
+        return LadenToken(number, self._token_requests.of_all(), self._desk.clear(self._grants.window, now))
 
     # Destination
 

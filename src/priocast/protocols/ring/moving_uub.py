@@ -30,18 +30,24 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import FRAME_BATCHES_MAX, Consumed
-from priocast.protocols.numbering.base import Ask, Grant, NumberedBase, NumberingProtocol, Numbers
-from priocast.protocols.numbering.requests import Asks, Promises, Want
+from priocast.protocols.numbering.base import (
+    NumberedBase,
+    NumberGrant,
+    NumberingProtocol,
+    Numbers,
+    RequestNumbers,
+)
+from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
 from priocast.protocols.ring.base import (
     MEMBERS_MAX,
     NOTHING,
     Number,
+    RequestToken,
     RingProtocol,
     SharedGrants,
     Token,
-    Wanted,
-    Wishes,
-    WishesOfAll,
+    TokenRequests,
+    TokenRequestsOfAll,
 )
 
 Rank = Annotated[int, msgspec.Meta(ge=0, lt=MEMBERS_MAX)]
@@ -53,11 +59,11 @@ class Numbered(NumberedBase, frozen=True, tag="numbered"):
     giver: Rank = 0
 
 
-class PendingAsk(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class PendingNumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a member (a rank) has asked for and not got yet, and for how long that has waited (ns)."""
 
     asker: Rank
-    want: Want
+    want: NumberRequest
     waited: Number
 
     def __str__(self) -> str:
@@ -67,27 +73,27 @@ class PendingAsk(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class LadenToken(Token, frozen=True, tag="token"):
     """From the holder to another member: it is your turn, and these are asks that wait."""
 
-    wishes: WishesOfAll
-    asks: Annotated[tuple[PendingAsk, ...], msgspec.Meta(max_length=FRAME_BATCHES_MAX)]
+    wishes: TokenRequestsOfAll
+    asks: Annotated[tuple[PendingNumberRequest, ...], msgspec.Meta(max_length=FRAME_BATCHES_MAX)]
 
 
-class MovableAsks(Asks):
-    """Asks that may be handed over, with the time at which they came."""
+class MovableNumberRequests(NumberRequestQueue):
+    """NumberRequestQueue that may be handed over, with the time at which they came."""
 
-    def take_whole(self) -> tuple[ProcessId, Want, int]:
+    def take_whole(self) -> tuple[ProcessId, NumberRequest, int]:
         """Give out the ask that is next: whose it is, what is asked for, and since when."""
         ask = self._heap[0][2]
         count, size = self.take(ask.count, ask.size)
-        return ask.sender, Want(ask.level, count, size), ask.since
+        return ask.sender, NumberRequest(ask.level, count, size), ask.since
 
 
-class SharedPromises(Promises, SharedGrants):
+class SharedNumberReservations(NumberReservations, SharedGrants):
     """Numbers that any member may have given out."""
 
     def placed(self, batch: Batch) -> None:
         given_elsewhere = self._came + batch.count - self._placed
         if given_elsewhere > 0:
-            self.promised(given_elsewhere, 0)
+            self.reserve(given_elsewhere, 0)
         super().placed(batch)
 
 
@@ -95,36 +101,36 @@ class MovingUub(RingProtocol, NumberingProtocol):
     """A member's part in the protocol; the view's coordinator has the token first."""
 
     NAME = "moving-uub"
-    PACKETS = (Ask, Grant, Numbered, Wanted, LadenToken, Consumed)
+    PACKETS = (RequestNumbers, NumberGrant, Numbered, RequestToken, LadenToken, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._asks: MovableAsks = MovableAsks(options.policy)
-        self._grants: SharedPromises = SharedPromises(view, options)
-        self._wishes = Wishes(me, view)
+        self._requests: MovableNumberRequests = MovableNumberRequests(options.policy)
+        self._grants: SharedNumberReservations = SharedNumberReservations(view, options)
+        self._token_requests = TokenRequests(me, view)
         self._holder = view.coordinator
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._ask(self._holder if self._number_next is None else self.me)
         if self._number_next is not None:
             self._visit(self._number_next, now)
-        elif self._token is None and (wish := self._wishes.renewed(self._wish())) is not None:
-            self.send_each(Wanted(wish))
+        elif self._token is None and (wish := self._token_requests.renewed(self._wish())) is not None:
+            self.send_each(RequestToken(wish))
         self._send_numbered()
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Numbered() as numbered:
-                self._on_numbered(event.sender, numbered)
+                self._on_numbered(event.sender, numbered, event.packet_id)
                 self._accept_token()
-            case Ask(wants=wants):
+            case RequestNumbers(wants=wants):
                 self._on_ask(event.sender, wants, now)
-            case Grant() as grant:
+            case NumberGrant() as grant:
                 self._on_grant(event.sender, grant)
             case LadenToken() as token:
                 self._on_laden_token(event.sender, token, now)
-            case Wanted(wish=wish):
-                self._wishes.learn(event.sender, wish)
+            case RequestToken(wish=wish):
+                self._token_requests.learn(event.sender, wish)
             case Consumed() as consumed:
                 self._on_report(event.sender, consumed)
 
@@ -136,11 +142,11 @@ class MovingUub(RingProtocol, NumberingProtocol):
     # Holder
 
     def _wish(self) -> int:
-        return self._asks.head()[1] if self._asks else NOTHING
+        return self._requests.head()[1] if self._requests else NOTHING
 
     def _on_laden_token(self, sender: ProcessId, token: LadenToken, now: int) -> None:
         self._on_token(sender, token)
-        self._wishes.learn_all(sender, token.wishes)
+        self._token_requests.learn_all(sender, token.wishes)
         for ask in token.asks:
             if ask.asker >= len(self.ranks):
                 raise PeerFault(f"{sender} hands over an ask of rank {ask.asker}, which no member has")
@@ -151,21 +157,21 @@ class MovingUub(RingProtocol, NumberingProtocol):
         self._number_next = self._give(number)
         if self._number_next != number:
             self._pass_on(now)
-        elif not (self._asks and self.blocked):
-            to = self._wishes.first_with_room(self._reachable(), self._grants)
+        elif not (self._requests and self.blocked):
+            to = self._token_requests.first_with_room(self._reachable(), self._grants)
             if to is not None:
                 self._pass_token(to, now)
 
     def _token_with(self, number: int, now: int) -> LadenToken:
-        asks: list[PendingAsk] = []
+        asks: list[PendingNumberRequest] = []
         room = self._grants.window
-        while self._asks and room > 0 and len(asks) < FRAME_BATCHES_MAX:
-            asker, want, since = self._asks.take_whole()
+        while self._requests and room > 0 and len(asks) < FRAME_BATCHES_MAX:
+            asker, want, since = self._requests.take_whole()
             self._asked_by[asker] -= want.count
-            asks.append(PendingAsk(self.ranks[asker], want, now - since))
+            asks.append(PendingNumberRequest(self.ranks[asker], want, now - since))
             room -= want.count
-        self._wishes.state(self._wish())
-        return LadenToken(number, self._wishes.of_all(), tuple(asks))
+        self._token_requests.state(self._wish())
+        return LadenToken(number, self._token_requests.of_all(), tuple(asks))
 
     # Destination
 

@@ -28,11 +28,11 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.priority import class_of
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, Grants, fill_frame
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 _NOTHING = -1
 _MEMBERS_MAX = 1024
@@ -45,7 +45,7 @@ Number = Annotated[int, msgspec.Meta(ge=0)]
 Level = Annotated[int, msgspec.Meta(ge=_NOTHING, le=CONTROL)]
 
 
-class Wanted(Packet, frozen=True, tag="wanted"):
+class RequestToken(Packet, frozen=True, tag="wanted"):
     """From a member without the token to all: I wish to send something of this level; my last wish counts."""
 
     number: Number
@@ -81,25 +81,25 @@ class Ordered(Packet, frozen=True, tag="ordered"):
         return self.position + sum(batch.count for batch in self.batches)
 
 
-class _Wish(NamedTuple):
+class _TokenRequest(NamedTuple):
     """The level of what a member has to send, or `_NOTHING`; a later wish has a higher number."""
 
     number: int = 0
     level: int = _NOTHING
 
 
-class TokenRing(PlacingProtocol):
+class TokenRing(FlowControlledProtocol):
     """A member's part in the protocol; the view's coordinator makes the token."""
 
     NAME = "token-ring"
     PRIORITIES_ACT = "sending"
-    PACKETS = (Wanted, Token, Ordered, Consumed)
+    PACKETS = (RequestToken, Token, Ordered, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
         rank = self.ranks[me]
         self._ring = view.members[rank + 1 :] + view.members[:rank]
-        self._wishes = dict.fromkeys(view.members, _Wish())
+        self._token_requests = dict.fromkeys(view.members, _TokenRequest())
         # holder
         self._number_next = position if me == view.coordinator else None
         self._token: Token | None = None
@@ -107,18 +107,18 @@ class TokenRing(PlacingProtocol):
         self._grants = Grants(view, options, alone=False)
         # destination
         self._early: dict[int, tuple[ProcessId, Ordered, tuple[int, int]]] = {}
-        self._submissions = Submissions(view, options.submit_max)
+        self._validator = SubmissionValidator(view, options.submit_max)
 
     @property
     def idle(self) -> bool:
         asked = self._number_next is not None and self._asking()
-        return not (self.outgoing or self.under_way.count or asked)
+        return not (self.outgoing or self.in_flight.count or asked)
 
     def bottleneck(self) -> ProcessId | None:
         """The holder says it for all: for whose grant the most urgent of what anybody wants to send waits."""
         if self._number_next is None:
             return None
-        levels = [self._wishes[member].level for member in self._asking()]
+        levels = [self._token_requests[member].level for member in self._asking()]
         if self.outgoing:
             levels.append(self.outgoing.head_level())
         return self._grants.bottleneck(max(levels)) if levels else None
@@ -132,35 +132,35 @@ class TokenRing(PlacingProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Ordered() as ordered:
-                self._on_ordered(event.sender, ordered)
+                self._on_ordered(event.sender, ordered, event.packet_id)
                 self._accept_token()
             case Token() as token:
                 self._on_token(event.sender, token)
                 self._accept_token()
-            case Wanted(number=number, level=level):
-                self._learn(event.sender, _Wish(number, level))
+            case RequestToken(number=number, level=level):
+                self._learn(event.sender, _TokenRequest(number, level))
             case Consumed(total=total, window=window):
                 self._grants.granted(event.sender, total, window)
 
     # Who has something to send
 
     def _ask(self) -> None:
-        """Ask for the token, and again if something has come for which there may be more room."""
+        """RequestNumbers for the token, and again if something has come for which there may be more room."""
         if not self.outgoing:
             return
-        level, asked = self.outgoing.head_level(), self._wishes[self.me]
+        level, asked = self.outgoing.head_level(), self._token_requests[self.me]
         if asked.level == _NOTHING or class_of(level) > class_of(asked.level):
-            self._wishes[self.me] = _Wish(asked.number + 1, level)
-            self.send_each(Wanted(asked.number + 1, level))
+            self._token_requests[self.me] = _TokenRequest(asked.number + 1, level)
+            self.send_each(RequestToken(asked.number + 1, level))
 
-    def _learn(self, member: ProcessId, wish: _Wish) -> None:
+    def _learn(self, member: ProcessId, wish: _TokenRequest) -> None:
         """Note what a member wants, unless something later is known: the token may have been faster."""
-        if wish.number > self._wishes[member].number:
-            self._wishes[member] = wish
+        if wish.number > self._token_requests[member].number:
+            self._token_requests[member] = wish
 
     def _asking(self) -> list[ProcessId]:
         """The others who want the token, along the ring."""
-        return [member for member in self._ring if self._wishes[member].level != _NOTHING]
+        return [member for member in self._ring if self._token_requests[member].level != _NOTHING]
 
     # Holder
 
@@ -169,16 +169,16 @@ class TokenRing(PlacingProtocol):
             raise PeerFault(f"{sender} passes a second token to {self.me}")
         if token.position < self.position_next:
             raise PeerFault(f"{sender} passes a token for {token.position}; {self.position_next} is next")
-        if not len(token.numbers) == len(token.levels) == len(self._wishes):
+        if not len(token.numbers) == len(token.levels) == len(self._token_requests):
             raise PeerFault(f"{sender} passes a token without everybody's wishes")
-        if token.numbers[self.ranks[self.me]] > self._wishes[self.me].number:
+        if token.numbers[self.ranks[self.me]] > self._token_requests[self.me].number:
             raise PeerFault(f"{sender} passes a token with a wish that {self.me} never had")
         self._token = token
 
     def _accept_token(self) -> None:
         """Take the token if it is here, and everything below its number as well."""
         if self._token is not None and self._token.position == self.position_next:
-            wishes = map(_Wish, self._token.numbers, self._token.levels)
+            wishes = map(_TokenRequest, self._token.numbers, self._token.levels)
             for member, wish in zip(self.view.members, wishes, strict=True):
                 self._learn(member, wish)
             self._number_next = self._token.position
@@ -202,7 +202,7 @@ class TokenRing(PlacingProtocol):
                 return
 
     def _has_room(self, member: ProcessId) -> bool:
-        return self._grants.of_level(self._wishes[member].level) > 0
+        return self._grants.of_level(self._token_requests[member].level) > 0
 
     def _send(self, position: int, alone: bool) -> bool:
         """Send for one visit, or for many if nobody else wants to; return whether the turn was too short."""
@@ -221,30 +221,30 @@ class TokenRing(PlacingProtocol):
         return True
 
     def _room(self, level: int) -> int:
-        return min(self._visit_left, self.under_way.room(level), self._grants.of_level(level))
+        return min(self._visit_left, self.in_flight.room(level), self._grants.of_level(level))
 
     def _leaves(self, batch: Batch) -> None:
         self._visit_left -= batch.count
-        self.under_way.sent(batch)
+        self.in_flight.sent(batch)
         self._grants.placed(batch)
 
     def _pass_token(self, to: ProcessId) -> None:
         assert self._number_next is not None and to != self.me
         level = self.outgoing.head_level() if self.outgoing else _NOTHING
-        self._wishes[self.me] = _Wish(self._wishes[self.me].number + 1, level)
-        numbers, levels = zip(*self._wishes.values(), strict=True)
+        self._token_requests[self.me] = _TokenRequest(self._token_requests[self.me].number + 1, level)
+        numbers, levels = zip(*self._token_requests.values(), strict=True)
         self.send(to, Token(self._number_next, numbers, levels))
         self._number_next = None
 
     # Destination
 
-    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: PacketId) -> None:
         position = ordered.position
         if position < self.position_next or position in self._early:
             raise PeerFault(f"{sender} orders position {position}; {self.position_next} is next")
         if sender != self.me and self._lacked_token(ordered):
             raise PeerFault(f"{sender} orders position {position} although {self.me} has the token")
-        self._early[position] = sender, ordered, self.packet_id
+        self._early[position] = sender, ordered, packet_id
         while self.position_next in self._early:
             self._place(*self._early.pop(self.position_next))
 
@@ -258,8 +258,8 @@ class TokenRing(PlacingProtocol):
         held = ordered.bottleneck == self.me.name
         self.depends_on(packet_id)
         for batch in ordered.batches:
-            self._submissions.check(sender, batch)
-            self._submissions.placed(batch)
+            self._validator.check(sender, batch)
+            self._validator.placed(batch)
             self.place(batch, held)
             if sender != self.me:
                 self._grants.placed(batch)

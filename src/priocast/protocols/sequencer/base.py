@@ -12,11 +12,11 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed, Grants, fill_frame
 
 
-class FixedSequencer(PlacingProtocol):
+class FixedSequencer(FlowControlledProtocol):
     """The view's coordinator is the sequencer; all members report to it."""
 
     PRIORITIES_ACT = "sequencing"
@@ -59,7 +59,7 @@ class QueueingSequencer(FixedSequencer):
 
     @property
     def idle(self) -> bool:
-        return not (self.outgoing or self._incoming or self.under_way.count)
+        return not (self.outgoing or self._incoming or self.in_flight.count)
 
     def bottleneck(self) -> ProcessId | None:
         return self._grants.bottleneck(self._incoming.head_level()) if self._incoming else None

@@ -23,11 +23,11 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference, reference_to
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, References
-from priocast.protocols.flow.references import Named, NamedMessages
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.sequencer.base import QueueingSequencer
 
 
@@ -60,11 +60,11 @@ class SequencerBb(QueueingSequencer):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._messages = NamedMessages()
+        self._messages = ReferencedMessages()
         self._places_end = position
         self._named_next: dict[tuple[ProcessId, int], int] = {}
         # A sender may know places of its messages that this member does not know yet: those in the window.
-        self._submissions = Submissions(view, options.submit_max + WINDOW_MAX)
+        self._validator = SubmissionValidator(view, options.submit_max + WINDOW_MAX)
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._broadcast()
@@ -74,9 +74,9 @@ class SequencerBb(QueueingSequencer):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Data(batches=batches):
-                self._on_data(event.sender, batches, now)
+                self._on_data(event.sender, batches, event.packet_id, now)
             case Order() as order:
-                self._on_order(event.sender, order)
+                self._on_order(event.sender, order, event.packet_id)
             case Consumed() as consumed:
                 self._on_report(event.sender, consumed)
 
@@ -92,15 +92,15 @@ class SequencerBb(QueueingSequencer):
 
     # Destination
 
-    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
+    def _on_data(self, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int) -> None:
         for batch in batches:
-            self._submissions.check(sender, batch)
-            self._messages.came(batch, self.packet_id)
+            self._validator.check(sender, batch)
+            self._messages.came(batch, packet_id)
             if self.me == self._sequencer:
                 self._incoming.put(batch, now)
         self._place_next()
 
-    def _on_order(self, sender: ProcessId, order: Order) -> None:
+    def _on_order(self, sender: ProcessId, order: Order, packet_id: PacketId) -> None:
         if sender != self._sequencer or order.position != self._places_end:
             raise PeerFault(
                 f"{sender} orders position {order.position}; "
@@ -108,7 +108,9 @@ class SequencerBb(QueueingSequencer):
             )
         for reference in order.references:
             self._check_named(sender, reference)
-            self._messages.named(Named(reference, sender, self.packet_id, order.bottleneck == self.me.name))
+            self._messages.named(
+                OrderedReference(reference, sender, packet_id, order.bottleneck == self.me.name)
+            )
             self._places_end += reference.count
         self._place_next()
 
@@ -121,8 +123,8 @@ class SequencerBb(QueueingSequencer):
 
     def _place_next(self) -> None:
         """Place what is next in the order and has come; the rest waits for its turn, or for its messages."""
-        for place, packet_id, batches in self._messages.next_ones():
+        for place, packet_id, batches in self._messages.next_ordered():
             self.depends_on(place.packet_id)
             self.depends_on(packet_id)
-            self._submissions.placed(place.reference)
-            self.place_together(batches, place.held)
+            self._validator.placed(place.reference)
+            self.append_ordered(batches, place.held)

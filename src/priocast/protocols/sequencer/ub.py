@@ -22,10 +22,10 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, Received, Turn
+from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed
-from priocast.protocols.flow.submissions import Submissions
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.sequencer.base import QueueingSequencer
 
 
@@ -56,7 +56,7 @@ class SequencerUb(QueueingSequencer):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._submissions = Submissions(view, options.submit_max)
+        self._validator = SubmissionValidator(view, options.submit_max)
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._submit()
@@ -66,7 +66,7 @@ class SequencerUb(QueueingSequencer):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Ordered() as ordered:
-                self._on_ordered(event.sender, ordered)
+                self._on_ordered(event.sender, ordered, event.packet_id)
             case Submit(batches=batches):
                 self._on_submit(event.sender, batches, now)
             case Consumed() as consumed:
@@ -82,25 +82,25 @@ class SequencerUb(QueueingSequencer):
     def _on_submit(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
         self._check_sequencer(sender)
         for batch in batches:
-            self._submissions.check(sender, batch)
+            self._validator.check(sender, batch)
             self._incoming.put(batch, now)
 
     def _number(self, batch: Batch) -> None:
         super()._number(batch)
-        self._submissions.placed(batch)
+        self._validator.placed(batch)
 
     def _ordered(self, position: int, batches: tuple[Batch, ...], bottleneck: str) -> Ordered:
         return Ordered(position, batches, bottleneck)
 
     # Destination
 
-    def _on_ordered(self, sender: ProcessId, ordered: Ordered) -> None:
+    def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: PacketId) -> None:
         if sender != self._sequencer or ordered.position != self.position_next:
             raise PeerFault(
                 f"{sender} orders position {ordered.position}; "
                 f"expected {self.position_next} from {self._sequencer}"
             )
         held = ordered.bottleneck == self.me.name
-        self.depends_on(self.packet_id)
+        self.depends_on(packet_id)
         for batch in ordered.batches:
             self.place(batch, held)

@@ -22,11 +22,17 @@ Diverges: as `sequencer-ub`, numbers are given out only as far as every member h
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.grants import Consumed
-from priocast.protocols.numbering.base import Ask, Grant, NumberedBase, NumberingProtocol, Numbers
-from priocast.protocols.numbering.requests import Promises, Want
+from priocast.protocols.numbering.base import (
+    NumberedBase,
+    NumberGrant,
+    NumberingProtocol,
+    Numbers,
+    RequestNumbers,
+)
+from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
 from priocast.protocols.sequencer.base import FixedSequencer
 
 
@@ -38,11 +44,11 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
     """A member's part in the protocol; the view's coordinator is the sequencer, too."""
 
     NAME = "sequencer-uub"
-    PACKETS = (Ask, Grant, Numbered, Consumed)
+    PACKETS = (RequestNumbers, NumberGrant, Numbered, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
-        self._grants: Promises = Promises(view, options)
+        self._grants: NumberReservations = NumberReservations(view, options)
 
     def on_turn(self, event: Turn, now: int) -> None:
         self._ask(self._sequencer)
@@ -53,17 +59,17 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Numbered() as numbered:
-                self._on_numbered(event.sender, numbered)
-            case Ask(wants=wants):
+                self._on_numbered(event.sender, numbered, event.packet_id)
+            case RequestNumbers(wants=wants):
                 self._on_ask(event.sender, wants, now)
-            case Grant() as grant:
+            case NumberGrant() as grant:
                 self._on_grant(event.sender, grant)
             case Consumed() as consumed:
                 self._on_report(event.sender, consumed)
 
     # Sender
 
-    def _on_grant(self, giver: ProcessId, grant: Grant) -> None:
+    def _on_grant(self, giver: ProcessId, grant: NumberGrant) -> None:
         if giver != self._sequencer:
             raise PeerFault(f"{giver} grants numbers, which only {self._sequencer} does")
         super()._on_grant(giver, grant)
@@ -73,7 +79,7 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
 
     # Sequencer
 
-    def _on_ask(self, sender: ProcessId, wants: tuple[Want, ...], now: int) -> None:
+    def _on_ask(self, sender: ProcessId, wants: tuple[NumberRequest, ...], now: int) -> None:
         self._check_sequencer(sender)
         super()._on_ask(sender, wants, now)
 
@@ -82,10 +88,10 @@ class SequencerUub(FixedSequencer, NumberingProtocol):
 
     # Destination
 
-    def _on_numbered(self, sender: ProcessId, numbered: NumberedBase) -> None:
+    def _on_numbered(self, sender: ProcessId, numbered: NumberedBase, packet_id: PacketId) -> None:
         if self.me == self._sequencer and numbered.position >= self._number_next:
             raise PeerFault(f"{sender} uses numbers from {numbered.position} on, which it was not granted")
-        super()._on_numbered(sender, numbered)
+        super()._on_numbered(sender, numbered, packet_id)
 
     def _on_placed(self, batch: Batch) -> None:
         if self.me == self._sequencer:

@@ -41,18 +41,17 @@ class BoundedMemory(Checker):
         bytes_max = self._options.window_bytes + _UNREPORTED_BYTES
         if _sends_ahead(epoch.protocol):
             bytes_max += len(epoch.view.members) * self._options.submit_bytes_max
-        if epoch.retention.bytes > bytes_max:
-            summary = (
-                f"{member.me} keeps {epoch.retention.bytes:,} bytes for others; the bound is {bytes_max:,}"
-            )
+        kept = epoch.stability.unstable_bytes
+        if kept > bytes_max:
+            summary = f"{member.me} keeps {kept:,} bytes for others; the bound is {bytes_max:,}"
             self.violated(summary, now, members=[str(member.me)])
 
     def finish(self, now: int) -> None:
         for member in self._members():
             epoch = member.epoch
             assert epoch is not None, "a member that runs at the end is in a view"
-            if epoch.retention.bytes:
-                summary = f"{member.me} still keeps {epoch.retention.bytes:,} bytes that are stable"
+            if epoch.stability.unstable_bytes:
+                summary = f"{member.me} still keeps {epoch.stability.unstable_bytes:,} bytes that are stable"
                 self.violated(summary, now, members=[str(member.me)])
 
 

@@ -51,7 +51,7 @@ class _CheckedQueue:
     def __init__(self, policy: Starvation) -> None:
         self.waiting: dict[Key, _QueueEntry] = {}
         self.early: set[Key] = set()
-        self._sort_key = policy.rank
+        self._sort_key = policy.sort_key
         self._sorted: list[_QueueEntry] = []
         self._entered = 0
 

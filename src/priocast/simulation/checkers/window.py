@@ -25,7 +25,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
-from priocast.protocols.flow.base import PlacingProtocol
+from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import share
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.window import WINDOW_FIRST
@@ -78,7 +78,7 @@ class BoundedWindow(Checker):
         elif issubclass(protocol, PacedProtocol):
             window = share(self._window, len(members)) if self._window else None
             uses = {member: _WindowUse(members, window, share(first, len(members))) for member in members}
-        elif issubclass(protocol, PlacingProtocol):
+        elif issubclass(protocol, FlowControlledProtocol):
             uses = {_ALL_SENDERS: _WindowUse(members, self._window, first)}
         self._views[key] = uses
 

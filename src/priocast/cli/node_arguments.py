@@ -1,0 +1,130 @@
+"""The arguments of `priocast node`, and the node plan that they describe."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from priocast.advice.choice import resolve_order
+from priocast.cli.option_checks import check_directory, first_given
+from priocast.cli.shared_options import tls_of
+from priocast.core.errors import InvalidOption
+from priocast.core.identity import check_name
+from priocast.core.protocol import OrderingOptions
+from priocast.core.starvation import parse_starvation
+from priocast.membership.options import MembershipOptions
+from priocast.network.address import parse_address
+from priocast.operations.admin import check_admin_address
+from priocast.operations.node_plan import AdminPlan, GroupPlan, NodePlan
+
+_ALLOWED_WITH_CONFIG = {
+    "config",
+    "check",
+    "example_config",
+    "lines_to",
+    "count",
+    "log_format",
+    "log_level",
+    "as_json",
+}
+
+GroupName = Annotated[str | None, typer.Argument(help="Name of the group.", show_default=False)]
+Name = Annotated[str | None, typer.Option(help="Name of this member, unique in the group.")]
+Listen = Annotated[str | None, typer.Option(help="Address of this member, host:port.")]
+Peers = Annotated[list[str] | None, typer.Option(help="Address of another member. Repeat it for each.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Ignore priorities: first in, first out.")]
+Policy = Annotated[
+    str,
+    typer.Option(
+        help="Which side of a network partition continues: primary (the one with a quorum) or partitionable "
+        "(every side)."
+    ),
+]
+DeliveryMode = Annotated[
+    str,
+    typer.Option(help="Deliver a message when it is ordered (agreed) or when all members have it (safe)."),
+]
+Founders = Annotated[
+    int | None,
+    typer.Option(help="How many members form the first view together.", show_default="1 + number of --peer"),
+]
+StateDirectory = Annotated[
+    Path | None, typer.Option(help="Directory for the last incarnation number, kept across restarts.")
+]
+AdminAddress = Annotated[
+    str | None,
+    typer.Option("--admin", help="Address for 'priocast probe' and Prometheus, host:port."),
+]
+Trace = Annotated[Path | None, typer.Option(help="Record a trace in this directory.")]
+Count = Annotated[int | None, typer.Option(min=1, help="Leave after this many messages.")]
+StartSeconds = Annotated[
+    float, typer.Option(help="How long to wait for the first view that contains this member, in seconds.")
+]
+Config = Annotated[
+    Path | None, typer.Option(help="Read the configuration of the node and its groups from this file.")
+]
+Check = Annotated[bool, typer.Option("--check", help="Check the configuration, print a summary and exit.")]
+Example = Annotated[
+    bool, typer.Option("--example-config", help="Print a commented configuration file and exit.")
+]
+LinesTo = Annotated[
+    str | None,
+    typer.Option("--group", help="With several groups: the group that input lines are broadcast to."),
+]
+LogFormat = Annotated[str, typer.Option(help="Format of the log on standard error: text or json.")]
+LogLevel = Annotated[str, typer.Option(help="Lowest level to log: debug, info, warning or error.")]
+EventsAsJson = Annotated[bool, typer.Option("--json", help="Print each event as a JSON object on one line.")]
+
+
+def check_only_config(context: typer.Context) -> None:
+    """Reject an argument that would contradict the configuration file."""
+    name = first_given(context, except_for=_ALLOWED_WITH_CONFIG)
+    if name is not None:
+        raise InvalidOption(
+            f"{name} cannot be combined with --config: set it in the file, under [node] or [[group]]"
+        )
+
+
+def plan_from_arguments(given: dict[str, Any]) -> NodePlan:
+    """The plan that the command line describes, checked as a configuration file is."""
+    missing = [name for name in ("group", "member", "listen") if given[name] is None]
+    if missing:
+        raise InvalidOption(
+            f"{' and '.join(missing)} missing: give GROUP, --member NAME and --listen HOST:PORT, "
+            "or --config FILE"
+        )
+    peers = tuple(given["peer"] or ())
+    for address in (given["listen"], *peers):
+        parse_address(address)
+    if given["admin"] is not None:
+        check_admin_address(given["admin"], allow_remote=False)
+    check_directory("--state-directory", given["state_directory"])
+    return NodePlan(
+        name=check_name(given["member"], "member"),
+        listen=given["listen"],
+        peers=peers,
+        groups=(_group_plan(given, founders_default=len(peers) + 1),),
+        tls=tls_of(given["tls_certificate"], given["tls_key"], given["tls_authority"]),
+        state_directory=given["state_directory"],
+        admin=AdminPlan(listen=given["admin"]) if given["admin"] else None,
+        start_seconds=given["start_seconds"],
+    )
+
+
+def _group_plan(given: dict[str, Any], founders_default: int) -> GroupPlan:
+    founders = founders_default if given["founders"] is None else given["founders"]
+    membership = MembershipOptions(founders=founders, policy=given["policy"], delivery=given["delivery"])
+    options = OrderingOptions(
+        prioritised=not given["plain"],
+        starvation=parse_starvation(given["starvation"]),
+        **{name: given[name] for name in ("burst", "bucket", "part_ms", "part_count")},
+    )
+    resolve_order(given["order"], options, membership)
+    check_directory("--trace", given["trace"])
+    return GroupPlan(
+        name=check_name(given["group"], "group"),
+        order=given["order"],
+        options=options,
+        membership=membership,
+        trace=given["trace"],
+    )

@@ -1,0 +1,58 @@
+"""Checks that commands make before they start, so that no long run fails only when it writes its result."""
+
+from collections.abc import Collection
+from importlib.util import find_spec
+from pathlib import Path
+
+import typer
+
+from priocast.core.errors import InvalidInput, InvalidOption
+from priocast.operations.node_plan import check_wait
+from priocast.operations.output_paths import directory_problem, file_problem
+
+_PIPELINE_PACKAGES = ("pyspark", "matplotlib")
+
+
+def check_pipeline() -> None:
+    """Raise if a package that Spark jobs or figures need is not installed."""
+    for package in _PIPELINE_PACKAGES:
+        if find_spec(package) is None:
+            raise InvalidInput(f"{package} is not installed: pip install 'priocast[pipeline]'")
+
+
+def check_directory(option: str, path: Path | None) -> None:
+    """Raise if the directory, when one is given, cannot be created or written to."""
+    _raise_if(option, directory_problem(path) if path is not None else "")
+
+
+def check_file(option: str, path: Path | None) -> None:
+    """Raise if the file, when one is given, cannot be written."""
+    _raise_if(option, file_problem(path) if path is not None else "")
+
+
+def check_report(option: str, path: Path) -> None:
+    """Raise if a report cannot be written to a temporary file beside it and then renamed."""
+    check_file(option, path)
+    check_directory(option, path.parent)
+
+
+def _raise_if(option: str, problem: str) -> None:
+    if problem:
+        raise InvalidOption(f"{option}: {problem}")
+
+
+def check_seconds(parameter: typer.CallbackParam, seconds: float | None) -> float | None:
+    """Reject a timeout that is not positive or not finite; for use as an option's callback."""
+    if seconds is not None:
+        check_wait(parameter.opts[0], seconds)
+    return seconds
+
+
+def first_given(context: typer.Context, except_for: Collection[str]) -> str | None:
+    """The first parameter on the command line that is not one of these, as the user wrote it."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if name not in except_for and source is not None and source.name == "COMMANDLINE":
+            return parameter.opts[0] if parameter.param_type_name == "option" else name.upper()
+    return None

@@ -1,0 +1,87 @@
+"""Options that several commands share, declared once so that names and help texts cannot differ."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from priocast.core.errors import InvalidOption
+from priocast.core.protocol import OrderingOptions
+from priocast.network.security import TlsSecurity
+
+_DEFAULT = OrderingOptions()
+BUCKET = _DEFAULT.bucket
+PART_MS = _DEFAULT.part_ms
+PART_COUNT = _DEFAULT.part_count
+MASTER = "local[*]"
+
+# Ordering
+
+Order = Annotated[
+    str, typer.Option(help="The ordering protocol (see 'priocast orders'), or auto: chosen by the load.")
+]
+FixedOrder = Annotated[str, typer.Option(help="The ordering protocol (see 'priocast orders').")]
+Starvation = Annotated[
+    str,
+    typer.Option(help="How overtaking is bounded: none, ageing:20ms, or flush:500ms (periodic release)."),
+]
+Burst = Annotated[
+    int | None,
+    typer.Option(help="token-ring: most messages sent per visit of the token.", show_default="no limit"),
+]
+Bucket = Annotated[
+    int, typer.Option(help="causal-history: timestamps per bucket; a bucket is sorted by priority.")
+]
+PartMs = Annotated[float, typer.Option(help="time-parts/...: duration of a part, in milliseconds.")]
+PartCount = Annotated[int, typer.Option(help="count-parts/...: messages per part.")]
+
+_ONLY_FOR = {
+    "burst": "token-ring",
+    "bucket": "causal-history",
+    "part_ms": "time-parts",
+    "part_count": "count-parts",
+}
+
+
+def check_order_options(context: typer.Context, order: str) -> None:
+    """Reject an option that the chosen protocol would ignore."""
+    for name, protocol in _ONLY_FOR.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE" and protocol not in order.split("/"):
+            raise InvalidOption(
+                f"--{name.replace('_', '-')} applies to {protocol} only, but --order is {order}: "
+                f"omit it, or choose {protocol}"
+            )
+
+
+# Groups of real processes under load
+
+Members = Annotated[int, typer.Option(help="Number of member processes.")]
+Load = Annotated[
+    float, typer.Option(help="Offered load, as a multiple of the load that saturates the group.")
+]
+Seconds = Annotated[float, typer.Option(help="How long each run broadcasts messages, in seconds.")]
+HandlingUs = Annotated[
+    int, typer.Option(help="Time that a member takes to handle a message, in microseconds.")
+]
+
+# Spark and output
+
+Master = Annotated[str, typer.Option(help="The Spark master: local\\[*], or the URL of a cluster.")]
+StudyDirectory = Annotated[Path, typer.Option(help="Directory for the traces and the report.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+
+# Connections
+
+TlsCertificate = Annotated[Path | None, typer.Option(help="TLS: certificate of this process.")]
+TlsKey = Annotated[Path | None, typer.Option(help="TLS: private key of this process.")]
+TlsAuthority = Annotated[Path | None, typer.Option(help="TLS: certificate of the authority.")]
+
+
+def tls_of(certificate: Path | None, key: Path | None, authority: Path | None) -> TlsSecurity | None:
+    """The TLS files, which must be given all or none."""
+    if certificate is not None and key is not None and authority is not None:
+        return TlsSecurity(certificate, key, authority)
+    if certificate is not None or key is not None or authority is not None:
+        raise InvalidOption("TLS needs all of --tls-certificate, --tls-key and --tls-authority")
+    return None

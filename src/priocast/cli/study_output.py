@@ -1,0 +1,87 @@
+"""What the studies on real processes share: output directory, progress bar, verdict, durations."""
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from priocast.cli.option_checks import check_directory, check_pipeline, check_report
+from priocast.study.earlier_runs import prepare
+from priocast.study.overload import FinishedRun, PlannedRun, carry_out
+
+if TYPE_CHECKING:
+    from priocast.pipeline.outcome import Outcome
+
+
+class Output(NamedTuple):
+    """The output paths of a study: directory of traces, report."""
+
+    traces: Path
+    report: Path
+
+
+def prepare_output(directory: Path) -> Output:
+    """Check that the traces and the report can be written, and remove earlier runs, before measuring."""
+    output = Output(directory / "traces", directory / "report.html")
+    check_pipeline()
+    check_directory("--out", output.traces)
+    check_report("--out", output.report)
+    prepare(output.traces)
+    return output
+
+
+def progress_bar(console: Console) -> Progress:
+    """A progress bar: description, completed of total, elapsed time."""
+    columns = (
+        TextColumn("{task.description:<38}"),
+        BarColumn(bar_width=16),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    return Progress(*columns, console=console)
+
+
+def run_planned(planned: PlannedRun, traces: Path, console: Console) -> FinishedRun:
+    """Carry out a run and show its progress."""
+    with progress_bar(console) as progress:
+        task = progress.add_task(planned.title, total=planned.workload.total)
+        return asyncio.run(
+            carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))
+        )
+
+
+def study_traces(output: Output, master: str, console: Console) -> "Outcome":
+    """Verify and measure all runs on Spark, and write the report."""
+    from priocast.pipeline.study import study_runs
+
+    with console.status("Spark: starting") as status:
+        return study_runs(output.traces, master, output.report, lambda line: status.update(f"Spark: {line}"))
+
+
+def print_verdict(outcome: "Outcome", console: Console) -> None:
+    """Print whether every guarantee held, every violation, and the path of the report."""
+    promised = sum(verdict.promised for verdict in outcome.verdicts)
+    kept = promised - len(outcome.broken)
+    verdict = "[bold green]every promise kept[/]" if not outcome.broken else "[bold red]promises broken[/]"
+    console.print(
+        f"Spark checked {outcome.events:,} events of {len(outcome.runs)} runs: {verdict} "
+        f"({kept} of {promised})."
+    )
+    for broken in outcome.broken:
+        console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
+    assert outcome.report is not None
+    console.print(f"Report: [link={outcome.report.resolve().as_uri()}]{outcome.report}[/link]")
+
+
+def duration(milliseconds: float) -> str:
+    """A duration with a readable unit."""
+    if milliseconds >= 1000:
+        return f"{milliseconds / 1000:.1f} s"
+    return f"{milliseconds:.0f} ms" if milliseconds >= 100 else f"{milliseconds:.1f} ms"
+
+
+def ratio_of(ratio: float) -> str:
+    """A ratio with a readable precision."""
+    return f"{ratio:,.0f} x" if ratio >= 10 else f"{ratio:.1f} x"

@@ -1,0 +1,45 @@
+"""Departure: a member that is not in the next view stays until the others know of that view.
+
+It may be the only one that knows the decision, and without it the others may be too few to find out. So it
+repeats the decision until all of them have installed the view, or until it has waited long enough.
+"""
+
+import msgspec
+
+from priocast.core.identity import ProcessId
+from priocast.membership.neighbours import Neighbours
+from priocast.membership.packets import Install
+
+_FAILURE_TIMEOUTS = 4
+
+
+class Departed(msgspec.Struct, frozen=True):
+    """A member is no longer in the group: whether it wanted to leave, and why."""
+
+    voluntary: bool
+    reason: str
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class Departure:
+    """The decision on a view without this member, and until when this member repeats it."""
+
+    def __init__(self, install: Install, failure_ns: int, now: int) -> None:
+        self.install = install
+        self._until = now + _FAILURE_TIMEOUTS * failure_ns
+
+    def uninformed(self, neighbours: Neighbours, now: int) -> list[ProcessId]:
+        """The members of the next view that are alive and not known to be in it."""
+        view = self.install.proposal.view
+        return [
+            member
+            for member in view.members
+            if neighbours.trusts(member, now)
+            and ((current := neighbours.view_of(member)) is None or current.number < view.number)
+        ]
+
+    def is_over(self, neighbours: Neighbours, now: int) -> bool:
+        """Whether nobody is left to inform; a member that leaves as well needs no view."""
+        return now >= self._until or all(map(neighbours.is_leaving, self.uninformed(neighbours, now)))

@@ -1,0 +1,184 @@
+"""The proposer's side of the agreement on a view: one round, from the first question to the decision.
+
+    preparing ── all voters promised ──▶ proposing ── enough accepted ──▶ decided
+        └────────────── a voter declines, is suspected, or a higher ballot exists ─▶ given up
+
+In a primary group this is single-decree Paxos among the members of the last view: whatever a quorum of them
+accepted is decided, and a proposal that may have been decided is proposed again instead of a new one. In a
+partitionable group all voters must accept; there is nothing to protect beyond them.
+"""
+
+from priocast.core.identity import ProcessId
+from priocast.core.view import Part, View, ViewId
+from priocast.membership.delivery_table import merged
+from priocast.membership.packets import (
+    Accepted,
+    Ballot,
+    Control,
+    FlushPlan,
+    Install,
+    OrderDigest,
+    Ordering,
+    Prepare,
+    Promise,
+    Proposal,
+    Propose,
+)
+from priocast.membership.quorum import is_quorum
+from priocast.membership.target_view import TargetView
+
+
+class Round:
+    """One ballot. It says to whom to send what; the member sends it, again and again until it is over."""
+
+    def __init__(
+        self,
+        ballot: Ballot,
+        wish: TargetView,
+        view: View | None,
+        ordering: Ordering,
+        reason: str,
+        primary: bool,
+        now: int,
+    ) -> None:
+        self.ballot = ballot
+        self.started_at = self.moved_at = now
+        self.voters = wish.voters
+        self.proposal: Proposal | None = None
+        self._wish = wish
+        self._view = view
+        self._ordering = ordering
+        self._reason = reason
+        self._primary = primary
+        self.declined: list[ProcessId] = []
+        self._promises: dict[ProcessId, Promise] = {}
+        self._digests: dict[ProcessId, OrderDigest] = {}
+
+    def waiting_for(self) -> tuple[ProcessId, ...]:
+        """The voters that have not answered yet."""
+        answered = self._promises if self.proposal is None else self._digests
+        return tuple(voter for voter in self.voters if voter not in answered)
+
+    def question(self) -> Control:
+        """What to ask those who have not answered."""
+        if self.proposal is None:
+            return Prepare(self.ballot, self.voters)
+        return Propose(self.ballot, self.proposal)
+
+    def on_promise(self, voter: ProcessId, promise: Promise, now: int) -> bool:
+        """Take a promise; return whether all have come, and there is a proposal now."""
+        if promise.ballot != self.ballot or voter not in self.voters or self.proposal is not None:
+            return False
+        self._promises[voter] = promise
+        self.moved_at = now
+        if len(self._promises) < len(self.voters):
+            return False
+        assert not self.declined or set(self.declined) <= set(self._promises)
+        self.proposal = self._proposal()
+        return True
+
+    def on_declined(self, voter: ProcessId) -> bool:
+        """A voter wants another view; return whether all have answered, one way or the other."""
+        if voter in self.voters and voter not in self.declined:
+            self.declined.append(voter)
+        return len(self.declined) + len(self._promises) >= len(self.voters)
+
+    def on_accepted(self, voter: ProcessId, accepted: Accepted, now: int) -> None:
+        """A voter holds all of the old view that counts."""
+        if accepted.ballot == self.ballot and voter in self.voters and self.proposal is not None:
+            self._digests[voter] = accepted.digest
+            self.moved_at = now
+
+    def is_decided(self, hurried: bool) -> bool:
+        """Whether the proposal is decided; unless hurried, wait for all of its voters."""
+        all_accepted = len(self._digests) == len(self.voters)
+        if self.proposal is None or not (all_accepted or (hurried and self._primary)):
+            return False
+        return not self._primary or is_quorum(self._electorate(), self._digests)
+
+    def decision(self) -> Install:
+        """What to tell everybody."""
+        assert self.proposal is not None
+        old_members = [member for plan in self.proposal.flush_plans for member in plan.members]
+        digests = [self._digests[member] for member in old_members if member in self._digests]
+        if self._primary:
+            assert digests or not old_members, "who accepted goes on"
+            digests = digests[:1]
+        return Install(self.proposal, merged(digests or [OrderDigest(0)]))
+
+    def _electorate(self) -> tuple[ProcessId, ...]:
+        """Those among whom a quorum decides: the last view, or the founders."""
+        assert self.proposal is not None
+        return self._view.members if self._view is not None else self.proposal.view.members
+
+    def _proposal(self) -> Proposal:
+        if self._primary:
+            number = (self._view.number if self._view else 0) + 1
+            # What only joiners accepted cannot have been decided; they hold nothing of the old view.
+            electors = [
+                promise
+                for promise in self._promises.values()
+                if self._view is None or promise.view is not None
+            ]
+            accepted = [
+                (promise.accepted_in, promise.accepted)
+                for promise in electors
+                if promise.accepted_in and promise.accepted and promise.accepted.view.number == number
+            ]
+            if accepted:
+                # It may have been decided, and nobody may find it replaced.
+                return max(accepted, key=lambda pair: pair[0])[1]
+        return Proposal(self._next_view(), self._closures(), self._ordering, self._reason)
+
+    def _next_view(self) -> View:
+        numbers = [0]
+        for promise in self._promises.values():
+            numbers.append(promise.view.number if promise.view else 0)
+            numbers.append(promise.accepted.view.number if promise.accepted else 0)
+        if self._primary:
+            numbers = [self._view.number if self._view else 0]
+        parts = []
+        for view_id, voters in self._by_view().items():
+            staying = tuple(voter for voter in voters if voter in self._wish.members)
+            if staying:
+                parts.append(Part(view_id, staying))
+        members = tuple(member for part in parts for member in part.members)
+        return View(max(numbers) + 1, members, tuple(parts))
+
+    def _by_view(self) -> dict[ViewId | None, list[ProcessId]]:
+        """The voters by the view they come from, the largest first, those without one last."""
+        by_view: dict[ViewId | None, list[ProcessId]] = {}
+        for voter in self.voters:
+            view = self._promises[voter].view
+            by_view.setdefault(view.id if view else None, []).append(voter)
+        strangers = by_view.pop(None, [])
+        ordered: dict[ViewId | None, list[ProcessId]] = {}
+        for view_id in sorted(by_view, key=lambda each: (-len(by_view[each]), each)):
+            view = self._promises[by_view[view_id][0]].view
+            assert view is not None
+            ordered[view_id] = sorted(by_view[view_id], key=view.members.index)
+        if strangers:
+            ordered[None] = sorted(strangers)
+        return ordered
+
+    def _closures(self) -> tuple[FlushPlan, ...]:
+        return tuple(
+            self._closure(view_id, voters)
+            for view_id, voters in self._by_view().items()
+            if view_id is not None
+        )
+
+    def _closure(self, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
+        """What any of those who go on holds counts for all of them."""
+        promises = [self._promises[voter] for voter in voters]
+        columns = list(zip(*(promise.received for promise in promises), strict=True))
+        cut = tuple(max(column) for column in columns)
+        holders = tuple(column.index(max(column)) for column in columns)
+        known: tuple[tuple[int, ...], ...] = ()
+        if not self._primary:
+            matrices = [promise.acknowledged for promise in promises]
+            known = tuple(
+                tuple(max(values) for values in zip(*rows, strict=True))
+                for rows in zip(*matrices, strict=True)
+            )
+        return FlushPlan(view_id, tuple(voters), cut, holders, known)

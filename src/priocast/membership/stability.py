@@ -1,0 +1,87 @@
+"""The packets that were sent to all in a view, kept until they are stable.
+
+Each member numbers the packets that it sends to all, from 1 on, and links keep their order. So one count per
+sender says what a member has received. Members report these counts to each other. What every member has
+acknowledged is *stable* and is forgotten; the rest may be needed in a flush.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+
+_EVERYTHING = 1 << 62
+
+
+class Stability:
+    """The packets to all of one view, by the rank of their sender, and how many each member acknowledged.
+
+    `received` counts them by sender; `acknowledged` has such a row for each member. `unstable_bytes` is what
+    is kept now, `packets_total` and `bytes_total` is everything that was ever received.
+    """
+
+    def __init__(self, size: int, my_rank: int) -> None:
+        self._my_rank = my_rank
+        self.received = [0] * size
+        self.acknowledged = [[0] * size for _ in range(size)]
+        self.acknowledged[my_rank] = self.received
+        self._bodies: list[deque[bytes]] = [deque() for _ in range(size)]
+        self._received_by_others = [0 if size > 1 else _EVERYTHING] * size
+        self.unstable_bytes = 0
+        self.packets_total = 0
+        self.bytes_total = 0
+
+    def add(self, rank: int, body: bytes) -> int:
+        """Keep one more packet of a sender; return its number."""
+        self.received[rank] += 1
+        self._bodies[rank].append(body)
+        self.unstable_bytes += len(body)
+        self.packets_total += 1
+        self.bytes_total += len(body)
+        if self._received_by_others[rank] >= self.received[rank]:
+            self._forget_stable(rank)
+        return self.received[rank]
+
+    def report(self, rank: int, received: Sequence[int]) -> bool:
+        """A member reports what it has received; forget what is stable now. Returns whether that was news."""
+        row = self.acknowledged[rank]
+        if rank == self._my_rank or len(received) != len(row) or all(map(int.__le__, received, row)):
+            return False
+        for sender, count in enumerate(received):
+            if count > row[sender]:
+                row[sender] = count
+                self._received_by_others[sender] = min(
+                    other[sender] for member, other in enumerate(self.acknowledged) if member != self._my_rank
+                )
+                self._forget_stable(sender)
+        return True
+
+    def merge(self, acknowledged: Sequence[Sequence[int]]) -> None:
+        """Adopt what others know; nothing is forgotten, because a flush is in progress."""
+        for rank, row in enumerate(acknowledged):
+            if rank != self._my_rank:
+                self.acknowledged[rank] = list(map(max, self.acknowledged[rank], row))
+
+    def is_received_by(self, rank: int, dependencies: Sequence[int]) -> bool:
+        """Whether a member has acknowledged this many packets of each sender."""
+        return all(map(int.__ge__, self.acknowledged[rank], dependencies))
+
+    def is_stable(self, dependencies: Sequence[int]) -> bool:
+        """Whether every member has acknowledged this many packets of each sender."""
+        return all(all(map(int.__ge__, row, dependencies)) for row in self.acknowledged)
+
+    def bodies(self, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
+        """Packets of a sender by number, as many as are kept here and fit."""
+        kept = self._bodies[rank]
+        index = first - (self.received[rank] - len(kept)) - 1
+        found: list[bytes] = []
+        size = 0
+        while 0 <= index < len(kept) and first + len(found) <= last and size < bytes_cut:
+            found.append(kept[index])
+            size += len(kept[index])
+            index += 1
+        return found
+
+    def _forget_stable(self, sender: int) -> None:
+        kept = self._bodies[sender]
+        unstable = self.received[sender] - min(self.received[sender], self._received_by_others[sender])
+        while len(kept) > unstable:
+            self.unstable_bytes -= len(kept.popleft())

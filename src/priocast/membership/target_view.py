@@ -1,0 +1,157 @@
+"""The target view: the view that a process would propose now.
+
+It is a pure function of a `GroupSituation`: asking for the target view changes nothing.
+"""
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from priocast.core.identity import ProcessId
+from priocast.core.view import View, ViewId
+from priocast.membership.options import MEMBERS_MAX, MembershipOptions
+from priocast.membership.quorum import best_clique, is_quorum
+
+_Value = Callable[[list[ProcessId]], tuple[int, ...]]
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """Another process, as it described itself in its last heartbeat: its view, and whom it hears."""
+
+    process: ProcessId
+    view: ViewId | None
+    members: tuple[ProcessId, ...]
+    hears: frozenset[ProcessId]
+    leaving: bool
+
+
+class GroupSituation(msgspec.Struct, frozen=True):
+    """Everything that the target view of one process depends on.
+
+    `peers` are the other processes that count as alive, sorted; those in `avoided` are left alone for now.
+    `evicted` are members that the next view shall exclude. `may_found` is whether this process may found the
+    group, for which it has waited `waited_ns`.
+    """
+
+    me: ProcessId
+    options: MembershipOptions
+    view: View | None
+    peers: tuple[Peer, ...]
+    avoided: frozenset[ProcessId] = frozenset()
+    leaving: bool = False
+    evicted: frozenset[ProcessId] = frozenset()
+    may_found: bool = True
+    waited_ns: int = 0
+
+
+class TargetView(msgspec.Struct, frozen=True):
+    """The voters, the first of which proposes, and the members of the view.
+
+    A process that leaves or is evicted votes, but is not a member.
+    """
+
+    voters: tuple[ProcessId, ...]
+    members: tuple[ProcessId, ...]
+
+
+class TargetViewPlanner:
+    """Computes the target view of one situation."""
+
+    def __init__(self, situation: GroupSituation) -> None:
+        self._situation = situation
+        self._me = situation.me
+        self._peers = {peer.process: peer for peer in situation.peers}
+        present = [process for process in self._peers if process not in situation.avoided]
+        self._present = [self._me, *present]
+
+    def target(self) -> TargetView | None:
+        """The target view; None if this process can be in no view now."""
+        view = self._situation.view
+        if view is None:
+            return self._founding()
+        if self._situation.options.primary:
+            return self._continuing(view)
+        return self._continuing_or_merging(view)
+
+    def _founding(self) -> TargetView | None:
+        """Found the group; if somebody is in a view already, wait to be admitted."""
+        situation, options = self._situation, self._situation.options
+        if situation.leaving or not situation.may_found or any(map(self._view_of, self._present)):
+            return None
+        candidates = sorted(process for process in self._present if not self._goes(process))
+        clique = self._clique(candidates, lambda found: (self._me in found, len(found)))
+        patient = options.primary or situation.waited_ns < 2 * options.failure_ns
+        if len(clique) < options.founders and patient:
+            return None
+        chosen = clique[: options.founders]
+        return self._target_of(chosen, None) if self._me in chosen else None
+
+    def _continuing(self, view: View) -> TargetView | None:
+        """The majority of the view, and the processes that join it."""
+        survivors = [member for member in view.members if member in self._present]
+        joiners = [
+            process for process in self._present if process not in survivors and not self._view_of(process)
+        ]
+        clique = self._clique(
+            survivors + sorted(joiners),
+            lambda found: (
+                is_quorum(view.members, found),
+                self._me in found,
+                sum(process in survivors for process in found),
+                len(found),
+            ),
+        )
+        if not is_quorum(view.members, clique) or self._me not in clique:
+            return None
+        return self._target_of(clique, view)
+
+    def _continuing_or_merging(self, view: View) -> TargetView | None:
+        """Every reachable process: the largest view's members first, processes without a view last."""
+        present = [process for process in self._present if not self._is_bound_elsewhere(process)]
+        survivors = [member for member in view.members if member in present]
+        parts: dict[ViewId | None, list[ProcessId]] = {view.id: survivors}
+        for process in present:
+            if process not in view.members:
+                parts.setdefault(self._view_of(process), []).append(process)
+        joiners = parts.pop(None, [])
+        by_size = sorted(parts.items(), key=lambda part: (-len(part[1]), part[0]))
+        clique = self._clique(
+            [process for _, part in by_size for process in part] + joiners,
+            lambda found: (self._me in found, sum(member in found for member in survivors), len(found)),
+        )
+        return self._target_of(clique, view)
+
+    def _target_of(self, voters: list[ProcessId], view: View | None) -> TargetView | None:
+        """Exclude who leaves or is evicted, unless nobody who has the state of the view would remain."""
+        members = tuple(process for process in voters if not self._goes(process))
+        if members and view is not None and not any(member in view.members for member in members):
+            members = tuple(voters)
+        return TargetView(tuple(voters), members) if members else None
+
+    def _goes(self, process: ProcessId) -> bool:
+        """Whether a process leaves the group, or is evicted from it."""
+        if process in self._situation.evicted:
+            return True
+        return self._situation.leaving if process == self._me else self._peers[process].leaving
+
+    def _view_of(self, process: ProcessId) -> ViewId | None:
+        return None if process == self._me else self._peers[process].view
+
+    def _is_bound_elsewhere(self, process: ProcessId) -> bool:
+        """Whether the process is in another view, with members that are not linked to this process."""
+        peer = self._peers.get(process)
+        if peer is None or self._me in peer.members:
+            return False
+        companions = (other for other in peer.members if other != process and other in peer.hears)
+        return any(other not in self._peers or not self._linked(self._me, other) for other in companions)
+
+    def _clique(self, processes: Sequence[ProcessId], value: _Value) -> list[ProcessId]:
+        return best_clique(processes[:MEMBERS_MAX], self._linked, value)
+
+    def _linked(self, one: ProcessId, other: ProcessId) -> bool:
+        """Whether each of the two hears the other; this process hears all of its peers."""
+        if one == self._me:
+            return one in self._peers[other].hears
+        if other == self._me:
+            return other in self._peers[one].hears
+        return other in self._peers[one].hears and one in self._peers[other].hears

@@ -1,0 +1,99 @@
+"""Installing a view: how one epoch ends, what it leaves, and how the next one begins.
+
+The end of the old view goes into the stream, and this member's own messages that have no position go into the
+next epoch. Everything here is local: the agreement on the view is over.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from priocast.core.assembler import Assembler
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.core.protocol import Broadcast, OrderingOptions, Protocol
+from priocast.core.starvation import parse_starvation
+from priocast.links.fifo_link import LinkOptions
+from priocast.membership.epoch import Epoch
+from priocast.membership.observer import Observer
+from priocast.membership.packets import FlushPlan, OrderDigest, Proposal
+from priocast.membership.stream import Stream
+from priocast.membership.unordered import UnorderedMessages, resubmit
+
+FindProtocol = Callable[[str], type[Protocol]]
+
+
+class ViewInstaller:
+    """Opens one member's epochs, one after the other.
+
+    `unordered_messages` come from earlier incarnations, and are submitted in the first view.
+    """
+
+    def __init__(
+        self,
+        me: ProcessId,
+        options: OrderingOptions,
+        link_options: LinkOptions,
+        find_protocol: FindProtocol,
+        assembler: Assembler,
+        stream: Stream,
+        observer: Observer | None,
+        unordered_messages: UnorderedMessages | None,
+    ) -> None:
+        self.stream = stream
+        self._me = me
+        self._options = options
+        self._link_options = link_options
+        self._find_protocol = find_protocol
+        self._assembler = assembler
+        self._observer = observer
+        self._unordered_messages = unordered_messages
+
+    def install(self, proposal: Proposal, digest: OrderDigest, before: Epoch | None, now: int) -> Epoch:
+        """End the epoch before, if there is one, and open the epoch of the proposed view."""
+        view, ordering, assembler = proposal.view, proposal.ordering, self._assembler
+        if self._unordered_messages is not None:
+            resubmit(assembler, self._unordered_messages, digest, ordering.prioritised)
+            self._unordered_messages = None
+        unordered = self._end(proposal, digest, before)
+        new = assembler.close()
+        if self._observer is not None:
+            backlog = before.protocol.backlog if before else 0
+            for batch in new:
+                self._observer.broadcast(batch, now, backlog)
+        assembler.prioritised = ordering.prioritised
+        options = msgspec.structs.replace(
+            self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
+        )
+        protocol = self._find_protocol(ordering.order)(self._me, view, options, digest.position)
+        epoch = Epoch(view, protocol, self._link_options, self._observer, before, now)
+        if self._observer is not None:
+            self._observer.installed(view)
+        for batch in unordered + new:
+            epoch.step(Broadcast(batch), now)
+        return epoch
+
+    def digest_after(self, epoch: Epoch, plan: FlushPlan) -> OrderDigest:
+        """The digest of the order for this member when its view has ended."""
+        if plan.acknowledged:
+            epoch.stability.merge(plan.acknowledged)
+        tail = epoch.ending(plan)
+        return self.stream.digest(epoch.protocol.position_next, tail)
+
+    def unordered_messages(self, epoch: Epoch | None) -> UnorderedMessages:
+        """What this incarnation, which is over, leaves to the next one: own messages that it did not deliver."""
+        if epoch is not None:
+            left = epoch.own_unconsumed() + epoch.unordered()
+        else:
+            left = self._unordered_messages.batches if self._unordered_messages else []
+        return UnorderedMessages(left + self._assembler.close())
+
+    def _end(self, proposal: Proposal, digest: OrderDigest, before: Epoch | None) -> list[Batch]:
+        """Put the end of the old view into the stream; return own messages that have no position."""
+        if before is None:
+            self.stream.on_view(proposal, digest, [])
+            return []
+        plan = proposal.flush_plan_of(before.view.id)
+        assert plan is not None
+        self.stream.on_view(proposal, digest, before.ending(plan))
+        return before.unordered()

@@ -1,0 +1,129 @@
+"""Queries the status of nodes and derives problems from the replies."""
+
+import asyncio
+import os
+from collections import defaultdict
+from collections.abc import Sequence
+
+import msgspec
+
+from priocast.core.errors import DeadlineExceeded, ForeignFrame, InvalidInput, PriocastError
+from priocast.core.view import View
+from priocast.network.address import Address, parse_address
+from priocast.operations.node_status import NodeStatus
+from priocast.runtime.status import Status
+
+PROBE_SECONDS = 3.0
+_RESPONSE_BYTES_MAX = 16 * 1024 * 1024
+_HEALTHY = ("active", "changing_view", "state_transfer")
+
+
+class Probed(msgspec.Struct, frozen=True, kw_only=True):
+    """The reply from one address: a status, or the problem that prevented it."""
+
+    address: str
+    status: NodeStatus | None = None
+    problem: str = ""
+
+
+async def ask_all(addresses: Sequence[str], timeout_seconds: float = PROBE_SECONDS) -> list[Probed]:
+    """Query all addresses concurrently."""
+    parsed = [parse_address(text) for text in addresses]
+    return list(await asyncio.gather(*(_probe(address, timeout_seconds) for address in parsed)))
+
+
+async def probe_all(addresses: Sequence[str], timeout_seconds: float = PROBE_SECONDS) -> list[Probed]:
+    """Query all addresses concurrently; raise if no node replies."""
+    probed = await ask_all(addresses, timeout_seconds)
+    if all(each.status is None for each in probed):
+        problems = "; ".join(f"{each.address}: {each.problem}" for each in probed)
+        raise DeadlineExceeded(
+            f"no node replies ({problems}): check that the nodes are running and that these are their admin "
+            "addresses (--admin, or listen under [node.admin])"
+        )
+    return probed
+
+
+def problems_of(probed: Sequence[Probed]) -> list[str]:
+    """The problems found, one sentence each."""
+    found = [f"{each.address} does not reply: {each.problem}" for each in probed if each.status is None]
+    for group, statuses in by_group(probed).items():
+        found += [
+            f"{group}: {status.member} is {status.state}"
+            for status in statuses
+            if status.state not in _HEALTHY
+        ]
+        found += _disagreement(group, statuses)
+    return found
+
+
+def by_group(probed: Sequence[Probed]) -> dict[str, list[Status]]:
+    """The statuses by group, from all nodes that are in it."""
+    groups: dict[str, list[Status]] = defaultdict(list)
+    for each in probed:
+        for status in each.status.groups if each.status else ():
+            groups[status.group].append(status)
+    return dict(groups)
+
+
+def _disagreement(group: str, statuses: list[Status]) -> list[str]:
+    views: dict[View, list[str]] = defaultdict(list)
+    for status in statuses:
+        if status.view is not None:
+            views[status.view].append(status.member)
+    if len(views) < 2:
+        return []
+    details = "; ".join(
+        f"{' and '.join(members)} in view {view.number} ({', '.join(each.name for each in view.members)})"
+        for view, members in views.items()
+    )
+    return [f"{group}: members are in different views: {details}"]
+
+
+async def _probe(address: Address, timeout_seconds: float) -> Probed:
+    try:
+        async with asyncio.timeout(timeout_seconds):
+            return Probed(address=str(address), status=await status_at(address))
+    except TimeoutError:
+        return Probed(address=str(address), problem=f"no reply within {timeout_seconds:g} s")
+    except OSError as error:
+        return Probed(address=str(address), problem=os.strerror(error.errno) if error.errno else str(error))
+    except PriocastError as error:
+        return Probed(address=str(address), problem=str(error))
+
+
+async def status_at(address: Address) -> NodeStatus:
+    """The status of the node at an admin address."""
+    body = read_response(await request(address, "GET", "/status"), "200")
+    try:
+        return msgspec.json.decode(body, type=NodeStatus)
+    except msgspec.MsgspecError as error:
+        raise ForeignFrame(f"not a Priocast node, or one of another version: {error}") from error
+
+
+async def request(address: Address, method: str, path: str, body: bytes = b"") -> bytes:
+    """Send one HTTP request to a node and return the whole response."""
+    reader, writer = await asyncio.open_connection(*address)
+    try:
+        length = f"Content-Length: {len(body)}\r\n" if body else ""
+        head = f"{method} {path} HTTP/1.1\r\nHost: {address}\r\n{length}Connection: close\r\n\r\n"
+        writer.write(head.encode() + body)
+        response = b""
+        while len(response) < _RESPONSE_BYTES_MAX and (more := await reader.read(64 * 1024)):
+            response += more
+        return response
+    finally:
+        writer.transport.abort()
+
+
+def read_response(response: bytes, expected: str) -> bytes:
+    """The body of a response, if it has the expected status code."""
+    if response and not response.startswith(b"HTTP/"):
+        raise ForeignFrame("not an admin address: the reply is not HTTP; use the address of --admin")
+    head, _, body = response.partition(b"\r\n\r\n")
+    words = head.partition(b"\r\n")[0].decode(errors="replace").split(" ", 2)
+    if words[1:2] == ["422"]:
+        raise InvalidInput(body.decode(errors="replace").strip())
+    if words[1:2] != [expected]:
+        raise ForeignFrame(f"not a Priocast node: it replied {' '.join(words) or 'nothing'!r}")
+    return body

@@ -1,0 +1,33 @@
+"""Packets that carry a sender's messages to all members, which agree on their order later."""
+
+from typing import Annotated
+
+import msgspec
+
+from priocast.core.protocol import Packet
+from priocast.protocols.flow.grants import Batches, BottleneckName
+
+
+class Data(Packet, frozen=True, tag="data"):
+    """From a sender to all: its messages.
+
+    `bottleneck` names the member whose grant the sender's next messages wait for, if they wait.
+    """
+
+    TO_ALL = True
+
+    batches: Batches
+    bottleneck: BottleneckName = ""
+
+
+class NumberedData(Packet, frozen=True, tag="data"):
+    """From a sender to all: its messages, in its packet of this number (from 0 on).
+
+    `bottleneck` is as in `Data`.
+    """
+
+    TO_ALL = True
+
+    number: Annotated[int, msgspec.Meta(ge=0)]
+    batches: Batches
+    bottleneck: BottleneckName = ""

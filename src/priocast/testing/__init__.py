@@ -1,0 +1,1 @@
+"""What exploration, studies, tests and benchmarks share: a protocol by itself, groups of processes."""

@@ -1,0 +1,49 @@
+"""Scenarios for tests, in one line each."""
+
+from typing import Any
+
+from priocast.core.protocol import OrderingOptions
+from priocast.exploration.explorer import Exploration, explore
+from priocast.exploration.scenario import ExplorationScenario, parse_messages
+
+
+def scenario(
+    order: str,
+    messages: str,
+    processes: int = 2,
+    free_turns: bool = False,
+    view_ends: bool = False,
+    **options: Any,
+) -> ExplorationScenario:
+    """A group of this size that broadcasts these messages."""
+    return ExplorationScenario(
+        order=order,
+        processes=processes,
+        messages=parse_messages(messages),
+        options=OrderingOptions(**options),
+        free_turns=free_turns,
+        view_ends=view_ends,
+    )
+
+
+def explored(order: str, messages: str, processes: int = 2, **options: Any) -> Exploration:
+    """Explore such a group."""
+    return explore(scenario(order, messages, processes, **options))
+
+
+def assert_holds(order: str, messages: str, processes: int = 2, **options: Any) -> Exploration:
+    """Explore such a group, and expect no violation."""
+    result = explored(order, messages, processes, **options)
+    found = result.counterexample
+    assert found is None, "\n".join((str(found.violation), *found.steps))
+    assert result.terminal_states > 0
+    return result
+
+
+def counterexample(
+    order: str, messages: str, processes: int = 2, **options: Any
+) -> tuple[str, tuple[str, ...]]:
+    """Explore such a group, and expect a violation: the guarantee, and the steps that lead there."""
+    result = explored(order, messages, processes, **options)
+    assert result.counterexample is not None, f"no violation in {result.states} states"
+    return result.counterexample.violation.guarantee, result.counterexample.steps

@@ -1,0 +1,147 @@
+"""Lines in and out: whatever the other end does, the event loop goes on."""
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from priocast.operations.line_io import LineReader, LineWriter
+from support.waiting import run, wait_until
+
+
+@contextmanager
+def pipe() -> Iterator[tuple[int, int]]:
+    """Both ends; whoever reads is gone before the number of its end is given to another pipe."""
+    reading, writing = os.pipe()
+    try:
+        yield reading, writing
+    finally:
+        with suppress(OSError):
+            os.close(writing)
+        for thread in threading.enumerate():
+            if thread.name == "lines in":
+                thread.join(timeout=2)
+        with suppress(OSError):
+            os.close(reading)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[int]:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+async def all_lines(descriptor: int, ending: asyncio.Event | None = None) -> list[str]:
+    return [line async for line in LineReader(descriptor).lines(ending or asyncio.Event())]
+
+
+def test_lines_of_a_pipe_a_file_and_nothing(tmp_path: Path) -> None:
+    async def test() -> None:
+        with pipe() as (reading, writing):
+            os.write(writing, b"one\n\ntw")
+            os.write(writing, "o é\nlast without end".encode())
+            os.close(writing)
+            assert await all_lines(reading) == ["one", "", "two é", "last without end"]
+        path = tmp_path / "lines"
+        path.write_text("".join(f"{number}\n" for number in range(500)))
+        with opened(path) as descriptor:
+            assert await all_lines(descriptor) == [str(number) for number in range(500)]
+        with opened(Path(os.devnull)) as descriptor:
+            assert await all_lines(descriptor) == []
+
+    run(test)
+
+
+def test_at_the_end_what_was_read_is_handed_out_and_nothing_more_is_awaited() -> None:
+    async def test() -> None:
+        with pipe() as (reading, writing):
+            ending = asyncio.Event()
+            reader = LineReader(reading)
+            lines = reader.lines(ending)
+            os.write(writing, b"one\ntwo\n")
+            assert await anext(lines) == "one"
+            await wait_until(lambda: len(reader._lines) == 1)
+            ending.set()
+            assert [line async for line in lines] == ["two"]
+            os.close(writing)
+
+    run(test)
+
+
+def test_being_woken_without_a_line_is_not_the_end() -> None:
+    async def test() -> None:
+        with pipe() as (reading, writing):
+            reader = LineReader(reading)
+            following = asyncio.create_task(_first(reader))
+            await asyncio.sleep(0)
+            reader._news.set()
+            await asyncio.wait([following], timeout=0.05)
+            os.write(writing, b"one\n")
+            assert await following == "one"
+            os.close(writing)
+
+    run(test)
+
+
+async def _first(reader: LineReader) -> str:
+    return await anext(reader.lines(asyncio.Event()))
+
+
+def test_a_line_without_end_is_cut() -> None:
+    async def test() -> None:
+        with pipe() as (reading, writing):
+            reading_all = asyncio.create_task(all_lines(reading))
+            await asyncio.to_thread(_write_all, writing, b"x" * 5_000_000)
+            os.close(writing)
+            lines = await reading_all
+            assert "".join(lines) == "x" * 5_000_000
+            assert len(lines) > 1
+
+    run(test)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def test_a_reader_that_stops_makes_writers_wait_and_not_the_event_loop() -> None:
+    async def test() -> None:
+        with pipe() as (reading, writing):
+            writer = LineWriter(writing, lambda: None)
+
+            async def write_much() -> None:
+                for _ in range(3000):
+                    await writer.write("x" * 100)
+
+            writing_much = asyncio.create_task(write_much())
+            await asyncio.wait([writing_much], timeout=0.2)
+            assert not writing_much.done()
+            taken = 0
+            while taken < 3000 * 101:
+                taken += len(await asyncio.to_thread(os.read, reading, 1 << 20))
+            await writing_much
+            await writer.close(5)
+
+    run(test)
+
+
+def test_when_nobody_reads_any_more_it_is_told_once() -> None:
+    async def test() -> None:
+        with pipe() as (reading, writing):
+            told: list[bool] = []
+            writer = LineWriter(writing, lambda: told.append(True))
+            os.close(reading)
+            for _ in range(3):
+                await writer.write("x")
+            await wait_until(lambda: bool(told))
+            await writer.close(5)
+            assert told == [True]
+
+    run(test)

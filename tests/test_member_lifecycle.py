@@ -1,0 +1,296 @@
+"""Members that live together: founding, joining, leaving, failing, coming back.
+
+Time and network are a test's own (`support/stacks.py`).
+"""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from priocast.core.errors import InvalidOption, UnknownProtocol
+from priocast.core.events import ViewChange
+from priocast.core.message import OrderedBatch
+from priocast.links.fifo_link import LinkOptions
+from priocast.membership.packets import Ordering
+from support.stacks import Neighbourhood, founded
+
+PLAIN = Ordering("sequencer-ub", prioritised=False, starvation="none")
+
+
+class TestFounding:
+    @pytest.mark.parametrize("names", ["a", "ab", "abc", "cab"])
+    def test_the_founders_are_the_first_view_in_the_order_of_their_names(self, names: str) -> None:
+        group = Neighbourhood(names)
+        group.wait_view("".join(sorted(names)))
+        group.run(5)
+        for name in names:
+            (first,) = group.applications[name].events
+            assert isinstance(first, ViewChange)
+            assert (first.view.number, first.position, first.reason) == (1, 0, "the group was founded")
+            assert first.order == "sequencer-ub"
+
+    def test_nobody_founds_a_group_before_all_founders_are_there(self) -> None:
+        group = Neighbourhood("ab", founders=3)
+        group.run(1_000)
+        assert group.views() == {"a": "", "b": ""}
+        group.start("c")
+        group.wait_view("abc")
+
+    def test_what_was_broadcast_before_there_was_a_group_is_delivered_in_it(self) -> None:
+        group = Neighbourhood("ab", founders=3)
+        group.broadcast("b", "early")
+        group.run(100)
+        assert group.members["b"].backlog == 1
+        group.start("c")
+        group.wait_payloads("abc", "early")
+
+    def test_one_founder_too_many_is_taken_in_as_soon_as_there_is_a_group(self) -> None:
+        group = Neighbourhood("abcd", founders=3)
+        group.run_until(lambda: all(len(view) == 4 for view in group.views().values()))
+        assert len(group.applications["a"].events) == 2
+
+    def test_who_expects_other_founders_says_so(self) -> None:
+        group = Neighbourhood("a", founders=2)
+        group.start("b", founders=3)
+        group.run(500)
+        assert group.views() == {"a": "", "b": ""}
+        assert group.members["a"].membership.proposer.objection == "b expects 3 founders, not 2"
+
+    def test_who_wants_another_kind_of_group_is_told_which_kind_there_is(self) -> None:
+        group = founded("ab")
+        stranger = group.start("c", window=5)
+        group.run(200)
+        assert group.views() == {"a": "ab", "b": "ab", "c": ""}
+        assert "is in a group of another kind" in str(stranger.membership.mismatch)
+        assert '"window":null' in str(stranger.membership.mismatch)
+
+    @pytest.mark.parametrize("changed", [{"rejoin": False}, {"founders": 1}])
+    def test_some_things_are_a_member_s_own_business(self, changed: dict[str, Any]) -> None:
+        group = founded("ab")
+        group.start("c", **changed)
+        group.wait_view("abc")
+
+
+class TestComingAndGoing:
+    def test_who_joins_begins_where_the_group_is(self) -> None:
+        group = founded("ab")
+        group.broadcast("a", "1", "2")
+        group.wait_payloads("ab", "1", "2")
+        group.start("c")
+        group.wait_view("abc")
+        group.broadcast("c", "3")
+        group.wait_payloads("ab", "1", "2", "3")
+        assert group.payloads("c") == ["3"]
+        (change,) = group.applications["c"].events
+        assert (change.position, group.applications["a"].reasons[-1]) == (2, "c joined")
+
+    @pytest.mark.parametrize("leaver", "abc")
+    def test_who_leaves_is_let_go_with_all_that_it_said(self, leaver: str) -> None:
+        group = founded("abc")
+        group.broadcast(leaver, "goodbye")
+        group.run(1)
+        group.members[leaver].leave(group.now)
+        staying = "abc".replace(leaver, "")
+        group.wait_view(staying)
+        member = group.members[leaver]
+        group.run_until(lambda: member.departed)
+        assert (member.departed, member.left) == (f"{leaver} left", True)
+        group.wait_payloads(staying, "goodbye")
+        assert group.applications[staying[0]].reasons == ["the group was founded", f"{leaver} left"]
+
+    def test_all_but_one_may_leave_at_once_and_the_last_one_needs_nobody(self) -> None:
+        group = founded("abc")
+        for name in "ab":
+            group.members[name].leave(group.now)
+        group.wait_view("c")
+        group.members["c"].leave(group.now)
+        group.run(5)
+        assert all(member.left for member in group.members.values())
+        assert "b left" in str(group.members["b"].departed)
+        assert group.members["c"].departed == "the group was left"
+
+    @pytest.mark.parametrize("failing", "abc")
+    def test_who_fails_is_left_behind_and_nothing_of_the_others_is_lost(self, failing: str) -> None:
+        group = founded("abc")
+        staying = "abc".replace(failing, "")
+        group.broadcast(staying[0], "1")
+        group.broadcast(staying[1], "2")
+        group.run(1)
+        group.kill(failing)
+        group.broadcast(staying[1], "3")
+        group.wait_view(staying)
+        group.run_until(lambda: len(group.payloads(staying[0])) == 3)
+        group.run(10)
+        assert group.payloads(staying[0]) == group.payloads(staying[1])
+        assert sorted(group.payloads(staying[0])) == ["1", "2", "3"]
+        assert group.applications[staying[0]].reasons[-1] == f"{failing} failed"
+
+    def test_what_one_of_those_who_go_on_holds_all_of_them_get_before_the_next_view(self) -> None:
+        group = founded("abc")
+        group.lost.add(("a", "c"))
+        group.broadcast("b", "1", "2")
+        group.broadcast("a", "3")
+        group.run_until(lambda: len(group.payloads("b")) == 3)
+        assert group.payloads("c") == []
+        group.kill("a")
+        group.wait_view("bc")
+        group.run(5)
+        assert group.payloads("c") == group.payloads("b")
+        change = group.applications["c"].events[-1]
+        assert change.position == 3
+        assert change == group.applications["b"].events[-1]
+
+    def test_what_is_said_all_the_while_keeps_its_order_through_changes_of_the_view(self) -> None:
+        group = founded("abc")
+        said = [str(number) for number in range(400)]
+        for number, payload in enumerate(said):
+            group.broadcast("b", payload)
+            group.run(1)
+            if number == 50:
+                group.kill("a")
+            if number == 250:
+                group.start("d")
+            if number == 300:
+                group.members["c"].leave(group.now)
+        group.run_until(lambda: len(group.payloads("b")) == 400)
+        assert group.payloads("b") == said
+        assert group.applications["b"].reasons[1:] == ["a failed", "d joined", "c left"]
+
+    def test_without_a_majority_nothing_is_ordered(self) -> None:
+        group = founded("abc")
+        group.kill("b")
+        group.kill("c")
+        group.run(300)
+        member = group.members["a"]
+        assert member.membership.suspended
+        group.broadcast("a", "to nobody")
+        group.run(300)
+        assert group.payloads("a") == []
+        assert member.view is not None
+        assert member.backlog == 1
+
+    def test_a_member_whose_application_takes_nothing_is_put_out(self) -> None:
+        group = founded("abc", window=4, slow_ms=200.0)
+        group.applications["c"].takes_messages = False
+        group.broadcast("a", *map(str, range(20)))
+        group.wait_view("ab")
+        assert group.applications["a"].reasons[-1] == "c was too slow"
+        group.wait_payloads("ab", *map(str, range(20)))
+        group.run_until(lambda: group.members["c"].departed)
+        assert not group.members["c"].left
+
+    def test_a_member_that_does_not_take_what_it_is_sent_is_put_out(self) -> None:
+        links = LinkOptions(window_bytes=1, window_bytes_first=1, backlog_bytes_max=100_000)
+        group = founded("abc", link_options=links)
+        group.members["b"].broadcast_many([bytes(70_000)] * 3, 7)
+        group.wait_view("bc")
+        assert group.applications["c"].reasons[-1] == "a did not take what it was sent"
+        group.run_until(lambda: len(group.payloads("c")) == 3)
+
+    def test_the_order_changes_for_all_at_one_place(self) -> None:
+        group = founded("abc")
+        group.broadcast("b", "1")
+        group.wait_payloads("abc", "1")
+        group.members["c"].change_order(PLAIN, group.now)
+        group.run_until(lambda: all(len(each.events) == 2 for each in group.applications.values()))
+        assert {each.reasons[-1] for each in group.applications.values()} == {
+            "the order changes to sequencer-ub"
+        }
+        for priority in (1, 200, 100):
+            group.broadcast("b", f"plain {priority}", priority=priority)
+        group.wait_payloads("abc", "1", "plain 1", "plain 200", "plain 100")
+        group.start("d")
+        group.wait_view("abcd")
+        assert group.members["d"].membership.ordering == PLAIN
+
+    def test_an_order_that_there_is_not_is_refused(self) -> None:
+        member = founded("a").members["a"]
+        with pytest.raises(UnknownProtocol):
+            member.change_order(msgspec.structs.replace(PLAIN, order="ring"), 0)
+        with pytest.raises(InvalidOption, match="is not a starvation policy"):
+            member.change_order(msgspec.structs.replace(PLAIN, starvation="never"), 0)
+
+
+class TestComingBack:
+    def test_the_next_life_says_once_what_the_one_before_had_to_say(self) -> None:
+        group = founded("abc")
+        group.broadcast("c", "1")
+        group.wait_payloads("abc", "1")
+        group.broadcast("c", "2")
+        group.run(2)  # on its way to the sequencer, and from there to nobody
+        group.cut("c", "ab")
+        group.run(1)
+        group.broadcast("c", "3", priority=200)
+        group.wait_view("ab")
+        group.broadcast("c", "4")
+        group.run(200)
+        group.lost.clear()
+        group.run_until(lambda: group.members["c"].departed)
+        life = group.members["c"]
+        assert not life.left
+        assert life.departed == "the group went on without c: c failed"
+        again = group.start("c", 2, life.unordered_messages())
+        again.broadcast(b"5", 7)
+        group.wait_view("abc")
+        group.run_until(lambda: len(group.payloads("a")) == 5)
+        group.run(20)
+        assert group.payloads("a") == group.payloads("b")
+        assert sorted(group.payloads("a")) == ["1", "2", "3", "4", "5"]
+        of_level = [payload for payload in group.payloads("a") if payload != "3"]
+        assert of_level == ["1", "2", "4", "5"], "what the application said first comes first"
+
+    def test_what_has_a_place_already_is_not_said_again(self) -> None:
+        group = founded("abc")
+        group.applications["c"].takes_messages = False
+        group.broadcast("c", "1", "2")
+        group.wait_payloads("ab", "1", "2")
+        group.cut("c", "ab")
+        group.wait_view("ab")
+        group.lost.clear()
+        group.run_until(lambda: group.members["c"].departed)
+        unordered_messages = group.members["c"].unordered_messages()
+        assert [str(batch) for batch in unordered_messages.batches] == ["c#1/7/0+2"]
+        group.start("c", 2, unordered_messages)
+        group.wait_view("abc")
+        group.run(100)
+        assert group.payloads("a") == ["1", "2"]
+
+    def test_what_a_life_leaves_is_passed_on_by_lives_that_were_never_in_a_view(self) -> None:
+        group = founded("abc")
+        group.cut("c", "ab")
+        group.broadcast("c", "1")
+        group.wait_view("ab")
+        unordered_messages = group.members["c"].unordered_messages()
+        for incarnation in (2, 3, 4):
+            life = group.start("c", incarnation, unordered_messages)
+            life.broadcast(b"%d" % incarnation, 7)
+            group.run(50)
+            unordered_messages = life.unordered_messages()
+        group.lost.clear()
+        group.start("c", 5, unordered_messages)
+        group.wait_payloads("ab", "1", "2", "3", "4")
+
+    def test_a_life_that_follows_another_founds_no_second_group(self) -> None:
+        group = founded("abc")
+        group.cut("c", "ab")
+        group.wait_view("ab")
+        unordered_messages = group.members["c"].unordered_messages()
+        alone = group.start("c", 2, unordered_messages, founders=1)
+        group.run(1_000)
+        assert alone.view is None
+
+
+def test_the_head_is_the_next_thing_whatever_it_is() -> None:
+    group = Neighbourhood("a")
+    member = group.members["a"]
+    group.applications["a"].takes_messages = False
+    group.wait_view("a")
+    group.broadcast("a", "x", "y")
+    group.run(5)
+    head = member.head(group.now)
+    assert isinstance(head, OrderedBatch)
+    member.consume(1, group.now)
+    again = member.head(group.now)
+    assert again is head
+    assert head.taken == 1

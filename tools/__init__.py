@@ -1,0 +1,1 @@
+"""What tests, benchmarks and the generated documentation share, and the wheel does not contain."""
