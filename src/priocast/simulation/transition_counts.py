@@ -63,7 +63,7 @@ class TransitionCounter(Checker):
                 self._counters.count(kind)
 
     def on_departure(self, event: DepartureEvent) -> None:
-        if not event.voluntary and not event.reason.evicted:
+        if not event.voluntary:
             self._excluded.add(name_of(event.process))
 
     def on_state(self, event: StateEvent) -> None:

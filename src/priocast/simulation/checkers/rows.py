@@ -14,7 +14,7 @@ ViewKey = tuple[int, str]
 """A view: its number and its coordinator."""
 
 _VOLUNTARY = "the group was left"
-_EXCLUDED = "the group went on without "
+_EXCLUDED = "the group "
 _ORDER_CHANGES = ("the order changes to ", "the order changed to ")
 
 
@@ -39,12 +39,15 @@ class DepartureEvent(NamedTuple):
     reason: ViewReason
 
     @property
+    def eviction_cause(self) -> str:
+        """Why it was evicted; empty if it was not."""
+        name = name_of(self.process)
+        return next((each.cause for each in self.reason.evicted if each.member == name), "")
+
+    @property
     def was_slow(self) -> bool:
         """Whether it was evicted because it did not keep up."""
-        return any(
-            eviction.member == name_of(self.process) and "slow" in eviction.cause
-            for eviction in self.reason.evicted
-        )
+        return "slow" in self.eviction_cause
 
 
 class StateEvent(NamedTuple):
@@ -124,7 +127,7 @@ def view_event(row: Row) -> ViewEvent:
 def departure_event(row: Row) -> DepartureEvent:
     """The group event of a row of the kind `stopped`."""
     text = row.packet
-    if text.startswith(_EXCLUDED):
+    if text.startswith(_EXCLUDED) and ": " in text:
         text = text.partition(": ")[2]
     reason = parse_reason(text)
     return DepartureEvent(process_of(row), text == _VOLUNTARY or row.member in reason.left, reason)
