@@ -30,7 +30,7 @@ def storm(seed: int, size: int, faults: dict[str, Any], **life: Any) -> Scenario
         network=NetworkOptions(latency_us=200, latency_spread_us=600, latency_shape="exponential"),
         faults=FaultOptions(healed_at_us=HEALED_US, **faults),
         seed=seed,
-        life={"heartbeat_ms": HEARTBEAT_MS, "failure_ms": FAILURE_MS, **life},
+        membership={"heartbeat_ms": HEARTBEAT_MS, "failure_ms": FAILURE_MS, **life},
         load={"broadcast_from_us": 30_000},
     )
 

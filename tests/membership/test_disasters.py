@@ -14,7 +14,15 @@ from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, Network
 from priocast.simulation.scenario import NetworkOptions
 from priocast.simulation.simulator import SimulatedRun
 from priocast.trace.schema import DELIVERED, RECEIVED, SENT, STOPPED
-from simulation.scenarios import LOW, MILLISECOND, delivered_by, group, run_without_violation, told, views_of
+from simulation.scenarios import (
+    LOW,
+    MILLISECOND,
+    delivered_by,
+    group,
+    run_without_violation,
+    view_rows,
+    views_of,
+)
 
 PARTITIONABLE = {"policy": "partitionable"}
 
@@ -32,7 +40,7 @@ def test_a_paused_and_evicted_member_that_resumes() -> None:
             (40, 40, 40),
             rate_per_second=100,
             faults=FaultOptions(pauses=(pause,), healed_at_us=500_000),
-            life={"state": True},
+            membership={"state": True},
         )
     )
     assert views_of(run, "a#1") == ["1:a#1,b#1,c#1", "2:a#1,b#1", "3:a#1,b#1,c#2"]
@@ -53,7 +61,7 @@ def test_a_suspended_machine(policy: str) -> None:
             (40, 40, 40),
             rate_per_second=100,
             faults=FaultOptions(pauses=pauses, healed_at_us=500_000),
-            life={"policy": policy},
+            membership={"policy": policy},
         )
     )
     for name in "abc":
@@ -68,11 +76,11 @@ def test_a_restarted_imposter() -> None:
             (30, 30, 30),
             rate_per_second=100,
             faults=FaultOptions(crashes=(crash,), healed_at_us=200_000),
-            life={"state": True},
+            membership={"state": True},
         )
     )
     assert views_of(run, "b#1") == ["1:a#1,b#1,c#1"]
-    first, *_ = told(run, "b#2")
+    first, *_ = view_rows(run, "b#2")
     assert "b#1" not in first.peer and "b#2" in first.peer
     assert first.time_ns < 250 * MILLISECOND, "nobody had to wait for a timeout"
     senders = {message.partition("/")[0] for message in delivered_by(run, "a#1")}
@@ -87,15 +95,15 @@ def test_a_merge_that_never_ends() -> None:
             (20,) * 6,
             rate_per_second=40,
             faults=FaultOptions(cuts=(cut,), loss_percent=10, healed_at_us=400_000),
-            life=PARTITIONABLE,
+            membership=PARTITIONABLE,
         )
     )
-    numbers = {process: [row.view for row in told(run, process)] for process in ("a#1", "d#1")}
+    numbers = {process: [row.view for row in view_rows(run, process)] for process in ("a#1", "d#1")}
     last = {views_of(run, f"{name}#1")[-1] for name in "abcdef"}
     assert len(last) == 1 and last.pop().count("#1") == 6
     assert run.counters.occurred["partition"] and run.counters.occurred["merge"]
     assert all(len(of_one) <= 6 for of_one in numbers.values()), "it took a few views, not many"
-    merged_at = told(run, "a#1")[-1].time_ns
+    merged_at = view_rows(run, "a#1")[-1].time_ns
     assert merged_at < 900 * MILLISECOND, "five failure timeouts after the cut healed"
 
 
@@ -118,7 +126,7 @@ def test_a_member_that_joins_and_dies_in_one_round(crash: Crash, policy: str) ->
             (20, 20, 20, 5),
             rate_per_second=60,
             faults=FaultOptions(crashes=(crash,), healed_at_us=400_000),
-            life={"policy": policy, "founders": 3, "state": True},
+            membership={"policy": policy, "founders": 3, "state": True},
             load={"start_us": (0, 0, 0, 100_000)},
         )
     )
@@ -138,7 +146,7 @@ def test_a_b_and_b_c_work_but_a_c_does_not(policy: str) -> None:
             (60, 60, 60),
             rate_per_second=80,
             faults=FaultOptions(cuts=(cut,), healed_at_us=700_000),
-            life={"policy": policy},
+            membership={"policy": policy},
         )
     )
     while_cut = [
@@ -148,10 +156,10 @@ def test_a_b_and_b_c_work_but_a_c_does_not(policy: str) -> None:
         if row.event == "view" and row.member == name and 250 * MILLISECOND < row.time_ns < 700 * MILLISECOND
     ]
     assert all(not ("a#" in row.peer and "c#" in row.peer) for row in while_cut)
-    of_b = [row for row in told(run, "b#1") if row.time_ns < 700 * MILLISECOND]
+    of_b = [row for row in view_rows(run, "b#1") if row.time_ns < 700 * MILLISECOND]
     assert len(of_b) <= 4, "b does not go back and forth"
     assert len(of_b[-1].peer.split(",")) == 2, "b is not alone: it can talk to either"
-    assert told(run, "b#1")[-1].peer.count("#") == 3, "in the end all are together"
+    assert view_rows(run, "b#1")[-1].peer.count("#") == 3, "in the end all are together"
 
 
 def test_credit_lost_in_a_view_change() -> None:
@@ -186,7 +194,7 @@ def test_a_sequencers_resend_delivered_twice() -> None:
                 reordering_us=60_000,
                 healed_at_us=700_000,
             ),
-            life={"state": True},
+            membership={"state": True},
         )
     )
     assert run.counters.occurred["failure"] and run.counters.occurred["duplication"]

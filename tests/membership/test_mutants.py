@@ -13,6 +13,7 @@ from membership import mutants, storms
 from membership.mutants import Mutant
 from priocast.core.guarantees import (
     AGREEMENT,
+    BOUNDED_MEMORY,
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     LIVENESS,
@@ -20,7 +21,6 @@ from priocast.core.guarantees import (
     UNIFORMITY,
     VIEW_SYNCHRONY,
 )
-from priocast.simulation.checkers.memory import BoundedMemory
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.simulator import run_scenario
 
@@ -45,7 +45,7 @@ CATCHES = [
     Catch(mutants.installs_without_all_packets, storms.crashes, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.does_not_freeze_at_the_promise, storms.deafness, {}, 26, TOTAL_ORDER),
     Catch(mutants.forgets_unstable_packets, storms.crashes, {}, 8, LIVENESS),
-    Catch(mutants.keeps_stable_packets, storms.cuts, {}, 0, BoundedMemory.PROPERTY),
+    Catch(mutants.keeps_stable_packets, storms.cuts, {}, 0, BOUNDED_MEMORY),
     Catch(mutants.sends_everything_again, storms.joins, {}, 2, INTEGRITY),
     Catch(mutants.sends_nothing_again, storms.returns, {}, 0, FIFO_AMONG_EQUALS),
     Catch(mutants.links_outlive_their_view, storms.renewals, {}, 10, INTEGRITY),
@@ -84,7 +84,7 @@ def first_seed_that_catches(catch: Catch, patch: pytest.MonkeyPatch) -> int | No
     catch.mutant(patch)
     for seed in range(catch.seed, catch.seed + SEEDS_TRIED):
         violations = run_scenario(catch.storm(seed, **catch.life)).violations
-        if any(violation.property == catch.broken for violation in violations):
+        if any(violation.guarantee == catch.broken for violation in violations):
             return seed
     return None
 

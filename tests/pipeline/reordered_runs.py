@@ -61,7 +61,7 @@ def with_a_joiner_that_never_had_the_state(order: str) -> SampleRun:
         order=order,
         network=NetworkOptions(latency_us=200, bandwidth_bytes_per_second=2_000_000),
         faults=FaultOptions(crashes=crashes, healed_at_us=800_000),
-        life={"state": True},
+        membership={"state": True},
         load={"state_bytes": 1_000_000},
     )
     return _recorded(scenario).named(f"{order}-joiner")

@@ -1,72 +1,51 @@
-"""Rows of a run, shown to fresh checkers: what was found in a run can be found again in its rows."""
+"""Shows the rows of a run to new checkers: what is found in a run can be found again in its rows."""
 
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
+from priocast.core.violation import Violation
 from priocast.membership.packets import Ordering
-from priocast.simulation.checkers.agreement import Agreement
-from priocast.simulation.checkers.checker import Checker, Violation
-from priocast.simulation.checkers.fifo import FifoAmongEquals
-from priocast.simulation.checkers.integrity import Integrity
-from priocast.simulation.checkers.priority import Priority
-from priocast.simulation.checkers.priority_accounting import PriorityAccounting
+from priocast.simulation.checker_set import trace_checkers
 from priocast.simulation.checkers.process_history import RunHistory
-from priocast.simulation.checkers.total_order import TotalOrder
-from priocast.simulation.checkers.uniformity import Uniformity
-from priocast.simulation.checkers.view_synchrony import ViewSynchrony
-from priocast.simulation.checkers.window import BoundedWindow
+from priocast.simulation.checkers.rows import parse_process, view_event
 from priocast.simulation.counters import Counters
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.trace_observer import TraceObserver
 from priocast.trace.schema import STOPPED, VIEW, Row
 
 
-def findings(
+def violations_in(
     scenario: Scenario,
     rows: list[Row],
     ordering: OrderingOptions | None = None,
     crashed: tuple[str, ...] = (),
 ) -> list[Violation]:
-    """What the checkers say of these rows; like the simulator, they stop at the first row that is wrong.
+    """What the checkers report for these rows; like the simulator, they stop at the first wrong row.
 
-    `ordering` is what they believe about the order, `crashed` are lives that are not there in the end.
+    `ordering` is what they assume about the order. `crashed` are incarnations that do not run at the end.
     """
     options = ordering or scenario.ordering
-    membership = scenario.membership
-    watch = TraceObserver(scenario.seed)
-    chronicle = RunHistory()
-    all_safe = membership.delivery == "safe"
-    strict = all_safe or not membership.primary
-    checkers: list[Checker] = [
-        chronicle,
-        Integrity(watch.report),
-        TotalOrder(watch.report, chronicle, strict),
-        ViewSynchrony(watch.report, membership.primary),
-        FifoAmongEquals(watch.report, membership.primary),
-        Priority(watch.report, Counters()),
-        Agreement(watch.report, chronicle),
-        PriorityAccounting(watch.report, chronicle, all_safe=all_safe, joiners_wait=membership.state),
-        Uniformity(watch.report, chronicle, all_safe),
-    ]
-    if options.window is not None:
-        checkers.append(BoundedWindow(watch.report, options.window))
-    watch.appoint(checkers)
-    _install(watch, rows, Ordering(scenario.order, options.prioritised, str(options.starvation)))
+    observer = TraceObserver(f"seed {scenario.seed}")
+    history = RunHistory()
+    of_trace = trace_checkers(
+        scenario, observer.report, Counters(), history, window=options.window, sees_grants=False
+    )
+    observer.add([history, *of_trace])
+    _install_views(observer, rows, Ordering(scenario.order, options.prioritised, str(options.starvation)))
     for row in rows:
-        watch.emit(row)
-        if watch.violations:
-            return watch.violations
-    lives = {f"{row.member}#{row.incarnation}" for row in rows}
+        observer.emit(row)
+        if observer.violations:
+            return observer.violations
+    started = {f"{row.member}#{row.incarnation}" for row in rows}
     stopped = {f"{row.member}#{row.incarnation}" for row in rows if row.event == STOPPED}
-    chronicle.at_rest = lives - stopped - set(crashed)
-    watch.finish(rows[-1].time_ns)
-    return watch.violations
+    history.idle = started - stopped - set(crashed)
+    observer.finish(rows[-1].time_ns)
+    return observer.violations
 
 
-def _install(watch: TraceObserver, rows: list[Row], ordering: Ordering) -> None:
-    """Members work in a view before they tell their application of it."""
+def _install_views(observer: TraceObserver, rows: list[Row], ordering: Ordering) -> None:
+    """Members install a view before they notify their application of it."""
     for row in rows:
         if row.event == VIEW:
-            members = [member.rpartition("#") for member in row.peer.split(",")]
-            view = View(row.view, tuple(ProcessId(name, int(life)) for name, _, life in members))
-            watch.installed(ProcessId(row.member, row.incarnation), view, ordering)
+            view = View(row.view, tuple(map(parse_process, view_event(row).members)))
+            observer.installed(ProcessId(row.member, row.incarnation), view, ordering)

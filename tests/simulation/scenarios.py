@@ -1,4 +1,4 @@
-"""Scenarios written by hand, and what the tests measure in a run."""
+"""Scenarios that are written by hand, and what the tests measure in a run."""
 
 from collections import defaultdict
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, S
 
 MILLISECOND = 1_000_000
 HIGH, LOW = 1, 0
-#: By then a group of the default membership has been founded.
+#: A group with the default membership options has been founded by then.
 FOUNDED_US = 50_000
 
 
@@ -30,13 +30,13 @@ def group(
     network: NetworkOptions | None = None,
     faults: FaultOptions | None = None,
     seed: int = 1,
-    life: dict[str, Any] | None = None,
+    membership: dict[str, Any] | None = None,
     load: dict[str, Any] | None = None,
 ) -> Scenario:
-    """A group of members that are alike, on a network that does no harm unless told.
+    """A group of equal members, on a network without faults unless `faults` are given.
 
-    `life` has what differs from a primary group with a failure timeout of 100 ms, `load` what else there is
-    to say about the workload.
+    `membership` holds what differs from a primary group with a failure timeout of 100 ms, `load` the other
+    options of the workload.
     """
     size = len(messages)
     workload = WorkloadOptions(
@@ -48,12 +48,12 @@ def group(
         burst=burst,
         priorities=priorities,
     )
-    membership = MembershipOptions(founders=size, heartbeat_ms=20, failure_ms=100, slow_ms=60_000)
+    default = MembershipOptions(founders=size, heartbeat_ms=20, failure_ms=100, slow_ms=60_000)
     return Scenario(
         seed=seed,
         order=order,
         workload=msgspec.structs.replace(workload, **(load or {})),
-        membership=msgspec.structs.replace(membership, **(life or {})),
+        membership=msgspec.structs.replace(default, **(membership or {})),
         ordering=ordering or OrderingOptions(),
         network=network or NetworkOptions(latency_us=10),
         faults=faults or FaultOptions(),
@@ -67,17 +67,17 @@ def run_without_violation(scenario: Scenario) -> SimulatedRun:
 
 
 def views_of(run: SimulatedRun, process: str) -> list[str]:
-    """The views that a life was told of, as number and members: `2:b#1,c#1`."""
-    return [f"{row.view}:{row.peer}" for row in told(run, process)]
+    """The views of an incarnation, as number and members: `2:b#1,c#1`."""
+    return [f"{row.view}:{row.peer}" for row in view_rows(run, process)]
 
 
-def told(run: SimulatedRun, process: str) -> list[Row]:
-    """The rows in which a life was told of views."""
+def view_rows(run: SimulatedRun, process: str) -> list[Row]:
+    """The rows about the views of an incarnation."""
     return [row for row in run.rows if row.event == VIEW and f"{row.member}#{row.incarnation}" == process]
 
 
 def delivered_by(run: SimulatedRun, process: str) -> list[str]:
-    """The messages that a life delivered, in its order."""
+    """The messages that an incarnation delivered, in its order."""
     return [
         f"{row.sender}#{row.sender_incarnation}/{row.level}/{number}"
         for row in run.rows
@@ -106,7 +106,7 @@ def mean(numbers: list[float]) -> float:
 
 
 class Passage(NamedTuple):
-    """One message's way through the orderer's queue."""
+    """When a message entered the orderer's queue, and the position with which it left."""
 
     level: int
     entered_at: int
@@ -114,7 +114,7 @@ class Passage(NamedTuple):
 
 
 def passages(run: SimulatedRun, orderer: str = "a") -> list[Passage]:
-    """When each message entered the orderer's queue and at which position it left it, by position."""
+    """When each message entered the orderer's queue and the position with which it left, by position."""
     entered_at: dict[tuple[str, int, int], int] = {}
     found = []
     for row in run.rows:

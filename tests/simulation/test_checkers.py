@@ -1,218 +1,135 @@
-"""Every checker catches its mutants: a good run's rows, with one thing changed, fed to fresh checkers."""
-
-from collections.abc import Callable
-from itertools import pairwise
+"""What the checkers judge by: the window, the starvation policy, the order of each view, and payloads."""
 
 import msgspec
 import pytest
 
+from priocast.core.guarantees import BOUNDED_WINDOW, INTEGRITY, PRIORITY
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.core.protocol import OrderingOptions
-from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
+from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
+from priocast.core.violation import Violation
+from priocast.protocols import PROTOCOLS
+from priocast.protocols.flow.paced import PacedProtocol
 from priocast.simulation.application import ApplicationState
-from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.checkers.integrity import Integrity
+from priocast.simulation.faults import FaultOptions, PlannedOrderChange
+from priocast.simulation.scenario import Scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.workload import payload_of
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, Row
-from simulation.replay import findings
-from simulation.scenarios import HIGH, LOW, MILLISECOND, group
+from simulation.replay import violations_in
+from simulation.scenarios import HIGH, LOW, MILLISECOND, group, run_without_violation
 
-SEED = 5
 WINDOW = 4
-SCENARIO = group(
-    (40, 40, 40),
-    rate_per_second=400,
-    consume_us=1_000,
-    ordering=OrderingOptions(window=WINDOW),
-    seed=SEED,
-)
+STEP = 5 * MILLISECOND
+#: A sender without credit keeps its messages in its own queue.
+TIGHT = OrderingOptions(window=WINDOW, submit_max=1)
 NO_WINDOW = OrderingOptions()
-Mutate = Callable[[list[Row]], tuple[list[Row], int]]
+ORDERS = sorted(PROTOCOLS)
+WINDOWED = [order for order in ORDERS if PROTOCOLS[order].PRIORITIES_ACT != "consuming"]
 
 
-@pytest.fixture(scope="module")
-def good() -> list[Row]:
-    run = run_scenario(SCENARIO)
-    assert not run.violations and run.counters.occurred["overtaking"]
-    return run.rows
+def crowded(order: str, ordering: OrderingOptions = TIGHT) -> Scenario:
+    return group((60, 60, 60), rate_per_second=600, consume_us=1_000, order=order, ordering=ordering, seed=5)
 
 
-def message_of(row: Row) -> dict[str, object]:
-    return {"sender": row.sender, "level": row.level, "first": row.first, "count": row.count}
+@pytest.mark.parametrize("order", WINDOWED)
+def test_smaller_window_than_the_run_had_is_violated(order: str) -> None:
+    window = 12 if issubclass(PROTOCOLS[order], PacedProtocol) else WINDOW
+    ordering = OrderingOptions(window=window)
+    rows = run_scenario(crowded(order, ordering)).rows
+    assert violations_in(crowded(order), rows, ordering) == []
+    violation, *_ = violations_in(crowded(order), rows, OrderingOptions(window=window // 2))
+    assert violation.guarantee == BOUNDED_WINDOW and "not consumed by" in violation.summary
+    assert violation.members
 
 
-def swap(rows: list[Row], first: int, second: int) -> list[Row]:
-    """Let two rows name each other's messages, each at its own time and position."""
-    mutant = list(rows)
-    mutant[first] = rows[first]._replace(**message_of(rows[second]))  # type: ignore[arg-type]
-    mutant[second] = rows[second]._replace(**message_of(rows[first]))  # type: ignore[arg-type]
-    return mutant
+def test_sender_of_a_paced_protocol_has_a_share_of_the_window() -> None:
+    rows = run_scenario(crowded("causal-history", OrderingOptions(window=12))).rows
+    violation, *_ = violations_in(crowded("causal-history"), rows, OrderingOptions(window=11))
+    assert "4 messages are ordered" in violation.summary and violation.summary.endswith("the window is 3")
 
 
-def deliveries(rows: list[Row], member: str) -> list[int]:
-    return [index for index, row in enumerate(rows) if (row.event, row.member) == (DELIVERED, member)]
+def test_window_violation_names_the_slowest_member() -> None:
+    rows = run_scenario(crowded("sequencer-ub")).rows
+    violation, *_ = violations_in(crowded("sequencer-ub"), rows, OrderingOptions(window=1))
+    assert violation.members[0] == "a#1" and f"not consumed by {violation.members[1]}" in violation.summary
 
 
-def streams_differ(rows: list[Row], first: int, second: int) -> bool:
-    return (rows[first].sender, rows[first].level) != (rows[second].sender, rows[second].level)
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("starvation", [Ageing(STEP), PeriodicRelease(STEP)], ids=str)
+def test_queues_are_judged_by_the_starvation_policy(order: str, starvation: Starvation) -> None:
+    """A run under one policy violates another one."""
+    rows = run_without_violation(crowded(order)).rows
+    violation, *_ = violations_in(crowded(order), rows, OrderingOptions(starvation=starvation))
+    assert violation.guarantee == PRIORITY and len(violation.messages) == 2
 
 
-def swapped(rows: list[Row]) -> tuple[list[Row], int]:
-    """Member c delivers two neighbours, of different streams, the other way round."""
-    of_c = deliveries(rows, "c")
-    first, second = next(pair for pair in pairwise(of_c[20:]) if streams_differ(rows, *pair))
-    return swap(rows, first, second), rows[first].position
-
-
-def dropped(rows: list[Row]) -> tuple[list[Row], int]:
-    """Member c never delivers one message in the middle."""
-    index = deliveries(rows, "c")[30]
-    after = next(
-        row
-        for row in rows[index + 1 :]
-        if (row.event, row.member) == (DELIVERED, "c")
-        and (row.sender, row.level) == (rows[index].sender, rows[index].level)
-    )
-    return rows[:index] + rows[index + 1 :], after.position
-
-
-def dropped_last(rows: list[Row]) -> tuple[list[Row], int]:
-    """Member c never delivers the last message."""
-    index = deliveries(rows, "c")[-1]
-    return rows[:index] + rows[index + 1 :], rows[index].position
-
-
-def duplicated(rows: list[Row]) -> tuple[list[Row], int]:
-    """Member b delivers a message twice."""
-    index = deliveries(rows, "b")[10]
-    return rows[: index + 1] + rows[index:], rows[index].position
-
-
-def never_broadcast(rows: list[Row]) -> tuple[list[Row], int]:
-    """Member b delivers a message that nobody broadcast."""
-    index = deliveries(rows, "b")[10]
-    return [*rows[:index], rows[index]._replace(first=10_000), *rows[index + 1 :]], rows[index].position
-
-
-def not_addressed(rows: list[Row]) -> tuple[list[Row], int]:
-    """Member b delivers a message that is for others."""
-    index = deliveries(rows, "b")[10]
-    return [*rows[:index], rows[index]._replace(to="a,c"), *rows[index + 1 :]], rows[index].position
-
-
-def stepped_back(rows: list[Row]) -> tuple[list[Row], int]:
-    """All members alike deliver two messages of one stream the wrong way round."""
-    stream = [
-        index for index in deliveries(rows, "b") if (rows[index].sender, rows[index].level) == ("b", LOW)
+def test_protocols_whose_orderers_are_judged() -> None:
+    assert [order for order in ORDERS if PROTOCOLS[order].PRIORITIES_ACT == "sequencing"] == [
+        "moving-bb",
+        "moving-ub",
+        "moving-uub",
+        "sequencer-bb",
+        "sequencer-ub",
+        "sequencer-uub",
     ]
-    broadcast_at = {
-        row.first: row.time_ns for row in rows if (row.event, row.sender, row.level) == (BROADCAST, "b", LOW)
-    }
-    first, second = next(
-        (rows[one].position, rows[other].position)
-        for one, other in pairwise(stream)
-        if broadcast_at[rows[other].first] + MILLISECOND < rows[one].time_ns
-    )
-    mutant = rows
-    for member in SCENARIO.members:
-        of_member = deliveries(rows, member)
-        mutant = swap(mutant, of_member[first], of_member[second])
-    return mutant, second
 
 
-def inverted(rows: list[Row]) -> tuple[list[Row], int]:
-    """The orderer lets a low message out while a high one waits; both were there."""
-    entered = {
-        (row.sender, row.level, row.first): index
-        for index, row in enumerate(rows)
-        if (row.event, row.member, row.position) == (RECEIVED, "a", NO_POSITION)
-    }
-    left = [
-        index
-        for index, row in enumerate(rows)
-        if (row.event, row.member, row.count) == (SENT, "a", 1) and row.position != NO_POSITION
-    ]
-    first, second = next(
-        (high, low)
-        for high in left
-        for low in left
-        if high < low
-        and (rows[high].level, rows[low].level) == (HIGH, LOW)
-        and entered[rows[low].sender, LOW, rows[low].first] < high
+def test_layer_sends_first_in_first_out() -> None:
+    """The same rows are correct for a layer and wrong for the protocol below it."""
+    rows = run_without_violation(crowded("time-parts/sequencer-ub")).rows
+    assert violations_in(crowded("time-parts/sequencer-ub"), rows) == []
+    unlayered = [row._replace(order="") for row in rows]
+    violation, *_ = violations_in(crowded("sequencer-ub"), unlayered, NO_WINDOW)
+    assert violation.guarantee == PRIORITY
+
+
+def test_each_view_is_judged_by_its_own_order() -> None:
+    """The order changes from prioritised to plain and back, with another protocol and policy each time."""
+    changes = (
+        PlannedOrderChange(
+            member="a", at_us=120_000, prioritised=False, starvation="none", order="token-ring"
+        ),
+        PlannedOrderChange(
+            member="b", at_us=180_000, prioritised=True, starvation="ageing:1ms", order="sequencer-bb"
+        ),
     )
-    return swap(rows, first, second), rows[first].position
+    scenario = msgspec.structs.replace(
+        crowded("sequencer-ub"), faults=FaultOptions(order_changes=changes, healed_at_us=200_000)
+    )
+    run = run_without_violation(scenario)
+    orders = [row.order.split('"')[3::4][:2] for row in run.rows if row.order and row.member == "c"]
+    assert orders == [["sequencer-ub", "none"], ["token-ring", "fifo"], ["sequencer-bb", "ageing:1ms"]]
+    assert run.counters.occurred["order changed"] and run.counters.occurred["overtaking"]
+
+
+MESSAGE = Message(ProcessId("b"), HIGH, 3, HIGH, payload_of("b.7", HIGH, 20))
 
 
 @pytest.mark.parametrize(
-    ("mutate", "properties"),
+    "wrong",
     [
-        (swapped, ["Total order"]),
-        (dropped, ["FIFO among equals"]),
-        (dropped_last, ["Agreement"]),
-        (duplicated, ["Integrity", "Total order", "FIFO among equals"]),
-        (never_broadcast, ["Integrity", "FIFO among equals"]),
-        (not_addressed, ["Integrity"]),
-        (stepped_back, ["FIFO among equals"]),
-        (inverted, ["Priority"]),
-    ],
-)
-def test_mutant_is_caught_and_placed(good: list[Row], mutate: Mutate, properties: list[str]) -> None:
-    mutant, position = mutate(good)
-    violations = findings(SCENARIO, mutant, NO_WINDOW)
-    found = list(dict.fromkeys(violation.property for violation in violations))
-    assert set(found) <= set(properties) and found[0] == properties[0]
-    assert violations[0].seed == SEED and f"seed {SEED}: {properties[0]} violated" in str(violations[0])
-    assert violations[0].position == position
-    assert violations[0].messages and violations[0].members
-
-
-def test_good_run_has_no_violation(good: list[Row]) -> None:
-    assert findings(SCENARIO, good) == []
-
-
-def test_smaller_window_than_the_run_had_is_violated(good: list[Row]) -> None:
-    violation, *_ = findings(SCENARIO, good, OrderingOptions(window=WINDOW - 1))
-    assert violation.property == "Bounded window" and violation.position >= 0
-
-
-def test_window_reports_members_that_are_behind(good: list[Row]) -> None:
-    violation, *_ = findings(SCENARIO, good, OrderingOptions(window=1))
-    assert violation.members[0] == "a#1" and "not consumed by" in violation.text
-
-
-@pytest.mark.parametrize("starvation", [Ageing(5 * MILLISECOND), PeriodicRelease(5 * MILLISECOND)])
-def test_priority_is_exact_for_every_policy(good: list[Row], starvation: Starvation) -> None:
-    """A run under another policy has no place in this one: the checker ranks by the very policy."""
-    violation, *_ = findings(SCENARIO, good, OrderingOptions(starvation=starvation))
-    assert violation.property == "Priority" and len(violation.messages) == 2
-    assert SCENARIO.ordering.starvation == Strict()
-
-
-def test_payload_of_another_message_is_caught() -> None:
-    violations: list[Violation] = []
-    checker = Integrity(violations.append)
-    me, state = ProcessId("c"), ApplicationState()
-    message = Message(ProcessId("b"), HIGH, 3, HIGH, payload_of("b.7", HIGH, 20))
-    checker.on_message(me, message, 7, state, 11)
-    assert violations == []
-    for wrong in (
         {"payload": payload_of("c.7", HIGH, 20)},
         {"payload": payload_of("b.8", HIGH, 20)},
         {"priority": LOW},
-    ):
-        checker.on_message(me, msgspec.structs.replace(message, **wrong), 7, state, 11)
-    assert [(found.property, found.position, found.time_ns) for found in violations] == [
-        ("Integrity", 7, 11)
-    ] * 3
-
-
-def test_wish_that_the_state_holds_is_not_fulfilled_again() -> None:
+    ],
+    ids=["payload of another sender", "payload of another message", "another priority"],
+)
+def test_changed_message_is_caught(wrong: dict[str, object]) -> None:
     violations: list[Violation] = []
     checker = Integrity(violations.append)
-    message = Message(ProcessId("b", 2), HIGH, 0, HIGH, payload_of("b.7", HIGH, 20))
-    checker.on_message(ProcessId("c"), message, 7, ApplicationState(b"", {"b.6"}), 11)
+    checker.on_message(ProcessId("c"), MESSAGE, 7, ApplicationState(), 11)
     assert violations == []
-    checker.on_message(ProcessId("c"), message, 7, ApplicationState(b"", {"b.7"}), 11)
-    assert "fulfils b.7 a second time" in violations[0].text
+    checker.on_message(ProcessId("c"), msgspec.structs.replace(MESSAGE, **wrong), 7, ApplicationState(), 11)
+    (violation,) = violations
+    assert (violation.guarantee, violation.position, violation.details) == (INTEGRITY, 7, {"time_ns": 11})
+
+
+def test_broadcast_that_the_state_contains_is_not_applied_again() -> None:
+    violations: list[Violation] = []
+    checker = Integrity(violations.append)
+    checker.on_message(ProcessId("c"), MESSAGE, 7, ApplicationState(b"", {"b.6"}), 11)
+    assert violations == []
+    checker.on_message(ProcessId("c"), MESSAGE, 7, ApplicationState(b"", {"b.7"}), 11)
+    assert "applies b.7 a second time" in violations[0].summary

@@ -1,4 +1,4 @@
-"""Seeds that once failed, each with what it found; they stay."""
+"""Seeds and scenarios that once failed, each with the defect that it found."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from priocast.simulation.scenario import NetworkOptions
 from priocast.simulation.swarm import run_seed
 from simulation.scenarios import MILLISECOND, group, run_without_violation
 
-#: Nobody is suspected because its signs of life wait behind a load of messages.
+#: Nobody is suspected because its heartbeats wait behind a load of messages.
 UNHURRIED = {"heartbeat_ms": 1_000, "failure_ms": 60_000}
 
 
@@ -24,7 +24,7 @@ def test_full_byte_window_is_reported_before_a_quarter_of_the_messages(window: i
 def test_slow_interface_does_not_collapse_under_retransmissions() -> None:
     """Frames that waited at a slow interface for longer than the retransmission time were sent for ever.
 
-    Any acknowledgement ended the doubling of that time, even if no round trip could be measured by it.
+    Any acknowledgement reset the doubling of that time, even if it measured no round trip.
     """
     run = run_without_violation(
         group(
@@ -33,7 +33,7 @@ def test_slow_interface_does_not_collapse_under_retransmissions() -> None:
             consume_us=100,
             burst=50,
             network=NetworkOptions(latency_us=200, bandwidth_bytes_per_second=1_400_000),
-            life=UNHURRIED,
+            membership=UNHURRIED,
             load={"payload_bytes_min": 39, "payload_bytes_max": 38_396},
             seed=1792,
         )
@@ -41,15 +41,15 @@ def test_slow_interface_does_not_collapse_under_retransmissions() -> None:
     assert run.counters.occurred["retransmission"] < run.counters.frames / 2
 
 
-def test_link_windows_that_do_not_fit_the_interface() -> None:
-    """A link window that took seconds to write was sent again and again: 2,194 frames, and none was lost."""
+def test_link_window_larger_than_the_interface_can_write_is_not_sent_repeatedly() -> None:
+    """A link window that took seconds to write was retransmitted 2,194 times, although no frame was lost."""
     run = run_without_violation(
         group(
             (20, 20, 30),
             consume_us=100,
             burst=30,
             network=NetworkOptions(latency_us=150, bandwidth_bytes_per_second=500_000),
-            life=UNHURRIED,
+            membership=UNHURRIED,
             load={"payload_bytes_min": 20_000, "payload_bytes_max": 67_000},
             seed=5881,
         )
@@ -58,7 +58,7 @@ def test_link_windows_that_do_not_fit_the_interface() -> None:
 
 
 def test_repeated_selective_acknowledgements_do_not_delay_the_timer() -> None:
-    """A peer that keeps sending repeats what it holds; that is no reason to wait for it even longer."""
+    """A peer that keeps sending repeats its acknowledgements, which restarted the timer every time."""
     link = FifoLink(LinkOptions())
     for number in range(3):
         link.send(b"frame %d" % number, now=0)
@@ -69,20 +69,20 @@ def test_repeated_selective_acknowledgements_do_not_delay_the_timer() -> None:
         deadline = link.deadline
         if deadline is not None and deadline <= now:
             link.tick(now)
-    assert link.retransmissions >= 1, "the first frame is missing, and nothing after it is news"
+    assert link.retransmissions >= 1, "the first frame is missing, and nothing new was acknowledged after it"
 
 
-def test_more_processes_than_founders() -> None:
-    """A process that was not among the first `founders` asked for its rank among them, and fell over."""
-    run = run_without_violation(group((5, 5, 5, 5), life={"founders": 3}))
+def test_more_processes_than_founders_can_start() -> None:
+    """A process that was not among the first `founders` looked up its rank among them and failed."""
+    run = run_without_violation(group((5, 5, 5, 5), membership={"founders": 3}))
     assert run.counters.occurred["founding"] == 1 and run.counters.occurred["join"] == 1
 
 
 @pytest.mark.parametrize("packets", range(1, 24, 2))
-def test_a_living_member_that_a_proposal_leaves_out_can_still_vote_for_it(packets: int) -> None:
-    """The side without a and d accepts a view; its proposer and a crash. The quorum that is left needs d.
+def test_member_that_a_proposal_omits_can_still_vote_for_it(packets: int) -> None:
+    """The side without a and d accepts a view; its proposer and a crash. The remaining quorum needs d.
 
-    D declined to vote on a view without itself, so the proposal, which may have been decided, could neither
+    d declined to vote on a view without itself. So the proposal, which may have been decided, could neither
     be decided nor replaced.
     """
     run_without_violation(
@@ -104,15 +104,15 @@ def test_a_living_member_that_a_proposal_leaves_out_can_still_vote_for_it(packet
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
-def test_nothing_is_kept_that_everybody_holds(size: int) -> None:
-    """A group of one kept all that it ever sent; and a copy that came after the others' reports stayed."""
+def test_stable_packets_are_not_kept(size: int) -> None:
+    """A group of one kept everything that it sent; and a copy that arrived after the reports was kept."""
     run_without_violation(group((40,) * size, rate_per_second=400))
 
 
 @pytest.mark.parametrize("policy", ["primary", "partitionable"])
 @pytest.mark.parametrize("seed", range(3))
-def test_who_waits_for_a_dead_member_is_not_slow(policy: str, seed: int) -> None:
-    """What a dead member would have to hold first cannot be consumed, and who waited was put out for it."""
+def test_member_that_waits_for_a_crashed_one_is_not_evicted_as_slow(policy: str, seed: int) -> None:
+    """A message that a crashed member has not received is not safe yet; who waited for it was evicted."""
     run = run_without_violation(
         group(
             (40, 40, 40),
@@ -121,15 +121,21 @@ def test_who_waits_for_a_dead_member_is_not_slow(policy: str, seed: int) -> None
             faults=FaultOptions(
                 crashes=(Crash(member="b", at_us=150_000, back_after_us=600_000),), healed_at_us=750_000
             ),
-            life={"policy": policy, "delivery": "safe", "failure_ms": 400, "slow_ms": 400, "state": True},
+            membership={
+                "policy": policy,
+                "delivery": "safe",
+                "failure_ms": 400,
+                "slow_ms": 400,
+                "state": True,
+            },
             seed=seed,
         )
     )
     assert "eviction" not in run.counters.occurred
 
 
-def test_who_alone_has_the_state_is_not_put_out_for_being_slow() -> None:
-    """It was, while the other one waited for that very state; then it came back and both waited for ever."""
+def test_only_member_with_the_state_is_not_evicted_as_slow() -> None:
+    """It was evicted while the other member waited for its state; it rejoined, and both waited for ever."""
     run = run_without_violation(
         group(
             (30, 30),
@@ -140,14 +146,14 @@ def test_who_alone_has_the_state_is_not_put_out_for_being_slow() -> None:
                 stalls=(Stall(member="a", from_us=480_000, for_us=2_100_000),),
                 healed_at_us=2_600_000,
             ),
-            life={"failure_ms": 260, "slow_ms": 780, "state": True},
+            membership={"failure_ms": 260, "slow_ms": 780, "state": True},
         )
     )
     assert run.counters.occurred["rejoin"] and run.counters.occurred["state transfer"]
 
 
-def test_state_transfer_does_not_repeat_itself() -> None:
-    """Each tick asked for the pieces again that were on their way: 54 MB were sent for a state of 1 MB."""
+def test_state_transfer_sends_each_piece_once() -> None:
+    """Each tick requested pieces again that were in flight: 54 MB were sent for a state of 1 MB."""
     run = run_without_violation(
         group(
             (10, 10, 10),
@@ -156,7 +162,7 @@ def test_state_transfer_does_not_repeat_itself() -> None:
             faults=FaultOptions(
                 crashes=(Crash(member="c", at_us=200_000, back_after_us=200_000),), healed_at_us=400_000
             ),
-            life={"state": True},
+            membership={"state": True},
             load={"state_bytes": 1_000_000},
         )
     )
@@ -164,8 +170,8 @@ def test_state_transfer_does_not_repeat_itself() -> None:
 
 
 @pytest.mark.parametrize("packets", range(15, 20))
-def test_what_only_a_joiner_has_accepted_need_not_be_proposed_again(packets: int) -> None:
-    """Its cut counts packets that went down with the proposer; those who were to hold them tried for ever."""
+def test_proposal_that_only_a_joiner_accepted_need_not_be_proposed_again(packets: int) -> None:
+    """Its flush plan counts packets that only the crashed proposer had; others requested them for ever."""
     run_without_violation(
         group(
             (40, 40, 40, 40, 0),
@@ -177,7 +183,7 @@ def test_what_only_a_joiner_has_accepted_need_not_be_proposed_again(packets: int
                 loss_percent=30,
                 healed_at_us=700_000,
             ),
-            life={"founders": 4},
+            membership={"founders": 4},
             load={"start_us": (0, 0, 0, 0, 190_000)},
             seed=7,
         )
@@ -185,8 +191,8 @@ def test_what_only_a_joiner_has_accepted_need_not_be_proposed_again(packets: int
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_who_is_put_out_does_not_take_the_decision_with_it(seed: int) -> None:
-    """The proposer that was put out told the other one so once. If that was lost, one of two was left."""
+def test_evicted_proposer_repeats_its_decision(seed: int) -> None:
+    """An evicted proposer sent its decision once. If that was lost, the other member waited for ever."""
     run = run_without_violation(
         group(
             (60, 60),
@@ -197,7 +203,7 @@ def test_who_is_put_out_does_not_take_the_decision_with_it(seed: int) -> None:
                 loss_percent=30,
                 healed_at_us=600_000,
             ),
-            life={"slow_ms": 200, "state": True},
+            membership={"slow_ms": 200, "state": True},
             seed=seed,
         )
     )
@@ -206,14 +212,14 @@ def test_who_is_put_out_does_not_take_the_decision_with_it(seed: int) -> None:
 
 @pytest.mark.parametrize("layer", ["time-parts", "count-parts"])
 @pytest.mark.parametrize("below", ["reorder", "reorder-locks"])
-def test_the_end_of_a_part_goes_through_a_plain_queue(layer: str, below: str) -> None:
-    """A cut was to stay in line like the messages of a plain view, and has no priority that says so."""
+def test_end_of_a_part_passes_a_plain_queue(layer: str, below: str) -> None:
+    """The end of a part was queued like a message of a plain view, but has no priority that says so."""
     run = run_without_violation(
         group((20, 20, 20), ordering=OrderingOptions(part_ms=0.5, part_count=17), order=f"{layer}/{below}")
     )
     assert run.counters.deliveries == 180
 
 
-def test_a_group_that_could_be_founded_again_is_founded_by_all() -> None:
-    """Two of three founded it; one crashed, and with the third, who came late, founded it a second time."""
+def test_group_that_could_be_founded_twice_is_founded_by_all() -> None:
+    """Two of three founded it; one restarted and founded it again with the third, which was late."""
     assert not run_seed(4016).violations

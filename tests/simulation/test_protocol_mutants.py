@@ -1,190 +1,212 @@
-"""The swarm catches broken protocols: each mutant has one fault, and falls to the same seeds that ours pass.
+"""The simulator catches broken protocols and links, in runs that the real ones pass.
 
-A mutant takes the place of the real class only within its test.
+`MUTANTS` is the table of all of them: what is replaced, in which runs, and which guarantee it breaks. A
+mutant replaces the real class only within its test.
 """
 
-from collections.abc import Sequence
+from collections.abc import (
+    Callable,
+    Iterable,
+)
+from functools import (
+    partial,
+)
+from typing import (
+    Any,
+    NamedTuple,
+)
 
 import pytest
 
 import priocast.membership.epoch
-from priocast.core.identity import ProcessId
-from priocast.core.message import Batch
-from priocast.core.priority_queue import PriorityQueue
-from priocast.core.protocol import OrderingOptions, PacketId, Protocol
-from priocast.core.starvation import FirstInFirstOut
-from priocast.core.view import View
-from priocast.links.fifo_link import FifoLink, Frame, _InFlight
-from priocast.protocols import PROTOCOLS
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.credit import InFlight
-from priocast.protocols.flow.packets import Ordered
-from priocast.protocols.flow.window import WINDOW_FIRST
-from priocast.protocols.ring.token_ring import TokenRing
-from priocast.protocols.sequencer.ub import SequencerUb
+import priocast.protocols.reorder.reordering
+from priocast.core.guarantees import (
+    BOUNDED_OVERTAKING,
+    BOUNDED_WINDOW,
+    FIFO_AMONG_EQUALS,
+    INTEGRITY,
+    LIVENESS,
+    NO_ERROR,
+    PRIORITY,
+    PRIORITY_ACCOUNTING,
+    TOTAL_ORDER,
+)
+from priocast.core.protocol import (
+    OrderingOptions,
+    Protocol,
+)
+from priocast.links.fifo_link import (
+    FifoLink,
+)
+from priocast.protocols import (
+    PROTOCOLS,
+)
+from priocast.protocols.reorder.overtaking_bound import (
+    OvertakingBound,
+)
+from priocast.protocols.sequencer.ub import (
+    SequencerUb,
+)
+from priocast.simulation.scenario import (
+    Scenario,
+)
 from priocast.simulation.scenario_generator import (
     Choice,
     generate_scenario,
 )
 from priocast.simulation.simulator import run_scenario
-from priocast.simulation.swarm import run_seed
-from simulation.scenarios import HIGH, LOW, group, mean, waits_ms
+from simulation.protocol_mutants import (
+    CreditKeeper,
+    ExceedingSender,
+    ExceedingSequencer,
+    ForgetfulLink,
+    HastyLink,
+    IndifferentHolder,
+    IndifferentSender,
+    IndifferentSequencer,
+    OneLevel,
+    OneLevelWithLocks,
+    ReceiptReporter,
+    RepeatingLink,
+    TrustingDestination,
+    UnboundedOvertaking,
+    UnstableSequencer,
+)
+from simulation.scenarios import group
 
 SEEDS = range(40)
-PLENTY = 1 << 40
+FEW_SEEDS = range(5)
+BOUND = 3
 
 
-class LastInFirstOutQueue(PriorityQueue):
-    """Of equal ranks, the last that came leaves first."""
-
-    def put(self, batch: Batch, now: int) -> None:
-        self._arrivals -= 2
-        super().put(batch, now)
+def generated(order: str, seeds: range = SEEDS) -> list[Scenario]:
+    return [generate_scenario(seed, Choice(order)) for seed in seeds]
 
 
-class UnstableSequencer(SequencerUb):
-    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        self._incoming = LastInFirstOutQueue(options.policy, PLENTY, PLENTY)
+def adaptive(order: str) -> list[Scenario]:
+    """Groups with the default window."""
+    scenarios = [
+        scenario
+        for scenario in generated(order)
+        if scenario.ordering.window is None and len(scenario.members) > 1
+    ]
+    assert scenarios
+    return scenarios
 
 
-class IndifferentSequencer(SequencerUb):
-    """Orders whatever came first."""
-
-    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        self._incoming = PriorityQueue(FirstInFirstOut(), PLENTY, PLENTY)
-
-
-class TrustingDestination(SequencerUb):
-    """Takes whatever comes next for the next in the order."""
-
-    def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: PacketId) -> None:
-        super()._on_ordered(sender, Ordered(self.position_next, ordered.batches), packet_id)
-
-
-class ReceiptCounter(SequencerUb):
-    """Reports what was received, not what was consumed: the window no longer holds anything back."""
-
-    _received = 0
-
-    def append_ordered(self, batches: Sequence[Batch], is_bottleneck: bool) -> None:
-        super().append_ordered(batches, is_bottleneck)
-        self._received += sum(batch.count for batch in batches)
-        self.send(self._sequencer, Consumed(self._received, self.options.window or WINDOW_FIRST))
-
-    def on_consumed(self, batch: Batch, count: int, now: int) -> None:
-        pass
+def overtaken(order: str, delivery: str) -> list[Scenario]:
+    """Members that consume more slowly than messages arrive, with a bound on overtaking."""
+    return [
+        group(
+            (60, 60, 60),
+            rate_per_second=600,
+            order=order,
+            ordering=OrderingOptions(overtakes_max=BOUND, distributed=delivery == "safe"),
+            membership={"delivery": delivery},
+            load={"consume_us": (1_000, 1_000, 5_000)},
+            seed=5,
+        )
+    ]
 
 
-class IndifferentSender(SequencerUb):
-    """Submits whatever was broadcast first; the sequencer does as it should."""
+class Mutant(NamedTuple):
+    """What is replaced, in which runs, and what that breaks; `only` if it breaks nothing else."""
 
-    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
+    guarantee: str
+    scenarios: Callable[[], Iterable[Scenario]]
+    protocol: type[Protocol] | None = None
+    link: type[FifoLink] = FifoLink
+    overtaking: type[OvertakingBound] = OvertakingBound
+    says: str = ""
+    only: bool = False
+    of: str = ""
 
-
-class IndifferentHolder(TokenRing):
-    """Sends whatever was broadcast first when it has the token."""
-
-    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
-
-
-class HoardedCredit(InFlight):
-    def placed(self, batch: Batch) -> None:
-        pass
+    @property
+    def name(self) -> str:
+        parts = (self.protocol, self.link, self.overtaking)
+        names = [part.__name__ for part in parts if part not in (None, FifoLink, OvertakingBound)]
+        return " ".join(filter(None, ["+".join(filter(None, names)), self.of]))
 
 
-class HoardingSender(SequencerUb):
-    """Never takes back the credit of a message that has its place."""
-
-    def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position)
-        self.in_flight = HoardedCredit(options.submit_max, options.submit_bytes_max, options.prioritised)
+def in_generated(guarantee: str, protocol: type[Protocol], **options: Any) -> Mutant:
+    return Mutant(guarantee, partial(generated, protocol.NAME), protocol, **options)
 
 
-class HastyLink(FifoLink):
-    """Hands a body over when it comes, in whatever order that is."""
+MUTANTS = [
+    in_generated(FIFO_AMONG_EQUALS, UnstableSequencer),
+    in_generated(PRIORITY, IndifferentSequencer),
+    in_generated(PRIORITY, IndifferentSender),
+    in_generated(PRIORITY, IndifferentHolder),
+    in_generated(TOTAL_ORDER, TrustingDestination, link=HastyLink),
+    in_generated(NO_ERROR, SequencerUb, link=HastyLink),
+    in_generated(INTEGRITY, TrustingDestination, link=RepeatingLink),
+    in_generated(BOUNDED_WINDOW, ReceiptReporter),
+    in_generated(LIVENESS, CreditKeeper),
+    in_generated(LIVENESS, SequencerUb, link=ForgetfulLink),
+    Mutant(
+        BOUNDED_WINDOW,
+        partial(adaptive, "sequencer-ub"),
+        ReceiptReporter,
+        says="messages as consumed",
+        of="with an adaptive window",
+    ),
+    Mutant(BOUNDED_WINDOW, partial(adaptive, "sequencer-ub"), ExceedingSequencer, says="has granted"),
+    Mutant(BOUNDED_WINDOW, partial(adaptive, "causal-history"), ExceedingSender, says="has granted"),
+    *(
+        Mutant(PRIORITY_ACCOUNTING, partial(generated, mutant.NAME, FEW_SEEDS), mutant, only=True)
+        for mutant in (OneLevel, OneLevelWithLocks)
+    ),
+    *(
+        Mutant(
+            BOUNDED_OVERTAKING,
+            partial(overtaken, order, delivery),
+            overtaking=UnboundedOvertaking,
+            says=f"has sent {BOUND + 1} more urgent messages",
+            of=f"{order} {delivery}",
+        )
+        for order in ("reorder", "reorder-locks")
+        for delivery in ("agreed", "safe")
+    ),
+]
 
-    def _on_data(self, frame: Frame, now: int) -> list[bytes]:
-        known = frame.sequence in self._early
-        bodies = super()._on_data(frame, now)
-        if frame.sequence in self._early and not known:
-            return [frame.body]
-        return bodies[:1]
 
-
-class RepeatingLink(FifoLink):
-    """Hands a body over as often as it comes."""
-
-    def _on_data(self, frame: Frame, now: int) -> list[bytes]:
-        duplicates = self.duplicates
-        bodies = super()._on_data(frame, now)
-        return [frame.body] if self.duplicates > duplicates else bodies
-
-
-class ForgetfulLink(FifoLink):
-    """Never sends anything again."""
-
-    def _transmit_again(self, sequence: int, in_flight: _InFlight, now: int) -> None:
-        in_flight.sent_at = now
-
-
-def caught_by_swarm(property_name: str, choice: Choice) -> bool:
-    """Whether some seed sees this property violated, and says so with its own number."""
-    return any(
-        violation.property == property_name and f"seed {seed}: {property_name} violated" in str(violation)
-        for seed in SEEDS
-        for violation in run_seed(seed, choice).violations
-    )
-
-
-@pytest.mark.parametrize("order", ["sequencer-ub", "token-ring"])
-def test_what_is_no_mutant_passes_these_seeds(order: str) -> None:
-    assert [violation for seed in SEEDS for violation in run_seed(seed, Choice(order)).violations] == []
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: f"{mutant.name}, {mutant.guarantee}")
+def test_mutant_is_caught(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    scenarios = mutant.scenarios()
+    if mutant.protocol is not None:
+        monkeypatch.setitem(PROTOCOLS, mutant.protocol.NAME, mutant.protocol)
+    monkeypatch.setattr(priocast.membership.epoch, "FifoLink", mutant.link)
+    monkeypatch.setattr(priocast.protocols.reorder.reordering, "OvertakingBound", mutant.overtaking)
+    found = set()
+    for scenario in scenarios:
+        for violation in run_scenario(scenario).violations:
+            found.add(violation.guarantee)
+            if violation.guarantee == mutant.guarantee and not mutant.only:
+                assert str(violation).startswith(f"seed {scenario.seed}: {mutant.guarantee} violated")
+                assert mutant.says in violation.summary
+                return
+    assert found == {mutant.guarantee}
 
 
 @pytest.mark.parametrize(
-    ("protocol", "link", "property_name"),
-    [
-        (UnstableSequencer, FifoLink, "FIFO among equals"),
-        (IndifferentSequencer, FifoLink, "Priority"),
-        (IndifferentSender, FifoLink, "Priority"),
-        (IndifferentHolder, FifoLink, "Priority"),
-        (TrustingDestination, HastyLink, "Total order"),
-        (SequencerUb, HastyLink, "No error"),
-        (TrustingDestination, RepeatingLink, "Integrity"),
-        (ReceiptCounter, FifoLink, "Bounded window"),
-        (HoardingSender, FifoLink, "Liveness"),
-        (SequencerUb, ForgetfulLink, "Liveness"),
-    ],
+    "order", ["sequencer-ub", "token-ring", "causal-history", "reorder", "reorder-locks"]
 )
-def test_mutant_is_caught(
-    protocol: type[Protocol], link: type[FifoLink], property_name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(PROTOCOLS, protocol.NAME, protocol)
-    monkeypatch.setattr(priocast.membership.epoch, "FifoLink", link)
-    assert caught_by_swarm(property_name, Choice(protocol.NAME))
+def test_real_protocol_passes_the_same_runs(order: str) -> None:
+    seeds = FEW_SEEDS if order.startswith("reorder") else SEEDS
+    scenarios = generated(order, seeds)
+    if order.startswith("reorder"):
+        scenarios += overtaken(order, "agreed") + overtaken(order, "safe")
+    assert [str(violation) for each in scenarios for violation in run_scenario(each).violations] == []
 
 
-def test_window_that_counts_receipt_switches_priorities_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Adaptive windows are not checked exactly, but the effect of a wrong one can be measured."""
-    scenario = group((500, 500), rate_per_second=450, consume_us=1_000, ordering=OrderingOptions(window_ms=1))
-    honest = waits_ms(run_scenario(scenario))
-    monkeypatch.setitem(PROTOCOLS, "sequencer-ub", ReceiptCounter)
-    mutant = waits_ms(run_scenario(scenario))
-    assert mean(honest[LOW]) > 2 * mean(honest[HIGH])
-    assert mean(mutant[LOW]) < 1.2 * mean(mutant[HIGH])
-
-
-def test_all_kinds_of_scenario_are_among_the_seeds() -> None:
-    """A mutant can only be caught by a seed that is about it."""
+def test_seeds_cover_the_options_that_the_mutants_need() -> None:
     scenarios = [generate_scenario(seed) for seed in SEEDS]
-    assert any(scenario.ordering.window is not None for scenario in scenarios)
+    assert {scenario.ordering.window is None for scenario in scenarios} == {True, False}
     assert {str(scenario.ordering.starvation).partition(":")[0] for scenario in scenarios} == {
         "none", "ageing", "flush",
     }  # fmt: skip
     assert {scenario.ordering.prioritised for scenario in scenarios} == {True, False}
+
+
+def test_names_are_unique() -> None:
+    assert len({(mutant.name, mutant.guarantee) for mutant in MUTANTS}) == len(MUTANTS)

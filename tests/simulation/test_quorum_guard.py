@@ -1,4 +1,4 @@
-"""Which crashes happen: those that a group can survive, up to the last one of them."""
+"""Which crashes happen in a run: only those that the group can survive."""
 
 import pytest
 
@@ -9,8 +9,9 @@ from simulation.scenarios import delivered_by, group, run_without_violation, vie
 
 def run_with(size: int, *crashes: Crash, policy: str = "primary", state: bool = False) -> SimulatedRun:
     faults = FaultOptions(crashes=crashes, healed_at_us=1_500_000)
-    life = {"policy": policy, "state": state}
-    return run_without_violation(group((20,) * size, rate_per_second=40, faults=faults, life=life))
+    return run_without_violation(
+        group((20,) * size, rate_per_second=40, faults=faults, membership={"policy": policy, "state": state})
+    )
 
 
 def one_after_the_other(size: int) -> tuple[Crash, ...]:
@@ -21,33 +22,33 @@ def at_once(size: int) -> tuple[Crash, ...]:
     return tuple(Crash(member=name, at_us=200_000) for name in "abcde"[:size])
 
 
-def test_one_after_the_other_all_but_two_may_crash() -> None:
-    """Then two are left, and the run is about a group."""
+def test_all_but_two_may_crash_in_sequence() -> None:
+    """Two members remain, so that the run still tests a group."""
     run = run_with(5, *one_after_the_other(5))
     assert run.counters.occurred["crash of the coordinator"] == 3
     assert [row.peer for row in run.rows if row.event == "view" and row.member == "e"][-1] == "d#1,e#1"
 
 
-def test_at_once_only_a_minority_crashes_in_a_primary_group() -> None:
+def test_only_a_minority_of_a_primary_group_crashes_at_once() -> None:
     run = run_with(5, *at_once(5))
     assert run.counters.occurred["crash"] == 2
     assert views_of(run, "c#1") == ["1:a#1,b#1,c#1,d#1,e#1", "2:c#1,d#1,e#1"]
 
 
-def test_at_once_more_of_them_crash_in_a_partitionable_group() -> None:
+def test_more_than_a_minority_of_a_partitionable_group_may_crash_at_once() -> None:
     run = run_with(5, *at_once(5), policy="partitionable")
     assert run.counters.occurred["crash"] == 3
 
 
-def test_of_two_the_second_one_may_crash_and_come_back() -> None:
+def test_second_of_two_members_may_crash_and_come_back() -> None:
     """Half of a view is a quorum only with its first member."""
     for name, crashes in (("a", 0), ("b", 1)):
         run = run_with(2, Crash(member=name, at_us=200_000, back_after_us=100_000))
         assert run.counters.occurred.get("crash", 0) == crashes
 
 
-def test_the_last_one_that_has_the_state_stays() -> None:
-    """All others have just come back and know nothing yet."""
+def test_last_member_with_the_state_does_not_crash() -> None:
+    """The others have just restarted and do not have the state yet."""
     crashes = (
         Crash(member="b", at_us=200_000, back_after_us=100_000),
         Crash(member="a", at_us=320_000, back_after_us=100_000),
@@ -57,7 +58,7 @@ def test_the_last_one_that_has_the_state_stays() -> None:
 
 
 @pytest.mark.parametrize("back_after_us", [None, 200_000])
-def test_who_leaves_is_let_go_and_may_come_back(back_after_us: int | None) -> None:
+def test_member_leaves_and_may_come_back(back_after_us: int | None) -> None:
     leave = Leave(member="b", at_us=200_000, back_after_us=back_after_us)
     run = run_without_violation(
         group((20, 20, 20), rate_per_second=40, faults=FaultOptions(leaves=(leave,), healed_at_us=500_000))
@@ -68,9 +69,9 @@ def test_who_leaves_is_let_go_and_may_come_back(back_after_us: int | None) -> No
     assert run.counters.occurred["leave"] and "failure" not in run.counters.occurred
 
 
-def test_nobody_leaves_who_is_needed() -> None:
+def test_member_that_is_needed_does_not_leave() -> None:
     leaves = tuple(Leave(member=name, at_us=200_000 + index * 1_000) for index, name in enumerate("abc"))
     run = run_without_violation(
         group((20, 20, 20), rate_per_second=40, faults=FaultOptions(leaves=leaves, healed_at_us=500_000))
     )
-    assert run.counters.occurred["leave"] == 2, "one left, and two were told so"
+    assert run.counters.occurred["leave"] == 2, "one left, and two installed the view without it"

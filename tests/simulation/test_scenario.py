@@ -1,4 +1,4 @@
-"""Scenarios: one seed draws every option, faults heal, and the text names them all."""
+"""Scenarios: a seed generates every option, all faults heal, and the description names every option."""
 
 import msgspec
 import pytest
@@ -33,7 +33,7 @@ def test_every_fault_heals() -> None:
         )
 
 
-def test_draws_differ_and_reach_the_edges() -> None:
+def test_generated_scenarios_differ_and_reach_the_bounds() -> None:
     scenarios = [generate_scenario(seed) for seed in range(300)]
     assert {len(scenario.members) for scenario in scenarios} == {1, 2, 3, 4, 5, 6, 7}
     assert {scenario.network.latency_shape for scenario in scenarios} == {
@@ -41,23 +41,23 @@ def test_draws_differ_and_reach_the_edges() -> None:
         "uniform",
         "exponential",
     }
-    assert any(0 in scenario.workload.messages for scenario in scenarios), "some members are silent"
+    assert any(0 in scenario.workload.messages for scenario in scenarios), "some members broadcast nothing"
     assert any(scenario.ordering.window is None for scenario in scenarios)
     assert any(scenario.ordering.window == 1 for scenario in scenarios)
     calm = [scenario for scenario in scenarios if not (scenario.faults.outages or scenario.faults.crashes)]
-    assert len(calm) > 60, "plain runs in one view are tested, too"
+    assert len(calm) > 60, "runs in one view are tested, too"
 
 
-def test_founders_of_a_primary_group_are_most_of_it() -> None:
-    """Otherwise those who come late could found another group, and there would be two."""
+def test_founders_of_a_primary_group_are_a_majority() -> None:
+    """Otherwise processes that start late could found a second group."""
     for seed in range(300):
         scenario = generate_scenario(seed)
         if scenario.membership.primary:
             assert 2 * scenario.membership.founders > len(scenario.members)
 
 
-def test_order_replaces_nothing_else() -> None:
-    """Nor do the classes to which it is changed have to do with the rest."""
+def test_choosing_an_order_changes_nothing_else() -> None:
+    """The protocols after order changes do not affect the other options, either."""
 
     def without_orders(scenario: Scenario) -> Scenario:
         changes = [msgspec.structs.replace(change, order="") for change in scenario.faults.order_changes]
@@ -71,7 +71,7 @@ def test_order_replaces_nothing_else() -> None:
             assert without_orders(chosen) == without_orders(generate_scenario(seed, Choice(policy="primary")))
 
 
-def test_every_order_is_drawn_and_changed_to() -> None:
+def test_every_protocol_is_generated_and_changed_to() -> None:
     scenarios = [generate_scenario(seed) for seed in range(600)]
     assert {scenario.order for scenario in scenarios} >= set(PROTOCOLS)
     assert {scenario.order.rpartition("/")[0] for scenario in scenarios} == {"", *LAYERS}
@@ -82,14 +82,16 @@ def test_every_order_is_drawn_and_changed_to() -> None:
         assert len({getattr(scenario.ordering, name) for scenario in scenarios}) > 3
 
 
-def test_what_re_ordering_looks_at_is_drawn_in_some_runs() -> None:
+def test_options_of_reordering_are_generated_in_some_runs() -> None:
     drawn = [generate_scenario(seed).ordering for seed in range(300)]
     assert 0.05 < sum(ordering.distributed for ordering in drawn) / len(drawn) < 0.25
     bounds = {ordering.overtakes_max for ordering in drawn}
     assert {None, 1} < bounds and len(bounds) > 10
 
 
-def test_what_is_not_for_partitionable_groups_is_not_drawn_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_protocol_without_partitions_is_not_generated_for_partitionable_groups(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Undivided(SequencerUb):
         NAME = "undivided"
         PARTITIONABLE = False
@@ -105,11 +107,11 @@ def test_what_is_not_for_partitionable_groups_is_not_drawn_for_them(monkeypatch:
     assert {generate_scenario(seed, Choice("undivided")).membership.policy for seed in range(20)} == {
         "primary"
     }
-    with pytest.raises(InvalidOption, match="undivided is not for groups that are partitionable"):
+    with pytest.raises(InvalidOption, match="undivided does not support partitionable groups"):
         Choice("undivided", "partitionable")
 
 
-def test_choice_of_the_group_is_kept() -> None:
+def test_chosen_policy_and_delivery_are_kept() -> None:
     for seed in range(30):
         scenario = generate_scenario(seed, Choice(policy="partitionable", delivery="safe"))
         assert (scenario.membership.policy, scenario.membership.delivery) == ("partitionable", "safe")
@@ -149,15 +151,15 @@ def test_description_names_every_option() -> None:
     assert lines.keys() == {"members", *scenario.flat()}
 
 
-def test_scenario_that_cannot_be_is_refused() -> None:
-    with pytest.raises(InvalidOption, match="lasts longer"):
+def test_invalid_scenario_is_rejected() -> None:
+    with pytest.raises(InvalidOption, match="ends after healed_at_us"):
         FaultOptions(pauses=(Pause(member="a", from_us=5, for_us=10),), healed_at_us=14)
     with pytest.raises(InvalidOption, match="is not over at healed_at_us"):
         FaultOptions(crashes=(Crash(member="a", at_us=5, back_after_us=10),), healed_at_us=14)
     with pytest.raises(InvalidOption, match="loss_percent is 31"):
         FaultOptions(loss_percent=31)
     scenario = group((1, 2))
-    with pytest.raises(InvalidOption, match="one entry for every member"):
+    with pytest.raises(InvalidOption, match="one entry per member"):
         msgspec.structs.replace(
             scenario, workload=msgspec.structs.replace(scenario.workload, consume_us=(1,))
         )
@@ -174,7 +176,7 @@ EVERYBODY = ("a", "b", "c", "d", "e")
         ("ring", EVERYBODY, "ab ba bc cb cd dc de ed ea ae"),
     ],
 )
-def test_cut_leaves_these_directions(kind: CutKind, members: tuple[str, ...], talking: str) -> None:
+def test_cut_does_not_block_these_directions(kind: CutKind, members: tuple[str, ...], talking: str) -> None:
     cut = NetworkCut(kind=kind, members=members, from_us=0, for_us=1)
     directions = {(one, other) for one in EVERYBODY for other in EVERYBODY if one != other}
     left = directions - cut.blocked(members, EVERYBODY)
@@ -189,14 +191,14 @@ def test_cut_blocks_these_directions(kind: CutKind, blocked: set[tuple[str, str]
     assert cut.blocked(cut.members, EVERYBODY) == blocked
 
 
-def test_exponential_has_its_mean_and_tail() -> None:
+def test_exponential_has_the_right_mean_and_tail() -> None:
     random = SeededRandom(1)
     drawn = [random.exponential(1_000) for _ in range(20_000)]
     assert 980 < sum(drawn) / len(drawn) < 1_020
     assert 0.045 < sum(one > 3_000 for one in drawn) / len(drawn) < 0.055, "exp(-3) is 0.0498"
 
 
-def test_log_uniform_favours_no_size() -> None:
+def test_log_uniform_is_even_over_decades() -> None:
     random = SeededRandom(1)
     drawn = [random.log_uniform(10, 10_000) for _ in range(10_000)]
     assert min(drawn) == 10 and max(drawn) <= 10_000

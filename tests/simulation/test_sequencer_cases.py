@@ -1,7 +1,7 @@
-"""The named cases of the fixed sequencer and of starvation: where its priorities act, and what bounds them.
+"""Named cases of the fixed sequencer and of starvation: where priorities act, and what bounds them.
 
-Times are virtual, so these are facts about the protocol and not about a machine. A consumer needs 1 ms a
-message; the load is the share of that which is broadcast.
+Times are virtual, so these are facts about the protocol and not about a machine. A consumer needs 1 ms per
+message; the load is the rate of broadcasts relative to that.
 """
 
 from itertools import pairwise
@@ -40,14 +40,16 @@ def test_sequencer_eager_vs_window() -> None:
     wide_high, wide_low = mean_waits_at_load_90(window=8)
     narrow_high, narrow_low = mean_waits_at_load_90(window=1)
     assert 0.85 < eager_high / eager_low < 1.15, "nothing waits at an eager sequencer"
-    assert eager_high > wide_high > narrow_high, "the smaller the window, the sooner the urgent"
-    assert eager_low <= wide_low <= narrow_low, "and the routine pay for it"
+    assert eager_high > wide_high > narrow_high, (
+        "the smaller the window, the shorter the waiting time of urgent messages"
+    )
+    assert eager_low <= wide_low <= narrow_low, "and the longer that of routine messages"
     assert narrow_low > 3.5 * narrow_high
     assert eager_high > 2.5 * narrow_high
 
 
 def test_sequencer_same_level_fifo() -> None:
-    """Messages of one level keep their order, though the network does not and the window cuts batches."""
+    """Messages of one level keep their order, although the network reorders and the window splits batches."""
     scenario = group(
         (60, 60, 60, 60),
         burst=20,
@@ -93,11 +95,11 @@ def starved(starvation: Starvation) -> SimulatedRun:
 
 
 def test_ageing_bounds_low() -> None:
-    """Techniques paper, section 4: a low message waits for what is more urgent by less than its age."""
+    """Techniques paper, section 4: ageing bounds how long a low message is overtaken."""
     strict, ageing = starved(Strict()), starved(Ageing(STEP_NS))
     assert max(waits_ms(ageing)[LOW]) < max(waits_ms(strict)[LOW]) / 1.5
     assert mean(waits_ms(ageing)[LOW]) < mean(waits_ms(strict)[LOW]) / 1.5
-    assert mean(waits_ms(ageing)[HIGH]) < mean(waits_ms(ageing)[LOW]), "priority is weaker, not gone"
+    assert mean(waits_ms(ageing)[HIGH]) < mean(waits_ms(ageing)[LOW]), "priorities are weaker, but still act"
     assert all(
         overtaker.entered_at < overtaken.entered_at + (HIGH - LOW) * STEP_NS
         for overtaken, overtaker in overtakings(ageing)
@@ -105,10 +107,10 @@ def test_ageing_bounds_low() -> None:
     assert any(
         overtaker.entered_at >= overtaken.entered_at + (HIGH - LOW) * STEP_NS
         for overtaken, overtaker in overtakings(strict)
-    ), "which the strict policy does not give"
+    ), "the strict policy has no such bound"
 
 
-def test_flush_bounded_inversion() -> None:
+def test_periodic_release_bounds_overtaking() -> None:
     """Techniques paper, section 4: nothing overtakes what was queued in an earlier period."""
     strict, flush = starved(Strict()), starved(PeriodicRelease(PERIOD_NS))
 
@@ -118,6 +120,6 @@ def test_flush_bounded_inversion() -> None:
             for overtaken, overtaker in overtakings(run)
         }
 
-    assert periods_apart(flush) == {0}, "the high overtake the low of their own period"
-    assert max(periods_apart(strict)) > 3, "which the strict policy does not bound"
+    assert periods_apart(flush) == {0}, "high messages overtake low ones of their own period only"
+    assert max(periods_apart(strict)) > 3, "the strict policy has no such bound"
     assert max(waits_ms(flush)[LOW]) < max(waits_ms(strict)[LOW]) / 1.5

@@ -1,4 +1,4 @@
-"""The model: what latency, bandwidth, a busy processor, pauses, cuts and back-pressure do to a run."""
+"""The simulation model: latency, bandwidth, busy processors, pauses, cuts and back-pressure."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ def times(run: SimulatedRun, event: str, member: str) -> list[int]:
     return [row.time_ns for row in run.rows if (row.event, row.member) == (event, member)]
 
 
-def test_same_time_happens_in_the_order_it_was_put_down() -> None:
+def test_events_of_one_time_execute_in_the_order_of_scheduling() -> None:
     event_queue = EventQueue()
     seen: list[str] = []
     for time, name in ((5, "b"), (3, "a"), (5, "c"), (9, "never")):
@@ -35,13 +35,13 @@ def test_message_takes_two_hops() -> None:
 
 
 def test_interface_writes_one_frame_after_the_other() -> None:
-    """The sequencer's copies leave one by one, so later members get theirs later."""
+    """The sequencer's copies leave one by one, so later members receive theirs later."""
     network = NetworkOptions(latency_us=10, bandwidth_bytes_per_second=100_000)
     run = run_without_violation(group((1, 0, 0), network=network))
     (at_b,), (at_c,) = times(run, DELIVERED, "b"), times(run, DELIVERED, "c")
     sent_bytes = (at_c - at_b) // 10_000
     assert run.counters.occurred["busy interface"] >= 1
-    assert 44 < sent_bytes < 200, "a frame's header and body, at 10 us a byte"
+    assert 44 < sent_bytes < 200, "the header and body of a frame, at 10 us per byte"
 
 
 def test_busy_processor_forms_batches() -> None:
@@ -67,7 +67,7 @@ def test_paused_process_does_nothing_and_then_catches_up() -> None:
 
 
 def test_cut_is_one_way_and_heals() -> None:
-    """It is shorter than the failure timeout, so the view stays."""
+    """It is shorter than the failure timeout, so the view does not change."""
     cut = NetworkCut(kind="one-way", members=("a", "b"), from_us=50_000, for_us=80_000)
     run = run_without_violation(group((10, 10, 0), faults=FaultOptions(cuts=(cut,), healed_at_us=130_000)))
     assert min(times(run, DELIVERED, "b")) >= 130 * MILLISECOND
@@ -92,7 +92,7 @@ def test_back_pressure_delays_and_loses_nothing() -> None:
     assert max(row.backlog for row in run.rows if (row.event, row.member) == (SENT, "b")) <= 2
 
 
-def test_consumer_needs_its_time_for_each_message() -> None:
+def test_consumer_is_busy_for_each_message() -> None:
     run = run_without_violation(group((20, 0), burst=20, consume_us=2_000))
     of_b = times(run, DELIVERED, "b")
     assert [later - at for at, later in pairwise(of_b)] == [2 * MILLISECOND] * 19

@@ -1,15 +1,15 @@
-"""The swarm: every promise holds for many seeds, and what is meant to go wrong in them really does."""
+"""The swarm: every guarantee holds for many seeds, and every kind of fault occurs in them."""
 
 import os
 
 import pytest
 
-from priocast.simulation.checkers.checker import Violation
+from priocast.core.violation import Violation
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
 from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
 
 SEED_COUNT = int(os.environ.get("PRIOCAST_SWARM_SEEDS", "300"))
-#: In how many percent of the seeds each kind of fault and of transition must occur.
+#: Each kind of fault and of transition must occur in this share of the seeds.
 OCCURS_PERCENT_MIN = 1.0
 
 
@@ -19,7 +19,7 @@ def summary() -> SwarmSummary:
 
 
 @pytest.mark.swarm
-def test_no_seed_violates_a_promise(summary: SwarmSummary) -> None:
+def test_no_seed_violates_a_guarantee(summary: SwarmSummary) -> None:
     assert summary.seeds == SEED_COUNT
     assert [str(violation) for violation in summary.violations] == []
 
@@ -36,9 +36,7 @@ def test_transition_occurs_in_a_share_of_the_seeds(summary: SwarmSummary, kind: 
     assert summary.transition_percent[kind] >= OCCURS_PERCENT_MIN
 
 
-def outcome(
-    seed: int, seconds: float, *violations: Violation, frames: int = 0, **occurred: int
-) -> SeedResult:
+def result(seed: int, seconds: float, *violations: Violation, frames: int = 0, **occurred: int) -> SeedResult:
     return SeedResult(
         seed=seed,
         digest="",
@@ -50,17 +48,17 @@ def outcome(
 
 
 def test_summary_adds_up() -> None:
-    violation = Violation(property="Total order", text="…", time_ns=1, seed=2)
-    outcomes = [
-        outcome(2, 3.0, violation, frames=5),
-        outcome(0, 1.0, frames=7, loss=2, merge=1),
-        outcome(1, 2.0),
-        outcome(3, 0.5, loss=1),
+    violation = Violation(guarantee="Total order", summary="…", run="seed 2")
+    results = [
+        result(2, 3.0, violation, frames=5),
+        result(0, 1.0, frames=7, loss=2, merge=1),
+        result(1, 2.0),
+        result(3, 0.5, loss=1),
     ]
-    summary = summarise(outcomes, seconds=4.0)
+    summary = summarise(results, seconds=4.0)
     assert (summary.seeds, summary.frames, summary.virtual_seconds) == (4, 12, 2.0)
     assert summary.fault_percent["loss"] == 50 and summary.fault_percent["pause"] == 0
     assert summary.transition_percent["merge"] == 25
     assert [seed for seed, _ in summary.slowest] == [2, 1, 0, 3]
     assert summary.slowest_to_rest[:2] == ((0, 7.0), (2, 5.0))
-    assert summary.failed_seeds == [2] and summary.violations == (violation,)
+    assert summary.failed_seeds == (2,) and summary.violations == (violation,)

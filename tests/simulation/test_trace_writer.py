@@ -1,4 +1,4 @@
-"""A simulated run on disk reads like a real one."""
+"""A simulated run on disk has the format of a real one."""
 
 from pathlib import Path
 

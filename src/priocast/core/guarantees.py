@@ -1,6 +1,7 @@
-"""The names of the guarantees: protocols, the simulator's checkers and the Spark checks use the same ones.
+"""The names of the guarantees. Protocols, the simulator's checkers and the Spark checks use the same ones.
 
-`docs/guarantees.md` defines each of them.
+`docs/guarantees.md` defines each of them exactly. The last two are not guarantees to an application: the
+simulator and the model checker report them besides.
 """
 
 INTEGRITY = "Integrity"
@@ -14,3 +15,6 @@ PRIORITY_ACCOUNTING = "Priority accounting"
 BOUNDED_OVERTAKING = "Bounded overtaking"
 BOUNDED_WINDOW = "Bounded window"
 LIVENESS = "Liveness"
+
+BOUNDED_MEMORY = "Bounded memory"
+NO_ERROR = "No error"

@@ -1,10 +1,10 @@
-"""The application at one member: it broadcasts what it wishes to and consumes one message at a time.
+"""The application of one member: it broadcasts what is planned and consumes one message at a time.
 
-Under back-pressure it waits: a wish for which there is no room stays, in a lane of its class, until there
-is. Nothing is lost, and an urgent wish does not wait behind a routine one.
+Under back-pressure it waits: a broadcast for which there is no room waits in a queue of its priority class.
+Nothing is lost, and an urgent broadcast does not wait behind a routine one.
 
-What it consumes becomes its state: which wishes were fulfilled, and a hash of all that was for everybody, in
-its order. Members whose states are equal have seen the same.
+What it consumes becomes its state: which planned broadcasts it has applied, and a hash over all messages for
+all members, in their order. Members with equal states have consumed the same messages in the same order.
 """
 
 from collections import deque
@@ -24,70 +24,74 @@ Inspect = Callable[[Message, int, "ApplicationState", int], None]
 
 
 class ApplicationState(msgspec.Struct):
-    """What an application knows: it is what a new member takes over."""
+    """What an application knows; a new member takes it over. `applied` names planned broadcasts."""
 
     digest: bytes = b""
-    wishes: set[str] = set()
+    applied: set[str] = set()
 
-    def take(self, message: Message, position: int) -> None:
-        """A message was consumed; those that are not for all make no difference between members."""
+    def apply(self, message: Message, position: int) -> None:
+        """A message was consumed. Messages that are not for all members do not change the state."""
         if not message.scope.to:
             text = f"{position} {message.id}".encode()
             self.digest = blake2b(self.digest + text, digest_size=16).digest()
-            self.wishes.add(name_in(message.payload))
+            self.applied.add(name_in(message.payload))
 
     def save(self, padding: int) -> bytes:
-        """The state as bytes, with so many more."""
-        return msgspec.msgpack.encode((self.digest, sorted(self.wishes), bytes(padding)))
+        """The state as bytes, with this many bytes of padding."""
+        return msgspec.msgpack.encode((self.digest, sorted(self.applied), bytes(padding)))
 
 
 def load(data: bytes) -> ApplicationState:
     """The state that was saved."""
-    digest, wishes, _ = msgspec.msgpack.decode(data, type=tuple[bytes, list[str], bytes])
-    return ApplicationState(digest, set(wishes))
+    digest, applied, _ = msgspec.msgpack.decode(data, type=tuple[bytes, list[str], bytes])
+    return ApplicationState(digest, set(applied))
 
 
 class BroadcastPlan:
-    """What one process's application still has to broadcast; `handed` has what its present memory holds."""
+    """What the application of one process still has to broadcast.
 
-    def __init__(self, wishes: list[PlannedBroadcast]) -> None:
-        self._coming = deque(wishes)
-        self._lanes: list[deque[PlannedBroadcast]] = [deque() for _ in range(CLASS_COUNT)]
-        self.handed: list[PlannedBroadcast] = []
+    It outlives an incarnation. `submitted` are the broadcasts that were handed to a member and that no crash
+    or leave has discarded since.
+    """
+
+    def __init__(self, planned: list[PlannedBroadcast]) -> None:
+        self._future = deque(planned)
+        self._due: list[deque[PlannedBroadcast]] = [deque() for _ in range(CLASS_COUNT)]
+        self.submitted: list[PlannedBroadcast] = []
 
     @property
     def next_at(self) -> int | None:
-        """When there is something new to broadcast."""
-        return self._coming[0].time if self._coming else None
+        """When the next broadcast becomes due."""
+        return self._future[0].time if self._future else None
 
     @property
     def done(self) -> bool:
         """Whether everything was broadcast."""
-        return not self._coming and not any(self._lanes)
+        return not self._future and not any(self._due)
 
-    def hand_over(self, member: Member, now: int) -> tuple[int, bool]:
-        """Broadcast what is due and has room; return how many messages that were, and if any had to wait."""
-        while self._coming and self._coming[0].time <= now:
-            wish = self._coming.popleft()
-            self._lanes[class_of(wish.priority)].append(wish)
+    def submit(self, member: Member, now: int) -> tuple[int, bool]:
+        """Broadcast what is due and has room; return the number of messages and whether any has to wait."""
+        while self._future and self._future[0].time <= now:
+            planned = self._future.popleft()
+            self._due[class_of(planned.priority)].append(planned)
         count, waiting = 0, False
-        for lane in reversed(self._lanes):
-            while lane and member.room(lane[0].priority) > 0:
-                wish = lane.popleft()
-                member.broadcast_many([wish.payload], wish.priority, wish.scope)
-                self.handed.append(wish)
+        for queue in reversed(self._due):
+            while queue and member.room(queue[0].priority) > 0:
+                planned = queue.popleft()
+                member.broadcast_many([planned.payload], planned.priority, planned.scope)
+                self.submitted.append(planned)
                 count += 1
-            waiting |= bool(lane)
+            waiting |= bool(queue)
         return count, waiting
 
 
 class SimulatedApplication:
-    """Wishes in, messages out; `inspect` sees every message before it is consumed, and where."""
+    """Broadcasts what is planned and consumes; `inspect` sees every message before it is consumed."""
 
     def __init__(
         self,
         member: Member,
-        errands: BroadcastPlan,
+        plan: BroadcastPlan,
         consume_ns: int,
         state_bytes: int,
         inspect: Inspect,
@@ -96,7 +100,7 @@ class SimulatedApplication:
         self.state = ApplicationState()
         self.stalled = False
         self._member = member
-        self._errands = errands
+        self._plan = plan
         self._consume_ns = consume_ns
         self._state_bytes = state_bytes
         self._inspect = inspect
@@ -106,8 +110,8 @@ class SimulatedApplication:
 
     @property
     def due(self) -> int | None:
-        """When the application has something to do next; None if only others can change that."""
-        times = [self._errands.next_at, self._free_at if self._head_waits else None]
+        """When the application acts next by itself; None if it waits for something to arrive."""
+        times = [self._plan.next_at, self._free_at if self._head_waits else None]
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -116,37 +120,37 @@ class SimulatedApplication:
         return not self._head_waits
 
     def broadcast(self, now: int) -> int:
-        """Broadcast what is due and has room; return how many messages that were."""
-        count, waiting = self._errands.hand_over(self._member, now)
+        """Broadcast what is due and has room; return the number of messages."""
+        count, waiting = self._plan.submit(self._member, now)
         self._counters.broadcasts += count
         if waiting:
             self._counters.count("back-pressure")
         return count
 
     def consume(self, now: int) -> int:
-        """Take what there is while the last message is dealt with; return how many things that were."""
+        """Consume while the application is free; return the number of messages and events."""
         member, count = self._member, 0
-        self._give_state()
+        self._offer_snapshot()
         while (head := member.head(now)) is not None and now >= self._free_at and not self.stalled:
             if isinstance(head, OrderedBatch):
-                self._take(head, now)
+                self._consume_message(head, now)
             else:
                 if isinstance(head, StateRestore):
                     self.state = load(head.snapshot.data)
                 member.consume_event(now)
-            self._give_state()
+            self._offer_snapshot()
             count += 1
         self._head_waits = head is not None and not self.stalled
         return count
 
-    def _take(self, head: OrderedBatch, now: int) -> None:
+    def _consume_message(self, head: OrderedBatch, now: int) -> None:
         message, position = head.message(head.taken), head.position + head.taken
         self._inspect(message, position, self.state, now)
         self._member.consume(1, now)
-        self.state.take(message, position)
+        self.state.apply(message, position)
         self._counters.deliveries += 1
         self._free_at = now + self._consume_ns
 
-    def _give_state(self) -> None:
+    def _offer_snapshot(self) -> None:
         if self._member.snapshot_wanted:
             self._member.offer_snapshot(self.state.save(self._state_bytes))

@@ -1,4 +1,4 @@
-"""The panel: the checkers that watch a run, by what it promises."""
+"""The checkers of a run, by what its scenario guarantees."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -8,7 +8,7 @@ from priocast.member import Member
 from priocast.membership.epoch import Epoch
 from priocast.simulation.application import ApplicationState
 from priocast.simulation.checkers.agreement import Agreement
-from priocast.simulation.checkers.checker import Checker, Report
+from priocast.simulation.checkers.checker import Checker, ReportViolation
 from priocast.simulation.checkers.equal_states import EqualStates
 from priocast.simulation.checkers.fifo import FifoAmongEquals
 from priocast.simulation.checkers.integrity import Integrity
@@ -29,82 +29,110 @@ from priocast.simulation.transition_counts import TransitionCounter
 from priocast.simulation.workload import PlannedBroadcast
 
 
-class CheckerSet:
-    """One of each that applies.
+def trace_checkers(
+    scenario: Scenario,
+    report: ReportViolation,
+    counters: Counters,
+    history: RunHistory,
+    *,
+    window: int | None,
+    sees_grants: bool,
+) -> list[Checker]:
+    """The checkers that need only the trace of a run, and the grants if they can be seen."""
+    membership, workload, ordering = scenario.membership, scenario.workload, scenario.ordering
+    all_safe = membership.delivery == "safe"
+    checkers: list[Checker] = [
+        Integrity(report),
+        TotalOrder(report, history, strict=all_safe or not membership.primary),
+        ViewSynchrony(report, membership.primary),
+        FifoAmongEquals(report, membership.primary),
+        Priority(report, counters),
+        Agreement(report, history),
+        PriorityAccounting(report, history, all_safe=all_safe, joiners_wait=membership.state),
+    ]
+    if membership.primary:
+        checkers.append(Uniformity(report, history, all_safe))
+    skips = workload.addressed_percent or workload.client_requests or membership.state
+    checkers.append(BoundedWindow(report, window, counts_deliveries=not skips, sees_grants=sees_grants))
+    if ordering.overtakes_max is not None:
+        checkers.append(
+            BoundedOvertaking(
+                report,
+                ordering.overtakes_max,
+                all_safe=all_safe,
+                joiners_wait=membership.state,
+                senders_decide=not ordering.distributed,
+            )
+        )
+    return checkers
 
-    The chronicle comes first, because others read it when the run is over; what makes sense only when
-    everybody has come to rest comes after the one who sees to that.
+
+class CheckerSet:
+    """One checker of each kind that applies.
+
+    The history comes first, because others read it when the run is over. Checkers that make sense only in a
+    quiescent run come after Liveness, which reports a run that is not.
     """
 
     def __init__(
         self,
         scenario: Scenario,
-        report: Report,
+        report: ReportViolation,
         counters: Counters,
         *,
         crashed: set[str],
-        lacks: Callable[[], str | None],
-        wishes: Callable[[], Iterable[PlannedBroadcast]],
+        pending: Callable[[], str | None],
+        expected: Callable[[], Iterable[PlannedBroadcast]],
         members: Callable[[], list[Member]],
         states: Callable[[], Mapping[str, ApplicationState]],
     ) -> None:
-        membership, workload = scenario.membership, scenario.workload
-        all_safe = membership.delivery == "safe"
-        self.chronicle = RunHistory()
-        self._integrity = Integrity(report)
-        self._liveness = Liveness(report, self.chronicle, membership.primary, lacks, wishes, states)
+        membership = scenario.membership
+        self.history = RunHistory()
+        of_trace = trace_checkers(
+            scenario, report, counters, self.history, window=scenario.ordering.window, sees_grants=True
+        )
+        self._integrity = next(checker for checker in of_trace if isinstance(checker, Integrity))
+        self._liveness = Liveness(
+            report,
+            self.history,
+            primary=membership.primary,
+            all_safe=membership.delivery == "safe",
+            pending=pending,
+            expected=expected,
+            states=states,
+        )
         self._memory = BoundedMemory(report, scenario.ordering, members)
         self._primary = membership.primary
         self._counters = counters
         self._donors: dict[Member, ProcessId] = {}
         self._epochs: dict[Member, Epoch | None] = {}
         self.checkers: list[Checker] = [
-            self.chronicle,
+            self.history,
             TransitionCounter(counters, crashed),
-            self._integrity,
-            TotalOrder(report, self.chronicle, strict=all_safe or not membership.primary),
-            ViewSynchrony(report, membership.primary),
-            FifoAmongEquals(report, membership.primary),
-            Priority(report, counters),
-            Agreement(report, self.chronicle),
-            PriorityAccounting(report, self.chronicle, all_safe=all_safe, joiners_wait=membership.state),
+            *of_trace,
+            self._liveness,
+            self._memory,
         ]
-        if membership.primary:
-            self.checkers.append(Uniformity(report, self.chronicle, all_safe))
-        passed_over = workload.addressed_percent or workload.client_requests or membership.state
-        if scenario.ordering.window is not None and not passed_over:
-            self.checkers.append(BoundedWindow(report, scenario.ordering.window))
-        if scenario.ordering.overtakes_max is not None:
-            self.checkers.append(
-                BoundedOvertaking(
-                    report,
-                    scenario.ordering.overtakes_max,
-                    all_safe=all_safe,
-                    joiners_wait=membership.state,
-                    senders_decide=not scenario.ordering.distributed,
-                )
-            )
-        self.checkers += [self._liveness, self._memory]
         if membership.state:
             self.checkers.append(EqualStates(report, states, self._has_one_history))
 
     def _has_one_history(self) -> bool:
-        """Whether all who are there in the end have come the same way; who merges keeps what it has."""
+        """Whether all members at the end have one history; after a merge, each side keeps its state."""
         return self._primary or "merge" not in self._counters.occurred
 
     def on_message(
         self, member: Member, message: Message, position: int, state: ApplicationState, now: int
     ) -> None:
-        """An application has a message in hand."""
+        """An application is about to consume a message."""
         self._integrity.on_message(member.me, message, position, state, now)
         view = member.stream.view
         if view is not None:
             self._liveness.on_message(member.me, message, view.number)
 
-    def look_at(self, process: SimulatedProcess, now: int) -> None:
+    def after_turn(self, process: SimulatedProcess, now: int) -> None:
         """A process has had a turn."""
         member = process.member
-        self._memory.look_at(member, now)
+        self._memory.after_turn(member, now)
         epoch = self._epochs.get(member)
         if epoch is not member.epoch:
             self._count_retransmissions(epoch)
@@ -114,15 +142,15 @@ class CheckerSet:
             self._donors[member] = donor
             self._counters.count("donor replaced")
 
-    def too_late(self, lacks: str, now: int) -> None:
-        """The group should be whole by now."""
-        self._liveness.violated(lacks, now)
+    def view_overdue(self, pending: str, now: int) -> None:
+        """The processes should be in one view by now."""
+        self._liveness.violated(pending, now)
 
     def finish(self) -> None:
-        """Count what was not over yet."""
+        """Count what the last epochs have seen."""
         for member, epoch in self._epochs.items():
             self._count_retransmissions(epoch)
-            if member.rejections.get("earlier incarnation"):
+            if any(reason.startswith("earlier") for reason in member.rejections):
                 self._counters.count("earlier incarnation")
 
     def _count_retransmissions(self, epoch: Epoch | None) -> None:

@@ -1,7 +1,7 @@
-"""A client: a process that is not a member, and has members broadcast for it.
+"""A client: a process that is not a member and has members broadcast on its behalf.
 
-Of each priority it asks for one thing at a time. If there is no answer it asks again, the next member, for
-ever; it must be the members who see that nothing happens twice.
+It has at most one open request of each priority. Without an answer it sends the request to the next member,
+again and again; the members must make sure that nothing is applied twice.
 """
 
 from collections import deque
@@ -16,7 +16,7 @@ from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.workload import CLIENT, PlannedBroadcast, requests
+from priocast.simulation.workload import CLIENT, PlannedBroadcast, client_requests
 
 
 class SimulatedClient:
@@ -31,44 +31,45 @@ class SimulatedClient:
         self._event_queue = event_queue
         self._network = network
         self._counters = counters
-        self._waiting: dict[int, deque[PlannedBroadcast]] = {}
-        for wish in requests(scenario):
-            self._waiting.setdefault(wish.priority, deque()).append(wish)
-        self._settled = dict.fromkeys(self._waiting, 0)
+        self._open: dict[int, deque[PlannedBroadcast]] = {}
+        for planned in client_requests(scenario):
+            self._open.setdefault(planned.priority, deque()).append(planned)
+        self._answered = dict.fromkeys(self._open, 0)
         self._next_member = scenario.seed
-        for priority in self._waiting:
-            self._ask_for_next(priority)
+        for priority in self._open:
+            self._send_next(priority)
 
     @property
     def done(self) -> bool:
         """Whether every request was answered."""
-        return not any(self._waiting.values())
+        return not any(self._open.values())
 
     def arrive(self, member: ProcessId, frame: Frame) -> None:
-        """A member answers."""
+        """A member's answer has arrived."""
         reply = read(member, frame)
-        assert isinstance(reply, ClientReply), "members tell a client nothing else"
+        assert isinstance(reply, ClientReply), "members send nothing else to a client"
         priority = reply.priority
-        if reply.number == self._settled[priority] + 1 and self._waiting[priority]:
-            self._waiting[priority].popleft()
-            self._settled[priority] += 1
-            self._ask_for_next(priority)
+        if reply.number == self._answered[priority] + 1 and self._open[priority]:
+            self._open[priority].popleft()
+            self._answered[priority] += 1
+            self._send_next(priority)
 
-    def _ask_for_next(self, priority: int) -> None:
-        if self._waiting[priority]:
-            self._ask(self._waiting[priority][0])
+    def _send_next(self, priority: int) -> None:
+        if self._open[priority]:
+            self._send(self._open[priority][0])
 
-    def _ask_again(self, wish: PlannedBroadcast) -> None:
-        """Ask the next member, unless there was an answer meanwhile."""
-        waiting = self._waiting[wish.priority]
-        if waiting and waiting[0] is wish:
+    def _retry(self, planned: PlannedBroadcast) -> None:
+        """Send the request to the next member, unless it was answered meanwhile."""
+        requests = self._open[planned.priority]
+        if requests and requests[0] is planned:
             self._counters.count("client retry")
             self._next_member += 1
-            self._ask(wish)
+            self._send(planned)
 
-    def _ask(self, wish: PlannedBroadcast) -> None:
-        settled = self._settled[wish.priority]
-        request = ClientRequest(settled + 1, wish.priority, wish.scope, wish.payload, settled)
+    def _send(self, planned: PlannedBroadcast) -> None:
+        answered = self._answered[planned.priority]
+        request = ClientRequest(answered + 1, planned.priority, planned.scope, planned.payload, answered)
         member = self._members[self._next_member % len(self._members)]
-        self._network.transmit(self._me, member, frame_of(request), self._event_queue.now)
-        self._event_queue.schedule(self._event_queue.now + self._patience_ns, partial(self._ask_again, wish))
+        now = self._event_queue.now
+        self._network.transmit(self._me, member, frame_of(request), now)
+        self._event_queue.schedule(now + self._patience_ns, partial(self._retry, planned))

@@ -1,7 +1,7 @@
-"""The draw of faults: several, one after the other or at once, around the times that matter to a group.
+"""Generates the faults of a scenario: several of them, in sequence or overlapping.
 
-What matters is the failure timeout: a pause or a cut that is a little shorter is never noticed, one that is a
-little longer is, and what comes back in the middle of a view change is the most interesting of all.
+Their durations are around the failure timeout: a pause or a cut that is a little shorter goes unnoticed, one
+that is a little longer does not, and a process that returns in the middle of a view change tests the most.
 """
 
 from collections.abc import Callable
@@ -34,31 +34,31 @@ _SAME_ORDER_PERCENT = 40
 def generate_faults(
     random: SeededRandom, names: tuple[str, ...], membership: MembershipOptions, started_us: int
 ) -> FaultOptions:
-    """Roll what goes wrong between the processes of these names."""
-    drawn = _Faults(random, names, membership)
-    failure_us = drawn.failure_us
+    """Generate the faults between the processes of these names."""
+    generated = _FaultGenerator(random, names, membership)
+    failure_us = generated.failure_us
     phase_us = started_us + failure_us * random.randint(1, 8)
     if not random.chance(_CALM_PERCENT):
         for _ in range(random.choice((1, 1, 2, 2, 3, 4))):
-            drawn.add_one(random.randint(failure_us // 4, phase_us))
+            generated.add_one(random.randint(failure_us // 4, phase_us))
     return FaultOptions(
         loss_percent=random.log_uniform(1, LOSS_PERCENT_MAX) if random.chance(40) else 0,
         duplication_percent=random.log_uniform(1, 30) if random.chance(30) else 0,
         reordering_percent=random.log_uniform(1, 50) if random.chance(30) else 0,
         reordering_us=random.log_uniform(50, 100_000),
-        pauses=tuple(drawn.pauses),
-        stalls=tuple(drawn.stalls),
-        cuts=tuple(drawn.cuts),
-        crashes=tuple(drawn.crashes),
-        leaves=tuple(drawn.leaves),
-        order_changes=tuple(drawn.order_changes),
+        pauses=tuple(generated.pauses),
+        stalls=tuple(generated.stalls),
+        cuts=tuple(generated.cuts),
+        crashes=tuple(generated.crashes),
+        leaves=tuple(generated.leaves),
+        order_changes=tuple(generated.order_changes),
         reconnects=random.chance(30),
-        healed_at_us=max(drawn.healed_at_us, phase_us),
+        healed_at_us=max(generated.healed_at_us, phase_us),
     )
 
 
 def generate_order(random: SeededRandom, membership: MembershipOptions) -> str:
-    """Roll a class that a group may be ordered by: one of its own, or one that is laid over another."""
+    """Choose a protocol for a group: a basic one, or a layer over a basic one."""
     plain, layered = all_orders(layered_over=()), all_orders()
     orders = layered if random.chance(_LAYERED_PERCENT) else plain
     return random.choice(
@@ -69,7 +69,7 @@ def generate_order(random: SeededRandom, membership: MembershipOptions) -> str:
 def generate_new_orders(
     random: SeededRandom, faults: FaultOptions, order: str, membership: MembershipOptions
 ) -> FaultOptions:
-    """Roll by which class a group is ordered after each change: the one that it has, or any other."""
+    """Choose the protocol after each order change: the present one, or any other."""
     changes = (
         msgspec.structs.replace(
             change, order=order if random.chance(_SAME_ORDER_PERCENT) else generate_order(random, membership)
@@ -79,8 +79,8 @@ def generate_new_orders(
     return msgspec.structs.replace(faults, order_changes=tuple(changes))
 
 
-class _Faults:
-    """What was rolled so far."""
+class _FaultGenerator:
+    """The faults that were generated so far."""
 
     def __init__(self, random: SeededRandom, names: tuple[str, ...], membership: MembershipOptions) -> None:
         self._random = random
@@ -97,7 +97,7 @@ class _Faults:
         self.healed_at_us = 0
 
     def add_one(self, at_us: int) -> None:
-        """Roll one more fault that begins at this time."""
+        """Generate one more fault that begins at this time."""
         kinds: list[tuple[Callable[[int], None], int]] = [
             (self._add_crash, 20),
             (self._add_crash_of_donor, 10 if self._state else 0),
@@ -111,10 +111,10 @@ class _Faults:
         (add,) = self._random.choices([add for add, _ in kinds], [weight for _, weight in kinds])
         add(at_us)
 
-    def _somebody(self) -> str:
+    def _some_member(self) -> str:
         return COORDINATOR if self._random.chance(35) else self._random.choice(self._names)
 
-    def _until(self, time_us: int) -> None:
+    def _heals_by(self, time_us: int) -> None:
         self.healed_at_us = max(self.healed_at_us, time_us)
 
     def _back_after_us(self) -> int | None:
@@ -123,15 +123,15 @@ class _Faults:
         return self._random.log_uniform(500, 4 * self.failure_us)
 
     def _add_crash(self, at_us: int) -> None:
-        self._add_crash_of(self._somebody(), at_us)
+        self._add_crash_of(self._some_member(), at_us)
 
     def _add_crash_of(self, member: str, at_us: int) -> None:
         back_after_us = self._back_after_us()
         self.crashes.append(Crash(member=member, at_us=at_us, back_after_us=back_after_us))
-        self._until(at_us + (back_after_us or 0))
+        self._heals_by(at_us + (back_after_us or 0))
 
     def _add_crash_of_donor(self, at_us: int) -> None:
-        """Somebody comes back, and the one that would give it the state crashes."""
+        """A process comes back, and the donor that would send it the state crashes."""
         back_after_us = self._random.log_uniform(self.failure_us // 10, 2 * self.failure_us)
         joiner = self._random.choice(self._names)
         self.crashes.append(Crash(member=joiner, at_us=at_us, back_after_us=back_after_us))
@@ -141,7 +141,7 @@ class _Faults:
         )
 
     def _add_crash_in_change(self, at_us: int) -> None:
-        """Something makes the view change, and then somebody crashes in the middle of that."""
+        """Something causes a view change, and a process crashes during it."""
         add = self._random.choice((self._add_crash, self._add_crash, self._add_cut, self._add_leave))
         add(at_us)
         member = COORDINATOR if self._random.chance(30) else ""
@@ -152,7 +152,7 @@ class _Faults:
         self.crashes.append(
             Crash(member=member, at_us=at_us, change_packets=change_packets, back_after_us=back_after_us)
         )
-        self._until(at_us + 5 * self.failure_us + (back_after_us or 0))
+        self._heals_by(at_us + 5 * self.failure_us + (back_after_us or 0))
 
     def _add_cut(self, at_us: int) -> None:
         size = len(self._names)
@@ -176,10 +176,10 @@ class _Faults:
             for_us=self._random.log_uniform(self.failure_us // 4, 5 * self.failure_us),
         )
         self.cuts.append(cut)
-        self._until(cut.until_us)
+        self._heals_by(cut.until_us)
 
     def _add_pause(self, at_us: int) -> None:
-        """A little shorter or longer than the timeout, or as it comes."""
+        """A little shorter than the timeout, a little longer, or of any length."""
         for_us = self._random.choice(
             (
                 self.failure_us * self._random.randint(70, 99) // 100,
@@ -187,28 +187,28 @@ class _Faults:
                 self._random.log_uniform(1_000, 4 * self.failure_us),
             )
         )
-        pause = Pause(member=self._somebody(), from_us=at_us, for_us=for_us)
+        pause = Pause(member=self._some_member(), from_us=at_us, for_us=for_us)
         self.pauses.append(pause)
-        self._until(pause.until_us)
+        self._heals_by(pause.until_us)
 
     def _add_stall(self, at_us: int) -> None:
         for_us = self._slow_us * self._random.randint(80, 300) // 100
-        stall = Stall(member=self._somebody(), from_us=at_us, for_us=min(for_us, 10 * self.failure_us))
+        stall = Stall(member=self._some_member(), from_us=at_us, for_us=min(for_us, 10 * self.failure_us))
         self.stalls.append(stall)
-        self._until(stall.until_us)
+        self._heals_by(stall.until_us)
 
     def _add_leave(self, at_us: int) -> None:
         back_after_us = self._back_after_us()
-        self.leaves.append(Leave(member=self._somebody(), at_us=at_us, back_after_us=back_after_us))
-        self._until(at_us + (back_after_us or 0))
+        self.leaves.append(Leave(member=self._some_member(), at_us=at_us, back_after_us=back_after_us))
+        self._heals_by(at_us + (back_after_us or 0))
 
     def _add_order_change(self, at_us: int) -> None:
         step = self._random.log_uniform(50, 50_000) * MICROSECOND
         change = PlannedOrderChange(
-            member=self._somebody(),
+            member=self._some_member(),
             at_us=at_us,
             prioritised=self._random.chance(50),
             starvation=str(self._random.choice(("none", Ageing(step), PeriodicRelease(step)))),
         )
         self.order_changes.append(change)
-        self._until(at_us)
+        self._heals_by(at_us)

@@ -1,4 +1,4 @@
-"""The injector: lets happen what a scenario says goes wrong, when its time has come, and counts it."""
+"""Injects the faults of a scenario at their times, and counts them."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -7,7 +7,16 @@ from priocast.core.view import View
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL
-from priocast.membership.packets import Ordering
+from priocast.membership.packets import (
+    Accepted,
+    FlushReply,
+    FlushRequest,
+    Install,
+    Ordering,
+    Prepare,
+    Promise,
+    Propose,
+)
 from priocast.simulation.counters import Counters
 from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.faults import (
@@ -23,14 +32,17 @@ from priocast.simulation.faults import (
 from priocast.simulation.host import SimulatedHost
 from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.process import SimulatedProcess, Written
-from priocast.simulation.quorum_guard import QuorumGuard, knows_the_state, stays
+from priocast.simulation.quorum_guard import QuorumGuard, has_state, stays
 from priocast.simulation.scenario import Scenario
 
-_CHANGE_PACKETS = (b"prepare", b"promise", b"propose", b"accepted", b"install", b"fetch", b"supply")
+_VIEW_CHANGE_TAGS = {
+    str(packet.__struct_config__.tag).encode()
+    for packet in (Prepare, Promise, Propose, Accepted, Install, FlushRequest, FlushReply)
+}
 
 
 class FaultInjector:
-    """One run's faults."""
+    """Schedules the faults of one run; `crashed` are the incarnations that have crashed."""
 
     def __init__(
         self,
@@ -45,7 +57,7 @@ class FaultInjector:
         self._event_queue = event_queue
         self._network = network
         self._counters = counters
-        self._survival = QuorumGuard()
+        self._quorum_guard = QuorumGuard()
         self._armed: dict[Crash, dict[str, int]] = {}
         self.crashed: set[str] = set()
         faults = scenario.faults
@@ -63,15 +75,15 @@ class FaultInjector:
             self._at(change.at_us, partial(self._change_order, change))
         self._at(faults.healed_at_us, self._armed.clear)
 
-    def turned(self, process: SimulatedProcess, written: Written) -> Written:
-        """A process wrote this; return what gets out before it crashes, if it does."""
-        self._survival.look_at(process.member)
+    def after_turn(self, process: SimulatedProcess, written: Written) -> Written:
+        """A process wrote these frames; return those that are sent before it crashes, if it does."""
+        self._quorum_guard.observe(process.member)
         for crash, counts in list(self._armed.items()):
             name = process.member.me.name
             if crash.member and self._name(crash.member) != name:
                 continue
             for index, (_, frame) in enumerate(written):
-                counts[name] = counts.get(name, 0) + _is_of_change(frame)
+                counts[name] = counts.get(name, 0) + _is_view_change(frame)
                 if counts[name] >= crash.change_packets:
                     del self._armed[crash]
                     if self._may_crash(process.member, crash):
@@ -88,7 +100,7 @@ class FaultInjector:
         return [host.process.member for host in self._hosts.values() if host.process is not None]
 
     def _name(self, member: str) -> str:
-        """The name of a member, or of whoever coordinates now."""
+        """The name of a member, or of the present coordinator."""
         if member != COORDINATOR:
             return member
         newest: View | None = None
@@ -113,9 +125,9 @@ class FaultInjector:
         if process is not None:
             self._counters.count("stall")
             process.application.stalled = True
-            self._at(stall.until_us, partial(self._go_on, process))
+            self._at(stall.until_us, partial(self._resume, process))
 
-    def _go_on(self, process: SimulatedProcess) -> None:
+    def _resume(self, process: SimulatedProcess) -> None:
         process.application.stalled = False
         process.wake()
 
@@ -149,19 +161,19 @@ class FaultInjector:
         founded = any(each.view is not None for each in self._members())
         if crash.back_after_us is None and (not founded or len(self._staying(member)) < 2):
             return False
-        return self._can_do_without(member)
+        return self._is_dispensable(member)
 
     def _staying(self, without: Member) -> list[Member]:
         return [each for each in self._members() if each is not without and stays(each)]
 
-    def _can_do_without(self, member: Member) -> bool:
-        """Whether the group can go on without this member, and still has the state that it had."""
+    def _is_dispensable(self, member: Member) -> bool:
+        """Whether the group can continue without this member, and still has its state."""
         membership = self._scenario.membership
-        if membership.primary and not self._survival.is_possible(member, self._members()):
+        if membership.primary and not self._quorum_guard.can_crash(member, self._members()):
             return False
-        if not membership.state or not knows_the_state(member):
+        if not membership.state or not has_state(member):
             return True
-        return any(knows_the_state(each) for each in self._staying(member))
+        return any(has_state(each) for each in self._staying(member))
 
     def _end(self, member: Member, crash: Crash) -> None:
         self._counters.count("crash")
@@ -177,7 +189,7 @@ class FaultInjector:
         process = self._process(leave.member)
         if process is None or process.member.view is None or len(self._staying(process.member)) < 2:
             return
-        if not self._can_do_without(process.member):
+        if not self._is_dispensable(process.member):
             return
         back_after_us = leave.back_after_us
         host = self._hosts[process.member.me.name]
@@ -191,7 +203,7 @@ class FaultInjector:
             process.wake()
 
 
-def _is_of_change(frame: Frame) -> bool:
-    """Whether a frame is a datagram of a view change, by its tag."""
+def _is_view_change(frame: Frame) -> bool:
+    """Whether a frame carries a packet of a view change, by its tag at the start of the body."""
     body = frame.body
-    return frame.channel == CHANNEL and body[2 : 2 + (body[1] & 0x1F)] in _CHANGE_PACKETS
+    return frame.channel == CHANNEL and body[2 : 2 + (body[1] & 0x1F)] in _VIEW_CHANGE_TAGS

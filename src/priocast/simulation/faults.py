@@ -1,6 +1,6 @@
-"""What can go wrong in a run: every fault is a named option with a unit, and all of them heal.
+"""The faults of a run: every fault is a named option with a unit, and all of them heal.
 
-A fault hits a process by its name, or whoever is the coordinator when its time has come.
+A fault affects the process that it names, or the member that is the coordinator when the fault begins.
 """
 
 from itertools import pairwise, permutations
@@ -18,7 +18,7 @@ CutKind = Literal["halves", "isolated", "one-way", "bridge", "ring"]
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that does not work for a while."""
+    """Something that does not work for a limited time."""
 
     from_us: int
     for_us: int
@@ -30,12 +30,12 @@ class Outage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def time(self) -> str:
-        """When and for how long, for a person."""
+        """Start and duration as text."""
         return f"{self.from_us}+{self.for_us}us"
 
 
 class Pause(Outage, frozen=True, kw_only=True):
-    """A process stands still: it reads no frame, fires no timer and consumes nothing."""
+    """A process is suspended: it reads no frame, fires no timer and consumes nothing."""
 
     member: str
 
@@ -44,7 +44,7 @@ class Pause(Outage, frozen=True, kw_only=True):
 
 
 class Stall(Outage, frozen=True, kw_only=True):
-    """An application consumes nothing, while its process goes on."""
+    """An application consumes nothing, while its process continues."""
 
     member: str
 
@@ -55,10 +55,10 @@ class Stall(Outage, frozen=True, kw_only=True):
 class NetworkCut(Outage, frozen=True, kw_only=True):
     """Frames between some processes are lost.
 
-    *halves*: the `members` and the others hear nothing of each other. *isolated*: the one member (perhaps the
-    coordinator) is alone. *one-way*: what the first member sends to the second one is lost. *bridge*: the
-    first and the last member hear nothing of each other. *ring*: each of the members can talk to its two
-    neighbours in the list, and to nobody else.
+    *halves*: nothing passes between the `members` and the others. *isolated*: nothing passes between the one
+    member (perhaps the coordinator) and the others. *one-way*: what the first member sends to the second one
+    is lost. *bridge*: nothing passes between the first and the last member. *ring*: each member can exchange
+    frames with its two neighbours in the list only.
     """
 
     kind: CutKind
@@ -68,7 +68,7 @@ class NetworkCut(Outage, frozen=True, kw_only=True):
         return f"{self.kind}:{'-'.join(self.members)}@{self.time}"
 
     def blocked(self, members: tuple[str, ...], everybody: tuple[str, ...]) -> frozenset[tuple[str, str]]:
-        """The directions in which nothing passes; `members` are those of the cut, with their names."""
+        """The directions in which frames are lost; `members` are the members of the cut, by name."""
         match self.kind:
             case "one-way":
                 return frozenset({(members[0], members[-1])})
@@ -92,10 +92,11 @@ class NetworkCut(Outage, frozen=True, kw_only=True):
 
 
 class Crash(msgspec.Struct, frozen=True, kw_only=True):
-    """A process vanishes, and what it knew; what it sent before still arrives.
+    """A process ends and loses everything that it knew; frames that it has sent still arrive.
 
-    With `change_packets` it vanishes when it (or, without a `member`, whoever comes first) has sent so many
-    packets of a view change after `at_us`. It starts anew after `back_after_us`, if at all.
+    With `change_packets` it crashes when it has sent that many packets of a view change after `at_us`;
+    without a `member`, the first process that does so crashes. It restarts after `back_after_us`, if that
+    is given.
     """
 
     at_us: int
@@ -110,7 +111,7 @@ class Crash(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Leave(msgspec.Struct, frozen=True, kw_only=True):
-    """A process asks the group to let it go; it may come back later."""
+    """A process asks the group to let it leave; it may come back later."""
 
     at_us: int
     member: str
@@ -122,7 +123,7 @@ class Leave(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlannedOrderChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A member asks for the order to be made in another way; by the same class, if no `order` is named."""
+    """A member asks for another ordering; the protocol stays the same if no `order` is named."""
 
     at_us: int
     member: str
@@ -136,10 +137,10 @@ class PlannedOrderChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What goes wrong until `healed_at_us`; nothing does from then on.
+    """All faults of a run. From `healed_at_us` on there are none.
 
     A reordered frame takes up to `reordering_us` longer, and later frames may overtake it. With
-    `reconnects`, processes are told that they can reach each other again when a cut heals.
+    `reconnects`, processes are notified that they can reach each other again when a cut heals.
     """
 
     loss_percent: int = 0
@@ -157,20 +158,26 @@ class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not 0 <= self.loss_percent <= LOSS_PERCENT_MAX:
-            raise InvalidOption(f"loss_percent is {self.loss_percent}: it must be 0 to {LOSS_PERCENT_MAX}")
+            raise InvalidOption(
+                f"loss_percent is {self.loss_percent}: it must be between 0 and {LOSS_PERCENT_MAX}"
+            )
         for outage in self.outages:
             if outage.until_us > self.healed_at_us:
-                raise InvalidOption(f"{outage} lasts longer than healed_at_us, which is {self.healed_at_us}")
+                raise InvalidOption(
+                    f"{outage} ends after healed_at_us ({self.healed_at_us}): it must end before"
+                )
         for end in self.ends:
             if end.at_us + (end.back_after_us or 0) > self.healed_at_us:
-                raise InvalidOption(f"{end} is not over at healed_at_us, which is {self.healed_at_us}")
+                raise InvalidOption(
+                    f"{end} is not over at healed_at_us ({self.healed_at_us}): it must be back before"
+                )
 
     @property
     def ends(self) -> list[Crash | Leave]:
-        """All after which a process is gone, for a while or for good."""
+        """All faults that end an incarnation."""
         return [*self.crashes, *self.leaves]
 
     @property
     def outages(self) -> list[Pause | Stall | NetworkCut]:
-        """All that does not work for a while."""
+        """All faults that last for a time."""
         return [*self.pauses, *self.stalls, *self.cuts]

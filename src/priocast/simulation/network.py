@@ -1,8 +1,7 @@
 """The simulated network: interfaces that write one frame after the other, and paths that may fail.
 
-A path leads from one name to another, whoever lives there. It keeps the order of its frames unless a fault
-says otherwise, as one route through a real network does; so whether a run met reordering is known, and
-counted.
+A path leads from one process name to another, whatever their incarnations. It keeps the order of its frames
+unless a fault reorders them, as one route through a real network does. So reordering is known and counted.
 """
 
 from collections import Counter
@@ -25,7 +24,7 @@ Arrive = Callable[[str, ProcessId, Frame], None]
 
 
 class SimulatedNetwork:
-    """All paths between the processes of a run; `arrive` is told where which frame of whom has come."""
+    """All paths between the processes of a run; `arrive` is called with target, source and frame."""
 
     def __init__(
         self, scenario: Scenario, event_queue: EventQueue, counters: Counters, arrive: Arrive
@@ -39,7 +38,7 @@ class SimulatedNetwork:
         self._blocked: Counter[Direction] = Counter()
 
     def transmit(self, source: ProcessId, target: str, frame: Frame, at: int) -> None:
-        """Take a frame that is ready to be written at this time."""
+        """Transmit a frame that is ready to be written at this time."""
         direction = (source.name, target)
         path = self._paths.get(direction) or self._path(direction)
         size = HEADER_BYTES + len(frame.body)
@@ -53,15 +52,15 @@ class SimulatedNetwork:
             self._event_queue.schedule(arrival, partial(self._arrive, target, source, frame))
 
     def block(self, directions: Iterable[Direction]) -> None:
-        """Nothing passes in these directions any more."""
+        """Drop all frames in these directions. Blocks of one direction add up."""
         self._blocked.update(directions)
 
     def unblock(self, directions: Iterable[Direction]) -> None:
-        """What was blocked once is blocked once less."""
+        """Remove one block of each of these directions."""
         self._blocked.subtract(directions)
 
     def _path(self, direction: Direction) -> "_Path":
-        """Each path has random of its own, so one does not disturb another."""
+        """Each path has a generator of its own, so that paths do not influence each other."""
         source, target = direction
         random = SeededRandom(f"path {self._scenario.seed} {source} {target}")
         path = self._paths[direction] = _Path(self._scenario, random, self._counters)
@@ -72,7 +71,7 @@ class SimulatedNetwork:
 
 
 class _Interface:
-    """One process's way out: what is written has to wait for what was written before."""
+    """The interface of one process: a frame waits until the frames before it are written."""
 
     def __init__(self, bandwidth_bytes_per_second: int | None, counters: Counters) -> None:
         self._bandwidth = bandwidth_bytes_per_second
@@ -91,7 +90,7 @@ class _Interface:
 
 
 class _Path:
-    """The way from one process to another, in one direction."""
+    """The path from one process to another, in one direction."""
 
     def __init__(self, scenario: Scenario, random: SeededRandom, counters: Counters) -> None:
         network = scenario.network
@@ -126,7 +125,7 @@ class _Path:
         return self._arrived_last
 
     def _happens(self, percent: int, kind: str) -> bool:
-        happens = percent > 0 and self._random.randrange(100) < percent
+        happens = percent > 0 and self._random.chance(percent)
         if happens:
             self._counters.count(kind)
         return happens

@@ -1,8 +1,8 @@
-"""One life of a simulated process: a member's stack, its application, and a processor that is busy at times.
+"""One incarnation of a simulated process: a member's stack, its application, and its processor.
 
-What arrives while the processor is busy waits, and is handed over in one turn when it is free: that is how
-batches form, here as in a real process. The frames of a turn leave when its work is done. A process that is
-paused does nothing until it resumes: its frames wait and its timers are late.
+What arrives while the processor is busy waits, and is processed in one turn when the processor is free.
+That is how batches form, here as in a real process. The frames of a turn leave when its work is done. A
+paused process does nothing until it resumes: its frames wait and its timers fire late.
 """
 
 from collections.abc import Callable
@@ -23,10 +23,10 @@ Written = list[tuple[str, Frame]]
 
 
 class SimulatedProcess:
-    """A member as the simulator runs it, until it is out or crashes.
+    """A member as the simulator runs it, until it departs or crashes.
 
-    `turned` is called after each turn with what it wrote; it returns how much of that gets out, which is all
-    of it unless the process crashes on the spot.
+    `after_turn` is called with the frames that a turn wrote. It returns those that are transmitted: all of
+    them, unless the process crashes at this point.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class SimulatedProcess:
         event_queue: EventQueue,
         network: SimulatedNetwork,
         counters: Counters,
-        turned: Callable[["SimulatedProcess", Written], Written],
+        after_turn: Callable[["SimulatedProcess", Written], Written],
     ) -> None:
         self.member = member
         self.application = application
@@ -46,25 +46,25 @@ class SimulatedProcess:
         self._event_queue = event_queue
         self._network = network
         self._counters = counters
-        self._turned = turned
+        self._after_turn = after_turn
         self._inbox: list[tuple[ProcessId, Frame]] = []
         self._free_at = self._paused_until = event_queue.now
         self._wake_at: int | None = None
         self.wake()
 
     def arrive(self, peer: ProcessId, frame: Frame) -> None:
-        """A frame is here; it is read when the processor is free."""
+        """A frame has arrived; it is read when the processor is free."""
         self._inbox.append((peer, frame))
         if self._event_queue.now < self._free_at:
             self._counters.count("busy processor")
         self.wake()
 
     def pause(self, until: int) -> None:
-        """Stand still until then."""
+        """Do nothing until this time."""
         self._paused_until = max(self._paused_until, until)
 
     def wake(self) -> None:
-        """There may be something to do."""
+        """Take a turn as soon as possible: there may be something to do."""
         self._wake(self._event_queue.now)
 
     def _wake(self, at: int) -> None:
@@ -87,7 +87,7 @@ class SimulatedProcess:
             self._wake(max(now, deadline if due is None else min(due, deadline)))
 
     def _turn(self, now: int) -> None:
-        """Hand over all that is ready, act on it until nothing more follows, and transmit."""
+        """Process everything that is ready until nothing more follows from it, and transmit."""
         assert now >= self._free_at, "a busy process takes no turn"
         member, application = self.member, self.application
         inbox, self._inbox = self._inbox, []
@@ -105,7 +105,7 @@ class SimulatedProcess:
 
     def _transmit(self, read: list[Frame], messages: int, now: int) -> None:
         written = [(name, frame) for name, frames in self.member.frames(now) for frame in frames]
-        written = self._turned(self, written)
+        written = self._after_turn(self, written)
         processor = self._processor
         size = sum(len(frame.body) for frame in read) + sum(len(frame.body) for _, frame in written)
         busy_ns = processor.frame_us * MICROSECOND * (len(read) + len(written))

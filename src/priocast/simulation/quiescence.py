@@ -1,7 +1,7 @@
-"""Quiescence: whether everything that a run should come to has come about.
+"""Quiescence: whether a run has nothing left to do.
 
-Everybody who is there is in one view of all of them, every wish was broadcast, everything that was broadcast
-has its place and was consumed, and the client has its answers.
+A run is quiescent when all running processes are in one view of all of them, every planned broadcast was
+submitted, everything that was submitted is ordered and consumed, and the client has its answers.
 """
 
 from collections.abc import Mapping
@@ -12,54 +12,54 @@ from priocast.simulation.process import SimulatedProcess
 
 
 class Quiescence:
-    """Says what a run still lacks."""
+    """Says what a run still waits for."""
 
     def __init__(self, hosts: Mapping[str, SimulatedHost], client: SimulatedClient) -> None:
         self._hosts = hosts
         self._client = client
 
-    def lacks(self) -> str | None:
-        """The first thing that is not as it should be; None if all is well."""
-        return self.group_lacks() or self._work_lacks()
+    def pending(self) -> str | None:
+        """The first thing that is not done, as a sentence; None if the run is quiescent."""
+        return self.pending_view() or self._pending_work()
 
-    def group_lacks(self) -> str | None:
-        """Why not everybody who is there is in one view of all of them; None if they are."""
+    def pending_view(self) -> str | None:
+        """Why the running processes are not yet in one view of all of them; None if they are."""
         processes: list[SimulatedProcess] = []
         for host in self._present():
             if host.process is None:
-                return f"{host.name} has not come back"
+                return f"{host.name} has not restarted"
             processes.append(host.process)
-        return self._view_lacks(processes)
+        return self._view_difference(processes)
 
     def _present(self) -> list[SimulatedHost]:
         return [host for host in self._hosts.values() if not host.gone]
 
-    def _view_lacks(self, processes: list[SimulatedProcess]) -> str | None:
-        everybody = sorted(process.member.me for process in processes)
-        names = ", ".join(map(str, everybody))
+    def _view_difference(self, processes: list[SimulatedProcess]) -> str | None:
+        running = sorted(process.member.me for process in processes)
+        names = ", ".join(map(str, running))
         for process in processes:
             member = process.member
             if member.view is None:
-                return f"{member.me} is in no view; {names} are there"
-            if sorted(member.view.members) != everybody:
+                return f"{member.me} is in no view; {names} are running"
+            if sorted(member.view.members) != running:
                 members = ", ".join(map(str, member.view.members))
-                return f"{member.me} is in view {member.view.id} of {members}; {names} are there"
+                return f"{member.me} is in view {member.view.id} of {members}; {names} are running"
             if member.view.id != processes[0].member.view.id:  # type: ignore[union-attr]
-                return f"{member.me} is in view {member.view.id}, {everybody[0]} is in another one"
+                return f"{member.me} is in view {member.view.id}, {running[0]} is in another one"
             if member.membership.changing:
                 return f"{member.me} waits for the view after {member.view.id}"
         return None
 
-    def _work_lacks(self) -> str | None:
+    def _pending_work(self) -> str | None:
         for host in self._present():
             assert host.process is not None
             member = host.process.member
-            if not host.errands.done:
-                return f"{member.me} has not broadcast all that it wishes to"
+            if not host.plan.done:
+                return f"{member.me} has not broadcast all planned messages"
             if member.stream.awaits_state:
                 return f"{member.me} waits for the group's state"
             if not host.process.application.idle or member.head(0) is not None:
-                return f"{member.me} has not consumed all that there is"
+                return f"{member.me} has not consumed all messages"
             if not member.idle:
-                return f"{member.me} has messages that have no place, or that others have not received"
+                return f"{member.me} has messages that are not ordered, or that others have not received"
         return None if self._client.done else "the client has no answer"

@@ -1,8 +1,8 @@
 """Which crashes a group can survive.
 
-A primary group goes on as long as a quorum of its last view lives on; a new life of a process is another
-process. If more of them crash the group rightly stops for ever, and there would be nothing left to check. So
-a crash that is one too many does not happen. In a partitionable group whoever is left goes on.
+A primary group continues as long as a quorum of its last view is alive; a new incarnation of a process is
+another process. If more processes crash, the group correctly stops for ever and nothing is left to check. So
+a crash that would leave no quorum does not happen. In a partitionable group any remaining process continues.
 """
 
 from collections.abc import Iterable
@@ -13,22 +13,23 @@ from priocast.membership.quorum import is_quorum
 
 
 class QuorumGuard:
-    """Knows every view that was ever proposed: one that is still on its way may yet be decided."""
+    """Knows every view that was ever proposed: a proposal in flight may still be decided."""
 
     def __init__(self) -> None:
         self._proposed: list[View] = []
 
-    def look_at(self, member: Member) -> None:
+    def observe(self, member: Member) -> None:
         """A member has had a turn."""
         round_, accepted = member.membership.proposer.round, member.membership.voter.accepted
         for proposal in (round_.proposal if round_ else None, accepted):
             if proposal is not None and proposal.view not in self._proposed[-8:]:
                 self._proposed.append(proposal.view)
 
-    def is_possible(self, victim: Member, members: Iterable[Member]) -> bool:
-        """Whether a primary group can go on without this member, with those of all these who stay.
+    def can_crash(self, victim: Member, members: Iterable[Member]) -> bool:
+        """Whether a primary group can continue without this member.
 
-        They need a quorum of the newest view that one of them is in, and of each that may be the next one.
+        The other members that stay need a quorum of the newest view that one of them is in, and of each view
+        that may be the next one.
         """
         left = [member for member in members if member is not victim and stays(member)]
         alive = {member.me for member in left}
@@ -42,10 +43,10 @@ class QuorumGuard:
 
 
 def stays(member: Member) -> bool:
-    """Whether a member is in the group, or wants to be, and does not want to leave it."""
+    """Whether a member is in the group, or is joining it, and does not want to leave it."""
     return member.departed is None and not member.membership.trigger.leaving
 
 
-def knows_the_state(member: Member) -> bool:
+def has_state(member: Member) -> bool:
     """Whether a member is in a view and does not wait for its state."""
     return member.view is not None and not member.stream.awaits_state

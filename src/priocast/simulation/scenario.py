@@ -1,7 +1,7 @@
 """A scenario: every option of one simulated run, each with its unit in its name.
 
-`draw` rolls all of them from one seed; `describe()` prints them. Written by hand, a scenario has no faults
-and costs no time but what it says.
+`generate_scenario` draws all of them from one seed; `describe()` prints them. A scenario that is written by
+hand has no faults and no processing time unless it states them.
 """
 
 from collections.abc import Iterator
@@ -23,16 +23,16 @@ Scalar = int | float | str | bool | None
 
 
 class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """What the applications do; the tuples have one entry a member.
+    """What the applications do; the tuples have one entry per member.
 
     A member starts at `start_us`. From then on, but not before `broadcast_from_us`, it broadcasts `burst`
     messages at once, at times that are on average `burst / rate_per_second` apart. `priorities` are pairs
-    of a priority and its weight in the mix. So many percent of the bursts are `safe`, so many are
-    `addressed` to some members only. Consuming a message takes `consume_us`. A state has `state_bytes` more
-    than it needs.
+    of a priority and its weight in the mix. `safe_percent` of the bursts ask for safe delivery, and
+    `addressed_percent` are addressed to some members only. Consuming a message takes `consume_us`. A state
+    has `state_bytes` of padding.
 
-    A client that is no member has `client_requests`, of each priority one after the other, and waits for
-    each answer, for `client_patience_us`, before it turns to another member.
+    A client that is not a member sends `client_requests`, of each priority one after the other. It waits
+    `client_patience_us` for each answer before it asks another member.
     """
 
     messages: tuple[int, ...]
@@ -52,10 +52,10 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How long a frame is on its way.
+    """How long a frame is in flight.
 
-    That is `latency_us`, and on top of it a part of the given shape with the mean `latency_spread_us`. Before
-    that, a sender's interface writes one frame after the other.
+    That is `latency_us` plus a random time of the given shape with the mean `latency_spread_us`. Before that,
+    the sender's interface writes one frame after the other.
     """
 
     latency_us: int = 100
@@ -65,7 +65,7 @@ class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ProcessorOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """For how long a turn keeps a process busy, by what it took in and gave out."""
+    """How long a turn keeps a process busy, by the frames, bytes and messages that it handles."""
 
     frame_us: int = 0
     byte_ns: int = 0
@@ -73,7 +73,7 @@ class ProcessorOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """One run, entirely."""
+    """All options of one run."""
 
     seed: int
     workload: WorkloadOptions
@@ -95,12 +95,12 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         }
         if len(sizes) != 1 or 0 in sizes:
             raise InvalidOption(
-                "messages, rate_per_second, consume_us and start_us need one entry for every member"
+                "messages, rate_per_second, consume_us and start_us must have one entry per member"
             )
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The processes by name, which are the first letters of the alphabet."""
+        """The names of the processes: the first letters of the alphabet."""
         return tuple(chr(ord("a") + index) for index in range(len(self.workload.messages)))
 
     def flat(self) -> dict[str, Scalar]:
@@ -108,7 +108,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         return dict(_flat("", self))
 
     def describe(self) -> str:
-        """Every option on a line of its own."""
+        """The text of all options, one per line."""
         options = self.flat()
         width = max(map(len, options))
         members = f"{'members':{width}}  {' '.join(self.members)}"

@@ -1,10 +1,10 @@
-"""The draw: one seed rolls every option of a run, so a seed and a commit replay it.
+"""Generates a scenario from a seed: every option of a run, so that a seed and a commit reproduce it.
 
-The ranges are wide enough that every bound is met in some runs, and every fault heals, so that liveness can
-be checked in all of them.
+The ranges are wide enough that every bound is reached in some runs. Every fault heals, so liveness can be
+checked in all runs.
 
-What has to do with the classes of orders is rolled with random of its own: a seed stays the same run, but for
-its order, when there is a new class, and when a class is chosen. So is what only re-ordering looks at.
+Options of protocols come from random generators of their own. So adding or choosing a protocol changes the
+order of a seed's run and nothing else. The same holds for the options that only re-ordering uses.
 """
 
 from typing import Literal
@@ -24,7 +24,7 @@ from priocast.simulation.scenario import NetworkOptions, ProcessorOptions, Scena
 from priocast.simulation.seeded_random import SeededRandom
 
 _SECOND_US = 1_000_000
-#: Rare, for answers to all are many frames: a run of seven members (seed 106) took 2.7 times as long.
+#: Rare, because answers to all members take many frames: seed 106, seven members, took 2.7 times as long.
 _DISTRIBUTED_PERCENT = 12
 _BOUNDED_PERCENT = 25
 
@@ -33,9 +33,9 @@ Delivery = Literal["agreed", "safe"]
 
 
 class Choice(msgspec.Struct, frozen=True):
-    """What is not left to the random; the rest of a run stays as it was.
+    """Options that are fixed and not drawn from the seed; the other options of a run stay the same.
 
-    An order that is not for partitionable groups makes every group a primary one.
+    A protocol that does not support partitionable groups makes every group a primary one.
     """
 
     order: str | None = None
@@ -47,7 +47,7 @@ class Choice(msgspec.Struct, frozen=True):
             return
         if self.policy == "partitionable":
             raise InvalidOption(
-                f"{self.order} is not for groups that are partitionable: leave out one of both"
+                f"{self.order} does not support partitionable groups: omit the order or the policy"
             )
         msgspec.structs.force_setattr(self, "policy", "primary")
 
@@ -56,20 +56,20 @@ ALL_GENERATED = Choice()
 
 
 def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
-    """Roll every option but those that were chosen."""
+    """Generate every option that is not fixed by `choice`."""
     random = SeededRandom(seed)
     size = random.choice((1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7))
     membership = _generate_membership(random, size, choice)
     start_us = _generate_starts(random, size, membership.founders)
     failure_us = int(membership.failure_ms * 1_000)
     names = tuple(chr(ord("a") + index) for index in range(size))
-    classes = SeededRandom(f"classes {seed}")
-    ordering = _generate_class_options(classes, _generate_ordering(random))
+    protocol_random = SeededRandom(f"classes {seed}")
+    ordering = _generate_protocol_options(protocol_random, _generate_ordering(random))
     ordering = _generate_reordering(SeededRandom(f"re-ordering {seed}"), ordering)
     faults = generate_faults(random, names, membership, max(start_us))
     membership = _founded_once(membership, size, faults)
-    drawn_order = generate_order(classes, membership)
-    order = choice.order or drawn_order
+    generated_order = generate_order(protocol_random, membership)
+    order = choice.order or generated_order
     return Scenario(
         seed=seed,
         workload=_generate_workload(random, start_us, faults, membership),
@@ -79,12 +79,12 @@ def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
         link=_generate_link(random),
         network=_generate_network(random, failure_us),
         processor=_generate_processor(random),
-        faults=generate_new_orders(classes, faults, order, membership),
+        faults=generate_new_orders(protocol_random, faults, order, membership),
     )
 
 
-def _generate_class_options(random: SeededRandom, ordering: OrderingOptions) -> OrderingOptions:
-    """What only some classes look at."""
+def _generate_protocol_options(random: SeededRandom, ordering: OrderingOptions) -> OrderingOptions:
+    """Options that only some protocols use."""
     return msgspec.structs.replace(
         ordering,
         burst=random.choice((None, 1, random.log_uniform(1, 100))),
@@ -95,7 +95,7 @@ def _generate_class_options(random: SeededRandom, ordering: OrderingOptions) -> 
 
 
 def _generate_reordering(random: SeededRandom, ordering: OrderingOptions) -> OrderingOptions:
-    """What only the classes that re-order queues look at; in most runs it is the default."""
+    """Options that only the re-ordering protocols use; in most runs they are the defaults."""
     return msgspec.structs.replace(
         ordering,
         distributed=random.chance(_DISTRIBUTED_PERCENT),
@@ -104,18 +104,19 @@ def _generate_reordering(random: SeededRandom, ordering: OrderingOptions) -> Ord
 
 
 def _generate_starts(random: SeededRandom, size: int, founders: int) -> tuple[int, ...]:
-    """Who does not found the group comes late."""
+    """Processes that do not found the group start later."""
     late = [random.log_uniform(1_000, 500_000) for _ in range(size - founders)]
     return (0,) * founders + tuple(late)
 
 
 def _founded_once(membership: MembershipOptions, size: int, faults: FaultOptions) -> MembershipOptions:
-    """Let all found a primary group that others could found again: those who come late or have forgotten it.
+    """Make all processes founders of a primary group if the others could found it a second time.
 
-    What they can do is not promised against: see `docs/guarantees.md`. They come when they come all the same.
+    The others are those that start late or restart and know nothing of the group. That they could found it
+    again is a documented limit: see `docs/guarantees.md`. Their start times stay the same.
     """
-    comings_back = sum(end.back_after_us is not None for end in faults.ends)
-    unaware = size - membership.founders + comings_back
+    restarts = sum(end.back_after_us is not None for end in faults.ends)
+    unaware = size - membership.founders + restarts
     if membership.primary and unaware >= membership.founders:
         return msgspec.structs.replace(membership, founders=size)
     return membership
@@ -144,7 +145,7 @@ def _generate_membership(random: SeededRandom, size: int, choice: Choice) -> Mem
 def _generate_workload(
     random: SeededRandom, start_us: tuple[int, ...], faults: FaultOptions, membership: MembershipOptions
 ) -> WorkloadOptions:
-    """The load lasts about as long as the faults do."""
+    """The load lasts about as long as the faults."""
     size = len(start_us)
     levels = random.sample(range(256), random.randint(1, 4)) + random.sample(
         list(NAMED_LEVELS.values()), random.randint(0, 3)
@@ -177,7 +178,7 @@ def _generate_workload(
 
 
 def _generate_ordering(random: SeededRandom) -> OrderingOptions:
-    """The bounds are the defaults in most runs, and small enough to be met in the others."""
+    """The bounds are the defaults in most runs, and small enough to be reached in the others."""
     step = random.log_uniform(50, 50_000) * MICROSECOND
     starvation: Starvation = random.choice((Strict(), Strict(), Ageing(step), PeriodicRelease(step)))
     default = OrderingOptions()
@@ -205,7 +206,7 @@ def _generate_link(random: SeededRandom) -> LinkOptions:
 
 
 def _generate_network(random: SeededRandom, failure_us: int) -> NetworkOptions:
-    """On average a frame is under way for much less than the time after which its sender is suspected."""
+    """The mean latency is much shorter than the failure timeout."""
     latency_us = random.log_uniform(20, failure_us // 20 if random.chance(20) else 1_000)
     return NetworkOptions(
         latency_us=latency_us,

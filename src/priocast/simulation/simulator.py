@@ -1,24 +1,24 @@
-"""The simulator: builds a group out of a scenario and runs it in virtual time, under the checkers' eyes.
+"""The simulator: builds a group from a scenario, runs it in virtual time and checks it.
 
-It drives the very `Member` that the runtime drives on real networks. A run ends when everything is well and
-stays so for a while, at the first violation, or when the time is over by which all should be well.
+It drives the same `Member` that the runtime drives on real networks. A run ends when it has been quiescent
+for a while, at the first violation, or at the deadline by which it must be quiescent.
 """
 
 import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
-from pathlib import Path as FilePath
 
 import msgspec
 
+from priocast.core.guarantees import NO_ERROR
 from priocast.core.identity import ProcessId
+from priocast.core.violation import Violation
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.unordered import UnorderedMessages
 from priocast.simulation.application import ApplicationState, BroadcastPlan, SimulatedApplication
 from priocast.simulation.checker_set import CheckerSet
-from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.checkers.liveness import FAILURE_TIMEOUTS, deadline_ns
 from priocast.simulation.client import SimulatedClient
 from priocast.simulation.counters import Counters
@@ -31,7 +31,7 @@ from priocast.simulation.process import SimulatedProcess, Written
 from priocast.simulation.quiescence import Quiescence
 from priocast.simulation.scenario import MILLISECOND, Scenario
 from priocast.simulation.trace_observer import CheckedRecorder, TraceObserver
-from priocast.simulation.workload import CLIENT, PlannedBroadcast, requests, wishes
+from priocast.simulation.workload import CLIENT, PlannedBroadcast, client_requests, planned_broadcasts
 from priocast.trace.schema import Row
 
 _EVENTS_MAX = 2_000_000
@@ -41,7 +41,7 @@ Tap = Callable[[int, ProcessId, str, Frame], None]
 
 
 class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of a scenario."""
+    """A scenario and what happened in it."""
 
     scenario: Scenario
     rows: list[Row]
@@ -51,12 +51,12 @@ class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """A hash of all rows in their order: equal if and only if the runs are."""
+        """A hash of all rows in their order: two runs are the same if and only if it is equal."""
         return sha256(msgspec.msgpack.encode(self.rows)).hexdigest()
 
 
 def run_scenario(scenario: Scenario, tap: Tap | None = None) -> SimulatedRun:
-    """Run a scenario to its end; the tap sees every frame that arrives: when, from whom, where, and what."""
+    """Run a scenario to its end; `tap` is called with time, source, target and frame of every arrival."""
     return _Simulator(scenario, tap).run()
 
 
@@ -68,37 +68,37 @@ class _Simulator:
         self._tap = tap
         self._event_queue = EventQueue()
         self._counters = Counters()
-        self._watch = TraceObserver(scenario.seed)
+        self._observer = TraceObserver(f"seed {scenario.seed}")
         self._network = SimulatedNetwork(scenario, self._event_queue, self._counters, self._arrive)
-        wishes_of = {name: wishes(scenario, name) for name in scenario.members}
+        planned = {name: planned_broadcasts(scenario, name) for name in scenario.members}
         self._hosts = {
-            name: SimulatedHost(name, of_host, self._event_queue, self._begin)
-            for name, of_host in wishes_of.items()
+            name: SimulatedHost(name, of_host, self._event_queue, self._start_process)
+            for name, of_host in planned.items()
         }
         self._injector = FaultInjector(
             scenario, self._hosts, self._event_queue, self._network, self._counters
         )
         self._client = SimulatedClient(scenario, self._event_queue, self._network, self._counters)
-        self._settlement = Quiescence(self._hosts, self._client)
-        everything = [wish for of_host in wishes_of.values() for wish in of_host]
-        self._last_wish = max((wish.time for wish in everything), default=0)
+        self._quiescence = Quiescence(self._hosts, self._client)
+        everything = [each for of_host in planned.values() for each in of_host]
+        self._last_broadcast = max((each.time for each in everything), default=0)
         self._deadline = deadline_ns(scenario, everything)
         self._failure_ns = scenario.membership.failure_ns
         self._healed_at = scenario.faults.healed_at_us * MICROSECOND
-        self._whole_by = self._healed_at + FAILURE_TIMEOUTS * self._failure_ns
-        self._whole = False
-        self._well_since: int | None = None
-        self._panel = CheckerSet(
+        self._one_view_by = self._healed_at + FAILURE_TIMEOUTS * self._failure_ns
+        self._in_one_view = False
+        self._quiescent_since: int | None = None
+        self._checkers = CheckerSet(
             scenario,
-            self._watch.report,
+            self._observer.report,
             self._counters,
             crashed=self._injector.crashed,
-            lacks=self._settlement.lacks,
-            wishes=self._wishes,
+            pending=self._quiescence.pending,
+            expected=self._expected,
             members=self._members,
             states=self._states,
         )
-        self._watch.appoint(self._panel.checkers)
+        self._observer.add(self._checkers.checkers)
         for name, start_us in zip(scenario.members, scenario.workload.start_us, strict=True):
             if start_us:
                 self._counters.count("late start")
@@ -106,72 +106,72 @@ class _Simulator:
 
     def run(self) -> SimulatedRun:
         try:
-            self._happen()
-        except Exception as error:  # whatever the stack raises is a finding; the seed is the way to it
-            self._watch.report(_violation_of(error, self._event_queue.now))
-        if not self._watch.violations:
-            if self._settlement.lacks() is None:
-                self._panel.chronicle.at_rest = {str(member.me) for member in self._members()}
-            self._watch.finish(self._event_queue.now)
-        self._panel.finish()
+            self._run_events()
+        except Exception as error:  # Any exception of the code under test is a finding.
+            self._observer.report(_violation_of(error, self._event_queue.now))
+        if not self._observer.violations:
+            if self._quiescence.pending() is None:
+                self._checkers.history.idle = {str(member.me) for member in self._members()}
+            self._observer.finish(self._event_queue.now)
+        self._checkers.finish()
         return SimulatedRun(
             scenario=self._scenario,
-            rows=self._watch.rows,
-            violations=self._watch.violations,
+            rows=self._observer.rows,
+            violations=self._observer.violations,
             duration_ns=self._event_queue.now,
             counters=self._counters,
         )
 
-    def _happen(self) -> None:
-        """Let things happen until all has been well for a while, or it is too late."""
-        event_queue, violations = self._event_queue, self._watch.violations
+    def _run_events(self) -> None:
+        """Execute events until the run has been quiescent for a while, or the deadline has passed."""
+        queue, violations = self._event_queue, self._observer.violations
         step_ns = self._scenario.membership.heartbeat_ns
-        look_at = self._healed_at
-        while not violations and (action := event_queue.pop(self._deadline)) is not None:
-            if event_queue.now >= look_at:
-                look_at = event_queue.now + step_ns
-                if self._has_come_to_rest(event_queue.now):
+        check_at = self._healed_at
+        while not violations and (action := queue.pop(self._deadline)) is not None:
+            if queue.now >= check_at:
+                check_at = queue.now + step_ns
+                if self._is_over(queue.now):
                     return
             action()
-            assert event_queue.executed < _EVENTS_MAX, "a run that goes on and on makes no progress"
+            assert queue.executed < _EVENTS_MAX, "the run makes no progress"
 
-    def _has_come_to_rest(self, now: int) -> bool:
-        """Whether everything has been well for two failure timeouts."""
-        if not self._whole:
-            lacks = self._settlement.group_lacks()
-            self._whole = lacks is None
-            if lacks is not None and now > self._whole_by:
-                self._panel.too_late(lacks, now)
-        if self._settlement.lacks():
-            self._well_since = None
-        elif self._well_since is None:
-            self._well_since = now
-            self._counters.settling_ns = now - max(self._healed_at, self._last_wish)
-        return self._well_since is not None and now - self._well_since >= 2 * self._failure_ns
+    def _is_over(self, now: int) -> bool:
+        """Whether the run has been quiescent for two failure timeouts."""
+        if not self._in_one_view:
+            pending = self._quiescence.pending_view()
+            self._in_one_view = pending is None
+            if pending is not None and now > self._one_view_by:
+                self._checkers.view_overdue(pending, now)
+        if self._quiescence.pending():
+            self._quiescent_since = None
+        elif self._quiescent_since is None:
+            self._quiescent_since = now
+            self._counters.settling_ns = now - max(self._healed_at, self._last_broadcast)
+        return self._quiescent_since is not None and now - self._quiescent_since >= 2 * self._failure_ns
 
-    def _begin(
-        self, me: ProcessId, errands: BroadcastPlan, unordered_messages: UnorderedMessages | None
+    def _start_process(
+        self, me: ProcessId, plan: BroadcastPlan, unordered_messages: UnorderedMessages | None
     ) -> SimulatedProcess:
-        """A life begins; it can reach the others, and they can reach it."""
+        """Start an incarnation; the running processes and it can reach each other."""
         scenario, now = self._scenario, self._event_queue.now
-        witness = CheckedRecorder(me, self._watch)
+        recorder = CheckedRecorder(me, self._observer)
         member = Member(
             me,
             scenario.order,
             scenario.ordering,
             scenario.membership,
             scenario.link,
-            witness,
+            recorder,
             now,
             unordered_messages,
         )
-        witness.member = member
+        recorder.member = member
         application = SimulatedApplication(
             member,
-            errands,
+            plan,
             scenario.workload.consume_us[scenario.members.index(me.name)] * MICROSECOND,
             scenario.workload.state_bytes,
-            partial(self._panel.on_message, member),
+            partial(self._checkers.on_message, member),
             self._counters,
         )
         for process in self._processes():
@@ -185,19 +185,19 @@ class _Simulator:
             self._event_queue,
             self._network,
             self._counters,
-            self._turned,
+            self._after_turn,
         )
 
     def _processes(self) -> list[SimulatedProcess]:
         return [host.process for host in self._hosts.values() if host.process is not None]
 
-    def _turned(self, process: SimulatedProcess, written: Written) -> Written:
-        self._panel.look_at(process, self._event_queue.now)
+    def _after_turn(self, process: SimulatedProcess, written: Written) -> Written:
+        self._checkers.after_turn(process, self._event_queue.now)
         if process.member.departed is not None:
             rejoins = self._scenario.membership.rejoin
-            self._hosts[process.member.me.name].be_out(_REJOIN_AFTER_NS if rejoins else None)
+            self._hosts[process.member.me.name].on_departed(_REJOIN_AFTER_NS if rejoins else None)
             return written
-        return self._injector.turned(process, written)
+        return self._injector.after_turn(process, written)
 
     def _arrive(self, target: str, source: ProcessId, frame: Frame) -> None:
         if self._tap is not None:
@@ -209,17 +209,17 @@ class _Simulator:
         if process is not None:
             process.arrive(source, frame)
 
-    def _wishes(self) -> Iterator[PlannedBroadcast]:
-        """What must have been fulfilled in the end.
+    def _expected(self) -> Iterator[PlannedBroadcast]:
+        """What must have been delivered at the end.
 
-        What is not for all may be for none who is left, and is passed over where a state takes its place.
+        A message with recipients may have none that is left, and a joiner does not find it in a state.
         """
         for host in self._hosts.values():
-            sure = host.incarnation == 1 and not self._scenario.membership.state
-            for wish in host.errands.handed:
-                if sure or not wish.scope.to:
-                    yield wish
-        yield from requests(self._scenario)
+            first_without_state = host.incarnation == 1 and not self._scenario.membership.state
+            for planned in host.plan.submitted:
+                if first_without_state or not planned.scope.to:
+                    yield planned
+        yield from client_requests(self._scenario)
 
     def _members(self) -> list[Member]:
         return [process.member for process in self._processes()]
@@ -229,6 +229,7 @@ class _Simulator:
 
 
 def _violation_of(error: Exception, now: int) -> Violation:
-    place = traceback.extract_tb(error.__traceback__)[-1]
-    text = f"{type(error).__name__} in {FilePath(place.filename).name}:{place.lineno} {place.name}: {error}"
-    return Violation(property="No error", text=text, time_ns=now)
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    file = frame.filename.replace("\\", "/").rpartition("/")[2]
+    summary = f"{type(error).__name__} in {file}:{frame.lineno} {frame.name}: {error}"
+    return Violation(guarantee=NO_ERROR, summary=summary, details={"time_ns": now})

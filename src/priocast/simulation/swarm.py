@@ -1,7 +1,7 @@
-"""The swarm: many seeds, each a run of its own, on as many processor cores as there are to spare.
+"""The swarm: runs many seeds, each a run of its own, in parallel processes.
 
-An outcome is small enough to be sent between processes and kept for a hundred thousand seeds; whoever wants
-the rows runs the seed again.
+The result of a seed is small enough to be sent between processes and kept for a hundred thousand seeds. To
+see the rows of a run, run its seed again.
 """
 
 import time
@@ -11,7 +11,7 @@ from multiprocessing import get_context
 
 import msgspec
 
-from priocast.simulation.checkers.checker import Violation
+from priocast.core.violation import Violation
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
 from priocast.simulation.scenario_generator import ALL_GENERATED, Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
@@ -21,7 +21,7 @@ _SLOWEST_SHOWN = 5
 
 
 class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What one seed came to."""
+    """The result of one seed."""
 
     seed: int
     digest: str
@@ -32,11 +32,11 @@ class SeedResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SwarmSummary(msgspec.Struct, frozen=True, kw_only=True):
-    """What all seeds came to.
+    """The results of all seeds together.
 
-    `fault_percent` and `transition_percent` say in how many of them each kind of fault, and of transition
-    from view to view, occurred; `slowest_to_rest` how many seconds of virtual time it took, after the last
-    fault and the last wish, until all was well.
+    `fault_percent` and `transition_percent` say in how many of the seeds each kind of fault, and of
+    transition from view to view, occurred. `slowest_to_rest` says how many seconds of virtual time passed,
+    after the last fault and the last broadcast, until the run was quiescent.
     """
 
     seeds: int
@@ -47,19 +47,15 @@ class SwarmSummary(msgspec.Struct, frozen=True, kw_only=True):
     frames: int
     views: int
     violations: tuple[Violation, ...]
+    failed_seeds: tuple[int, ...]
     fault_percent: dict[str, float]
     transition_percent: dict[str, float]
     slowest: tuple[tuple[int, float], ...]
     slowest_to_rest: tuple[tuple[int, float], ...]
 
-    @property
-    def failed_seeds(self) -> list[int]:
-        """The seeds with a violation."""
-        return sorted({violation.seed for violation in self.violations})
-
 
 def run_seed(seed: int, choice: Choice = ALL_GENERATED) -> SeedResult:
-    """Draw and run one seed."""
+    """Generate and run one seed."""
     started = time.perf_counter()
     run = run_scenario(generate_scenario(seed, choice))
     return SeedResult(
@@ -73,7 +69,7 @@ def run_seed(seed: int, choice: Choice = ALL_GENERATED) -> SeedResult:
 
 
 def run_swarm(seeds: Sequence[int], jobs: int, choice: Choice = ALL_GENERATED) -> Iterator[SeedResult]:
-    """SimulatedRun all seeds in `jobs` processes (one: in this one) and yield the outcomes as they come."""
+    """SimulatedRun all seeds in `jobs` processes (one: in this one) and yield the results as they come."""
     assert jobs >= 1
     if jobs == 1 or len(seeds) == 1:
         for seed in seeds:
@@ -90,27 +86,28 @@ def _run_chunk(seeds: Sequence[int], choice: Choice) -> list[SeedResult]:
     return [run_seed(seed, choice) for seed in seeds]
 
 
-def summarise(outcomes: Iterable[SeedResult], seconds: float) -> SwarmSummary:
-    """Add up the outcomes of a swarm that took so many seconds."""
-    by_seed = sorted(outcomes, key=lambda outcome: outcome.seed)
-    assert by_seed, "a swarm has seeds"
-    counts = [outcome.counters for outcome in by_seed]
-    slowest = sorted(by_seed, key=lambda outcome: outcome.seconds, reverse=True)[:_SLOWEST_SHOWN]
-    restless = sorted(by_seed, key=lambda outcome: outcome.counters.settling_ns, reverse=True)
+def summarise(results: Iterable[SeedResult], seconds: float) -> SwarmSummary:
+    """Summarise the results of a swarm that took this many seconds."""
+    by_seed = sorted(results, key=lambda result: result.seed)
+    assert by_seed, "a swarm has at least one seed"
+    counts = [result.counters for result in by_seed]
+    slowest = sorted(by_seed, key=lambda result: result.seconds, reverse=True)[:_SLOWEST_SHOWN]
+    slowest_to_rest = sorted(by_seed, key=lambda result: result.counters.settling_ns, reverse=True)
     return SwarmSummary(
         seeds=len(by_seed),
         seconds=seconds,
-        virtual_seconds=sum(outcome.virtual_ns for outcome in by_seed) / 1e9,
+        virtual_seconds=sum(result.virtual_ns for result in by_seed) / 1e9,
         broadcasts=sum(count.broadcasts for count in counts),
         deliveries=sum(count.deliveries for count in counts),
         frames=sum(count.frames for count in counts),
         views=sum(count.views for count in counts),
-        violations=tuple(violation for outcome in by_seed for violation in outcome.violations),
+        violations=tuple(violation for result in by_seed for violation in result.violations),
+        failed_seeds=tuple(result.seed for result in by_seed if result.violations),
         fault_percent=_percent(counts, FAULT_KINDS),
         transition_percent=_percent(counts, TRANSITION_KINDS),
-        slowest=tuple((outcome.seed, outcome.seconds) for outcome in slowest),
+        slowest=tuple((result.seed, result.seconds) for result in slowest),
         slowest_to_rest=tuple(
-            (outcome.seed, outcome.counters.settling_ns / 1e9) for outcome in restless[:_SLOWEST_SHOWN]
+            (result.seed, result.counters.settling_ns / 1e9) for result in slowest_to_rest[:_SLOWEST_SHOWN]
         ),
     )
 

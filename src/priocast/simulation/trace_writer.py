@@ -1,4 +1,4 @@
-"""A simulated run on disk, in the form that a real run has: the pipeline does not tell them apart."""
+"""Writes a simulated run to disk in the format of a real run, so that the pipeline can read it."""
 
 from importlib.metadata import version
 from pathlib import Path
@@ -12,7 +12,7 @@ from priocast.trace.schema import Manifest, Row
 
 
 def write_run(run: SimulatedRun, directory: Path) -> None:
-    """Write the manifest, and one segment a life."""
+    """Write the manifest, and one segment for each incarnation."""
     write_manifest(directory, manifest_of(run))
     rows_of: dict[tuple[str, int], list[Row]] = {}
     for row in run.rows:
@@ -22,7 +22,7 @@ def write_run(run: SimulatedRun, directory: Path) -> None:
 
 
 def manifest_of(run: SimulatedRun) -> Manifest:
-    """What was simulated."""
+    """The manifest of a simulated run."""
     scenario = run.scenario
     founders = [
         name

@@ -1,29 +1,30 @@
-"""The census: of which kind is each transition from view to view, so that it is known what was tested."""
+"""Counts the kinds of transitions from view to view, so that it is known what a run has tested."""
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
+from priocast.core.view_reason import ViewReason
 from priocast.membership.packets import Ordering
 from priocast.simulation.checkers.checker import Checker
+from priocast.simulation.checkers.rows import DepartureEvent, StateEvent, ViewEvent, name_of
 from priocast.simulation.counters import Counters
-from priocast.trace.schema import Row
 
 
 class TransitionCounter(Checker):
-    """Counts each view once, under every kind that it is of. `crashed` has the lives that crashed so far."""
+    """Counts each view once under every kind that applies; `crashed` are the crashed incarnations."""
 
     def __init__(self, counters: Counters, crashed: set[str]) -> None:
         self._counters = counters
         self._crashed = crashed
         self._views: dict[ViewId, View] = {}
-        self._classes: dict[ViewId, str] = {}
-        self._heirs: dict[ViewId, ViewId] = {}
+        self._protocols: dict[ViewId, str] = {}
+        self._successors: dict[ViewId, ViewId] = {}
         self._excluded: set[str] = set()
 
     def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
         if view.id in self._views:
             return
         self._views[view.id] = view
-        self._classes[view.id] = ordering.order
+        self._protocols[view.id] = ordering.order
         self._counters.views += 1
         old = [part for part in view.parts if part.view is not None]
         new = [member for part in view.parts if part.view is None for member in part.members]
@@ -42,27 +43,28 @@ class TransitionCounter(Checker):
                 self._counters.count("exclusion and return")
 
     def _follows(self, before: View, view: View) -> None:
-        if self._heirs.setdefault(before.id, view.id) != view.id:
+        if self._successors.setdefault(before.id, view.id) != view.id:
             self._counters.count("partition")
-        if self._classes[before.id] != self._classes[view.id]:
+        if self._protocols[before.id] != self._protocols[view.id]:
             self._counters.count("protocol changed")
         if before.coordinator not in view.members and str(before.coordinator) in self._crashed:
             self._counters.count("crash of the coordinator")
 
-    def on_view(self, row: Row) -> None:
-        for part, kind in (
-            ("failed", "failure"),
-            ("left", "leave"),
-            ("was evicted (slow)", "eviction"),
-            ("the view was renewed", "renewed"),
-            ("the order changed", "order changed"),
+    def on_view(self, event: ViewEvent) -> None:
+        reason = event.reason
+        for happened, kind in (
+            (reason.failed, "failure"),
+            (reason.left, "leave"),
+            (reason.evicted, "eviction"),
+            (reason == ViewReason(), "renewed"),
+            (reason.order, "order changed"),
         ):
-            if part in row.packet:
+            if happened:
                 self._counters.count(kind)
 
-    def on_stopped(self, row: Row) -> None:
-        if row.packet.startswith("evicted"):
-            self._excluded.add(row.member)
+    def on_departure(self, event: DepartureEvent) -> None:
+        if not event.voluntary:
+            self._excluded.add(name_of(event.process))
 
-    def on_state(self, row: Row) -> None:
+    def on_state(self, event: StateEvent) -> None:
         self._counters.count("state transfer")

@@ -1,8 +1,8 @@
 """What the applications broadcast, and when.
 
-A payload repeats the name of the wish that it fulfils, so whoever consumes it can tell whether it is the
-right one. A wish may be broadcast again under another message's name, by a later life of its process or
-through another member for a client; the wish is the same, and is to be fulfilled once.
+A payload repeats the name of its planned broadcast, so a consumer can tell whether it is the right one. A
+planned broadcast may be sent again under another message id, by a later incarnation of its process or, for a
+client, through another member. The name stays the same, and each application must apply it once.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,7 @@ _SECOND = 1_000_000_000
 
 
 class PlannedBroadcast(NamedTuple):
-    """A message that an application wants to broadcast at this time."""
+    """A message that an application will broadcast at this time."""
 
     name: str
     time: int
@@ -26,8 +26,8 @@ class PlannedBroadcast(NamedTuple):
     scope: Scope = TO_ALL
 
 
-def wishes(scenario: Scenario, member: str) -> list[PlannedBroadcast]:
-    """All that one process's application broadcasts in this run, by time."""
+def planned_broadcasts(scenario: Scenario, member: str) -> list[PlannedBroadcast]:
+    """Everything that the application of one process broadcasts in this run, by time."""
     workload = scenario.workload
     index = scenario.members.index(member)
     count, rate = workload.messages[index], workload.rate_per_second[index]
@@ -38,22 +38,24 @@ def wishes(scenario: Scenario, member: str) -> list[PlannedBroadcast]:
         time += random.exponential(_SECOND * workload.burst // rate)
         scope = _scope(scenario, member, random)
         for _ in range(min(workload.burst, count - len(found))):
-            found.append(_wish(scenario, f"{member}.{len(found)}", time, scope, random))
+            found.append(_planned(scenario, f"{member}.{len(found)}", time, scope, random))
     return found
 
 
-def requests(scenario: Scenario) -> list[PlannedBroadcast]:
-    """What the client asks for, one after the other."""
+def client_requests(scenario: Scenario) -> list[PlannedBroadcast]:
+    """The requests of the client, one after the other."""
     random = SeededRandom(f"client {scenario.seed}")
     count = scenario.workload.client_requests
     safe = scenario.workload.safe_percent
     return [
-        _wish(scenario, f"{CLIENT}.{number}", 0, Scope(safe=random.chance(safe)), random)
+        _planned(scenario, f"{CLIENT}.{number}", 0, Scope(safe=random.chance(safe)), random)
         for number in range(count)
     ]
 
 
-def _wish(scenario: Scenario, name: str, time: int, scope: Scope, random: SeededRandom) -> PlannedBroadcast:
+def _planned(
+    scenario: Scenario, name: str, time: int, scope: Scope, random: SeededRandom
+) -> PlannedBroadcast:
     workload = scenario.workload
     priorities = [priority for priority, _ in workload.priorities]
     (priority,) = random.choices(priorities, [weight for _, weight in workload.priorities])
@@ -72,11 +74,16 @@ def _scope(scenario: Scenario, member: str, random: SeededRandom) -> Scope:
 
 
 def payload_of(name: str, priority: int, size: int) -> bytes:
-    """The payload of the wish of this name, at this size or as short as it can be."""
+    """The payload of the planned broadcast of this name, of this size or as short as the name allows."""
     text = f"{name}/{priority};".encode()
     return (text * (size // len(text) + 1))[: max(size, len(text))]
 
 
 def name_in(payload: bytes) -> str:
-    """The name of the wish that a payload fulfils."""
+    """The name of the planned broadcast that a payload belongs to."""
     return payload.partition(b"/")[0].decode()
+
+
+def owner_of(name: str) -> str:
+    """The process, or the client, whose planned broadcast this is."""
+    return name.partition(".")[0]

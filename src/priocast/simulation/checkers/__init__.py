@@ -1,1 +1,1 @@
-"""The checkers that watch a run: each knows one promise."""
+"""The checkers of a run: each checks one guarantee, from the records of what the members did."""

@@ -1,119 +1,87 @@
 """What a checker is: it sees what every member does, knows nothing of the protocol, and reports violations.
 
-Checkers read the rows that the recorder writes, as they are written. So the simulator stops at the first
-violation, and what a checker says of a run can be said again of the run's trace.
+Checkers read the rows of the recorder as they are written. So the simulator stops at the first violation, and
+a checker finds the same in the trace of a run.
 """
 
 from collections.abc import Callable, Iterable
 from typing import ClassVar
 
-import msgspec
-
-from priocast.core.identity import MessageId, ProcessId
+from priocast.core.identity import ProcessId
 from priocast.core.view import View
+from priocast.core.violation import Violation
 from priocast.membership.packets import Ordering
+from priocast.simulation.checkers.rows import (
+    DepartureEvent,
+    Key,
+    StateEvent,
+    ViewEvent,
+    ViewKey,
+    message_name,
+    view_name,
+)
 from priocast.trace.recorder import view_order
 from priocast.trace.schema import NO_POSITION, Row
 
-Key = tuple[str, int, int, int]
-"""The name of a message, as rows have it: sender, incarnation, level, number."""
-
-ViewKey = tuple[int, str]
-"""The name of a view, as rows have it: number and coordinator."""
-
-
-class Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """A promise that was not kept: which, when, where, and by which messages and members."""
-
-    property: str
-    text: str
-    time_ns: int
-    seed: int = -1
-    position: int = NO_POSITION
-    messages: tuple[str, ...] = ()
-    members: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        place = f", position {self.position}" if self.position != NO_POSITION else ""
-        return f"seed {self.seed}: {self.property} violated at {self.time_ns:,} ns{place}: {self.text}"
-
-
-Report = Callable[[Violation], None]
+ReportViolation = Callable[[Violation], None]
 
 
 class Checker:
     """The base of all checkers; a subclass has the handlers of the events that it needs."""
 
-    PROPERTY: ClassVar[str]
+    GUARANTEE: ClassVar[str]
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: ReportViolation) -> None:
         self._report = report
 
     def on_broadcast(self, row: Row) -> None: ...
     def on_sent(self, row: Row) -> None: ...
     def on_received(self, row: Row) -> None: ...
     def on_delivered(self, row: Row) -> None: ...
-    def on_view(self, row: Row) -> None: ...
-    def on_stopped(self, row: Row) -> None: ...
-    def on_state(self, row: Row) -> None: ...
+    def on_view(self, event: ViewEvent) -> None: ...
+    def on_departure(self, event: DepartureEvent) -> None: ...
+    def on_state(self, event: StateEvent) -> None: ...
 
     def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
-        """A member's protocol works in this view from here on; its application will hear of it."""
+        """A member has installed a view; its application will be notified of it later."""
+
+    def on_granted(self, me: ProcessId, view: ViewKey, to: str, total: int, window: int, now: int) -> None:
+        """A member reports `total` messages as consumed and grants `window` more, to all or to one sender."""
 
     def finish(self, now: int) -> None:
-        """Nothing more will happen."""
+        """The run is over."""
 
     def violated(
         self,
-        text: str,
+        summary: str,
         time_ns: int,
         *,
+        view: ViewKey | None = None,
         position: int = NO_POSITION,
         messages: Iterable[Key] = (),
         members: Iterable[str] = (),
     ) -> None:
-        """Report that the property does not hold here."""
+        """Report that the guarantee does not hold here."""
         self._report(
             Violation(
-                property=self.PROPERTY,
-                text=text,
-                time_ns=time_ns,
-                position=position,
-                messages=tuple(map(name_of, messages)),
+                guarantee=self.GUARANTEE,
+                summary=summary,
+                view=view_name(view) if view else "",
+                position=None if position == NO_POSITION else position,
                 members=tuple(members),
+                messages=tuple(map(message_name, messages)),
+                details={"time_ns": time_ns},
             )
         )
 
 
-def keys_of(row: Row) -> list[Key]:
-    """The messages of a row."""
-    sender, incarnation, level = row.sender, row.sender_incarnation, row.level
-    return [(sender, incarnation, level, number) for number in range(row.first, row.first + row.count)]
+def view_key(view: View) -> ViewKey:
+    """A view, as rows name it."""
+    return view.number, str(view.coordinator)
 
 
-def name_of(key: Key) -> str:
-    """How a message is called in texts."""
-    sender, incarnation, level, number = key
-    return str(MessageId(ProcessId(sender, incarnation), level, number))
-
-
-def process_of(row: Row) -> str:
-    """The life that a row is about."""
-    return f"{row.member}#{row.incarnation}"
-
-
-def view_of(row: Row) -> ViewKey:
-    """The view that a row is about."""
-    return row.view, row.coordinator
-
-
-def text_of(view: ViewKey) -> str:
-    """How a view is called in texts."""
-    return f"{view[0]}@{view[1]}"
-
-
-def re_orders(ordering: Ordering) -> bool:
-    """Whether what waits for the applications is re-ordered by priority."""
+def reorders(ordering: Ordering) -> bool:
+    """Whether messages that wait for the applications are re-ordered by priority."""
     order = view_order(ordering)
     return order.priorities_act == "consuming" and not order.is_plain
 

@@ -1,23 +1,23 @@
-"""Equal states: in a group with a state, all who are there in the end have the same one.
+"""Equal states: in a group with a state, all members have the same state when the run is over.
 
-It is what agreement and state transfer are for, seen from the application.
+It is the purpose of agreement and state transfer, seen from the application.
 """
 
 from collections.abc import Callable, Mapping
 
 from priocast.core.guarantees import AGREEMENT
 from priocast.simulation.application import ApplicationState
-from priocast.simulation.checkers.checker import Checker, Report
+from priocast.simulation.checkers.checker import Checker, ReportViolation
 
 
 class EqualStates(Checker):
-    """Compares the states of the applications when the run is over, if the promise applies to it."""
+    """Compares the states of the applications when the run is over, if `applies` says so."""
 
-    PROPERTY = AGREEMENT
+    GUARANTEE = AGREEMENT
 
     def __init__(
         self,
-        report: Report,
+        report: ReportViolation,
         states: Callable[[], Mapping[str, ApplicationState]],
         applies: Callable[[], bool],
     ) -> None:
@@ -32,7 +32,7 @@ class EqualStates(Checker):
         first = next(iter(states))
         for process, state in states.items():
             if state != states[first]:
-                differing = sorted(state.wishes ^ states[first].wishes) or ["another order"]
-                text = f"{process} and {first} have different states: {', '.join(differing[:8])}"
-                self.violated(text, now, members=[process, first])
+                differing = sorted(state.applied ^ states[first].applied) or ["another order"]
+                summary = f"{process} and {first} have different states: {', '.join(differing[:8])}"
+                self.violated(summary, now, members=[process, first])
                 return

@@ -1,18 +1,18 @@
-"""FIFO among equals: each life delivers a sender's messages of one level in the order of their numbers.
+"""FIFO among equals: a sender's messages of one level are delivered in the order of their numbers.
 
-In a plain group everything is on one level, so there this holds without exception. Within a view, and in a
-primary group from one view to the next, no number is left out but of messages that are for others, or that
-repeat a client's request.
+In a plain group all messages have one level, so this holds for all of them. Within a view, and in a primary
+group from one view to the next, no number is skipped except those of messages that are addressed to others,
+or that repeat a client's request.
 """
 
 from priocast.core.guarantees import FIFO_AMONG_EQUALS
-from priocast.simulation.checkers.checker import (
-    Checker,
+from priocast.simulation.checkers.checker import Checker, ReportViolation
+from priocast.simulation.checkers.rows import (
     Key,
-    Report,
     ViewKey,
+    is_addressed_to,
     keys_of,
-    name_of,
+    message_name,
     process_of,
     view_of,
 )
@@ -20,20 +20,20 @@ from priocast.trace.schema import Row
 
 
 class FifoAmongEquals(Checker):
-    """Counts what each life has delivered of each sender and level."""
+    """Counts what each incarnation has delivered of each sender and level."""
 
-    PROPERTY = FIFO_AMONG_EQUALS
+    GUARANTEE = FIFO_AMONG_EQUALS
 
-    def __init__(self, report: Report, primary: bool) -> None:
+    def __init__(self, report: ReportViolation, primary: bool) -> None:
         super().__init__(report)
         self._primary = primary
         self._next: dict[tuple[str, str, int, int], tuple[int, ViewKey]] = {}
-        self._not_for_all: dict[Key, str] = {}
+        self._recipients: dict[Key, str] = {}
         self._requests: set[Key] = set()
 
     def on_broadcast(self, row: Row) -> None:
         if row.to:
-            self._not_for_all.update(dict.fromkeys(keys_of(row), row.to))
+            self._recipients.update(dict.fromkeys(keys_of(row), row.to))
         if row.packet:
             self._requests.update(keys_of(row))
 
@@ -48,16 +48,19 @@ class FifoAmongEquals(Checker):
             (self._primary or view == view_of(row)) and self._skipped(row, expected) is not None
         ):
             key = keys_of(row)[0]
-            text = f"{process} delivers {name_of(key)} where number {expected} of its level is next"
             self.violated(
-                text, row.time_ns, position=row.position, messages=[key], members=[process, row.sender]
+                f"{process} delivers {message_name(key)} where number {expected} of its level is next",
+                row.time_ns,
+                view=view_of(row),
+                position=row.position,
+                messages=[key],
+                members=[process, row.sender],
             )
 
     def _skipped(self, row: Row, expected: int) -> Key | None:
-        """The first message that should have come before."""
+        """The first message that should have been delivered before."""
         for number in range(expected, row.first):
             key = (row.sender, row.sender_incarnation, row.level, number)
-            to = self._not_for_all.get(key, row.member)
-            if row.member in to.split(",") and key not in self._requests:
+            if is_addressed_to(self._recipients.get(key, ""), row.member) and key not in self._requests:
                 return key
         return None

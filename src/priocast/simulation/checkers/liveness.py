@@ -1,10 +1,7 @@
-"""Liveness: once the faults have healed, the group is whole and every wish is fulfilled within a stated time.
+"""Liveness: after the faults have healed, everything is delivered, in one view, before a deadline.
 
-A wish goes down with the life that had it: when that crashes, or leaves. When it is put out of the group,
-the wish is handed on to the next life, unless the life had already delivered it itself (or answered the
-client that had it): then it may be lost with the side of the cut that was left behind. Safe messages are
-not. And a life that is put out because it was too slow does not say again what has its place, though it has
-not consumed it: if it was alone in that view, on its side of a cut, nobody has.
+`docs/guarantees.md` states what must be delivered, and by whom, with the exceptions. This module checks it
+for every planned broadcast whose incarnation neither crashed nor left.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,108 +10,115 @@ from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.simulation.application import ApplicationState
-from priocast.simulation.checkers.checker import Checker, Report, process_of
-from priocast.simulation.checkers.process_history import FELL_OUT, RunHistory
+from priocast.simulation.checkers.checker import Checker, ReportViolation
+from priocast.simulation.checkers.process_history import DROPPED_OUT, RunHistory
+from priocast.simulation.checkers.rows import DepartureEvent, name_of
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.network import HEADER_BYTES
 from priocast.simulation.scenario import Scenario
-from priocast.simulation.workload import CLIENT, PlannedBroadcast, name_in
-from priocast.trace.schema import Row
+from priocast.simulation.workload import CLIENT, PlannedBroadcast, name_in, owner_of
 
 FAILURE_TIMEOUTS = 10
-"""In which the group becomes whole again, once everybody can hear everybody."""
+"""The group is in one view after this many failure timeouts without faults."""
 
 
 class Liveness(Checker):
-    """Knows who fulfilled which wish.
+    """Knows who delivered which planned broadcast, and in which view.
 
-    `lacks` says what the run lacks, `wishes` are those to be fulfilled, `states` what those know who are
-    there in the end: what they have from others, with a state, is fulfilled, too.
+    `pending` says what the run still waits for, `expected` are the broadcasts that must be delivered, and
+    `states` are those of the applications that run at the end: what they took over with a state counts.
     """
 
-    PROPERTY = LIVENESS
+    GUARANTEE = LIVENESS
 
     def __init__(
         self,
-        report: Report,
-        chronicle: RunHistory,
+        report: ReportViolation,
+        history: RunHistory,
+        *,
         primary: bool,
-        lacks: Callable[[], str | None],
-        wishes: Callable[[], Iterable[PlannedBroadcast]],
+        all_safe: bool,
+        pending: Callable[[], str | None],
+        expected: Callable[[], Iterable[PlannedBroadcast]],
         states: Callable[[], Mapping[str, ApplicationState]],
     ) -> None:
         super().__init__(report)
-        self._chronicle = chronicle
+        self._history = history
         self._primary = primary
-        self._lacks = lacks
-        self._wishes = wishes
+        self._all_safe = all_safe
+        self._pending = pending
+        self._expected = expected
         self._states = states
-        self._fulfilled: dict[str, list[tuple[str, int]]] = {}
+        self._delivered_by: dict[str, list[tuple[str, int]]] = {}
         self._sender_of: dict[str, str] = {}
-        self._slow: set[str] = set()
+        self._evicted_as_slow: set[str] = set()
 
     def on_message(self, me: ProcessId, message: Message, view: int) -> None:
-        """An application has a message in hand, in the view of this number."""
-        wish = name_in(message.payload)
-        self._fulfilled.setdefault(wish, []).append((str(me), view))
-        self._sender_of[wish] = str(message.sender)
+        """An application is about to consume a message, in the view of this number."""
+        planned = name_in(message.payload)
+        self._delivered_by.setdefault(planned, []).append((str(me), view))
+        self._sender_of[planned] = str(message.sender)
 
-    def on_stopped(self, row: Row) -> None:
-        if "was evicted (slow)" in row.packet:
-            self._slow.add(process_of(row))
+    def on_departure(self, event: DepartureEvent) -> None:
+        if event.was_slow:
+            self._evicted_as_slow.add(event.process)
 
     def finish(self, now: int) -> None:
-        lacks = self._lacks()
-        if lacks:
-            self.violated(lacks, now)
+        pending = self._pending()
+        if pending:
+            self.violated(pending, now)
             return
-        onward = {
-            (stay.process, stay.view[0]): stay.onward
-            for life in self._chronicle.lives.values()
-            for stay in life.stays
+        surviving = {
+            (epoch.process, epoch.view[0])
+            for incarnation in self._history.incarnations.values()
+            for epoch in incarnation.epochs
+            if epoch.next_view != DROPPED_OUT
         }
-        known = set().union(*(state.wishes for state in self._states().values()))
-        for wish in self._wishes():
-            if wish.name in known:
+        applied = set().union(*(state.applied for state in self._states().values()))
+        for planned in self._expected():
+            deliveries = self._delivered_by.get(planned.name, [])
+            if planned.name in applied or not surviving.isdisjoint(deliveries):
                 continue
-            deliveries = self._fulfilled.get(wish.name, [])
-            owner = wish.name.partition(".")[0]
-            was_slow = any(_is_of(owner, process) for process in self._slow)
-            if was_slow and not deliveries and not self._primary:
-                continue
-            of_slow = self._sender_of.get(wish.name) in self._slow
-            if not any(
-                of_slow
-                or onward[delivery] != FELL_OUT
-                or (not wish.scope.safe and _is_of(owner, delivery[0]))
-                for delivery in deliveries
-            ):
+            if not self._may_be_lost(planned, [process for process, _ in deliveries]):
                 by = ", ".join(sorted({process for process, _ in deliveries})) or "nobody"
-                text = f"{wish.name} was delivered by {by}, and by none of those who went on"
-                self.violated(text, now, members=[owner])
+                summary = f"{planned.name} was delivered by {by}, and by nobody who continued"
+                self.violated(summary, now, members=[owner_of(planned.name)])
                 return
+
+    def _may_be_lost(self, planned: PlannedBroadcast, delivered_by: list[str]) -> bool:
+        """Whether nobody who continued has to deliver it: see the exceptions in `docs/guarantees.md`."""
+        owner = owner_of(planned.name)
+        is_safe = planned.scope.safe or self._all_safe
+        if not is_safe and any(_is_of(owner, process) for process in delivered_by):
+            return True
+        if self._primary:
+            return False
+        if delivered_by:
+            return self._sender_of[planned.name] in self._evicted_as_slow
+        return any(_is_of(owner, process) for process in self._evicted_as_slow)
 
 
 def _is_of(owner: str, process: str) -> bool:
-    return owner in (CLIENT, process.rpartition("#")[0])
+    """Whether an incarnation submits the broadcasts of this owner; any member does so for a client."""
+    return owner in (CLIENT, name_of(process))
 
 
-def deadline_ns(scenario: Scenario, wishes: Iterable[PlannedBroadcast]) -> int:
-    """By when all is well: after the last fault and the last wish, `FAILURE_TIMEOUTS` and the work itself.
+def deadline_ns(scenario: Scenario, planned_broadcasts: Iterable[PlannedBroadcast]) -> int:
+    """When the run must be quiescent, after its last fault and its last broadcast.
 
-    In the worst case (a window of one message, no batches) a token goes round for every message, which then
-    takes two hops to its place and two more until the slowest member has reported it, a frame to and from
-    each member at every hop, and the time that the slowest application needs. A client may try each member in
-    turn. And in links that were not noticed to be cut, retransmission timers had doubled, on the way in and
-    on the way out.
+    In the worst case (a window of one message, no batches) a token visits all members for every message.
+    The message then takes two hops to be ordered and two more until the slowest member has reported it,
+    with a frame to and from each member at every hop, plus the time of the slowest application. A client
+    may try each member in turn. And in links whose cut was not noticed, retransmission timers have doubled
+    in both directions.
     """
     network, processor, workload = scenario.network, scenario.processor, scenario.workload
-    last_wish = size = 0
+    last_broadcast = size = 0
     count = workload.client_requests
-    for wish in wishes:
-        last_wish = max(last_wish, wish.time)
+    for planned in planned_broadcasts:
+        last_broadcast = max(last_broadcast, planned.time)
         count += 1
-        size += len(wish.payload) + HEADER_BYTES
+        size += len(planned.payload) + HEADER_BYTES
     frames = 4 * len(scenario.members)
     latency_us = network.latency_us + 3 * network.latency_spread_us
     each_us = (
@@ -128,4 +132,4 @@ def deadline_ns(scenario: Scenario, wishes: Iterable[PlannedBroadcast]) -> int:
     work_ns = count * each_ns + frames * size * byte_ns
     work_ns += workload.client_requests * len(scenario.members) * workload.client_patience_us * MICROSECOND
     waited_ns = FAILURE_TIMEOUTS * scenario.membership.failure_ns + 2 * scenario.link.retransmit_ns_max
-    return max(scenario.faults.healed_at_us * MICROSECOND, last_wish) + work_ns + waited_ns
+    return max(scenario.faults.healed_at_us * MICROSECOND, last_broadcast) + work_ns + waited_ns

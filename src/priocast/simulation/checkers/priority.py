@@ -1,18 +1,18 @@
-"""Priority: what leaves a queue next is the most urgent of what waits there.
+"""Priority: the message that leaves a queue next is the most urgent one that waits there.
 
-Two kinds of queues are judged, in every view that is prioritised:
+Two kinds of queues are checked, in every prioritised view:
 
-- *Sending*, unless a class sends first in, first out: what a member has broadcast and not sent. A message
-  enters with its broadcast, and leaves when its sender first sends a packet that carries it. What comes from
-  an earlier view is in the queue, too, but nobody saw it enter: it is not judged.
-- *Sequencing*, in the classes whose priorities act there: what waits at a member that gives out places. A
-  message enters when the member receives it without a place, and leaves when the member sends it with one. It
-  waits no longer when it is handed on, or when another member gives it a place. Where one member alone gives
-  out places, nothing gets one that does not wait there.
+- *Sending*, unless a protocol sends first in, first out: what a member has broadcast and not yet sent. A
+  message enters when it is broadcast, and leaves when its sender first sends a packet that carries it. A
+  message from an earlier view is in the queue, too, but nobody saw it enter: it is not checked.
+- *Sequencing*, in the protocols whose priorities act there: what waits at a member that assigns positions. A
+  message enters when the member receives it without a position, and leaves when the member sends it with one.
+  It waits no longer when it is passed on, or when another member assigns its position. Where one member alone
+  assigns positions, it assigns them only to messages that wait there.
 
-The starvation policy gives a message a rank by its level and the time at which it entered; it may leave only
-when nothing that waits has a lower one. This is exact for every policy, and implies what the policies bound.
-What waits when a view ends waits no longer: it enters again, in the next view.
+The starvation policy gives a message a sort key by its level and the time at which it entered. It may leave
+only when nothing that waits has a lower one. This is exact for every policy, and implies their bounds. What
+waits when a view ends waits no longer: it enters again, in the next view.
 """
 
 from heapq import heappop, heappush
@@ -24,144 +24,155 @@ from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
-from priocast.simulation.checkers.checker import (
-    Checker,
+from priocast.simulation.checkers.checker import Checker, ReportViolation, view_key
+from priocast.simulation.checkers.rows import (
     Key,
-    Report,
     ViewKey,
     keys_of,
-    name_of,
+    message_name,
     process_of,
+    urgency_of,
     view_of,
 )
 from priocast.simulation.counters import Counters
-from priocast.trace.recorded_run import urgency_of
 from priocast.trace.recorder import view_order
 from priocast.trace.schema import NO_POSITION, Row
 
 
-class _Entry(NamedTuple):
-    rank: int
+class _QueueEntry(NamedTuple):
+    sort_key: int
     number: int
     key: Key
 
 
-class _Queue:
-    """What waits in one place."""
+class _CheckedQueue:
+    """What waits in one queue; `early` are messages whose positions were known before they arrived."""
 
     def __init__(self, policy: Starvation) -> None:
-        self.waiting: dict[Key, _Entry] = {}
-        self.early: set[Key] = set()  # those whose places came before them
-        self._rank = policy.sort_key
-        self._by_rank: list[_Entry] = []
+        self.waiting: dict[Key, _QueueEntry] = {}
+        self.early: set[Key] = set()
+        self._sort_key = policy.sort_key
+        self._sorted: list[_QueueEntry] = []
         self._entered = 0
 
     def enter(self, row: Row) -> None:
-        rank = self._rank(urgency_of(row), row.time_ns)
+        """The messages of a row enter the queue."""
+        sort_key = self._sort_key(urgency_of(row), row.time_ns)
         for key in keys_of(row):
             if key in self.early:
                 self.early.remove(key)
                 continue
             self._entered += 1
-            entry = self.waiting[key] = _Entry(rank, self._entered, key)
-            heappush(self._by_rank, entry)
+            entry = self.waiting[key] = _QueueEntry(sort_key, self._entered, key)
+            heappush(self._sorted, entry)
 
-    def best(self) -> _Entry | None:
-        """The one that should leave next."""
-        while self._by_rank and self.waiting.get(self._by_rank[0].key) != self._by_rank[0]:
-            heappop(self._by_rank)
-        return self._by_rank[0] if self._by_rank else None
+    def remove(self, row: Row) -> None:
+        """The messages of a row need no position from this member any more."""
+        named_only = row.position != NO_POSITION and not row.bytes
+        for key in keys_of(row):
+            if self.waiting.pop(key, None) is None and named_only:
+                self.early.add(key)
+
+    def head(self) -> _QueueEntry | None:
+        """The message that should leave next."""
+        while self._sorted and self.waiting.get(self._sorted[0].key) != self._sorted[0]:
+            heappop(self._sorted)
+        return self._sorted[0] if self._sorted else None
 
 
-class _Stay:
-    """One member in one view: its queues, those that are judged. `orders` if it alone gives out places."""
+class _MemberQueues:
+    """The checked queues of one member in one view; `is_orderer` if it alone assigns positions."""
 
     def __init__(
-        self, view: ViewKey, sending: _Queue | None, sequencing: _Queue | None, orders: bool
+        self,
+        view: ViewKey,
+        sending: _CheckedQueue | None,
+        sequencing: _CheckedQueue | None,
+        is_orderer: bool,
     ) -> None:
         self.view = view
         self.sending = sending
         self.sequencing = sequencing
-        self.orders = orders
+        self.is_orderer = is_orderer
 
 
 class Priority(Checker):
-    """Keeps what waits in the queues, and counts messages that left before an older one."""
+    """Tracks what waits in the queues, and counts messages that left before an older one."""
 
-    PROPERTY = PRIORITY
+    GUARANTEE = PRIORITY
 
-    def __init__(self, report: Report, counters: Counters) -> None:
+    def __init__(self, report: ReportViolation, counters: Counters) -> None:
         super().__init__(report)
         self._counters = counters
-        self._stays: dict[str, _Stay] = {}
+        self._members: dict[str, _MemberQueues] = {}
 
     def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
         order = view_order(ordering)
         sends = not order.is_plain and order.sends_by_priority
         sequences = not order.is_plain and order.priorities_act == "sequencing"
-        self._stays[str(me)] = _Stay(
-            (view.number, str(view.coordinator)),
-            _Queue(order.starvation) if sends else None,
-            _Queue(order.starvation) if sequences else None,
+        self._members[str(me)] = _MemberQueues(
+            view_key(view),
+            _CheckedQueue(order.starvation) if sends else None,
+            _CheckedQueue(order.starvation) if sequences else None,
             find_protocol(ordering.order).orderer(view) == me,
         )
 
     def on_broadcast(self, row: Row) -> None:
-        stay = self._stay(row)
-        if stay is not None and stay.sending is not None:
-            stay.sending.enter(row)
+        queues = self._queues(row)
+        if queues is not None and queues.sending is not None:
+            queues.sending.enter(row)
 
     def on_received(self, row: Row) -> None:
-        stay = self._stay(row)
-        if stay is None or stay.sequencing is None:
+        queues = self._queues(row)
+        if queues is None or queues.sequencing is None:
             return
         if row.position != NO_POSITION:
-            self._forget(stay.sequencing, row)
+            queues.sequencing.remove(row)
         elif row.bytes:
-            stay.sequencing.enter(row)
+            queues.sequencing.enter(row)
 
     def on_sent(self, row: Row) -> None:
-        stay = self._stay(row)
-        if stay is None:
+        queues = self._queues(row)
+        if queues is None:
             return
-        if stay.sending is not None and row.bytes:
-            self._leave(row, stay.sending, "sends")
-        if stay.sequencing is None:
+        if queues.sending is not None and row.bytes:
+            self._leave(row, queues.sending, "sends")
+        if queues.sequencing is None:
             return
         if row.position == NO_POSITION:
-            self._forget(stay.sequencing, row)
+            queues.sequencing.remove(row)
         else:
-            self._leave(row, stay.sequencing, "orders", from_nowhere=not stay.orders)
+            self._leave(row, queues.sequencing, "orders", must_wait=queues.is_orderer)
 
-    def _stay(self, row: Row) -> _Stay | None:
-        stay = self._stays.get(process_of(row))
-        return stay if stay is not None and stay.view == view_of(row) else None
+    def _queues(self, row: Row) -> _MemberQueues | None:
+        queues = self._members.get(process_of(row))
+        return queues if queues is not None and queues.view == view_of(row) else None
 
-    def _forget(self, queue: _Queue, row: Row) -> None:
-        named_only = row.position != NO_POSITION and not row.bytes
-        for key in keys_of(row):
-            if queue.waiting.pop(key, None) is None and named_only:
-                queue.early.add(key)
-
-    def _leave(self, row: Row, queue: _Queue, does: str, from_nowhere: bool = True) -> None:
-        """Messages leave; `from_nowhere` says that they need not have waited here."""
+    def _leave(self, row: Row, queue: _CheckedQueue, does: str, must_wait: bool = False) -> None:
+        """Messages leave; `must_wait` says that only messages of this queue may."""
         process = process_of(row)
         for index, key in enumerate(keys_of(row)):
             position = row.position if row.position == NO_POSITION else row.position + index
             entry = queue.waiting.pop(key, None)
-            best = queue.best()
+            head = queue.head()
             if entry is None:
-                if not from_nowhere:
-                    text = f"{process} {does} {name_of(key)}, which does not wait there"
-                    self._wrong(row, position, text, [key])
+                if must_wait:
+                    summary = f"{process} {does} {message_name(key)}, which does not wait there"
+                    self._wrong(row, position, summary, [key])
                 continue
-            if best is None:
+            if head is None:
                 continue
             if next(iter(queue.waiting.values())).number < entry.number:
                 self._counters.count("overtaking")
-            if best.rank < entry.rank:
-                text = f"{process} {does} {name_of(key)} while {name_of(best.key)}, more urgent, waits"
-                self._wrong(row, position, text, [key, best.key])
+            if head.sort_key < entry.sort_key:
+                summary = (
+                    f"{process} {does} {message_name(key)} while {message_name(head.key)}, which is more "
+                    "urgent, waits"
+                )
+                self._wrong(row, position, summary, [key, head.key])
 
-    def _wrong(self, row: Row, position: int, text: str, messages: list[Key]) -> None:
-        self.violated(text, row.time_ns, position=position, messages=messages, members=[process_of(row)])
+    def _wrong(self, row: Row, position: int, summary: str, messages: list[Key]) -> None:
+        members = [process_of(row)]
+        self.violated(
+            summary, row.time_ns, view=view_of(row), position=position, messages=messages, members=members
+        )

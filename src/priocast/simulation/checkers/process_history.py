@@ -1,18 +1,29 @@
-"""The chronicle: what each life of each process went through, for the checks that need to know the end.
+"""The history of a run: what each incarnation did in each of its views, for checks that need to know the end.
 
-A life stays in one view after the other. Lives that were told of the same next view *went on together*;
-those that are at rest in their last view when the run is over *stayed*. The others fell out: they crashed,
-left, or were put out.
+Incarnations whose applications were notified of the same next view *continued together*. Those that are idle
+in their last view when the run is over *stayed* in it. All others *dropped out*: they crashed, left, were
+evicted, or the group continued without them.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from priocast.simulation.checkers.checker import Checker, Key, ViewKey, keys_of, process_of, view_of
+from priocast.simulation.checkers.checker import Checker
+from priocast.simulation.checkers.rows import (
+    Key,
+    StateEvent,
+    ViewEvent,
+    ViewKey,
+    is_addressed_to,
+    keys_of,
+    name_of,
+    process_of,
+    view_of,
+)
 from priocast.trace.schema import Row
 
 STAYED: ViewKey = (-1, "stayed")
-FELL_OUT: ViewKey = (-1, "fell out")
+DROPPED_OUT: ViewKey = (-1, "dropped out")
 
 
 class DeliveryRecord(NamedTuple):
@@ -22,72 +33,77 @@ class DeliveryRecord(NamedTuple):
     to: str
     safe: bool
 
-    def is_for(self, process: str) -> bool:
-        """Whether the message is addressed to this life."""
-        return not self.to or process.rpartition("#")[0] in self.to.split(",")
-
 
 class EpochHistory:
-    """A life in one view: what it delivered there, and where it went on to."""
+    """One incarnation in one view: what it delivered there, and the view that it continued to."""
 
     def __init__(self, process: str, view: ViewKey) -> None:
         self.process = process
         self.view = view
         self.delivered: dict[Key, DeliveryRecord] = {}
-        self.onward = FELL_OUT
+        self.next_view = DROPPED_OUT
+
+    @property
+    def dropped_out(self) -> bool:
+        """Whether the incarnation neither continued from this view nor stayed in it."""
+        return self.next_view == DROPPED_OUT
 
 
 class IncarnationHistory:
-    """One life; what comes before `owes_from` it got as a state."""
+    """The epochs of one incarnation; it took over the messages before `state_position` with a state."""
 
     def __init__(self, process: str) -> None:
         self.process = process
-        self.stays: list[EpochHistory] = []
-        self.owes_from = 0
+        self.epochs: list[EpochHistory] = []
+        self.state_position = 0
 
 
 class RunHistory(Checker):
-    """Writes down the lives of a run. `at_rest` are those who have nothing left to do when it is over."""
+    """Records the incarnations of a run; `idle` are those that have nothing left to do when it is over."""
 
     def __init__(self) -> None:
-        self.lives: dict[str, IncarnationHistory] = {}
-        self.at_rest: set[str] = set()
+        self.incarnations: dict[str, IncarnationHistory] = {}
+        self.idle: set[str] = set()
 
-    def on_view(self, row: Row) -> None:
-        process = process_of(row)
-        life = self.lives.setdefault(process, IncarnationHistory(process))
-        stay = EpochHistory(process, view_of(row))
-        if life.stays:
-            life.stays[-1].onward = stay.view
-        life.stays.append(stay)
+    def on_view(self, event: ViewEvent) -> None:
+        process = event.process
+        incarnation = self.incarnations.setdefault(process, IncarnationHistory(process))
+        epoch = EpochHistory(process, event.view)
+        if incarnation.epochs:
+            incarnation.epochs[-1].next_view = epoch.view
+        incarnation.epochs.append(epoch)
 
     def on_delivered(self, row: Row) -> None:
-        life = self.lives.get(process_of(row))
-        stay = life.stays[-1] if life and life.stays else None
-        if stay is None or stay.view != view_of(row):
+        incarnation = self.incarnations.get(process_of(row))
+        epoch = incarnation.epochs[-1] if incarnation and incarnation.epochs else None
+        if epoch is None or epoch.view != view_of(row):
             return
         for position, key in enumerate(keys_of(row), row.position):
-            stay.delivered[key] = DeliveryRecord(position, row.to, row.safe)
+            epoch.delivered[key] = DeliveryRecord(position, row.to, row.safe)
 
-    def on_state(self, row: Row) -> None:
-        self.lives[process_of(row)].owes_from = row.position
+    def on_state(self, event: StateEvent) -> None:
+        self.incarnations[event.process].state_position = event.position
 
     def finish(self, now: int) -> None:
-        for life in self.lives.values():
-            if life.stays and life.process in self.at_rest:
-                life.stays[-1].onward = STAYED
+        for incarnation in self.incarnations.values():
+            if incarnation.epochs and incarnation.process in self.idle:
+                incarnation.epochs[-1].next_view = STAYED
 
     def by_view(self) -> dict[ViewKey, list[EpochHistory]]:
-        """All stays in each view."""
+        """All epochs of each view."""
         found: dict[ViewKey, list[EpochHistory]] = {}
-        for life in self.lives.values():
-            for stay in life.stays:
-                found.setdefault(stay.view, []).append(stay)
+        for incarnation in self.incarnations.values():
+            for epoch in incarnation.epochs:
+                found.setdefault(epoch.view, []).append(epoch)
         return found
 
-    def lacking(self, stays: list[EpochHistory], key: Key, delivered: DeliveryRecord) -> Iterator[str]:
-        """Of these stays in a view, the lives that should have delivered a message there and did not."""
-        for stay in stays:
-            owes = delivered.position >= self.lives[stay.process].owes_from
-            if owes and key not in stay.delivered and delivered.is_for(stay.process):
-                yield stay.process
+    def missing(self, epochs: list[EpochHistory], key: Key, delivered: DeliveryRecord) -> Iterator[str]:
+        """Of these epochs of a view, the incarnations that should have delivered a message and did not."""
+        for epoch in epochs:
+            expected = delivered.position >= self.incarnations[epoch.process].state_position
+            if (
+                expected
+                and key not in epoch.delivered
+                and is_addressed_to(delivered.to, name_of(epoch.process))
+            ):
+                yield epoch.process

@@ -1,42 +1,41 @@
-"""Total order: a message has one place, a place has one message, and places are passed in their order.
+"""Total order: a message has one position, a position has one message, and positions are delivered in order.
 
-A place is a view and a position in it, and every life delivers at ever later ones. So two lives that
-deliver two messages deliver them in the same order; and a message that is delivered in two views, wherever
-that is, has two places.
+Positions are compared together with their view. Each incarnation delivers at ever higher positions. So two
+incarnations that deliver two messages deliver them in the same order; and a message that is delivered in two
+views has two positions, which is a violation.
 
-There is one exception. In a primary group with agreed delivery, what a life delivers in a view that it does
-not survive binds nobody, unless it is safe: those who go on may never have heard of it.
+There is one exception. In a primary group with agreed delivery, what an incarnation delivers in a view that
+it drops out of binds nobody, unless it is safe: those who continue may never have received it.
 """
 
 from priocast.core.guarantees import TOTAL_ORDER
-from priocast.simulation.checkers.checker import (
-    Checker,
+from priocast.simulation.checkers.checker import Checker, ReportViolation
+from priocast.simulation.checkers.process_history import RunHistory
+from priocast.simulation.checkers.rows import (
     Key,
-    Report,
     ViewKey,
     keys_of,
-    name_of,
+    message_name,
     process_of,
-    text_of,
+    view_name,
     view_of,
 )
-from priocast.simulation.checkers.process_history import FELL_OUT, RunHistory
 from priocast.trace.schema import Row
 
-_Place = tuple[ViewKey, int]
+_Position = tuple[ViewKey, int]
 
 
 class TotalOrder(Checker):
-    """Remembers every place, and who showed it first; `strict` if there is no exception."""
+    """Remembers every position, and who delivered there first; `strict` if there is no exception."""
 
-    PROPERTY = TOTAL_ORDER
+    GUARANTEE = TOTAL_ORDER
 
-    def __init__(self, report: Report, chronicle: RunHistory, strict: bool) -> None:
+    def __init__(self, report: ReportViolation, history: RunHistory, strict: bool) -> None:
         super().__init__(report)
-        self._chronicle = chronicle
+        self._history = history
         self._strict = strict
-        self._place_of: dict[Key, tuple[_Place, str]] = {}
-        self._message_at: dict[_Place, tuple[Key, str]] = {}
+        self._position_of: dict[Key, tuple[_Position, str]] = {}
+        self._message_at: dict[_Position, tuple[Key, str]] = {}
         self._reached: dict[str, int] = {}
 
     def on_delivered(self, row: Row) -> None:
@@ -44,32 +43,41 @@ class TotalOrder(Checker):
         reached = self._reached.get(process, -1)
         if row.position <= reached:
             key = keys_of(row)[0]
-            text = f"{process} delivers {name_of(key)} at {row.position} after {reached}"
-            self.violated(text, row.time_ns, position=row.position, messages=[key], members=[process])
+            self.violated(
+                f"{process} delivers {message_name(key)} at position {row.position} after {reached}",
+                row.time_ns,
+                view=view,
+                position=row.position,
+                messages=[key],
+                members=[process],
+            )
         if self._strict or row.safe:
             for position, key in enumerate(keys_of(row), row.position):
-                self._place(key, (view, position), process, row.time_ns)
+                self._check(key, (view, position), process, row.time_ns)
         self._reached[process] = row.position + row.count - 1
 
     def finish(self, now: int) -> None:
         if self._strict:
             return
-        for view, stays in self._chronicle.by_view().items():
-            for stay in stays:
-                if stay.onward != FELL_OUT:
-                    for key, delivered in stay.delivered.items():
-                        self._place(key, (view, delivered.position), stay.process, now)
+        for view, epochs in self._history.by_view().items():
+            for epoch in epochs:
+                if not epoch.dropped_out:
+                    for key, delivered in epoch.delivered.items():
+                        self._check(key, (view, delivered.position), epoch.process, now)
 
-    def _place(self, key: Key, place: _Place, process: str, now: int) -> None:
-        view, position = place
-        first, by = self._place_of.setdefault(key, (place, process))
-        if first != place:
-            text = (
-                f"{process} delivers {name_of(key)} at position {position} of view {text_of(view)}, "
-                f"{by} delivered it at {first[1]} of {text_of(first[0])}"
+    def _check(self, key: Key, at: _Position, process: str, now: int) -> None:
+        view, position = at
+        first, by = self._position_of.setdefault(key, (at, process))
+        if first != at:
+            summary = (
+                f"{process} delivers {message_name(key)} at position {position} of view {view_name(view)}, "
+                f"{by} delivered it at {first[1]} of {view_name(first[0])}"
             )
-            self.violated(text, now, position=position, messages=[key], members=[process, by])
-        other, by = self._message_at.setdefault(place, (key, process))
+            self.violated(summary, now, view=view, position=position, messages=[key], members=[process, by])
+        other, by = self._message_at.setdefault(at, (key, process))
         if other != key:
-            text = f"{process} delivers {name_of(key)} where {by} delivered {name_of(other)}"
-            self.violated(text, now, position=position, messages=[key, other], members=[process, by])
+            summary = f"{process} delivers {message_name(key)} where {by} delivered {message_name(other)}"
+            messages = [key, other]
+            self.violated(
+                summary, now, view=view, position=position, messages=messages, members=[process, by]
+            )

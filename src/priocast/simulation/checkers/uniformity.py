@@ -1,38 +1,42 @@
-"""Uniformity: what anybody delivered of what is safe, even if it then crashed, those who go on delivered.
+"""Uniformity: a safe message that anybody delivered, even a process that then crashed, is delivered by all.
 
-In a primary group that is everybody who goes on from the view, or stays in it. In a partitionable one, where
-each side of a cut has its own order, it is everybody who goes on together with one that delivered it; that is
-Agreement, and needs no check of its own.
+In a primary group that means all who continue from the view or stay in it. In a partitionable group each side
+of a partition has its own order, and it means all who continue together with one that delivered the message.
+That is Agreement and needs no check of its own.
 """
 
 from priocast.core.guarantees import UNIFORMITY
-from priocast.simulation.checkers.checker import Checker, Report, name_of, text_of
-from priocast.simulation.checkers.process_history import FELL_OUT, RunHistory
+from priocast.simulation.checkers.checker import Checker, ReportViolation
+from priocast.simulation.checkers.process_history import RunHistory
+from priocast.simulation.checkers.rows import message_name, view_name
 
 
 class Uniformity(Checker):
-    """Asks all who went on for what one who did not had delivered; for a primary group."""
+    """Looks, in a primary group, for safe messages that one delivered and another continued without."""
 
-    PROPERTY = UNIFORMITY
+    GUARANTEE = UNIFORMITY
 
-    def __init__(self, report: Report, chronicle: RunHistory, all_safe: bool) -> None:
+    def __init__(self, report: ReportViolation, history: RunHistory, all_safe: bool) -> None:
         super().__init__(report)
-        self._chronicle = chronicle
+        self._history = history
         self._all_safe = all_safe
 
     def finish(self, now: int) -> None:
-        for view, stays in self._chronicle.by_view().items():
-            went_on = [stay for stay in stays if stay.onward != FELL_OUT]
-            for stay in stays:
-                for key, delivered in stay.delivered.items():
+        for view, epochs in self._history.by_view().items():
+            continued = [epoch for epoch in epochs if not epoch.dropped_out]
+            for epoch in epochs:
+                for key, delivered in epoch.delivered.items():
                     if not delivered.safe and not self._all_safe:
                         continue
-                    missing = list(self._chronicle.lacking(went_on, key, delivered))
+                    missing = list(self._history.missing(continued, key, delivered))
                     if missing:
-                        text = (
-                            f"{stay.process} delivered {name_of(key)}, which is safe, in view "
-                            f"{text_of(view)}; {', '.join(missing)} went on without it"
+                        self.violated(
+                            f"{epoch.process} delivered {message_name(key)}, which is safe, in view "
+                            f"{view_name(view)}; {', '.join(missing)} continued without it",
+                            now,
+                            view=view,
+                            position=delivered.position,
+                            messages=[key],
+                            members=[epoch.process, *missing],
                         )
-                        members = [stay.process, *missing]
-                        self.violated(text, now, position=delivered.position, messages=[key], members=members)
                         return

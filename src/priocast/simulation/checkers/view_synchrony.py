@@ -1,109 +1,122 @@
-"""View synchrony: members are told the same views, in one order, and deliver each message in its view."""
+"""View synchrony: members agree on the views and their order, and deliver each message in its view."""
 
 from priocast.core.guarantees import VIEW_SYNCHRONY
-from priocast.core.identity import ProcessId
 from priocast.membership.quorum import is_quorum
-from priocast.simulation.checkers.checker import (
-    Checker,
-    Report,
+from priocast.simulation.checkers.checker import Checker, ReportViolation
+from priocast.simulation.checkers.rows import (
+    ViewEvent,
     ViewKey,
     keys_of,
-    name_of,
+    message_name,
+    parse_process,
     process_of,
-    text_of,
+    sender_of,
+    view_name,
     view_of,
 )
 from priocast.trace.schema import Row
 
 
 class ViewSynchrony(Checker):
-    """Knows the view that each life was told last, and all that were told of each view.
+    """Knows the present view of each incarnation, and what each view was said to be.
 
-    - A life is a member of the views that it is told of, and their numbers grow.
+    - An incarnation is a member of its views, and their numbers grow.
     - A view is the same for all: its members, its first position, its reason, how it is ordered and by whom.
-    - A message is delivered in the view that was told last, by members of it, from members of it, and at no
-      place before the view's first position.
-    - In a primary group there is one view of each number and no number is left out; who had not failed in a
-      view when the next one came was a quorum of it.
+    - A message is delivered in the present view, by and from members of it, and not before the view's first
+      position.
+    - In a primary group there is one view of each number and no number is skipped; those who had not failed
+      when the next view was agreed on were a quorum of the view before it.
     """
 
-    PROPERTY = VIEW_SYNCHRONY
+    GUARANTEE = VIEW_SYNCHRONY
 
-    def __init__(self, report: Report, primary: bool) -> None:
+    def __init__(self, report: ReportViolation, primary: bool) -> None:
         super().__init__(report)
         self._primary = primary
-        self._now_in: dict[str, Row] = {}
-        self._told: dict[ViewKey, Row] = {}
+        self._present: dict[str, ViewEvent] = {}
+        self._first: dict[ViewKey, ViewEvent] = {}
         self._members: dict[ViewKey, frozenset[str]] = {}
-        self._by_number: dict[int, Row] = {}
+        self._by_number: dict[int, ViewEvent] = {}
 
-    def on_view(self, row: Row) -> None:
-        process, view, members = process_of(row), view_of(row), row.peer.split(",")
-        before = self._now_in.get(process)
-        self._now_in[process] = row
+    def on_view(self, event: ViewEvent) -> None:
+        process, members, name = event.process, event.members, view_name(event.view)
+        before = self._present.get(process)
+        self._present[process] = event
         if process not in members:
-            self._wrong(row, f"{process} is told of view {text_of(view)}, of which it is not a member")
-        if members[0] != row.coordinator or len(set(members)) != len(members):
-            self._wrong(row, f"{process} is told of view {text_of(view)} of {row.peer}")
-        if before is not None and row.view <= before.view:
-            self._wrong(row, f"{process} is told of view {text_of(view)} after {before.view}")
-        first = self._told.setdefault(view, row)
-        self._members[view] = frozenset(members)
-        if _said(first) != _said(row):
-            text = (
-                f"{process} is told that view {text_of(view)} is {row.peer} from position {row.position} on "
-                f"({row.packet}), {process_of(first)} was told {first.peer} from {first.position} on "
-                f"({first.packet}); ordered {row.order} and {first.order}"
+            self._wrong_view(event, f"{process} installs view {name}, of which it is not a member")
+        if members[0] != event.view[1] or len(set(members)) != len(members):
+            self._wrong_view(event, f"{process} installs view {name} of {','.join(members)}")
+        if before is not None and event.view[0] <= before.view[0]:
+            self._wrong_view(event, f"{process} installs view {name} after {before.view[0]}")
+        first = self._first.setdefault(event.view, event)
+        self._members[event.view] = frozenset(members)
+        if _content(first) != _content(event):
+            summary = (
+                f"{process} installs view {name} as {_described(event)}, "
+                f"{first.process} installed it as {_described(first)}"
             )
-            self._wrong(row, text, process_of(first))
+            self._wrong_view(event, summary, first.process)
         if self._primary:
-            self._check_chain(row, before)
+            self._check_chain(event, before)
 
-    def _check_chain(self, row: Row, before: Row | None) -> None:
-        same = self._by_number.setdefault(row.view, row)
-        if same.coordinator != row.coordinator:
-            text = f"there are two views {row.view}: of {row.peer} and of {same.peer}"
-            self._wrong(row, text, process_of(same))
+    def _check_chain(self, event: ViewEvent, before: ViewEvent | None) -> None:
+        number = event.view[0]
+        same = self._by_number.setdefault(number, event)
+        if same.view != event.view:
+            summary = (
+                f"there are two views {number}: of {','.join(event.members)} and {','.join(same.members)}"
+            )
+            self._wrong_view(event, summary, same.process)
         if before is None:
             return
-        if row.view != before.view + 1:
-            text = f"{process_of(row)} goes from view {before.view} to {row.view}"
-            self._wrong(row, text)
-        reasons = row.packet.split("; ")
-        members = [_parsed(member) for member in before.peer.split(",")]
-        voters = [member for member in members if f"{member.name} failed" not in reasons]
+        if number != before.view[0] + 1:
+            self._wrong_view(event, f"{event.process} skips from view {before.view[0]} to {number}")
+        members = [parse_process(member) for member in before.members]
+        voters = [member for member in members if member.name not in event.reason.failed]
         if not is_quorum(members, voters):
-            text = f"view {row.view} of {row.peer} follows {before.peer} ({row.packet}): that is no quorum"
-            self._wrong(row, text)
+            self._wrong_view(
+                event,
+                f"view {number} of {','.join(event.members)} follows {','.join(before.members)} "
+                f"({event.reason}): those who had not failed were no quorum",
+            )
 
     def on_delivered(self, row: Row) -> None:
-        process, told = process_of(row), self._now_in.get(process_of(row))
-        if told is None or view_of(told) != view_of(row):
-            was_in = text_of(view_of(told)) if told else "no view"
-            self._wrong(row, f"{process} delivers in view {text_of(view_of(row))} while it is in {was_in}")
+        process, view = process_of(row), view_of(row)
+        present = self._present.get(process)
+        if present is None or present.view != view:
+            is_in = view_name(present.view) if present else "no view"
+            self._wrong_delivery(row, f"{process} delivers in view {view_name(view)} while it is in {is_in}")
             return
-        message = name_of(keys_of(row)[0])
-        if f"{row.sender}#{row.sender_incarnation}" not in self._members[view_of(row)]:
-            self._wrong(row, f"{process} delivers {message}, whose sender is not in the view")
-        if row.position < told.position:
-            text = f"{process} delivers {message} at {row.position} in a view that begins at {told.position}"
-            self._wrong(row, text)
+        message = message_name(keys_of(row)[0])
+        if sender_of(row) not in self._members[view]:
+            self._wrong_delivery(row, f"{process} delivers {message}, whose sender is not in the view")
+        if row.position < present.position:
+            self._wrong_delivery(
+                row,
+                f"{process} delivers {message} at position {row.position} in a view that begins at "
+                f"{present.position}",
+            )
 
-    def _wrong(self, row: Row, text: str, *others: str) -> None:
-        messages = keys_of(row)[:1] if row.count else []
+    def _wrong_view(self, event: ViewEvent, summary: str, *others: str) -> None:
+        members = [event.process, *others]
+        position = event.position
+        self.violated(summary, event.time_ns, view=event.view, position=position, members=members)
+
+    def _wrong_delivery(self, row: Row, summary: str) -> None:
         self.violated(
-            text,
+            summary,
             row.time_ns,
+            view=view_of(row),
             position=row.position,
-            messages=messages,
-            members=[process_of(row), *others],
+            messages=keys_of(row)[:1],
+            members=[process_of(row)],
         )
 
 
-def _said(row: Row) -> tuple[str, int, str, str, str]:
-    return row.peer, row.position, row.packet, row.sender, row.order
+def _content(event: ViewEvent) -> tuple[object, ...]:
+    return event.members, event.position, event.reason, event.orderer, event.order
 
 
-def _parsed(process: str) -> ProcessId:
-    name, _, incarnation = process.rpartition("#")
-    return ProcessId(name, int(incarnation))
+def _described(event: ViewEvent) -> str:
+    members = ",".join(event.members)
+    return f"{members} from position {event.position} on ({event.reason}), ordered by {event.order}"
