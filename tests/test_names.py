@@ -110,7 +110,8 @@ def _depth(protocol: type) -> int:
 
 
 def _subclasses(protocol: type) -> Iterator[type]:
-    for each in protocol.__subclasses__():
+    children: list[type] = protocol.__subclasses__()
+    for each in children:
         yield each
         yield from _subclasses(each)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import typer
 import uvloop
 
+from priocast.cli.exit_codes import EXIT_UNORDERED
 from priocast.cli.node_arguments import (
     AdminAddress,
     Check,
@@ -77,7 +78,6 @@ From a configuration file, as a service:
 
   priocast node --config group.toml --json --log-format json --log-level info
 """
-EXIT_UNORDERED = 1
 _WRITE_SECONDS = 2.0
 _NO_DESCRIPTOR = -1  # stands for standard input or output that is closed
 

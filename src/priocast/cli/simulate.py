@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.option_checks import check_directory, check_file
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
@@ -89,7 +90,7 @@ def simulate(
     else:
         _print_summary(summary, choice, console)
     if summary.violations:
-        raise typer.Exit(1)
+        raise typer.Exit(EXIT_VIOLATION)
 
 
 def parse_seeds(text: str) -> range:
