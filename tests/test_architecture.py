@@ -95,8 +95,11 @@ def test_violation_of_a_contract_is_found(module: str, violation: str, contract:
         file.write(f"\n{violation}\n")
     checked = _lint_imports(tmp_path)
     assert checked.returncode == 1, checked.stdout + checked.stderr
-    broken = re.findall(r"^(.*) BROKEN", checked.stdout, re.MULTILINE)
+    summary, _, details = checked.stdout.partition("Broken contracts")
+    broken = re.findall(r"^(.*) BROKEN", summary, re.MULTILINE)
     assert [name for name in broken if name.startswith(contract)], broken
+    dotted = module.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    assert f"priocast.{dotted}" in details, "another import broke the contract"
 
 
 def test_spark_contract_covers_every_package_but_the_pipeline() -> None:
