@@ -33,8 +33,8 @@ def test_demo_prints_verdicts_and_a_comparison_and_writes_a_report(tmp_path: Pat
 
 
 def test_invalid_options_are_rejected_before_anything_is_started(tmp_path: Path) -> None:
-    assert "there is no protocol 'x'" in refusal("demo", "--order", "x", "--out", str(tmp_path / "out"))
-    assert "1 to 64" in refusal("demo", "--members", "0", "--out", str(tmp_path / "out"))
+    assert "'x'" in refusal("demo", "--order", "x", "--out", str(tmp_path / "out"))
+    assert "members is 0" in refusal("demo", "--members", "0", "--out", str(tmp_path / "out"))
     for option, value in (("--load", "nan"), ("--seconds", "inf"), ("--part-ms", "nan")):
         message = refusal("demo", option, value, "--out", str(tmp_path / "out"))
         assert f"is {value}: " in message
@@ -44,7 +44,7 @@ def test_invalid_options_are_rejected_before_anything_is_started(tmp_path: Path)
 
 def test_only_a_fixed_order_is_offered_and_accepted(tmp_path: Path) -> None:
     assert "auto" not in priocast("demo", "--help").stdout
-    assert "there is no protocol 'auto'" in refusal("demo", "--order", "auto", "--out", str(tmp_path / "out"))
+    assert "'auto'" in refusal("demo", "--order", "auto", "--out", str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(

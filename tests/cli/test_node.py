@@ -74,35 +74,35 @@ def rejection(*arguments: str) -> str:
 
 
 def test_invalid_options_are_rejected() -> None:
-    good = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
-    assert "no protocol 'paxos'; there are: agreement-" in rejection(*good, "--order", "paxos")
+    valid = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
+    assert "'paxos'" in rejection(*valid, "--order", "paxos")
     for name in ("agreement-skeen", "count-parts/agreement-skeen"):
-        assert "not for partitionable" in rejection(*good, "--order", name, "--policy", "partitionable")
+        assert "partitionable" in rejection(*valid, "--order", name, "--policy", "partitionable")
     for option in ("--burst", "--bucket", "--part-ms", "--part-count"):
         name = option.removeprefix("--").replace("-", "_")
-        assert f"{name} is 0" in rejection(*good, option, "0")
-    assert "write host:port" in rejection("node", "tickets", "--member", "a", "--listen", "7401")
-    assert "cannot be the name of a member" in rejection("node", "tickets", "--member", "a b", *good[4:])
-    assert "is not a starvation policy" in rejection(*good, "--starvation", "sometimes")
+        assert f"{name} is 0" in rejection(*valid, option, "0")
+    assert "host:port" in rejection("node", "tickets", "--member", "a", "--listen", "7401")
+    assert "'a b'" in rejection("node", "tickets", "--member", "a b", *valid[4:])
+    assert "'sometimes'" in rejection(*valid, "--starvation", "sometimes")
     assert "member and listen missing: give GROUP, --member NAME" in rejection("node", "tickets")
-    assert "policy is 'anarchy'" in rejection(*good, "--policy", "anarchy")
-    assert "delivery is 'never'" in rejection(*good, "--delivery", "never")
-    assert "TLS needs all of" in rejection(*good, "--tls-key", "a.key")
-    assert "can be reached from other machines" in rejection(*good, "--admin", "0.0.0.0:9401")
-    assert "--group is 'audit'" in rejection(*good, "--group", "audit")
-    assert "the log level is 'loud'" in rejection(*good, "--log-level", "loud")
-    assert "founders is 0: a group has 1 to 64" in rejection(*good, "--founders", "0")
+    assert "policy is 'anarchy'" in rejection(*valid, "--policy", "anarchy")
+    assert "delivery is 'never'" in rejection(*valid, "--delivery", "never")
+    assert "TLS needs all of" in rejection(*valid, "--tls-key", "a.key")
+    assert "can be reached from other machines" in rejection(*valid, "--admin", "0.0.0.0:9401")
+    assert "--group is 'audit'" in rejection(*valid, "--group", "audit")
+    assert "the log level is 'loud'" in rejection(*valid, "--log-level", "loud")
+    assert "founders is 0" in rejection(*valid, "--founders", "0")
     for seconds in ("nan", "inf", "-1"):
-        assert f"start_seconds is {seconds}" in rejection(*good, "--start-seconds", seconds)
+        assert f"start_seconds is {seconds}" in rejection(*valid, "--start-seconds", seconds)
 
 
 def test_unwritable_directories_are_rejected(tmp_path: Path) -> None:
-    good = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
+    valid = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
     file = tmp_path / "file"
     file.touch()
     for option in ("--trace", "--state-directory"):
-        assert rejection(*good, option, str(file)) == f"{option}: {file} is a file: choose a directory"
-        assert f"because {file} is a file" in rejection(*good, option, str(file / "deep"))
+        assert rejection(*valid, option, str(file)) == f"{option}: {file} is a file: choose a directory"
+        assert f"because {file} is a file" in rejection(*valid, option, str(file / "deep"))
 
 
 def test_timeout_of_the_first_view_is_one_line() -> None:

@@ -61,6 +61,6 @@ def test_order_of_a_running_node_is_changed() -> None:
 
 
 def test_no_reply_from_the_address() -> None:
-    [nobody] = free_addresses(1)
+    [unused] = free_addresses(1)
     with pytest.raises(PriocastError, match="no node replies"):
-        app(["change-order", str(nobody), "tickets", "sequencer-ub"], standalone_mode=False)
+        app(["change-order", str(unused), "tickets", "sequencer-ub"], standalone_mode=False)

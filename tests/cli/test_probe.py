@@ -39,9 +39,9 @@ def test_one_node_as_table_as_json_and_repeatedly(tmp_path: Path) -> None:
 
 
 def test_no_node_replies() -> None:
-    [nobody] = free_addresses(1)
-    message = refusal("probe", str(nobody))
-    assert f"no node replies ({nobody}: Connection refused): check that the nodes are running" in message
+    [unused] = free_addresses(1)
+    message = refusal("probe", str(unused))
+    assert f"no node replies ({unused}: Connection refused): check that the nodes are running" in message
     assert "listen under [node.admin]" in message
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent_port = silent.getsockname()[1]
@@ -49,7 +49,7 @@ def test_no_node_replies() -> None:
             app(["probe", f"127.0.0.1:{silent_port}", "--timeout", "0.3"], standalone_mode=False)
     for option in ("--timeout", "--watch"):
         with pytest.raises(InvalidOption, match=f"{option} is nan: must be above 0"):
-            app(["probe", str(nobody), option, "nan"], standalone_mode=False)
+            app(["probe", str(unused), option, "nan"], standalone_mode=False)
     with pytest.raises(InvalidAddress, match="write host:port"):
         app(["probe", "9401"], standalone_mode=False)
 

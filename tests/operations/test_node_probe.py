@@ -42,13 +42,13 @@ def test_healthy_group_has_no_problems() -> None:
 
 def test_suspended_member_and_silent_node_are_reported() -> None:
     async def test() -> None:
-        [nobody] = free_addresses(1)
+        [unused] = free_addresses(1)
         async with probed_nodes(2) as ((a, b), addresses):
             await a.network.close()
             await wait_until(lambda: Group(b.groups["tickets"]).status().state == "suspended")
-            probed = await probe_all([addresses[1], str(nobody)])
+            probed = await probe_all([addresses[1], str(unused)])
             assert problems_of(probed) == [
-                f"{nobody} does not reply: Connection refused",
+                f"{unused} does not reply: Connection refused",
                 f"tickets: {b.groups['tickets'].member.me} is suspended",
             ]
 

@@ -59,8 +59,8 @@ def test_order_of_all_members_changes_with_the_next_view() -> None:
     ("request_bytes", "status", "detail"),
     [
         (change_request(group="audit"), "422 Unprocessable Entity", b"a is not in the group 'audit'"),
-        (change_request(order="paxos"), "422 Unprocessable Entity", b"no protocol 'paxos'"),
-        (change_request(starvation="never"), "422 Unprocessable Entity", b"is not a starvation policy"),
+        (change_request(order="paxos"), "422 Unprocessable Entity", b"'paxos'"),
+        (change_request(starvation="never"), "422 Unprocessable Entity", b"'never'"),
         (change_request(urgency=1), "422 Unprocessable Entity", b"not an order change request"),
         (put(b"{"), "422 Unprocessable Entity", b"not an order change request"),
         (put(b"", "/status"), "404 Not Found", b"the only path for PUT is /order"),
@@ -99,7 +99,7 @@ def test_order_that_does_not_support_partitionable_groups_is_rejected() -> None:
             Admin(node, str(address)),
         ):
             change = OrderChangeRequest(group="tickets", order="agreement-skeen")
-            with pytest.raises(InvalidInput, match="not for partitionable groups"):
+            with pytest.raises(InvalidInput, match="partitionable"):
                 await request_order_change(str(address), change)
 
     run(test)

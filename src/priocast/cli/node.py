@@ -18,7 +18,7 @@ from priocast.cli.node_arguments import (
     EventsAsJson,
     Example,
     Founders,
-    GroupName,
+    GroupArgument,
     LinesTo,
     Listen,
     LogFormat,
@@ -84,7 +84,7 @@ _NO_DESCRIPTOR = -1  # stands for standard input or output that is closed
 
 def node(
     context: typer.Context,
-    group: GroupName = None,
+    group: GroupArgument = None,
     member: Name = None,
     listen: Listen = None,
     peer: Peers = None,

@@ -130,7 +130,7 @@ def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[Outc
 
 
 def _print_summary(summary: Summary, choice: Choice, console: Console) -> None:
-    table = Table("", "", title=f"{summary.seeds:,} seeds", title_justify="left")
+    table = Table(title=f"{summary.seeds:,} seeds", title_justify="left", show_header=False)
     table.add_row("time", f"{summary.seconds:.1f} s, {summary.seeds / summary.seconds:.1f} seeds/s")
     table.add_row("virtual time", f"{summary.virtual_seconds:,.1f} s")
     table.add_row("messages", f"{summary.broadcasts:,} broadcast, {summary.deliveries:,} delivered")

@@ -94,7 +94,7 @@ def _table(finished: list[FinishedDrill], drill: Drill) -> Table:
     table.add_column("")
     for heading in (
         "started\nbefore it",
-        "not yet\nstarted",
+        "of these\navoidable",
         "executed\nafter",
         "longest\nstall",
         "overtook\n",
@@ -112,5 +112,8 @@ def _table(finished: list[FinishedDrill], drill: Drill) -> Table:
                 str(run.overtaken) if index == 0 else "",
             )
         table.add_section()
-    table.caption = "started before it: commands started between its broadcast and its execution"
+    table.caption = (
+        "started before it: commands started between its broadcast and its execution; "
+        "avoidable: started at no replica when it was broadcast"
+    )
     return table
