@@ -33,7 +33,7 @@ RETIRED_WORDS = {
     "closures": "flush plans",
     "deliberation": "view change trigger",
     "dice": "seeded random",
-    "evidence": "dependencies",
+    "evidence": "dependencies, or trace tables",
     "expel": "evict",
     "expelled": "evicted",
     "farewell": "departure",
@@ -54,8 +54,8 @@ RETIRED_WORDS = {
     "stretch": "ordered batch",
     "stretches": "ordered batches",
     "unplaced": "unordered",
-    "wish": "target view",
-    "wishes": "target views",
+    "wish": "target view, token request or planned broadcast",
+    "wishes": "target views, token requests or planned broadcasts",
 }
 RETIRED_PHRASES = {
     "held_by": "bottleneck",
@@ -123,17 +123,20 @@ def test_class_names_are_unique() -> None:
             if isinstance(node, ast.ClassDef):
                 paths_of[node.name].append(path)
     repeated = {name: paths for name, paths in paths_of.items() if len(paths) > 1}
-    assert not {name: paths for name, paths in repeated.items() if name not in SHARED_CLASS_NAMES}
+    found = [
+        f"{name}: {', '.join(paths)}" for name, paths in repeated.items() if name not in SHARED_CLASS_NAMES
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_identifiers_use_no_retired_word() -> None:
     found = {
-        f"{path}: {identifier}": retired
+        f"{path}: {identifier} ({', '.join(retired)})"
         for path, tree in _modules()
         for identifier in _identifiers(tree)
         if (retired := _retired_in(identifier))
     }
-    assert not found
+    assert not found, "\n".join(sorted(found))
 
 
 def test_file_names_use_no_retired_word() -> None:
