@@ -35,8 +35,9 @@ def test_demo_prints_verdicts_and_a_comparison_and_writes_a_report(tmp_path: Pat
 def test_invalid_options_are_rejected_before_anything_is_started(tmp_path: Path) -> None:
     assert "'x'" in refusal("demo", "--order", "x", "--out", str(tmp_path / "out"))
     assert "members is 0" in refusal("demo", "--members", "0", "--out", str(tmp_path / "out"))
+    order = ("--order", "time-parts/sequencer-ub")
     for option, value in (("--load", "nan"), ("--seconds", "inf"), ("--part-ms", "nan")):
-        message = refusal("demo", option, value, "--out", str(tmp_path / "out"))
+        message = refusal("demo", *order, option, value, "--out", str(tmp_path / "out"))
         assert f"is {value}: " in message
         assert "must be above 0" in message
     assert not (tmp_path / "out").exists()
