@@ -1,4 +1,4 @@
-"""The advisor: its table agrees with the simulator, its rules exclude, and every choice is explained."""
+"""The advisor: its table agrees with the simulator, its rules exclude protocols, every choice has reasons."""
 
 import msgspec
 import pytest
@@ -30,14 +30,14 @@ situations = st.builds(
 )
 
 
-class TestTheTable:
-    def test_every_class_of_the_techniques_paper_is_in_it(self) -> None:
+class TestCosts:
+    def test_table_has_every_class_of_the_techniques_paper(self) -> None:
         assert len(CLASSES) == 12
         assert all(name == costs.order for name, costs in CLASSES.items())
         assert [name for name in CLASSES if name not in PROTOCOLS] == []
 
     @pytest.mark.parametrize("order", CLASSES)
-    def test_hops_and_frames_are_those_that_the_simulator_counts(self, order: str) -> None:
+    def test_hops_and_frames_agree_with_the_simulator(self, order: str) -> None:
         members, senders = 4, 2
         of_coordinator, of_other = send_one(order, members, 0), send_one(order, members, 1)
         mean = (of_coordinator.hops + (members - 1) * of_other.hops) / members
@@ -45,7 +45,7 @@ class TestTheTable:
         assert CLASSES[order].frames(members, senders) == len(of_other.arrivals)
 
     @given(situations)
-    def test_a_prediction_is_never_absurd(self, situation: Situation) -> None:
+    def test_prediction_is_in_range(self, situation: Situation) -> None:
         for costs in CLASSES.values():
             found = predict(costs, situation)
             assert found.capacity > 0
@@ -54,7 +54,7 @@ class TestTheTable:
             assert (found.delivery_ms is None) == (found.used >= 1)
 
     @given(situations, st.sampled_from(sorted(CLASSES)))
-    def test_more_load_never_leaves_more_of_the_processor(self, situation: Situation, order: str) -> None:
+    def test_utilisation_grows_with_load(self, situation: Situation, order: str) -> None:
         twice = Situation(
             members=situation.members,
             rate=min(1e8, 2 * situation.rate),
@@ -66,7 +66,7 @@ class TestTheTable:
         assert predict(CLASSES[order], twice).used >= predict(CLASSES[order], once).used - 1e-9
 
     @given(situations, st.sampled_from(sorted(CLASSES)))
-    def test_fewer_processors_never_make_it_faster(self, situation: Situation, order: str) -> None:
+    def test_fewer_processors_are_never_faster(self, situation: Situation, order: str) -> None:
         own, two, one = (
             predict(CLASSES[order], msgspec.structs.replace(situation, processors=processors))
             for processors in (None, 2, 1)
@@ -77,13 +77,13 @@ class TestTheTable:
             assert (more.delivery_ms or 0) <= (fewer.delivery_ms or float("inf")) + 1e-9
 
     @pytest.mark.parametrize("order", CLASSES)
-    def test_as_many_processors_as_members_do_the_same_work(self, order: str) -> None:
+    def test_one_processor_per_member_is_the_default(self, order: str) -> None:
         own = predict(CLASSES[order], Situation(members=8, rate=1000))
         shared = predict(CLASSES[order], Situation(members=8, rate=1000, processors=8))
         assert shared.capacity == pytest.approx(own.capacity)
         assert shared.used == pytest.approx(own.used)
 
-    def test_where_members_share_processors_everybody_to_everybody_takes_long(self) -> None:
+    def test_all_to_all_protocols_are_slow_on_shared_processors(self) -> None:
         """Eight members on two processors: about 3 ms were measured, instead of 0.6 (performance.md)."""
         situation = Situation(members=8, rate=400, processors=2)
         times = {order: predict(costs, situation).delivery_ms or 0 for order, costs in CLASSES.items()}
@@ -92,10 +92,10 @@ class TestTheTable:
         assert all(times[order] > 5 * times["sequencer-ub"] for order in slowest)
 
 
-class TestTheChoice:
+class TestChoice:
     @settings(max_examples=200)
     @given(situations)
-    def test_it_is_the_best_there_is_or_close_to_it(self, situation: Situation) -> None:
+    def test_choice_is_the_best_or_close_to_it(self, situation: Situation) -> None:
         advice = advise(situation)
         choice, best = advice.of(advice.choice), advice.ranking[0]
         assert choice is not None
@@ -108,10 +108,10 @@ class TestTheChoice:
         assert choice.order in advice.why[0]
 
     @pytest.mark.parametrize("members", [1, 2, 4, 8, 16])
-    def test_without_load_it_is_the_fixed_sequencer(self, members: int) -> None:
+    def test_fixed_sequencer_without_load(self, members: int) -> None:
         assert advise(Situation(members=members)).choice == "sequencer-ub"
 
-    def test_when_all_send_at_high_rates_it_is_communication_history(self) -> None:
+    def test_communication_history_when_all_send_at_high_rates(self) -> None:
         """The cost paper, section 5."""
         advice = advise(Situation(members=4, rate=50_000, rtt_ms=1, priorities="sender"))
         assert CLASSES[advice.choice].family == "communication history"
@@ -119,34 +119,34 @@ class TestTheChoice:
             reason.startswith("in line with the cost paper: when all members send") for reason in advice.why
         )
 
-    def test_one_sender_at_a_high_rate_keeps_the_token(self) -> None:
+    def test_token_ring_for_one_sender_at_a_high_rate(self) -> None:
         advice = advise(Situation(members=8, rate=100_000, senders=1, priorities="none"))
         assert advice.choice == "token-ring"
 
-    def test_what_would_be_faster_is_told_with_why_it_is_not_chosen(self) -> None:
+    def test_faster_protocol_is_listed_with_why_it_is_not_chosen(self) -> None:
         advice = advise(Situation(members=8, rate=10_000, rtt_ms=20))
         [history] = [reason for reason in advice.why if reason.startswith("causal-history")]
         assert "but its priorities act among concurrent messages" in history
-        assert any(reason.startswith("other than in the cost paper") for reason in advice.why)
+        assert any(reason.startswith("unlike the cost paper") for reason in advice.why)
 
-    def test_a_load_that_nothing_stands_is_said_to_be_one(self) -> None:
+    def test_load_that_saturates_every_protocol(self) -> None:
         advice = advise(Situation(members=3, rate=1e8))
-        assert advice.why[0].startswith("every class is saturated by 100,000,000 messages a second")
+        assert advice.why[0].startswith("every protocol is saturated by 100,000,000 messages per second")
         assert advice.ranking[0].delivery_ms is None
 
 
-class TestTheRules:
-    def test_only_causal_history_keeps_causal_order(self) -> None:
+class TestRules:
+    def test_causal_order_excludes_all_but_causal_history(self) -> None:
         advice = advise(Situation(members=5, causal=True))
         assert advice.choice == "causal-history"
         assert all("causal order" in each.excluded for each in advice.ranking[1:])
 
-    def test_partitionable_groups_exclude_what_is_not_for_them(self) -> None:
+    def test_partitionable_group_excludes_protocols_without_support(self) -> None:
         advice = advise(Situation(members=5, partitionable=True))
         for each in advice.ranking:
-            assert ("not for partitionable" in each.excluded) == (not PROTOCOLS[each.order].PARTITIONABLE)
+            assert ("not support partitionable" in each.excluded) == (not PROTOCOLS[each.order].PARTITIONABLE)
 
-    def test_priorities_at_the_sender_do_not_overtake_others(self) -> None:
+    def test_priorities_across_senders_exclude_protocols_that_prioritise_at_the_sender(self) -> None:
         excluded = {
             priorities: {each.order for each in advise(situation).ranking if each.excluded}
             for priorities, situation in (
@@ -160,10 +160,10 @@ class TestTheRules:
         assert not sending & excluded["one sender"]
         assert not excluded["sender"]
 
-    def test_what_cannot_be_had_at_all_is_said_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_protocol_has_all_required_properties(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(PROTOCOLS["causal-history"], "PARTITIONABLE", False)
         advice = advise(Situation(members=5, causal=True, partitionable=True))
-        assert advice.why[0].startswith("no class gives all that is asked for")
+        assert advice.why[0].startswith("no protocol has all required properties")
         assert not is_clearly_better(advice, "token-ring")
 
     @pytest.mark.parametrize(
@@ -178,38 +178,38 @@ class TestTheRules:
             ({"priorities": "some"}, "priorities"),
         ],
     )
-    def test_what_no_group_can_be_is_refused(self, wrong: dict[str, object], word: str) -> None:
+    def test_invalid_situations_are_rejected(self, wrong: dict[str, object], word: str) -> None:
         with pytest.raises(InvalidOption, match=word):
             Situation(**{"members": 5} | wrong)  # type: ignore[arg-type]
 
 
 class TestAuto:
-    def test_it_is_resolved_to_what_suits_the_group_without_load(self) -> None:
-        order, life = resolve_order(AUTO, OrderingOptions(), MembershipOptions(founders=4))
-        assert (order, life) == ("sequencer-ub", MembershipOptions(founders=4, adapts=True))
+    def test_auto_is_resolved_to_the_best_protocol_without_load(self) -> None:
+        order, membership = resolve_order(AUTO, OrderingOptions(), MembershipOptions(founders=4))
+        assert (order, membership) == ("sequencer-ub", MembershipOptions(founders=4, adapts=True))
 
-    def test_who_joins_later_need_not_know_how_many_founded_the_group(self) -> None:
+    def test_agreed_options_do_not_depend_on_the_number_of_founders(self) -> None:
         texts = set()
         for founders in (1, 3, 50):
-            order, life = resolve_order(AUTO, OrderingOptions(), MembershipOptions(founders=founders))
-            texts.add(life.agreed_on(order, OrderingOptions()))
+            order, membership = resolve_order(AUTO, OrderingOptions(), MembershipOptions(founders=founders))
+            texts.add(membership.agreed_on(order, OrderingOptions()))
         assert len(texts) == 1
         plain = MembershipOptions(founders=3).agreed_on("sequencer-ub", OrderingOptions())
         assert plain not in texts
 
-    def test_any_other_order_is_checked_and_stays(self) -> None:
-        life = MembershipOptions(founders=4)
-        assert resolve_order("token-ring", OrderingOptions(), life) == ("token-ring", life)
+    def test_other_orders_are_checked_and_unchanged(self) -> None:
+        membership = MembershipOptions(founders=4)
+        assert resolve_order("token-ring", OrderingOptions(), membership) == ("token-ring", membership)
         with pytest.raises(UnknownProtocol):
-            resolve_order("automatic", OrderingOptions(), life)
+            resolve_order("automatic", OrderingOptions(), membership)
 
-    def test_what_is_known_of_a_group_is_taken_from_its_options(self) -> None:
-        life = MembershipOptions(founders=4, policy="partitionable", delivery="safe")
-        assert situation_of(OrderingOptions(prioritised=False), life, 3) == Situation(
+    def test_situation_is_derived_from_the_options(self) -> None:
+        membership = MembershipOptions(founders=4, policy="partitionable", delivery="safe")
+        assert situation_of(OrderingOptions(prioritised=False), membership, 3) == Situation(
             members=3, priorities="none", partitionable=True, safe=True
         )
 
-    def test_only_what_is_clearly_better_is_worth_a_change(self) -> None:
+    def test_change_needs_a_clearly_better_protocol(self) -> None:
         advice = advise(Situation(members=8, rate=100_000, senders=1, priorities="none"))
         assert advice.choice == "token-ring"
         best = advice.of("token-ring")
@@ -220,7 +220,7 @@ class TestAuto:
             assert is_clearly_better(advice, each.order) == (clearly and each.order != advice.choice)
         assert not is_clearly_better(advice, "time-parts/sequencer-ub")
 
-    def test_what_cannot_give_what_is_asked_for_is_left(self) -> None:
+    def test_excluded_protocol_is_changed(self) -> None:
         advice = advise(Situation(members=8))
         assert is_clearly_better(advice, "token-ring")
         assert not is_clearly_better(advice, advice.choice)

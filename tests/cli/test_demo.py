@@ -1,4 +1,4 @@
-"""`priocast demo`, from real processes to the report; small, and with everything real."""
+"""`priocast demo`, from real processes to the report, with a small workload."""
 
 import json
 import re
@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from priocast.cli.main import app
+from priocast.core.errors import InvalidOption
 from support.command import priocast, refusal
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark]
 
 
-def test_the_demo_ends_in_verdicts_a_comparison_and_a_report(tmp_path: Path) -> None:
+def test_demo_prints_verdicts_and_a_comparison_and_writes_a_report(tmp_path: Path) -> None:
     out = tmp_path / "out"
     small = ("--members", "3", "--seconds", "0.5", "--out", str(out), "--master", "local[1]")
     result = priocast("demo", *small, "--json")
@@ -26,29 +28,52 @@ def test_the_demo_ends_in_verdicts_a_comparison_and_a_report(tmp_path: Path) -> 
     }
     page = (out / "report.html").read_text()
     assert not re.search(r"""(src|href)=["']?(https?:)?//|url\(["']?http|@import""", page), (
-        "no network is needed"
+        "the report must not load anything from the network"
     )
 
 
-def test_bad_input_is_refused_before_anything_is_started(tmp_path: Path) -> None:
-    assert "there is no protocol 'x'" in refusal("demo", "--order", "x", "--out", str(tmp_path / "out"))
-    assert "1 to 64" in refusal("demo", "--members", "0", "--out", str(tmp_path / "out"))
+def test_invalid_options_are_rejected_before_anything_is_started(tmp_path: Path) -> None:
+    assert "'x'" in refusal("demo", "--order", "x", "--out", str(tmp_path / "out"))
+    assert "members is 0" in refusal("demo", "--members", "0", "--out", str(tmp_path / "out"))
+    order = ("--order", "time-parts/sequencer-ub")
     for option, value in (("--load", "nan"), ("--seconds", "inf"), ("--part-ms", "nan")):
-        said = refusal("demo", option, value, "--out", str(tmp_path / "out"))
-        assert f"is {value}: it must be above 0" in said
+        message = refusal("demo", *order, option, value, "--out", str(tmp_path / "out"))
+        assert f"is {value}: " in message
+        assert "must be above 0" in message
     assert not (tmp_path / "out").exists()
 
 
-def test_output_that_cannot_be_written_is_refused_before_anything_is_started(tmp_path: Path) -> None:
+def test_only_a_fixed_order_is_offered_and_accepted(tmp_path: Path) -> None:
+    assert "auto" not in priocast("demo", "--help").stdout
+    assert "'auto'" in refusal("demo", "--order", "auto", "--out", str(tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("option", "protocol"),
+    [
+        ("--burst", "token-ring"),
+        ("--bucket", "causal-history"),
+        ("--part-ms", "time-parts"),
+        ("--part-count", "count-parts"),
+    ],
+)
+def test_an_option_that_the_order_would_ignore_is_rejected(
+    option: str, protocol: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidOption, match=f"{option} applies to {protocol} only, but --order is"):
+        app(["demo", option, "7", "--out", str(tmp_path / "out")], standalone_mode=False)
+
+
+def test_unwritable_output_is_rejected_before_anything_is_started(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert f"because {tmp_path / 'file'} is a file" in refusal("demo", "--out", str(tmp_path / "file"))
     (tmp_path / "out" / "report.html").mkdir(parents=True)
-    said = refusal("demo", "--out", str(tmp_path / "out"))
-    assert said.endswith("report.html is a directory: name a file")
+    message = refusal("demo", "--out", str(tmp_path / "out"))
+    assert message.endswith("report.html is a directory: choose a file")
     assert not (tmp_path / "out" / "traces").exists()
 
 
-def test_what_is_no_run_is_not_removed(tmp_path: Path) -> None:
+def test_directory_that_is_not_a_run_is_not_removed(tmp_path: Path) -> None:
     manifest = tmp_path / "traces" / "website" / "manifest.json"
     manifest.parent.mkdir(parents=True)
     manifest.write_text('{"name": "a website"}')

@@ -15,7 +15,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(directory)
 
 
-def test_says_what_the_message_overtook_and_why(trace: str) -> None:
+def test_prints_what_the_message_overtook_and_why(trace: str) -> None:
     result = priocast("explain", trace, "--message", "p3#1/224/0")
     assert result.returncode == 0, result.stderr
     lines = result.stdout.splitlines()
@@ -27,49 +27,47 @@ def test_says_what_the_message_overtook_and_why(trace: str) -> None:
     assert lines[-1] == "It overtook 1 message at p1#1, p2#1 and p3#1: p2#1/32/1."
 
 
-def test_the_worst_message_need_not_be_named(trace: str) -> None:
+def test_worst_message_is_found(trace: str) -> None:
     assert priocast("explain", trace, "--worst").stdout.startswith("p3#1/224/0 ")
 
 
 @pytest.mark.parametrize(("suffix", "magic"), [(".svg", b"<svg "), (".png", b"\x89PNG")])
-def test_draws_the_queues(trace: str, suffix: str, magic: bytes, tmp_path: Path) -> None:
+def test_figure_of_the_queues_is_written(trace: str, suffix: str, magic: bytes, tmp_path: Path) -> None:
     figure = tmp_path / "new" / f"why{suffix}"
     result = priocast("explain", trace, "--worst", "--figure", str(figure))
     assert result.returncode == 0, result.stderr
-    assert result.stdout.splitlines()[-1] == f"The figure is in {figure}"
+    assert result.stdout.splitlines()[-1] == f"Figure: {figure}"
     assert figure.read_bytes().startswith(magic)
 
 
-def test_a_wrong_name_lists_some_that_there_are(trace: str) -> None:
-    said = refusal("explain", trace, "--message", "p9#1/0/0")
-    assert "there is no message 'p9#1/0/0' in the trace" in said
-    assert said.endswith("some that there are: p2#1/32/0, p2#1/32/1, p3#1/224/0")
+def test_unknown_message_is_rejected_with_examples_of_existing_ones(trace: str) -> None:
+    message = refusal("explain", trace, "--message", "p9#1/0/0")
+    assert "there is no message 'p9#1/0/0' in the trace" in message
+    assert message.endswith("some that there are: p2#1/32/0, p2#1/32/1, p3#1/224/0")
 
 
-def test_one_message_has_to_be_chosen(trace: str) -> None:
-    assert "name a message with --message, or ask for the --worst one" in refusal("explain", trace)
+def test_exactly_one_message_must_be_chosen(trace: str) -> None:
+    assert "no message chosen: give --message NAME or --worst" in refusal("explain", trace)
     both = refusal("explain", trace, "--worst", "--message", "p3#1/224/0")
-    assert both == "error: --message and --worst each choose a message: give one of them only"
+    assert both == "error: --message and --worst exclude each other: give one of them"
 
 
-def test_other_kinds_of_figures_are_refused(trace: str) -> None:
-    said = refusal("explain", trace, "--worst", "--figure", "why.pdf")
-    assert "--figure is 'why.pdf': its name must end in .svg or .png" in said
+def test_other_figure_formats_are_rejected(trace: str) -> None:
+    message = refusal("explain", trace, "--worst", "--figure", "why.pdf")
+    assert "--figure is 'why.pdf': its name must end in .svg or .png" in message
 
 
-def test_a_figure_that_cannot_be_written_is_refused_before_anything_is_said(
-    trace: str, tmp_path: Path
-) -> None:
+def test_unwritable_figure_is_rejected_before_anything_is_printed(trace: str, tmp_path: Path) -> None:
     (tmp_path / "why.svg").mkdir()
-    said = refusal("explain", trace, "--worst", "--figure", str(tmp_path / "why.svg"))
-    assert said.endswith("why.svg is a directory: name a file")
+    message = refusal("explain", trace, "--worst", "--figure", str(tmp_path / "why.svg"))
+    assert message.endswith("why.svg is a directory: choose a file")
 
 
-def test_what_is_no_trace_is_refused(tmp_path: Path) -> None:
+def test_directory_without_a_trace_is_rejected(tmp_path: Path) -> None:
     assert "is not a run directory" in refusal("explain", str(tmp_path), "--worst")
 
 
 def test_help_has_examples() -> None:
-    said = priocast("explain", "--help").stdout
-    assert "Examples" in said
-    assert "priocast explain runs/demo/prioritised --worst" in said
+    output = priocast("explain", "--help").stdout
+    assert "Examples" in output
+    assert "priocast explain runs/demo/prioritised --worst" in output

@@ -1,4 +1,4 @@
-"""`priocast explore`, as a person uses it."""
+"""`priocast explore`, as a user runs it."""
 
 import pytest
 import typer
@@ -16,16 +16,16 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "80"})
 
 
-def test_it_says_how_much_there_was_to_see() -> None:
+def test_counts_are_printed_within_80_columns() -> None:
     result = run("--order", "reorder", "--messages", "a:low b:high", "--view-ends", "--distributed")
     assert result.exit_code == 0
-    for text in ("states", "transitions", "ends of the view", "holds", "distributed, view ends"):
+    for text in ("states", "transitions", "view changes", "holds", "distributed, view ends"):
         assert text in result.output
     assert "holds: reorder, 2 processes, a:low b:high, distributed, view ends" in result.output
     assert all(len(line) <= 80 for line in result.output.splitlines())
 
 
-def test_a_violation_exits_with_1_and_tells_its_story(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_violation_exits_with_1_and_prints_a_counterexample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LevelQueues, "_waits_for_lower", lambda *_: False)
     result = run("--order", "reorder", "--messages", "a:low b:high")
     assert result.exit_code == 1
@@ -34,14 +34,14 @@ def test_a_violation_exits_with_1_and_tells_its_story(monkeypatch: pytest.Monkey
     assert "Priority accounting: " in result.output
 
 
-def test_all_is_every_standard_scenario_of_the_order() -> None:
+def test_all_explores_every_standard_scenario_of_the_order() -> None:
     result = run("--order", "sequencer-ub", "--all")
     assert result.exit_code == 0
     assert result.output.count("holds") == 3
-    assert "in all: " in result.output
+    assert "total: " in result.output
 
 
-def test_options_that_do_not_fit_are_refused() -> None:
+def test_invalid_options_are_rejected() -> None:
     assert isinstance(run("--order", "nonsense").exception, UnknownProtocol)
     assert isinstance(run("--messages", "nonsense").exception, InvalidOption)
     assert isinstance(run("--processes", "77").exception, InvalidOption)
@@ -52,10 +52,10 @@ def test_options_that_do_not_fit_are_refused() -> None:
 @pytest.mark.parametrize(
     "option", [("--view-ends",), ("--messages", "a:low"), ("--processes", "2"), ("--overtakes-max", "1")]
 )
-def test_all_goes_with_an_order_alone(option: tuple[str, ...]) -> None:
-    refused = run("--all", "--order", "sequencer-ub", *option).exception
-    assert isinstance(refused, InvalidOption)
-    assert str(refused) == f"--all has scenarios of its own: leave {option[0]} out, or --all"
+def test_all_can_be_combined_with_an_order_only(option: tuple[str, ...]) -> None:
+    error = run("--all", "--order", "sequencer-ub", *option).exception
+    assert isinstance(error, InvalidOption)
+    assert str(error) == f"--all explores fixed scenarios: omit {option[0]}, or omit --all"
 
 
 def test_help_has_examples() -> None:

@@ -1,4 +1,4 @@
-"""The command line as a whole: what every command does when something is missing, refused or not read."""
+"""Behaviour that all commands share: errors, exit codes, broken pipes, missing packages."""
 
 import os
 import subprocess
@@ -24,8 +24,10 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(directory)
 
 
-def told(error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a user reads when a command fails like this."""
+def error_line(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """The line that a user reads when a command fails with this error."""
 
     def fail() -> None:
         raise error
@@ -40,23 +42,23 @@ def told(error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     return line
 
 
-def test_the_version_is_told() -> None:
+def test_version_is_printed() -> None:
     result = priocast("--version")
     assert (result.returncode, result.stdout, result.stderr) == (0, f"priocast {version('priocast')}\n", "")
 
 
-def test_what_the_machine_refuses_is_one_line_with_the_file(
+def test_system_error_is_one_line_with_the_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = told(PermissionError(13, "Permission denied", "/x/y"), monkeypatch, capsys)
-    assert line == "error: cannot use /x/y: Permission denied; name another path, or correct this one"
+    line = error_line(PermissionError(13, "Permission denied", "/x/y"), monkeypatch, capsys)
+    assert line == "error: cannot use /x/y: Permission denied; choose another path or fix this one"
     full = ExceptionGroup("tasks", [OSError(28, "No space left on device")])
-    assert told(full, monkeypatch, capsys).startswith("error: No space left on device")
+    assert error_line(full, monkeypatch, capsys).startswith("error: No space left on device")
     both = ExceptionGroup("tasks", [OSError(9, "Bad file descriptor"), GroupClosed("the group was left")])
-    assert told(both, monkeypatch, capsys) == "error: the group was left"
+    assert error_line(both, monkeypatch, capsys) == "error: the group was left"
 
 
-def test_a_fault_of_our_own_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise ExceptionGroup("tasks", [OSError(5, "Input/output error"), AssertionError("ours")])
 
@@ -65,7 +67,7 @@ def test_a_fault_of_our_own_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> No
         command_line.main()
 
 
-def test_an_exit_code_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exit_code_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     app = typer.Typer()
 
     @app.command()
@@ -78,14 +80,14 @@ def test_an_exit_code_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     assert end.value.code == 1
 
 
-def test_a_path_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
-    said = refusal("keys", "group", str(tmp_path / ("long" * 100) / "tickets.key"))
-    assert said.startswith("error: cannot use ")
-    assert "File name too long; name another path" in said
+def test_path_that_cannot_be_created_is_one_line(tmp_path: Path) -> None:
+    message = refusal("keys", "group", str(tmp_path / ("long" * 100) / "tickets.key"))
+    assert message.startswith("error: cannot use ")
+    assert "File name too long; choose another path" in message
 
 
 @pytest.mark.parametrize("arguments", [("orders",), ("node", "--example-config"), ("--help",)])
-def test_output_that_nobody_reads_ends_the_command_quietly(arguments: tuple[str, ...]) -> None:
+def test_broken_pipe_ends_the_command_without_an_error(arguments: tuple[str, ...]) -> None:
     program = [sys.executable, "-c", "from priocast.cli.main import main; main()", *arguments]
     reading, writing = os.pipe()
     os.close(reading)
@@ -96,7 +98,7 @@ def test_output_that_nobody_reads_ends_the_command_quietly(arguments: tuple[str,
 
 @pytest.mark.parametrize("package", ["pyspark", "matplotlib"])
 @pytest.mark.parametrize("command", ["verify", "report", "explain", "demo", "study classes", "study reorder"])
-def test_without_the_packages_of_the_pipeline_it_says_what_to_install(
+def test_missing_pipeline_package_is_named_with_how_to_install_it(
     command: str, package: str, trace: str, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -109,6 +111,6 @@ def test_without_the_packages_of_the_pipeline_it_says_what_to_install(
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT, package, *arguments], capture_output=True, text=True, check=False
     )
-    said = f"error: {package} is not installed: pip install 'priocast[pipeline]'\n"
-    assert (result.returncode, result.stdout, result.stderr) == (2, "", said)
+    error = f"error: {package} is not installed: pip install 'priocast[pipeline]'\n"
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", error)
     assert not out.exists()

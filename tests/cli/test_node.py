@@ -24,7 +24,7 @@ def arguments(index: int, addresses: list[str], *more: str) -> list[str]:
     return ["node", "tickets", "--member", "abc"[index], "--listen", addresses[index], *options, *more]
 
 
-def test_three_processes_print_the_same_lines(tmp_path: Path) -> None:
+def test_three_processes_print_the_same_events(tmp_path: Path) -> None:
     addresses = [str(address) for address in free_addresses(3)]
     more = ("--count", "6", "--json", "--trace", str(tmp_path / "run"), "--log-level", "error")
     processes = [start(*arguments(index, addresses, *more)) for index in range(3)]
@@ -57,7 +57,7 @@ def test_three_processes_print_the_same_lines(tmp_path: Path) -> None:
     assert len(segments(tmp_path / "run")) == 3
 
 
-def test_text_for_people() -> None:
+def test_events_as_text() -> None:
     [address] = [str(address) for address in free_addresses(1)]
     result = priocast(*arguments(0, [address], "--count", "1"), typed="urgent: hello\n")
     assert result.returncode == 0, result.stderr
@@ -66,70 +66,70 @@ def test_text_for_people() -> None:
     assert line.split() == ["0", "a", "224", "hello"]
 
 
-def refused(*arguments: str) -> str:
-    """What the command says when it refuses before anything is started: without a process for each."""
+def rejection(*arguments: str) -> str:
+    """The error of a command that is rejected before anything is started, without a process of its own."""
     with pytest.raises(PriocastError) as error:
         app([*arguments], standalone_mode=False)
     return str(error.value)
 
 
-def test_what_cannot_be_is_refused() -> None:
-    good = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
-    assert "no protocol 'paxos'; there are: agreement-" in refused(*good, "--order", "paxos")
+def test_invalid_options_are_rejected() -> None:
+    valid = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
+    assert "'paxos'" in rejection(*valid, "--order", "paxos")
     for name in ("agreement-skeen", "count-parts/agreement-skeen"):
-        assert "not for partitionable" in refused(*good, "--order", name, "--policy", "partitionable")
+        assert "partitionable" in rejection(*valid, "--order", name, "--policy", "partitionable")
     for option in ("--burst", "--bucket", "--part-ms", "--part-count"):
         name = option.removeprefix("--").replace("-", "_")
-        assert f"{name} is 0" in refused(*good, option, "0")
-    assert "write host:port" in refused("node", "tickets", "--member", "a", "--listen", "7401")
-    assert "cannot be the name of a member" in refused("node", "tickets", "--member", "a b", *good[4:])
-    assert "is not a starvation policy" in refused(*good, "--starvation", "sometimes")
-    assert "member and listen missing: give GROUP, --member NAME" in refused("node", "tickets")
-    assert "policy is 'anarchy'" in refused(*good, "--policy", "anarchy")
-    assert "delivery is 'never'" in refused(*good, "--delivery", "never")
-    assert "TLS needs all of" in refused(*good, "--tls-key", "a.key")
-    assert "can be reached from other machines" in refused(*good, "--admin", "0.0.0.0:9401")
-    assert "--group is 'audit'" in refused(*good, "--group", "audit")
-    assert "log level 'loud' is not known" in refused(*good, "--log-level", "loud")
-    assert "founders is 0: it must be between 1 and 64" in refused(*good, "--founders", "0")
+        assert f"{name} is 0" in rejection(*valid, option, "0")
+    assert "host:port" in rejection("node", "tickets", "--member", "a", "--listen", "7401")
+    assert "'a b'" in rejection("node", "tickets", "--member", "a b", *valid[4:])
+    assert "'sometimes'" in rejection(*valid, "--starvation", "sometimes")
+    assert "member and listen missing: give GROUP, --member NAME" in rejection("node", "tickets")
+    assert "policy is 'anarchy'" in rejection(*valid, "--policy", "anarchy")
+    assert "delivery is 'never'" in rejection(*valid, "--delivery", "never")
+    assert "TLS needs all of" in rejection(*valid, "--tls-key", "a.key")
+    assert "can be reached from other machines" in rejection(*valid, "--admin", "0.0.0.0:9401")
+    assert "--group is 'audit'" in rejection(*valid, "--group", "audit")
+    assert "the log level is 'loud'" in rejection(*valid, "--log-level", "loud")
+    assert "founders is 0" in rejection(*valid, "--founders", "0")
     for seconds in ("nan", "inf", "-1"):
-        assert f"start_seconds is {seconds}" in refused(*good, "--start-seconds", seconds)
+        assert f"start_seconds is {seconds}" in rejection(*valid, "--start-seconds", seconds)
 
 
-def test_directories_that_cannot_be_written_to_are_refused(tmp_path: Path) -> None:
-    good = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
+def test_unwritable_directories_are_rejected(tmp_path: Path) -> None:
+    valid = ("node", "tickets", "--member", "a", "--listen", "127.0.0.1:7401")
     file = tmp_path / "file"
     file.touch()
     for option in ("--trace", "--state-directory"):
-        assert refused(*good, option, str(file)) == f"{option}: {file} is a file: choose a directory"
-        assert f"because {file} is a file" in refused(*good, option, str(file / "deep"))
+        assert rejection(*valid, option, str(file)) == f"{option}: {file} is a file: choose a directory"
+        assert f"because {file} is a file" in rejection(*valid, option, str(file / "deep"))
 
 
-def test_whom_nobody_joins_says_so_in_one_line() -> None:
+def test_timeout_of_the_first_view_is_one_line() -> None:
     one, other = map(str, free_addresses(2))
     waiting = refusal(
         "node", "tickets", "--member", "a", "--listen", one, "--peer", other, "--start-seconds", "0.2"
     )
-    assert "the group 'tickets' did not come about, or did not take a in, within 0.2 s" in waiting
+    assert "timed out after 0.2 s: no view of group 'tickets' contains a" in waiting
 
 
-def test_a_line_that_cannot_be_sent_is_named_and_the_next_one_goes_on() -> None:
+def test_invalid_line_is_reported_and_the_next_one_is_broadcast() -> None:
     [address] = [str(address) for address in free_addresses(1)]
     result = priocast(*arguments(0, [address], "--count", "1"), typed="999: x\nhello\n")
     assert result.returncode == 0
-    assert result.stderr.strip() == "error: 999 in '999: x' is not a priority from 0 to 255"
+    assert result.stderr.strip() == "error: '999: x' has the priority 999: it must be between 0 and 255"
     assert result.stdout.splitlines()[1].split() == ["0", "a", "96", "hello"]
 
 
-def test_a_port_that_another_program_has_is_named(tmp_path: Path) -> None:
+def test_port_in_use_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        said = refusal("node", "g", "--member", "a", "--listen", address, "--trace", str(tmp_path / "run"))
-    assert f"cannot listen on {address}" in said
+        message = refusal("node", "g", "--member", "a", "--listen", address, "--trace", str(tmp_path / "run"))
+    assert f"cannot listen on {address}" in message
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 
-def test_a_file_is_checked_and_told_in_words(tmp_path: Path) -> None:
+def test_configuration_is_checked_and_summarised(tmp_path: Path) -> None:
     path = tmp_path / "group.toml"
     example = CliRunner().invoke(app, ["node", "--example-config"])
     assert example.exit_code == 0
@@ -139,11 +139,11 @@ def test_a_file_is_checked_and_told_in_words(tmp_path: Path) -> None:
     assert checked.stdout.splitlines()[0] == "a listens on 127.0.0.1:7401"
     assert f"  state directory: {tmp_path / 'state'}" in checked.stdout
     assert not (tmp_path / "state").exists()
-    beside = refused("node", "--config", str(path), "--check", "--member", "b")
-    assert "member is given beside --config: say it in the file" in beside
+    message = rejection("node", "--config", str(path), "--check", "--member", "b")
+    assert "--member cannot be combined with --config: set it in the file" in message
 
 
-def test_all_that_is_wrong_with_a_file_is_told_and_nothing_is_started(tmp_path: Path) -> None:
+def test_all_problems_of_a_configuration_are_reported_and_nothing_is_started(tmp_path: Path) -> None:
     path = tmp_path / "group.toml"
     path.write_text('[node]\nname = "a"\nlisten = "7401"\n[[group]]\nname = "tickets"\nspeed = 1\n')
     result = priocast("node", "--config", str(path))
@@ -153,7 +153,7 @@ def test_all_that_is_wrong_with_a_file_is_told_and_nothing_is_started(tmp_path: 
     assert [problem.split(":")[0].strip() for problem in problems] == ["node.listen", "group.tickets.speed"]
 
 
-def test_safe_delivery_and_a_founder_that_another_member_joins_later(tmp_path: Path) -> None:
+def test_safe_delivery_and_a_member_that_joins_later(tmp_path: Path) -> None:
     one, other = map(str, free_addresses(2))
     more = ("--delivery", "safe", "--json")
     first = ("node", "g", "--member", "a", "--listen", one, "--peer", other, "--founders", "1", *more)

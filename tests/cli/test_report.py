@@ -1,4 +1,4 @@
-"""`priocast report` writes one page and says where it is."""
+"""`priocast report` writes an HTML page and prints its path."""
 
 from pathlib import Path
 
@@ -20,13 +20,13 @@ def invoke(*arguments: str) -> Result:
 
 
 @pytest.mark.spark
-def test_page_is_written_and_named(tmp_path: Path) -> None:
+def test_page_is_written_and_its_path_is_printed(tmp_path: Path) -> None:
     play(ticks=5).write(tmp_path / "runs")
     out = tmp_path / "page.html"
     figures = tmp_path / "figures"
     result = invoke(str(tmp_path / "runs"), "--out", str(out), "--figures", str(figures))
     assert result.exit_code == 0
-    assert "The report is in" in result.stdout
+    assert "Report: " in result.stdout
     assert "All 6 promises were kept." in out.read_text()
     assert {path.name for path in figures.glob("*.png")} == {
         "delivery-times.png",
@@ -38,7 +38,7 @@ def test_page_is_written_and_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
-def test_page_of_a_bad_run_is_written_and_the_exit_code_says_so(tmp_path: Path) -> None:
+def test_violation_exits_with_1_and_the_page_is_written(tmp_path: Path) -> None:
     delivery_dropped(play(batch_max=1)).run.write(tmp_path / "runs")
     out = tmp_path / "page.html"
     result = invoke(str(tmp_path / "runs"), "--out", str(out))
@@ -46,13 +46,13 @@ def test_page_of_a_bad_run_is_written_and_the_exit_code_says_so(tmp_path: Path) 
     assert "broken 1 times" in out.read_text()
 
 
-def test_bad_input_leaves_no_page(tmp_path: Path) -> None:
+def test_no_page_is_written_for_invalid_input(tmp_path: Path) -> None:
     result = invoke(str(tmp_path), "--out", str(tmp_path / "page.html"))
     assert isinstance(result.exception, UnreadableTrace)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path: Path) -> None:
+def test_unwritable_output_is_rejected_before_anything_is_read(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for option, path in (("--out", ""), ("--out", "file/page.html"), ("--figures", "file")):
         result = invoke("runs", option, str(tmp_path / path))

@@ -1,4 +1,4 @@
-"""`priocast simulate`, as a person uses it."""
+"""`priocast simulate`, as a user runs it."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(app, arguments, env={"COLUMNS": "120"})
 
 
-def test_summary_says_what_was_run() -> None:
+def test_summary_of_the_seeds() -> None:
     result = run("--seeds", "0:4", "--jobs", "1")
     assert result.exit_code == 0
     for text in ("4 seeds", "seeds/s", "retransmission", "founding", "slowest seeds", "share of the seeds"):
@@ -38,7 +38,7 @@ def test_json_is_one_object() -> None:
     assert summary["transition_percent"]["founding"] == 100
 
 
-def test_one_seed_shows_and_writes_itself(tmp_path: Path) -> None:
+def test_options_of_one_seed_are_printed_and_its_run_is_written(tmp_path: Path) -> None:
     result = run("--seeds", "17", "--show", "--out", str(tmp_path / "run"))
     assert result.exit_code == 0
     for option in ("faults.loss_percent", "ordering.window", "membership.policy", "workload.messages"):
@@ -46,14 +46,14 @@ def test_one_seed_shows_and_writes_itself(tmp_path: Path) -> None:
     assert read_manifest(tmp_path / "run").seed == 17
 
 
-def test_hashes_are_a_line_a_seed(tmp_path: Path) -> None:
+def test_hashes_are_one_line_per_seed(tmp_path: Path) -> None:
     run("--seeds", "3:6", "--jobs", "1", "--hashes", str(tmp_path / "hashes"))
     lines = [line.split() for line in (tmp_path / "hashes").read_text().splitlines()]
     assert [seed for seed, _ in lines] == ["3", "4", "5"]
     assert all(len(digest) == 64 for _, digest in lines)
 
 
-def test_violation_exits_with_1_and_says_how_to_replay(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_violation_exits_with_1_and_prints_how_to_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken(SequencerUb):
         def _on_ordered(self, sender: ProcessId, ordered: Ordered, packet_id: tuple[int, int]) -> None:
             super()._on_ordered(sender, Ordered(ordered.position, ordered.batches[::-1]), packet_id)
@@ -67,12 +67,12 @@ def test_violation_exits_with_1_and_says_how_to_replay(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("text", ["", "x", "5:5", "9:3", "1:2:3", "-4", "1,2"])
-def test_bad_seeds_are_refused(text: str) -> None:
+def test_invalid_seeds_are_rejected(text: str) -> None:
     with pytest.raises(InvalidOption, match="is not a seed or a range of seeds"):
         parse_seeds(text)
 
 
-def test_options_that_do_not_fit_are_refused() -> None:
+def test_invalid_options_are_rejected() -> None:
     assert isinstance(run("--seeds", "0:5", "--show").exception, InvalidOption)
     assert isinstance(run("--seeds", "0:5", "--out", "somewhere").exception, InvalidOption)
     assert isinstance(run("--seeds", "1", "--order", "nonsense").exception, UnknownProtocol)
@@ -80,7 +80,7 @@ def test_options_that_do_not_fit_are_refused() -> None:
     assert isinstance(run("--seeds", "1", "--delivery", "nonsense").exception, InvalidOption)
 
 
-def test_output_that_cannot_be_written_is_refused_before_anything_runs(tmp_path: Path) -> None:
+def test_unwritable_output_is_rejected_before_anything_runs(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for option, path in (("--out", "file"), ("--out", "file/run"), ("--hashes", ""), ("--hashes", "file/x")):
         result = run("--seeds", "1", option, str(tmp_path / path))

@@ -1,4 +1,4 @@
-"""`priocast verify` says what holds, names what does not, and exits accordingly."""
+"""`priocast verify` prints a verdict for every guarantee and examples of each violation."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def invoke(*arguments: str) -> Result:
 
 
 @pytest.mark.spark
-def test_good_run_is_said_to_be_good_with_what_was_checked(tmp_path: Path) -> None:
+def test_correct_run_is_summarised(tmp_path: Path) -> None:
     run = play(ticks=5)
     run.write(tmp_path)
     result = invoke(str(tmp_path))
@@ -30,12 +30,12 @@ def test_good_run_is_said_to_be_good_with_what_was_checked(tmp_path: Path) -> No
 
 
 @pytest.mark.spark
-def test_bad_run_is_named_with_its_place(tmp_path: Path) -> None:
+def test_violation_is_printed_with_its_position(tmp_path: Path) -> None:
     mutant = delivery_swapped_in_time(play(batch_max=1))
     mutant.run.write(tmp_path)
     result = invoke(str(tmp_path), "--limit", "1")
     assert result.exit_code == 1
-    assert "sample: Total order is broken at 1 place" in result.stdout
+    assert "sample: Total order has 1 violation" in result.stdout
     assert f"view 1, position {PLACE}  {mutant.named.messages[0]}" in result.stdout
     assert "b#1 delivered it after it had reached position" in result.stdout
     assert "1 of 6 promises are broken" in result.stdout
@@ -52,8 +52,8 @@ def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     assert (broken["property"], broken["examples"][0]["position"]) == ("Total order", PLACE)
 
 
-def test_bad_input_is_a_priocast_error(tmp_path: Path) -> None:
-    """The command line's main turns these into one line and exit code 2."""
+def test_invalid_input_is_a_priocast_error(tmp_path: Path) -> None:
+    """`main` prints these as one line and exits with code 2."""
     result = invoke(str(tmp_path / "nowhere"))
     assert isinstance(result.exception, UnreadableTrace)
 

@@ -1,4 +1,4 @@
-"""Nodes of one process for the tests of operations: groups that really live, on a hub."""
+"""Real groups for the tests of operations: all nodes in one process, connected by a memory hub."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ QUICK = priocast.MembershipOptions(founders=1, heartbeat_ms=20, failure_ms=200)
 
 @asynccontextmanager
 async def nodes(size: int, *groups: str, **options: Any) -> AsyncIterator[list[Node]]:
-    """Nodes on one hub that are in the same groups; nobody takes messages, and none leaves in good order."""
+    """Nodes on one hub, in the same groups. Nothing consumes their messages; they end without leaving."""
     hub = priocast.MemoryHub()
     async with AsyncExitStack() as stack:
         made = [

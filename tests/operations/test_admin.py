@@ -1,4 +1,4 @@
-"""The admin endpoint: two pages, and nothing else that it could be talked into."""
+"""The admin endpoint: its pages, and what it rejects."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -25,12 +25,12 @@ async def admin(allow_remote: bool = False) -> AsyncIterator[Address]:
 
 
 async def ask(address: Address, request: bytes) -> tuple[str, bytes]:
-    """The first line of the answer, and its body."""
+    """The status line and the body of the response."""
     reader, writer = await asyncio.open_connection(*address)
     writer.write(request)
-    answer = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
+    response = await asyncio.wait_for(reader.read(), PATIENCE_SECONDS)
     writer.close()
-    head, _, body = answer.partition(b"\r\n\r\n")
+    head, _, body = response.partition(b"\r\n\r\n")
     return head.decode().partition("\r\n")[0], body
 
 
@@ -38,7 +38,7 @@ def get(path: str, host: str = "127.0.0.1:9401") -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: */*\r\n\r\n".encode()
 
 
-def test_status_is_what_the_groups_say_and_metrics_are_for_prometheus() -> None:
+def test_status_and_metrics_pages() -> None:
     async def test() -> None:
         async with admin() as address:
             line, body = await ask(address, get("/status"))
@@ -47,7 +47,7 @@ def test_status_is_what_the_groups_say_and_metrics_are_for_prometheus() -> None:
             assert (status.node, status.groups[0].group, status.groups[0].state) == (
                 "a",
                 "tickets",
-                "in the group",
+                "active",
             )
             line, body = await ask(address, get("/metrics?ignored=1", "localhost"))
             assert line == "HTTP/1.1 200 OK"
@@ -70,7 +70,7 @@ def test_status_is_what_the_groups_say_and_metrics_are_for_prometheus() -> None:
         (b"GET /" + b"x" * 2 * HEAD_BYTES_MAX, "431 Request Header Fields Too Large"),
     ],
 )
-def test_what_is_asked_otherwise(request_bytes: bytes, answer: str) -> None:
+def test_invalid_requests_get_an_error_status(request_bytes: bytes, answer: str) -> None:
     async def test() -> None:
         async with admin() as address:
             line, _ = await ask(address, request_bytes)
@@ -79,7 +79,7 @@ def test_what_is_asked_otherwise(request_bytes: bytes, answer: str) -> None:
     run(test)
 
 
-def test_any_host_is_served_where_the_user_allows_it() -> None:
+def test_any_host_is_served_if_remote_access_is_allowed() -> None:
     async def test() -> None:
         async with admin(allow_remote=True) as address:
             assert (await ask(address, get("/status", "node-a.example")))[0] == "HTTP/1.1 200 OK"
@@ -87,7 +87,7 @@ def test_any_host_is_served_where_the_user_allows_it() -> None:
     run(test)
 
 
-def test_who_says_nothing_is_cut_off_and_others_are_served_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_connections_are_closed_and_others_are_served_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         async with admin() as address:
             idle = [await asyncio.open_connection(*address) for _ in range(CONNECTIONS_MAX - 1)]
@@ -100,7 +100,7 @@ def test_who_says_nothing_is_cut_off_and_others_are_served_meanwhile(monkeypatch
     run(test)
 
 
-def test_one_connection_too_many_is_closed_at_once() -> None:
+def test_connection_above_the_limit_is_closed_at_once() -> None:
     async def test() -> None:
         async with admin() as address:
             idle = [await asyncio.open_connection(*address) for _ in range(CONNECTIONS_MAX)]
@@ -113,7 +113,7 @@ def test_one_connection_too_many_is_closed_at_once() -> None:
     run(test)
 
 
-def test_hanging_up_in_the_middle_does_no_harm() -> None:
+def test_connection_closed_in_the_middle_of_a_request() -> None:
     async def test() -> None:
         async with admin() as address:
             _, writer = await asyncio.open_connection(*address)
@@ -125,21 +125,21 @@ def test_hanging_up_in_the_middle_does_no_harm() -> None:
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:9401", "10.0.0.1:9401", "node-a.example:9401", "[::]:9401"])
-def test_an_address_that_others_reach_must_be_allowed(address: str) -> None:
+def test_remote_address_must_be_allowed(address: str) -> None:
     with pytest.raises(InvalidAddress, match=r"set allow_remote = true under \[node.admin\]"):
         check_admin_address(address, allow_remote=False)
     assert str(check_admin_address(address, allow_remote=True)) == address
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:9401", "[::1]:9401", "localhost:9401", "127.9.9.9:1"])
-def test_a_loopback_address_needs_no_leave(address: str) -> None:
+def test_loopback_address_needs_no_permission(address: str) -> None:
     assert str(check_admin_address(address, allow_remote=False)) == address
 
 
-def test_a_port_that_is_taken_is_named() -> None:
+def test_port_in_use_is_named() -> None:
     async def test() -> None:
         async with admin() as address, nodes(1) as (node,):
-            with pytest.raises(InvalidAddress, match=f"cannot listen on {address} for admin"):
+            with pytest.raises(InvalidAddress, match=f"cannot listen on the admin address {address}"):
                 await Admin(node, str(address)).__aenter__()
 
     run(test)

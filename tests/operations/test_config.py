@@ -1,4 +1,4 @@
-"""The configuration file: what it says is understood, and everything that is wrong is told at once."""
+"""The configuration file: every key is read, and all problems are reported together."""
 
 import re
 import tomllib
@@ -24,7 +24,7 @@ name = "tickets"
 """
 
 
-_WITHOUT_DEFAULT_IN_THE_FILE = (
+_WITHOUT_DEFAULT_IN_EXAMPLE = (
     "window", "burst", "overtakes_max", "founders", "starvation", "state", "adapts",
 )  # fmt: skip
 
@@ -36,16 +36,16 @@ def written(directory: Path, text: str) -> Path:
 
 
 def problems(directory: Path, text: str) -> list[str]:
-    """What is wrong with a file, a line each."""
-    with pytest.raises(InvalidOption) as refused:
+    """The problems of a file, one line each."""
+    with pytest.raises(InvalidOption) as error:
         read_config(written(directory, text))
-    first, *found = str(refused.value).splitlines()
+    first, *found = str(error.value).splitlines()
     count = "a problem" if len(found) == 1 else f"{len(found)} problems"
     assert first == f"{directory / 'group.toml'} has {count}; nothing was started:"
     return [line.strip() for line in found]
 
 
-def test_a_small_file_is_enough(tmp_path: Path) -> None:
+def test_minimal_file(tmp_path: Path) -> None:
     plan = read_config(written(tmp_path, SMALL))
     assert (plan.name, plan.listen, plan.peers, plan.admin) == ("a", "127.0.0.1:7401", (), None)
     [group] = plan.groups
@@ -54,10 +54,10 @@ def test_a_small_file_is_enough(tmp_path: Path) -> None:
     assert type(plan.name) is type(plan.listen) is type(group.name) is str
 
 
-def test_an_order_may_be_left_to_the_group(tmp_path: Path) -> None:
+def test_order_can_be_auto(tmp_path: Path) -> None:
     plan = read_config(written(tmp_path, SMALL + 'order = "auto"'))
     assert plan.groups[0].order == "auto"
-    assert not plan.groups[0].membership.adapts, "joining sees to that"
+    assert not plan.groups[0].membership.adapts, "set when the group is joined"
     [found] = problems(tmp_path, SMALL + "adapts = true")
     assert "adapts" in found
 
@@ -103,7 +103,7 @@ overtakes_max = 8
 """
 
 
-def test_every_key_arrives_where_it_belongs(tmp_path: Path) -> None:
+def test_every_key_is_read(tmp_path: Path) -> None:
     plan = read_config(written(tmp_path, EVERY_KEY))
     assert plan.peers == ("10.0.0.2:7401", "host.example:7401")
     assert (plan.start_seconds, plan.shutdown_seconds) == (5, 2.5)
@@ -128,9 +128,9 @@ def test_every_key_arrives_where_it_belongs(tmp_path: Path) -> None:
         overtakes_max=8,
     )
     assert audit.membership == MembershipOptions(founders=2, delivery="safe")
-    told = plan.describe()
-    assert "group tickets: sequencer-ub, plain, partitionable, agreed delivery" in told
-    assert "a listens on 0.0.0.0:7401, known as 10.0.0.1:7401" in told
+    summary = plan.describe()
+    assert "group tickets: sequencer-ub, plain, partitionable, agreed delivery" in summary
+    assert "a listens on 0.0.0.0:7401, advertised as 10.0.0.1:7401" in summary
 
 
 WRONG = """
@@ -194,21 +194,21 @@ WRONG_KEYS = [
 ]
 
 
-def test_all_problems_are_told_together_each_with_its_key(tmp_path: Path) -> None:
+def test_all_problems_are_reported_together_with_their_keys(tmp_path: Path) -> None:
     found = problems(tmp_path, WRONG)
     assert sorted(line.partition(": ")[0] for line in found) == sorted(WRONG_KEYS)
-    told = dict(line.split(": ", 1) for line in found)
-    assert told["node.lisen"] == "is not known; did you mean listen?"
-    assert told["node.listen"] == "is missing: add it"
-    assert told["verbosity"] == "is not known; there are: group, node, peers"
-    assert told["peers.b"].startswith("'somewhere' is not an address: write host:port")
-    assert told["peers.e"] == "is 5: it should be a text in quotes"
-    assert told["node.start_seconds"] == "is -1: expected `float` > 0.0"
-    assert "three times heartbeat_ms" in told["group.tickets.failure_ms"]
-    assert told["group.tickets"] == "is there twice: give each group a name of its own"
+    by_key = dict(line.split(": ", 1) for line in found)
+    assert by_key["node.lisen"] == "is not a known key; did you mean listen?"
+    assert by_key["node.listen"] == "is missing: add it"
+    assert by_key["verbosity"] == "is not a known key; the keys are: group, node, peers"
+    assert by_key["peers.b"].startswith("'somewhere'")
+    assert by_key["peers.e"] == "is 5: must be text in quotes"
+    assert by_key["node.start_seconds"] == "is -1: expected `float` > 0.0"
+    assert "heartbeat_ms" in by_key["group.tickets.failure_ms"]
+    assert by_key["group.tickets"] == "is defined twice: give each group a unique name"
 
 
-def test_times_without_an_end_and_numbers_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_infinite_times_and_nan_are_rejected(tmp_path: Path) -> None:
     text = SMALL.replace("[[group]]", "start_seconds = nan\nshutdown_seconds = inf\n[[group]]")
     wrong = {"heartbeat_ms": "nan", "slow_ms": "inf", "part_ms": "nan", "window_ms": "-inf", "founders": "0"}
     found = problems(tmp_path, text + "".join(f"{key} = {value}\n" for key, value in wrong.items()))
@@ -216,32 +216,34 @@ def test_times_without_an_end_and_numbers_that_are_none_are_refused(tmp_path: Pa
     assert sorted(line.partition(": ")[0] for line in found) == sorted(keys)
 
 
-def test_peers_that_cannot_be(tmp_path: Path) -> None:
+def test_contradictory_peers_are_rejected(tmp_path: Path) -> None:
     node = '[node]\nname = "a"\nlisten = "127.0.0.1:7401"\n[[group]]\nname = "g"\n[peers]\n'
     assert problems(tmp_path, node + 'a = "127.0.0.1:9999"') == [
-        "peers.a: is 127.0.0.1:9999, but node.listen is 127.0.0.1:7401: it must be the same"
+        "peers.a: is 127.0.0.1:9999, but node.listen is 127.0.0.1:7401: they must be equal"
     ]
     assert problems(tmp_path, node + 'b = "127.0.0.1:7401"') == [
-        "peers.b: is 127.0.0.1:7401, which is this node's own: give b its own address"
+        "peers.b: is 127.0.0.1:7401, the address of this node: give b its own"
     ]
     assert problems(tmp_path, node + 'b = "h:1"\nc = "h:1"') == [
-        "peers.c: is h:1, which b has: give each its own"
+        "peers.c: is h:1, the address of b: give c its own"
     ]
     everywhere = node.replace("127.0.0.1:7401", "0.0.0.0:7401")
     assert read_config(written(tmp_path, everywhere + 'a = "10.0.0.1:7401"')).peers == ()
 
 
-def test_two_members_of_one_name_are_refused_with_the_line(tmp_path: Path) -> None:
+def test_duplicate_member_is_rejected_with_its_line(tmp_path: Path) -> None:
     path = written(tmp_path, SMALL + '[peers]\nb = "h:1"\nb = "h:2"\n')
-    with pytest.raises(InvalidOption, match=r"group.toml is not TOML: Cannot overwrite a value \(at line 9"):
+    with pytest.raises(
+        InvalidOption, match=r"group.toml is not valid TOML: Cannot overwrite a value \(at line 9"
+    ):
         read_config(path)
 
 
-def test_a_file_that_is_not_there_or_holds_something_else(tmp_path: Path) -> None:
+def test_missing_or_malformed_file_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InvalidOption, match=r"cannot read .*none\.toml: No such file"):
         read_config(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InvalidOption, match="is not TOML"):
+    with pytest.raises(InvalidOption, match="is not valid TOML"):
         read_config(tmp_path / "bytes.toml")
     assert problems(tmp_path, "") == ["node: is missing: add it", "group: is missing: add it"]
     assert problems(tmp_path, "node = 3\ngroup = []\npeers = []") == [
@@ -254,7 +256,7 @@ def test_a_file_that_is_not_there_or_holds_something_else(tmp_path: Path) -> Non
     ].startswith("node.tls.certificate: is missing")
 
 
-def test_certificates_must_be_there_be_ours_and_be_for_all_groups(tmp_path: Path) -> None:
+def test_certificates_must_exist_match_the_member_and_cover_all_groups(tmp_path: Path) -> None:
     authority = make_authority(tmp_path)
     make_member_certificate(tmp_path, authority, "a", ["tickets"])
     make_member_certificate(tmp_path, authority, "b", ["tickets"])
@@ -262,13 +264,13 @@ def test_certificates_must_be_there_be_ours_and_be_for_all_groups(tmp_path: Path
     plan = read_config(written(tmp_path, SMALL + tls.format("a", "a")))
     assert plan.tls is not None
     assert plan.tls.certificate == tmp_path / "a.crt"
-    [others] = problems(tmp_path, SMALL + tls.format("b", "b"))
-    assert "b.crt is not a certificate of a" in others
+    [foreign] = problems(tmp_path, SMALL + tls.format("b", "b"))
+    assert "b.crt is not a certificate of a" in foreign
     [mixed] = problems(tmp_path, SMALL + tls.format("a", "b"))
     assert "b.key is not the key of" in mixed
     more = SMALL + '[[group]]\nname = "audit"\n' + tls.format("a", "a")
-    assert [line.partition(" lets ")[2] for line in problems(tmp_path, more)] == [
-        "a into tickets, not into audit: make one that names all its groups (priocast keys member)"
+    assert [line.partition(" allows ")[2] for line in problems(tmp_path, more)] == [
+        "a to join tickets, but not audit: create one for all its groups (priocast keys member)"
     ]
     assert [line.split(": ")[0] for line in problems(tmp_path, SMALL + tls.format("x", "y"))] == [
         "node.tls.certificate",
@@ -276,28 +278,36 @@ def test_certificates_must_be_there_be_ours_and_be_for_all_groups(tmp_path: Path
     ]
 
 
-def test_over_udp_each_group_has_a_key(tmp_path: Path) -> None:
+def test_each_group_over_udp_needs_a_key(tmp_path: Path) -> None:
     key = make_group_key(tmp_path / "tickets.key")
     udp = SMALL.replace('name = "a"', 'name = "a"\ntransport = "udp"\nmulticast = "239.1.2.3:7400"')
     plan = read_config(written(tmp_path, udp + 'key_file = "tickets.key"'))
     assert (plan.transport, plan.multicast, plan.groups[0].key) == ("udp", "239.1.2.3:7400", key)
     assert problems(tmp_path, udp) == [
-        "group.tickets.key_file: is missing: over UDP each group has one; make it with priocast keys group"
+        (
+            "group.tickets.key_file: is missing: over UDP each group needs one; "
+            "create it with priocast keys group"
+        )
     ]
     [absent] = problems(tmp_path, udp + 'key_file = "none.key"')
     assert re.fullmatch(r"group.tickets.key_file: cannot read .*none.key: No such file.*", absent)
     tls = '[node.tls]\ncertificate = "tickets.key"\nkey = "tickets.key"\nauthority = "tickets.key"\n'
-    assert "node.tls: is for TCP: remove it (over UDP each group has a key_file)" in problems(
+    assert "node.tls: applies to TCP only: remove it (over UDP each group has a key_file)" in problems(
         tmp_path, udp + 'key_file = "tickets.key"\n' + tls
     )
     assert problems(tmp_path, SMALL + 'key_file = "tickets.key"') == [
-        "group.tickets.key_file: is for UDP: remove it (over TCP the node has a certificate, [node.tls])"
+        (
+            "group.tickets.key_file: applies to UDP only: "
+            "remove it (over TCP the node has a certificate, [node.tls])"
+        )
     ]
     tcp = SMALL.replace('name = "a"', 'name = "a"\nmulticast = "239.1.2.3:7400"')
-    assert problems(tmp_path, tcp) == ['node.multicast: is for UDP: remove it, or choose transport = "udp"']
+    assert problems(tmp_path, tcp) == [
+        'node.multicast: applies to UDP only: remove it, or set transport = "udp"'
+    ]
 
 
-def test_directories_must_be_possible(tmp_path: Path) -> None:
+def test_directories_must_be_writable(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     text = SMALL.replace('name = "a"', 'name = "a"\nstate_directory = "file/state"') + 'trace = "file"'
     keys = [line.split(": ")[0] for line in problems(tmp_path, text)]
@@ -306,7 +316,7 @@ def test_directories_must_be_possible(tmp_path: Path) -> None:
     assert not (tmp_path / "new").exists()
 
 
-def test_the_example_is_right_and_has_every_key(tmp_path: Path) -> None:
+def test_example_is_valid_and_has_every_key(tmp_path: Path) -> None:
     plan = read_config(written(tmp_path, EXAMPLE))
     assert len(plan.peers) == 2
     assert plan.groups[0].membership == MembershipOptions(founders=3)
@@ -316,33 +326,31 @@ def test_the_example_is_right_and_has_every_key(tmp_path: Path) -> None:
                 assert re.search(rf"^(# )?{field.name} = ", EXAMPLE, re.MULTILINE), field.name
 
 
-def test_the_example_s_defaults_are_the_defaults(tmp_path: Path) -> None:
+def test_defaults_in_the_example_are_the_defaults(tmp_path: Path) -> None:
     group = EXAMPLE[EXAMPLE.index("[[group]]") :]
-    said = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", group.split("# [[group]]")[0], flags=re.MULTILINE))
+    example = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", group.split("# [[group]]")[0], flags=re.MULTILINE))
     for kind in (OrderingOptions, MembershipOptions):
         for field in msgspec.structs.fields(kind):
-            if field.name in _WITHOUT_DEFAULT_IN_THE_FILE:
+            if field.name in _WITHOUT_DEFAULT_IN_EXAMPLE:
                 continue
-            assert said["group"][0][field.name] == field.default, field.name
+            assert example["group"][0][field.name] == field.default, field.name
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("option", "problem"),
     [
         (
             'order = "agreement-skeen"\npolicy = "partitionable"',
-            "group.tickets.order: is 'agreement-skeen', which",
+            "group.tickets.order: is 'agreement-skeen'",
         ),
-        ('order = "time-parts/agreement-skeen"\npolicy = "partitionable"', "is not for partitionable groups"),
-        ('order = "time-parts/paxos"', "over any of them"),
-        ("burst = 0", "group.tickets.burst: is 0: it must be at least 1"),
+        ('order = "time-parts/agreement-skeen"\npolicy = "partitionable"', "group.tickets.order: "),
+        ('order = "time-parts/paxos"', "'time-parts/paxos'"),
+        ("burst = 0", "group.tickets.burst: is 0"),
         ("bucket = 0", "group.tickets.bucket: is 0"),
         ("part_ms = 0", "group.tickets.part_ms: is 0"),
         ("part_count = 0", "group.tickets.part_count: is 0"),
     ],
 )
-def test_an_order_that_cannot_be_is_refused_before_anything_starts(
-    said: str, problem: str, tmp_path: Path
-) -> None:
-    [found] = problems(tmp_path, SMALL + said)
+def test_invalid_ordering_options_are_rejected(option: str, problem: str, tmp_path: Path) -> None:
+    [found] = problems(tmp_path, SMALL + option)
     assert problem in found

@@ -1,4 +1,4 @@
-"""The watch: what happens to a group is in the log, once."""
+"""The log of a group: every event is logged once."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ from priocast.runtime.node import Node
 from support.waiting import run, wait_until
 
 
-def told(caplog: pytest.LogCaptureFixture) -> list[str]:
+def messages(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [record.getMessage() for record in caplog.records]
 
 
@@ -26,16 +26,16 @@ async def cut_off(node: Node) -> None:
     await node.network.close()
 
 
-def test_views_are_told_once_with_their_reason(caplog: pytest.LogCaptureFixture) -> None:
+def test_view_is_logged_once_with_its_reason(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with nodes(3, "tickets") as (a, _, c):
-            watch = GroupLogger(a)
-            watch.look()
-            watch.look()
-            assert told(caplog) == ["in view 1 of a, b, c: the group was founded"]
+            logger = GroupLogger(a)
+            logger.poll()
+            logger.poll()
+            assert messages(caplog) == ["in view 1 of a, b, c: the group was founded"]
             await cut_off(c)
             await wait_until(lambda: len(Group(a.groups["tickets"]).view.members) == 2)
-            watch.look()
+            logger.poll()
             record = caplog.records[-1]
             assert record.getMessage() == "in view 2 of a, b: c failed"
             assert (field(record, "group"), field(record, "view"), field(record, "reason")) == (
@@ -50,96 +50,94 @@ def test_views_are_told_once_with_their_reason(caplog: pytest.LogCaptureFixture)
     run(test)
 
 
-def test_a_minority_is_told_to_be_suspended_and_to_go_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_suspension_and_resumption_of_a_minority(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with nodes(3, "tickets") as (a, b, c):
-            watch = GroupLogger(a)
+            logger = GroupLogger(a)
             await cut_off(b)
             await cut_off(c)
             await wait_until(lambda: Group(a.groups["tickets"]).status().state == "suspended")
-            watch.look()
-            watch.look()
-            assert told(caplog)[1:] == [
-                "suspended: no majority of the group can be reached; b, c cannot be heard"
-            ]
+            logger.poll()
+            logger.poll()
+            assert messages(caplog)[1:] == ["suspended: no quorum can be reached; no heartbeats from b, c"]
             assert caplog.records[-1].levelno == logging.ERROR
             await b.network.start()
-            await wait_until(lambda: Group(a.groups["tickets"]).status().state == "in the group")
-            watch.look()
-            assert "goes on: a majority of the group can be reached again" in told(caplog)
+            await wait_until(lambda: Group(a.groups["tickets"]).status().state == "active")
+            logger.poll()
+            assert "resumed: a quorum can be reached again" in messages(caplog)
 
     caplog.set_level(logging.INFO, "priocast")
     run(test)
 
 
-def test_who_is_put_out_and_comes_back_is_told_so(caplog: pytest.LogCaptureFixture) -> None:
+def test_eviction_and_rejoin(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with nodes(3, "tickets") as (a, _, c):
-            watch = GroupLogger(c)
-            watch.look()
+            logger = GroupLogger(c)
+            logger.poll()
             await cut_off(c)
             await wait_until(lambda: len(Group(a.groups["tickets"]).view.members) == 2)
             await c.network.start()
             await wait_until(lambda: len(Group(a.groups["tickets"]).view.members) == 3)
             await wait_until(lambda: c.groups["tickets"].member.view is not None)
-            watch.look()
-            assert "evicted from the group: c failed" in told(caplog)
-            assert "back in view 3 of a, b, c: c joined" in told(caplog)
+            logger.poll()
+            assert any(message.startswith("evicted: ") for message in messages(caplog))
+            assert "rejoined view 3 of a, b, c: c joined" in messages(caplog)
 
     caplog.set_level(logging.INFO, "priocast")
     run(test)
 
 
-def test_whom_the_order_waits_for_is_told_ever_less_often(
+def test_bottleneck_is_logged_at_doubling_intervals(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
         async with nodes(1, "tickets", options=priocast.OrderingOptions(window=1)) as (a,):
-            group, watch = Group(a.groups["tickets"]), GroupLogger(a)
-            watching = asyncio.create_task(watch.run())
+            group, logger = Group(a.groups["tickets"]), GroupLogger(a)
+            polling = asyncio.create_task(logger.run())
             await group.broadcast_many([b"x"] * 5)
             await wait_until(lambda: len(caplog.records) == 2)
-            watching.cancel()
+            polling.cancel()
             first, second = caplog.records
-            assert first.getMessage().startswith("blocked on credit from a for ")
-            assert field(first, "peer") == "a"
+            assert first.getMessage().startswith("the order has waited 0.")
+            assert field(first, "bottleneck") == "a"
             assert field(second, "seconds") >= 2 * field(first, "seconds")  # type: ignore[operator]
 
-    monkeypatch.setattr(group_log, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(group_log, "POLL_SECONDS", 0.01)
     monkeypatch.setattr(group_log, "SLOW_SECONDS", 0.1)
     caplog.set_level(logging.WARNING, "priocast")
     run(test)
 
 
-def test_what_a_member_refused_is_told_with_its_count(caplog: pytest.LogCaptureFixture) -> None:
+def test_rejections_are_logged_with_their_count(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         async with nodes(1, "tickets") as (a,):
-            watch = GroupLogger(a)
-            watch.look()
+            logger = GroupLogger(a)
+            logger.poll()
             for _ in range(3):
-                a.groups["tickets"].member.reject("earlier life")
-            watch.look()
-            assert told(caplog) == []
-            watch._followed[a.groups["tickets"]]._rejections_logged_at = 0
-            watch.look()
-            watch.look()
-            assert told(caplog) == ["refused: earlier life (3 times)"]
+                a.groups["tickets"].member.reject("earlier incarnation")
+            logger.poll()
+            assert messages(caplog) == []
+            logger._logs[a.groups["tickets"]]._rejections_logged_at = 0
+            logger.poll()
+            logger.poll()
+            assert messages(caplog) == ["rejected: earlier incarnation (3 times)"]
 
     caplog.set_level(logging.WARNING, "priocast")
     run(test)
 
 
-def test_an_order_that_a_group_chose_by_itself_is_told_with_its_reason(
+def test_automatic_choice_of_an_order_is_logged_with_its_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def test() -> None:
         async with nodes(1, "tickets", order="auto") as (node,):
-            watch, driver = GroupLogger(node), node.groups["tickets"]
+            logger, driver = GroupLogger(node), node.groups["tickets"]
             for advice in ("begins with x", "x suits the load", "x stays", "changes from x to y", "y suits"):
                 driver.advice = advice
-                watch.look()
-                watch.look()
-            assert told(caplog)[1:] == ["begins with x", "changes from x to y"]
+                logger.poll()
+                logger.poll()
+            assert messages(caplog)[1:] == ["begins with x", "changes from x to y"]
 
     caplog.set_level(logging.INFO, "priocast")
     run(test)

@@ -1,4 +1,4 @@
-"""Lines in and out: whatever the other end does, the event loop goes on."""
+"""Reading and writing lines never blocks the event loop, whatever the other end does."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from support.waiting import run, wait_until
 
 @contextmanager
 def pipe() -> Iterator[tuple[int, int]]:
-    """Both ends; whoever reads is gone before the number of its end is given to another pipe."""
+    """Both ends of a pipe. The reader thread ends before its descriptor number can be reused."""
     reading, writing = os.pipe()
     try:
         yield reading, writing
@@ -21,7 +21,7 @@ def pipe() -> Iterator[tuple[int, int]]:
         with suppress(OSError):
             os.close(writing)
         for thread in threading.enumerate():
-            if thread.name == "lines in":
+            if thread.name == "line reader":
                 thread.join(timeout=2)
         with suppress(OSError):
             os.close(reading)
@@ -40,7 +40,7 @@ async def all_lines(descriptor: int, ending: asyncio.Event | None = None) -> lis
     return [line async for line in LineReader(descriptor).lines(ending or asyncio.Event())]
 
 
-def test_lines_of_a_pipe_a_file_and_nothing(tmp_path: Path) -> None:
+def test_lines_of_a_pipe_a_file_and_dev_null(tmp_path: Path) -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
             os.write(writing, b"one\n\ntw")
@@ -57,7 +57,7 @@ def test_lines_of_a_pipe_a_file_and_nothing(tmp_path: Path) -> None:
     run(test)
 
 
-def test_at_the_end_what_was_read_is_handed_out_and_nothing_more_is_awaited() -> None:
+def test_after_ending_only_lines_already_read_are_returned() -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
             ending = asyncio.Event()
@@ -73,13 +73,13 @@ def test_at_the_end_what_was_read_is_handed_out_and_nothing_more_is_awaited() ->
     run(test)
 
 
-def test_being_woken_without_a_line_is_not_the_end() -> None:
+def test_spurious_wakeup_is_not_the_end() -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
             reader = LineReader(reading)
             following = asyncio.create_task(_first(reader))
             await asyncio.sleep(0)
-            reader._news.set()
+            reader._line_added.set()
             await asyncio.wait([following], timeout=0.05)
             os.write(writing, b"one\n")
             assert await following == "one"
@@ -92,7 +92,7 @@ async def _first(reader: LineReader) -> str:
     return await anext(reader.lines(asyncio.Event()))
 
 
-def test_a_line_without_end_is_cut() -> None:
+def test_line_that_is_too_long_is_split() -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
             reading_all = asyncio.create_task(all_lines(reading))
@@ -111,7 +111,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def test_a_reader_that_stops_makes_writers_wait_and_not_the_event_loop() -> None:
+def test_stopped_reader_blocks_writers_but_not_the_event_loop() -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
             writer = LineWriter(writing, lambda: None)
@@ -132,16 +132,16 @@ def test_a_reader_that_stops_makes_writers_wait_and_not_the_event_loop() -> None
     run(test)
 
 
-def test_when_nobody_reads_any_more_it_is_told_once() -> None:
+def test_broken_pipe_is_reported_once() -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
-            told: list[bool] = []
-            writer = LineWriter(writing, lambda: told.append(True))
+            calls: list[bool] = []
+            writer = LineWriter(writing, lambda: calls.append(True))
             os.close(reading)
             for _ in range(3):
                 await writer.write("x")
-            await wait_until(lambda: bool(told))
+            await wait_until(lambda: bool(calls))
             await writer.close(5)
-            assert told == [True]
+            assert calls == [True]
 
     run(test)

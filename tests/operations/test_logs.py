@@ -1,4 +1,4 @@
-"""Logs: sentences with facts, for people and for programs; and no flood."""
+"""Log formats for people and for programs, and the rate limit for rejections."""
 
 import io
 import json
@@ -17,7 +17,7 @@ LOG = logging.getLogger("priocast.group")
 
 @contextmanager
 def logged(log_format: str, level: str = "info") -> Iterator[io.StringIO]:
-    """What is logged meanwhile; then all is as it was."""
+    """Capture the log; restore the configuration afterwards."""
     logger = logging.getLogger("priocast")
     before = (logger.handlers[:], logger.level, logger.propagate)
     stream = io.StringIO()
@@ -28,24 +28,22 @@ def logged(log_format: str, level: str = "info") -> Iterator[io.StringIO]:
         logger.handlers[:], logger.level, logger.propagate = before
 
 
-def test_as_json_a_record_is_an_object_with_its_fields() -> None:
+def test_json_record_has_its_fields() -> None:
     with logged("json") as stream:
-        LOG.warning(
-            "blocked on credit from %s", "c", extra={"group": "tickets", "seconds": 3.2, "detail": ""}
-        )
+        LOG.warning("the order waits for %s", "c", extra={"group": "tickets", "seconds": 3.2, "detail": ""})
         LOG.debug("not this")
-    told = json.loads(stream.getvalue())
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", told.pop("time"))
-    assert told == {
+    record = json.loads(stream.getvalue())
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\+00:00", record.pop("time"))
+    assert record == {
         "level": "warning",
         "logger": "priocast.group",
-        "event": "blocked on credit from c",
+        "event": "the order waits for c",
         "group": "tickets",
         "seconds": 3.2,
     }
 
 
-def test_as_text_a_record_is_a_line_for_a_person() -> None:
+def test_text_record_is_one_line() -> None:
     with logged("text") as stream:
         LOG.info("in view 2", extra={"members": ["a#1", "b#1"], "reason": "c failed", "took_ms": 4.0})
     line = stream.getvalue()
@@ -56,7 +54,7 @@ def test_as_text_a_record_is_a_line_for_a_person() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
-def test_an_exception_is_told_whole(log_format: str) -> None:
+def test_exception_is_logged_with_its_traceback(log_format: str) -> None:
     with logged(log_format) as stream:
         try:
             raise ValueError("a fault of our own")
@@ -65,20 +63,20 @@ def test_an_exception_is_told_whole(log_format: str) -> None:
     assert "ValueError: a fault of our own" in stream.getvalue()
 
 
-def test_a_reason_to_refuse_is_told_once_a_second_with_its_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejection_is_logged_at_most_once_per_second_and_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("priocast.operations.logs.time.monotonic", lambda: now[0])
     with logged("json") as stream:
         for count in range(1, 6):
-            LOG.warning("refused", extra={"reason": "malformed", "count": count, "group": "tickets"})
-        LOG.warning("refused", extra={"reason": "malformed", "count": 1, "group": "audit"})
-        LOG.warning("refused", extra={"reason": "too long", "count": 1, "group": "tickets"})
+            LOG.warning("rejected", extra={"reason": "malformed", "count": count, "group": "tickets"})
+        LOG.warning("rejected", extra={"reason": "malformed", "count": 1, "group": "audit"})
+        LOG.warning("rejected", extra={"reason": "too long", "count": 1, "group": "tickets"})
         LOG.info("in view 2", extra={"reason": "c failed"})
         LOG.info("in view 3", extra={"reason": "c failed"})
         now[0] += 1.01
-        LOG.warning("refused", extra={"reason": "malformed", "count": 900, "group": "tickets"})
-    told = [json.loads(line) for line in stream.getvalue().splitlines()]
-    assert [(each["reason"], each.get("count")) for each in told] == [
+        LOG.warning("rejected", extra={"reason": "malformed", "count": 900, "group": "tickets"})
+    records = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert [(each["reason"], each.get("count")) for each in records] == [
         ("malformed", 1),
         ("malformed", 1),
         ("too long", 1),
@@ -88,8 +86,8 @@ def test_a_reason_to_refuse_is_told_once_a_second_with_its_count(monkeypatch: py
     ]
 
 
-def test_what_cannot_be_chosen_is_named() -> None:
-    with pytest.raises(InvalidOption, match="log level 'loud' is not known: choose debug, info"):
+def test_unknown_level_and_format_are_rejected() -> None:
+    with pytest.raises(InvalidOption, match="the log level is 'loud': must be one of debug, info"):
         configure_logging("text", "loud")
-    with pytest.raises(InvalidOption, match="log format 'xml' is not known: choose text or json"):
+    with pytest.raises(InvalidOption, match="the log format is 'xml': must be text or json"):
         configure_logging("xml", "info")

@@ -1,4 +1,4 @@
-"""Metrics: what Prometheus reads is what the groups' status says."""
+"""The metrics agree with the status of the groups."""
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -30,15 +30,15 @@ def driver_of(node: Node, group: str = "tickets") -> Driver:
     return node.groups[group]
 
 
-def test_a_group_at_rest() -> None:
+def test_metrics_of_an_idle_group() -> None:
     async def test() -> None:
         async with nodes(3, "tickets", "audit") as (a, *_):
             found = samples(a)
             assert value(found, "view_number") == 1
             assert value(found, "view_number", group="audit") == 1
             assert value(found, "view_members") == 3
-            assert value(found, "views_total") == value(found, "lives_total") == 1
-            assert value(found, "state", state="in the group") == 1
+            assert value(found, "views_total") == value(found, "incarnations_total") == 1
+            assert value(found, "state", state="active") == 1
             assert value(found, "state", state="suspended") == 0
             assert value(found, "suspicion", peer="b") < 1
             assert value(found, "retransmissions_total", peer="c") == 0
@@ -48,7 +48,7 @@ def test_a_group_at_rest() -> None:
     run(test)
 
 
-def test_what_waits_is_told_by_priority_and_whom_the_order_waits_for() -> None:
+def test_queues_by_priority_and_the_bottleneck() -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=2)
         async with nodes(2, "tickets", options=options) as (a, b):
@@ -63,24 +63,24 @@ def test_what_waits_is_told_by_priority_and_whom_the_order_waits_for() -> None:
             assert value(found, "queue_wait_seconds", priority="96") > 0.01
             assert value(found, "backlog_messages") > 30
             assert value(found, "unconsumed_messages") == 2
-            assert sum(value(found, "blocked_on", peer=peer) for peer in "ab") == 1
+            assert sum(value(found, "bottleneck", peer=peer) for peer in "ab") == 1
 
     run(test)
 
 
-def test_refusals_are_counted_by_reason_those_of_the_network_once() -> None:
+def test_rejections_are_counted_by_reason() -> None:
     async def test() -> None:
         async with nodes(1, "tickets", "audit") as (a,):
-            driver_of(a).member.reject("earlier life")
+            driver_of(a).member.reject("earlier incarnation")
             a.network.rejections["malformed content"] += 3
             found = samples(a)
-            assert value(found, "refusals_total", reason="earlier incarnation") == 1
+            assert value(found, "rejections_total", reason="earlier incarnation") == 1
             network = {
-                key: count for key, count in found.items() if key[0] == "priocast_network_refusals_total"
+                key: count for key, count in found.items() if key[0] == "priocast_network_rejections_total"
             }
             assert network == {
                 (
-                    "priocast_network_refusals_total",
+                    "priocast_network_rejections_total",
                     frozenset({("node", "a"), ("reason", "malformed content")}),
                 ): 3
             }
@@ -88,7 +88,7 @@ def test_refusals_are_counted_by_reason_those_of_the_network_once() -> None:
     run(test)
 
 
-def test_a_node_without_groups_has_no_samples() -> None:
+def test_node_without_groups_has_no_samples() -> None:
     async def test() -> None:
         async with nodes(1) as (a,):
             assert samples(a) == {}

@@ -1,4 +1,4 @@
-"""Plans made from files: the nodes and groups that they describe come about, over every transport."""
+"""Plans made from files start the nodes and groups that they describe, over every transport."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -44,14 +44,14 @@ def plans(directory: Path, way: str) -> list[NodePlan]:
 
 
 @pytest.mark.parametrize("seconds", [nan, inf, 0.0, -1.0, 3601.0])
-def test_a_plan_has_waits_that_end(seconds: float) -> None:
+def test_timeouts_must_be_positive_and_finite(seconds: float) -> None:
     for name in ("start_seconds", "shutdown_seconds"):
-        with pytest.raises(InvalidOption, match=f"{name} is .*: it must be above 0, and at most 3600"):
+        with pytest.raises(InvalidOption, match=f"{name} is .*: must be above 0 and at most 3600"):
             NodePlan(name="a", listen="127.0.0.1:7401", peers=(), groups=(), **{name: seconds})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("way", SECURITY)
-def test_two_members_found_the_group_that_their_files_describe(way: str, tmp_path: Path) -> None:
+def test_two_members_form_the_group_that_their_files_describe(way: str, tmp_path: Path) -> None:
     made = plans(tmp_path, way)
 
     async def test() -> None:
@@ -71,13 +71,13 @@ def test_two_members_found_the_group_that_their_files_describe(way: str, tmp_pat
     run(test)
 
 
-def test_what_was_understood_is_told_in_words(tmp_path: Path) -> None:
-    said = {}
+def test_summary_of_a_plan(tmp_path: Path) -> None:
+    summaries = {}
     for way in SECURITY:
         directory = tmp_path / way
         directory.mkdir()
-        said[way] = plans(directory, way)[0].describe().splitlines()
-    assert said["tcp"][1] == "  over TCP in the clear: whoever reaches it may join"
-    assert said["tls"][1] == "  over TCP with TLS"
-    assert said["udp"][1] == "  over UDP, sealed by group keys"
-    assert said["tcp"][5] == "group tickets: sequencer-ub, plain, primary, agreed delivery"
+        summaries[way] = plans(directory, way)[0].describe().splitlines()
+    assert summaries["tcp"][1] == "  transport: TCP without TLS: not encrypted, any process can join"
+    assert summaries["tls"][1] == "  transport: TCP with TLS"
+    assert summaries["udp"][1] == "  transport: UDP with group keys"
+    assert summaries["tcp"][5] == "group tickets: sequencer-ub, plain, primary, agreed delivery"

@@ -1,4 +1,4 @@
-"""Asking nodes, and what is made of their answers together."""
+"""Probing nodes, and the problems derived from their replies."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,7 +30,7 @@ async def probed_nodes(size: int, **options: object) -> AsyncIterator[tuple[list
         yield made, addresses
 
 
-def test_a_group_that_is_well_has_no_problems() -> None:
+def test_healthy_group_has_no_problems() -> None:
     async def test() -> None:
         async with probed_nodes(3) as (_, addresses):
             probed = await probe_all(addresses)
@@ -40,22 +40,22 @@ def test_a_group_that_is_well_has_no_problems() -> None:
     run(test)
 
 
-def test_who_is_suspended_and_who_does_not_answer_is_named() -> None:
+def test_suspended_member_and_silent_node_are_reported() -> None:
     async def test() -> None:
-        [nobody] = free_addresses(1)
+        [unused] = free_addresses(1)
         async with probed_nodes(2) as ((a, b), addresses):
             await a.network.close()
             await wait_until(lambda: Group(b.groups["tickets"]).status().state == "suspended")
-            probed = await probe_all([addresses[1], str(nobody)])
+            probed = await probe_all([addresses[1], str(unused)])
             assert problems_of(probed) == [
-                f"{nobody} does not answer: Connection refused",
+                f"{unused} does not reply: Connection refused",
                 f"tickets: {b.groups['tickets'].member.me} is suspended",
             ]
 
     run(test)
 
 
-def test_members_that_disagree_about_the_view_are_named() -> None:
+def test_members_in_different_views_are_reported() -> None:
     async def test() -> None:
         async with nodes(3, "tickets") as made:
             statuses = [node_status(node) for node in made]
@@ -63,42 +63,42 @@ def test_members_that_disagree_about_the_view_are_named() -> None:
             other = msgspec.structs.replace(statuses[2].groups[0], view=view, member="c#7")
             statuses[2] = msgspec.structs.replace(statuses[2], groups=[other])
             [problem] = problems_of([Probed(address="x", status=status) for status in statuses])
-            assert problem.startswith("tickets: members disagree about the view: a#")
+            assert problem.startswith("tickets: members are in different views: a#")
             assert problem.endswith("in view 1 (a, b, c); c#7 in view 2 (c)")
 
     run(test)
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("response", "problem"),
     [
-        (b"", "this is no node: it answers 'nothing'"),
-        (b"HTTP/1.1 404 Not Found\r\n\r\n", "this is no node: it answers 'HTTP/1.1 404 Not Found'"),
-        (b"\xff\xfe\x00P", "this is no node's admin address: its answer is not HTTP"),
-        (b"HTTP/1.1 200 OK\r\n\r\n{}", "this is no node, or one of another version"),
-        (None, r"no answer within 0\.2 s"),
+        (b"", "not a Priocast node: it replied 'nothing'"),
+        (b"HTTP/1.1 404 Not Found\r\n\r\n", "not a Priocast node: it replied 'HTTP/1.1 404 Not Found'"),
+        (b"\xff\xfe\x00P", "not an admin address: the reply is not HTTP"),
+        (b"HTTP/1.1 200 OK\r\n\r\n{}", "not a Priocast node, or one of another version"),
+        (None, r"no reply within 0\.2 s"),
     ],
 )
-def test_nobody_who_is_a_node_answers(answer: bytes | None, said: str) -> None:
+def test_invalid_replies_are_reported(response: bytes | None, problem: str) -> None:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        if answer is None:
+        if response is None:
             await reader.read()
         else:
-            writer.write(answer)
+            writer.write(response)
         writer.close()
 
     async def test() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            with pytest.raises(DeadlineExceeded, match=rf"nobody answers \(127.0.0.1:{port}: {said}"):
+            with pytest.raises(DeadlineExceeded, match=rf"no node replies \(127.0.0.1:{port}: {problem}"):
                 await probe_all([f"127.0.0.1:{port}"], 0.2)
 
     run(test)
 
 
-def test_what_a_node_says_of_itself_can_be_read_again() -> None:
+def test_status_survives_encoding_and_decoding() -> None:
     async def test() -> None:
         async with nodes(2, "tickets") as (a, _):
             status = node_status(a)

@@ -1,4 +1,4 @@
-"""Where output may go: what stands in its way is told, and nothing is touched."""
+"""Checks of output paths report problems and change nothing."""
 
 import os
 from pathlib import Path
@@ -9,31 +9,33 @@ from priocast.operations.output_paths import directory_problem, file_problem
 
 
 @pytest.fixture
-def letter(tmp_path: Path) -> Path:
-    path = tmp_path / "letter.txt"
-    path.write_text("dear diary")
+def text_file(tmp_path: Path) -> Path:
+    path = tmp_path / "notes.txt"
+    path.write_text("text")
     return path
 
 
-def test_what_is_there_or_can_be_made_is_taken_and_not_made(tmp_path: Path, letter: Path) -> None:
-    assert directory_problem(tmp_path) == directory_problem(tmp_path / "new" / "deep") == ""
-    assert file_problem(letter) == file_problem(tmp_path / "new" / "file") == ""
-    assert list(tmp_path.iterdir()) == [letter]
-
-
-def test_what_is_of_the_wrong_kind_is_named(tmp_path: Path, letter: Path) -> None:
-    assert directory_problem(letter) == f"{letter} is a file: choose a directory"
-    below = letter / "new" / "deep"
-    assert f"{below} cannot be a directory, because {letter} is a file" in directory_problem(below)
-    assert file_problem(tmp_path) == f"{tmp_path} is a directory: name a file"
-    assert file_problem(letter / "file") == f"{letter} is a file: choose a directory"
-
-
-def test_what_this_user_may_not_write_to_is_named(
-    tmp_path: Path, letter: Path, monkeypatch: pytest.MonkeyPatch
+def test_paths_that_exist_or_can_be_created_are_accepted_and_not_created(
+    tmp_path: Path, text_file: Path
 ) -> None:
-    """The tests may run as a user who has every right."""
+    assert directory_problem(tmp_path) == directory_problem(tmp_path / "new" / "deep") == ""
+    assert file_problem(text_file) == file_problem(tmp_path / "new" / "file") == ""
+    assert list(tmp_path.iterdir()) == [text_file]
+
+
+def test_wrong_kind_of_path_is_reported(tmp_path: Path, text_file: Path) -> None:
+    assert directory_problem(text_file) == f"{text_file} is a file: choose a directory"
+    below = text_file / "new" / "deep"
+    assert f"{below} cannot be created, because {text_file} is a file" in directory_problem(below)
+    assert file_problem(tmp_path) == f"{tmp_path} is a directory: choose a file"
+    assert file_problem(text_file / "file") == f"{text_file} is a file: choose a directory"
+
+
+def test_missing_permission_is_reported(
+    tmp_path: Path, text_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The tests may run as root, so the check of permissions is replaced."""
     monkeypatch.setattr(os, "access", lambda *_: False)
     new = tmp_path / "new"
-    assert directory_problem(new).endswith(f"give this user the right to write to {tmp_path}")
-    assert file_problem(letter).endswith(f"give this user the right to write to {letter}")
+    assert directory_problem(new).endswith(f"this user needs write permission for {tmp_path}")
+    assert file_problem(text_file).endswith(f"this user needs write permission for {text_file}")

@@ -1,4 +1,4 @@
-"""The load of a recorded run: what is measured is what was recorded."""
+"""The load measured from a recorded run."""
 
 from pathlib import Path
 
@@ -13,18 +13,18 @@ from priocast.simulation.trace_writer import write_run
 from priocast.trace.schema import BROADCAST, DELIVERED
 
 
-def test_a_simulated_run_is_measured(tmp_path: Path) -> None:
+def test_load_of_a_simulated_run(tmp_path: Path) -> None:
     run = run_scenario(generate_scenario(5, Choice(order="token-ring")))
     write_run(run, tmp_path)
     load = measure_run(tmp_path, rtt_ms=2.0)
-    said = [row for row in run.rows if row.event == BROADCAST]
+    broadcasts = [row for row in run.rows if row.event == BROADCAST]
     assert load.order == "token-ring"
-    assert load.messages == sum(row.count for row in said)
+    assert load.messages == sum(row.count for row in broadcasts)
     assert load.situation.rtt_ms == 2.0
-    assert load.situation.senders == len({row.member for row in said})
+    assert load.situation.senders == len({row.member for row in broadcasts})
     times = {
         (row.sender, row.sender_incarnation, row.level, row.first + index): row.time_ns
-        for row in said
+        for row in broadcasts
         for index in range(row.count)
     }
     taken = [
@@ -36,18 +36,18 @@ def test_a_simulated_run_is_measured(tmp_path: Path) -> None:
     assert load.delivery_ms == pytest.approx(sum(taken) / len(taken) / 1e6)
 
 
-def test_a_run_without_messages_has_no_load(tmp_path: Path) -> None:
+def test_run_without_messages_is_rejected(tmp_path: Path) -> None:
     run = run_scenario(generate_scenario(5))
     quiet = msgspec.structs.replace(
         run, rows=[row for row in run.rows if row.event not in (BROADCAST, DELIVERED)]
     )
     write_run(quiet, tmp_path)
-    with pytest.raises(UnreadableTrace, match="no broadcast on record"):
+    with pytest.raises(UnreadableTrace, match="contains no broadcast"):
         measure_run(tmp_path, rtt_ms=1.0)
 
 
 @pytest.mark.parametrize(
-    ("told", "heard", "matched"),
+    ("broadcast", "delivered", "matched"),
     [
         ([(0, 4, 10)], [(0, 4, 15)], [(4, 5)]),
         ([(0, 4, 10)], [(0, 1, 15), (1, 4, 20)], [(1, 5), (3, 10)]),
@@ -57,7 +57,9 @@ def test_a_run_without_messages_has_no_load(tmp_path: Path) -> None:
         ([(5, 6, 10)], [(0, 1, 3), (5, 6, 11)], [(1, 1)]),
     ],
 )
-def test_stretches_are_matched_piece_by_piece(
-    told: list[tuple[int, int, int]], heard: list[tuple[int, int, int]], matched: list[tuple[int, int]]
+def test_ranges_are_matched_by_their_overlaps(
+    broadcast: list[tuple[int, int, int]],
+    delivered: list[tuple[int, int, int]],
+    matched: list[tuple[int, int]],
 ) -> None:
-    assert _matched(told, heard) == matched
+    assert _matched(broadcast, delivered) == matched

@@ -1,4 +1,4 @@
-"""Nodes as an operator runs them: real processes, from files, with TLS; killed, restarted and stopped."""
+"""Nodes as an operator runs them: processes with configuration files and TLS; killed, restarted, stopped."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ pytestmark = pytest.mark.processes
 
 
 def probe(made: Cluster, names: str) -> tuple[int, dict[str, Any]]:
-    """What `priocast probe` says of these members, and its exit code."""
+    """The exit code and the output of `priocast probe` for these members."""
     result = priocast("probe", *(made.admin[name] for name in names), "--json")
     assert result.stderr == ""
     return result.returncode, json.loads(result.stdout)
 
 
 def wait_status(admin: str, condition: Callable[[list[dict[str, Any]]], bool]) -> None:
-    """Wait until a node says so of its groups."""
+    """Wait until the status of a node's groups meets a condition."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         [probed] = asyncio.run(probe_all([admin]))
@@ -39,10 +39,10 @@ def wait_status(admin: str, condition: Callable[[list[dict[str, Any]]], bool]) -
 
 
 def payloads(printed: list[dict[str, Any]], group: str) -> list[str]:
-    return [told["payload"] for told in printed if told.get("group") == group and "payload" in told]
+    return [event["payload"] for event in printed if event.get("group") == group and "payload" in event]
 
 
-def test_three_nodes_live_through_a_failure_a_restart_a_pause_and_an_orderly_end(tmp_path: Path) -> None:
+def test_failure_restart_pause_and_graceful_shutdown_of_three_nodes(tmp_path: Path) -> None:
     with cluster(tmp_path, "abc", "tickets", "audit") as made:
         a, b, c = (made.start(name) for name in "abc")
         for node in (a, b, c):
@@ -56,8 +56,8 @@ def test_three_nodes_live_through_a_failure_a_restart_a_pause_and_an_orderly_end
         assert (code, document["problems"]) == (0, [])
 
         c.kill()
-        told = a.wait_logged(group="tickets", view=2)
-        assert (told["reason"], told["level"]) == ("c failed", "info")
+        record = a.wait_logged(group="tickets", view=2)
+        assert (record["reason"], record["level"]) == ("c failed", "info")
         b.wait_printed(group="tickets", view=2, reason="c failed")
         code, document = probe(made, "abc")
         assert code == 1
@@ -72,10 +72,13 @@ def test_three_nodes_live_through_a_failure_a_restart_a_pause_and_an_orderly_end
         b.process.send_signal(signal.SIGSTOP)
         a.wait_printed(group="tickets", reason="b failed")
         b.process.send_signal(signal.SIGCONT)
-        b.wait_printed(group="tickets", stopped="the group went on without b: b failed")
         b.wait_printed(group="tickets", reason="b joined")
-        b.wait_logged(group="tickets", event="put out of the group: the group went on without b: b failed")
-        assert b.wait_logged(group="tickets", reason="b joined")["event"].startswith("back in view ")
+        [evicted] = [
+            event["evicted"] for event in b.printed() if event["group"] == "tickets" and "evicted" in event
+        ]
+        assert "b failed" in evicted
+        b.wait_logged(group="tickets", event=f"evicted: {evicted}", reason=evicted)
+        assert b.wait_logged(group="tickets", reason="b joined")["event"].startswith("rejoined view ")
 
         c.type(*(f"tickets: {number}" for number in range(200)))
         c.wait_printed(group="tickets", payload="0")
@@ -87,53 +90,52 @@ def test_three_nodes_live_through_a_failure_a_restart_a_pause_and_an_orderly_end
         assert b.terminate() == 0
         assert a.terminate() == 0
         assert payloads(b.printed(), "tickets") == payloads(a.printed(), "tickets")
-        assert [told["event"] for told in a.logged() if told["logger"] == "priocast.node"] == [
-            "a waits for the groups to come about",
-            "SIGTERM: ending in good order; a second one ends at once",
+        assert [record["event"] for record in a.logged() if record["logger"] == "priocast.node"] == [
+            "a is joining its groups",
+            "SIGTERM: leaving the groups; a second signal exits at once",
             "left the group",
             "left the group",
         ]
 
 
-def test_a_signal_before_the_group_came_about_ends_at_once(tmp_path: Path) -> None:
+def test_signal_while_joining_ends_at_once(tmp_path: Path) -> None:
     with cluster(tmp_path, "ab", "tickets") as made:
         a = made.start("a")
-        a.wait_logged(event="a waits for the groups to come about")
+        a.wait_logged(event="a is joining its groups")
         code, document = probe(made, "a")
         assert code == 1
         assert document["problems"][0].endswith("is joining")
         assert a.terminate() == 0
-        assert a.wait_logged(event="ended before the group came about")
+        assert a.wait_logged(event="stopped before joining the group")
 
 
-def without_a_majority(made: Cluster) -> Running:
-    """The second member of two, whose first member is killed, with a message that cannot be ordered."""
+def node_without_quorum(made: Cluster) -> Running:
+    """One of two members after the other is killed, with a message that cannot be ordered."""
     a, b = (made.start(name) for name in "ab")
     a.wait_printed(view=1)
     b.wait_printed(view=1)
     a.kill()
     suspended = b.wait_logged(level="error")
-    assert suspended["event"] == "suspended: no majority of the group can be reached; a cannot be heard"
+    assert suspended["event"] == "suspended: no quorum can be reached; no heartbeats from a"
     b.type("never ordered")
     wait_status(made.admin["b"], lambda groups: groups[0]["backlog"] == 1)
     return b
 
 
-def test_without_a_majority_nothing_can_be_flushed_and_it_is_said_so(tmp_path: Path) -> None:
+def test_unordered_messages_are_reported_at_shutdown(tmp_path: Path) -> None:
     with cluster(tmp_path, "ab", "tickets", shutdown_seconds=0.5) as made:
-        b = without_a_majority(made)
+        b = node_without_quorum(made)
         code, document = probe(made, "b")
         assert code == 1
         assert document["problems"][0].endswith("is suspended")
         assert b.terminate() == 1
-        lost = b.logged()[-1]["event"]
-        assert lost.startswith("ends before it could leave in good order: 1 messages wait at b for a place")
+        assert b.logged()[-1]["event"].startswith("leaving with unordered messages: 1 messages")
 
 
-def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
+def test_second_signal_ends_at_once(tmp_path: Path) -> None:
     with cluster(tmp_path, "ab", "tickets", shutdown_seconds=60) as made:
-        b = without_a_majority(made)
+        b = node_without_quorum(made)
         b.process.send_signal(signal.SIGINT)
-        b.wait_logged(event="SIGINT: ending in good order; a second one ends at once")
+        b.wait_logged(event="SIGINT: leaving the groups; a second signal exits at once")
         b.process.send_signal(signal.SIGINT)
         assert b.process.wait(PATIENCE_SECONDS) == -signal.SIGINT

@@ -1,4 +1,4 @@
-"""What is seen of an application whose next message is held up: a wait with a reason, never an error."""
+"""Stalls in status, metrics, probe and log: a delivery that waits has a reason and is not an error."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -22,8 +22,6 @@ from priocast.runtime.node import Node
 from priocast.runtime.status import StallStatus
 from support.waiting import run, wait_until
 
-REASON = "waits until more urgent messages have their places"
-
 
 def stalls_of(node: Node) -> StallStatus:
     return Group(node.groups["tickets"]).status().stalls
@@ -31,12 +29,12 @@ def stalls_of(node: Node) -> StallStatus:
 
 @asynccontextmanager
 async def stalled(order: str, seconds: int = 1) -> AsyncIterator[tuple[Node, Node]]:
-    """Members whose routine messages wait for an urgent one, for which a third one's answer is missing.
+    """Members whose routine messages wait for an urgent one, because the answer of a third member is missing.
 
-    After so many seconds the third one is taken for failed, and they wait no longer.
+    After `seconds` the third member counts as failed, and the stall ends.
     """
-    life = priocast.MembershipOptions(founders=1, heartbeat_ms=20, failure_ms=1_000 * seconds)
-    async with nodes(3, "tickets", order=order, membership=life) as (a, b, c):
+    options = priocast.MembershipOptions(founders=1, heartbeat_ms=20, failure_ms=1_000 * seconds)
+    async with nodes(3, "tickets", order=order, membership=options) as (a, b, c):
         await Group(a.groups["tickets"]).broadcast_many([b"x"] * 5)
         await wait_until(lambda: Group(b.groups["tickets"]).status().unconsumed == 5)
         await c.network.close()
@@ -55,11 +53,11 @@ def metrics(node: Node) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("order", ["reorder", "reorder-locks"])
-def test_a_wait_has_a_reason_and_is_counted_beyond_the_view(order: str) -> None:
+def test_stall_has_a_reason_and_is_counted_across_views(order: str) -> None:
     async def test() -> None:
         async with stalled(order) as (_, b):
             before = stalls_of(b)
-            assert before.reason.endswith(REASON)
+            assert "urgent" in before.reason
             assert before.lasting_ms > 0
             assert before.count >= 1
             await wait_until(lambda: len(Group(b.groups["tickets"]).view.members) == 2)
@@ -71,7 +69,7 @@ def test_a_wait_has_a_reason_and_is_counted_beyond_the_view(order: str) -> None:
     run(test)
 
 
-def test_metrics_tell_the_wait_that_lasts_and_all_before_it() -> None:
+def test_metrics_of_the_current_and_of_all_stalls() -> None:
     async def test() -> None:
         async with stalled("reorder") as (_, b):
             found = metrics(b)
@@ -86,7 +84,7 @@ def test_metrics_tell_the_wait_that_lasts_and_all_before_it() -> None:
     run(test)
 
 
-def test_a_probe_shows_it_and_finds_nothing_wrong() -> None:
+def test_probe_shows_a_stall_but_reports_no_problem() -> None:
     async def test() -> None:
         async with stalled("reorder") as (_, b):
             probed = [Probed(address="127.0.0.1:1", status=node_status(b))]
@@ -95,29 +93,30 @@ def test_a_probe_shows_it_and_finds_nothing_wrong() -> None:
             with console.capture() as captured:
                 console.print(_page(probed))
             lines = [line.strip() for line in captured.get().splitlines()]
-            (place,) = [place for place, line in enumerate(lines) if line.startswith("stalls")]
-            assert f"{REASON}, for " in lines[place]
-            assert "1 (longest " in lines[place + 1]
+            (row,) = [row for row, line in enumerate(lines) if line.startswith("stalls")]
+            assert f"{stalls_of(b).reason}, for " in lines[row]
+            assert "1 (longest " in lines[row + 1]
 
     run(test)
 
 
-def test_a_long_wait_is_told_with_its_reason_ever_less_often(
+def test_long_stall_is_logged_at_doubling_intervals(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
         async with stalled("reorder", seconds=10) as (_, b):
-            watch = GroupLogger(b)
-            watch.look()
+            logger = GroupLogger(b)
+            logger.poll()
             assert caplog.records == []
             await wait_until(lambda: stalls_of(b).lasting_ms > 500)
-            watch.look()
-            watch.look()
+            logger.poll()
+            logger.poll()
             (record,) = caplog.records
-            assert record.getMessage().startswith("the application has had to wait for ")
-            assert record.getMessage().endswith(REASON)
+            assert record.getMessage().startswith("delivery has stalled for ")
+            assert "urgent" in vars(record)["reason"]
+            assert record.getMessage().endswith(vars(record)["reason"])
             await wait_until(lambda: stalls_of(b).lasting_ms > 1000 * 2.1 * vars(record)["seconds"] + 50)
-            watch.look()
+            logger.poll()
             assert len(caplog.records) == 2
 
     monkeypatch.setattr(group_log, "SLOW_SECONDS", 0.5)

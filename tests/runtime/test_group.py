@@ -321,7 +321,7 @@ def test_a_member_tells_how_it_is_doing(network: str) -> None:
                 await members[0].broadcast(b"%d" % number, priority=7)
             await wait_until(lambda: members[1].status().unconsumed == 2)
             status = members[0].status()
-            assert (status.group, status.member, status.state) == ("test", "a#1", "in the group")
+            assert (status.group, status.member, status.state) == ("test", "a#1", "active")
             assert status.view == members[1].view == members[0].view
             assert (status.order, status.prioritised, status.policy) == ("sequencer-ub", True, "primary")
             assert (status.position, status.backlog, status.unconsumed) == (0, 6, 2)

@@ -238,7 +238,7 @@ class TestComingBack:
                         members[1].broadcast_nowait(b"%d" % number)
                         await asyncio.sleep(0)
                 town.hub.heal()
-                await wait_until(lambda: members[1].status().state == "in the group")
+                await wait_until(lambda: members[1].status().state == "active")
 
         run(test)
 

@@ -1,5 +1,7 @@
 """`priocast advise`: recommends an ordering protocol for a group, with predictions for all of them."""
 
+# ruff: noqa: ARG001 - the arguments that make a situation are read from the context, all at once
+
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +14,7 @@ from rich.table import Table
 
 from priocast.advice.advisor import Advice, advise
 from priocast.advice.situation import Situation
+from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import first_given
 from priocast.cli.shared_options import AsJson
 from priocast.core.errors import InvalidOption
@@ -81,28 +84,20 @@ def advice(
             )
         measured = measure_run(trace, rtt_ms)
         situation = msgspec.structs.replace(measured.situation, causal=causal, processors=processors)
-    elif members is None:
-        raise InvalidOption("members is missing: give --members, or --trace with a recorded run")
     else:
-        checked_later: Any = priorities
-        situation = Situation(
-            members=members,
-            rate=rate,
-            senders=senders,
-            rtt_ms=rtt_ms,
-            payload_bytes=payload_bytes,
-            processors=processors,
-            priorities=checked_later,
-            causal=causal,
-            partitionable=partitionable,
-            safe=safe,
-        )
+        situation = _situation_of(context.params)
     found = advise(situation)
     if as_json:
-        document = msgspec.to_builtins(found) | {"measured": msgspec.to_builtins(measured)}
-        typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        print_json(msgspec.structs.asdict(found) | {"measured": measured})
         return
     _show(found, measured, Console())
+
+
+def _situation_of(given: dict[str, Any]) -> Situation:
+    """The situation that the options describe; it checks its values itself."""
+    if given["members"] is None:
+        raise InvalidOption("members is missing: give --members, or --trace with a recorded run")
+    return Situation(**{name: given[name] for name in Situation.__struct_fields__})
 
 
 def _show(found: Advice, measured: RecordedLoad | None, console: Console) -> None:

@@ -1,7 +1,5 @@
 """`priocast demo`: a real group under overload, plain and prioritised, verified and reported by Spark."""
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +9,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from priocast.cli.exit_codes import EXIT_VIOLATION
+from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
     BUCKET,
     MASTER,
@@ -63,7 +63,6 @@ EXAMPLES = """
 
 'priocast study preemption' shows one urgent command that overtakes hundreds of queued ones.
 """
-EXIT_VIOLATED = 1
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}
 
 
@@ -108,11 +107,11 @@ def demo(
     finished = [run_planned(each, output.traces, console) for each in planned]
     outcome = study_traces(output, master, console)
     if as_json:
-        typer.echo(json.dumps(_document(finished, outcome), indent=2))
+        print_json(_document(finished, outcome))
     else:
         _show(load, finished, outcome, console)
     if outcome.broken or not all(run.same_digest for run in finished):
-        raise typer.Exit(EXIT_VIOLATED)
+        raise typer.Exit(EXIT_VIOLATION)
 
 
 def _show(load: float, finished: list[FinishedRun], outcome: "Outcome", console: Console) -> None:
@@ -181,10 +180,10 @@ def _show_urgent(
 
 def _document(finished: list[FinishedRun], outcome: "Outcome") -> dict[str, object]:
     return {
-        "runs": msgspec.to_builtins(finished),
-        "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+        "runs": finished,
+        "verdicts": outcome.verdicts,
         "delivery_times": [
-            {key: value for key, value in asdict(time).items() if key != "curve"}
+            {key: value for key, value in msgspec.to_builtins(time).items() if key != "curve"}
             for time in outcome.delivery_times
         ],
         "report": str(outcome.report),

@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.option_checks import first_given
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
@@ -97,7 +98,7 @@ def explore(
             )
         ]
     if not _explore_all(scenarios, Console()):
-        raise typer.Exit(1)
+        raise typer.Exit(EXIT_VIOLATION)
 
 
 def _explore_all(scenarios: Sequence[ExplorationScenario], console: Console) -> bool:

@@ -1,6 +1,5 @@
 """The command line: `priocast demo | node | send | orders | advise | probe | …`."""
 
-import signal
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -25,11 +24,8 @@ from priocast.cli import (
     study,
     verify,
 )
+from priocast.cli.exit_codes import EXIT_BROKEN_PIPE, EXIT_INVALID
 from priocast.core.errors import PriocastError
-
-EXIT_BAD_INPUT = 2
-#: The exit code that a shell reports for a program that SIGPIPE ended.
-EXIT_UNREAD = 128 + signal.SIGPIPE
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -94,7 +90,7 @@ def main() -> None:
         if isinstance(
             end.__context__, BrokenPipeError
         ):  # Typer and Rich exit with 1, which means a violation here
-            sys.exit(EXIT_UNREAD)
+            sys.exit(EXIT_BROKEN_PIPE)
         raise
     except (Exception, BaseExceptionGroup) as error:
         causes = list(_causes(error))
@@ -103,7 +99,7 @@ def main() -> None:
         Console(stderr=True).print(
             f"[bold red]error:[/] {escape(_text_of(causes[0]))}", highlight=False, soft_wrap=True
         )
-        sys.exit(EXIT_BAD_INPUT)
+        sys.exit(EXIT_INVALID)
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import typer
 
+from priocast.cli.exit_codes import EXIT_UNORDERED
 from priocast.cli.node_arguments import (
     AdminAddress,
     Check,
@@ -16,7 +17,7 @@ from priocast.cli.node_arguments import (
     EventsAsJson,
     Example,
     Founders,
-    GroupName,
+    GroupArgument,
     LinesTo,
     Listen,
     LogFormat,
@@ -77,14 +78,13 @@ From a configuration file, as a service:
 
   priocast node --config group.toml --json --log-format json --log-level info
 """
-EXIT_UNORDERED = 1
 _WRITE_SECONDS = 2.0
 _NO_DESCRIPTOR = -1  # stands for standard input or output that is closed
 
 
 def node(
     context: typer.Context,
-    group: GroupName = None,
+    group: GroupArgument = None,
     member: Name = None,
     listen: Listen = None,
     peer: Peers = None,

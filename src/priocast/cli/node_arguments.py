@@ -28,7 +28,7 @@ _ALLOWED_WITH_CONFIG = {
     "as_json",
 }
 
-GroupName = Annotated[str | None, typer.Argument(help="Name of the group.", show_default=False)]
+GroupArgument = Annotated[str | None, typer.Argument(help="Name of the group.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="Name of this member, unique in the group.")]
 Listen = Annotated[str | None, typer.Option(help="Address of this member, host:port.")]
 Peers = Annotated[list[str] | None, typer.Option(help="Address of another member. Repeat it for each.")]

@@ -2,7 +2,6 @@
 
 import asyncio
 import inspect
-import json
 import sys
 from typing import Annotated
 
@@ -11,6 +10,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_seconds
 from priocast.cli.shared_options import AsJson
 from priocast.core.protocol import Protocol
@@ -41,7 +41,7 @@ def orders(
     """List the ordering protocols: their class, and where priorities act."""
     found = [_described(name, protocol) for name, protocol in [*PROTOCOLS.items(), *LAYERS.items()]]
     if as_json:
-        typer.echo(json.dumps(found, indent=2))
+        print_json(found)
         return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("order", "class", "priorities act", "how"):

@@ -13,6 +13,8 @@ from rich.live import Live
 from rich.markup import escape
 from rich.table import Table
 
+from priocast.cli.exit_codes import EXIT_PROBLEMS
+from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_seconds
 from priocast.cli.shared_options import AsJson
 from priocast.core.priority import NAMED_LEVELS
@@ -28,7 +30,6 @@ EXAMPLES = """
 
   priocast probe 127.0.0.1:9401 --json | jq '.nodes[0].status.groups[0].view'
 """
-EXIT_PROBLEMS = 1
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}
 _STYLES = {"active": "green", "changing_view": "yellow", "state_transfer": "yellow"}
 _SUSPICION_SHOWN = 0.5
@@ -57,7 +58,7 @@ def probe(
         return
     probed = asyncio.run(probe_all(addresses, timeout))
     if as_json:
-        typer.echo(_document(probed, indent=2))
+        print_json(_document(probed))
     else:
         Console().print(_page(probed))
     if problems_of(probed):
@@ -71,7 +72,7 @@ def _watch(addresses: list[str], seconds: float, timeout: float, as_json: bool) 
             while True:
                 probed = asyncio.run(ask_all(addresses, timeout))
                 if as_json:
-                    typer.echo(_document(probed))
+                    typer.echo(msgspec.json.encode(_document(probed)).decode())
                 else:
                     live.update(_page(probed), refresh=True)
                 time.sleep(seconds)
@@ -79,11 +80,9 @@ def _watch(addresses: list[str], seconds: float, timeout: float, as_json: bool) 
         return
 
 
-def _document(probed: list[Probed], indent: int = 0) -> str:
+def _document(probed: list[Probed]) -> dict[str, object]:
     problems = problems_of(probed)
-    document = {"healthy": not problems, "problems": problems, "nodes": msgspec.to_builtins(probed)}
-    encoded = msgspec.json.encode(document)
-    return (msgspec.json.format(encoded, indent=indent) if indent else encoded).decode()
+    return {"healthy": not problems, "problems": problems, "nodes": probed}
 
 
 def _page(probed: list[Probed]) -> RenderableType:

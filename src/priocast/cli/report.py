@@ -7,10 +7,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.option_checks import check_directory, check_pipeline, check_report
 from priocast.cli.shared_options import MASTER, Master
 from priocast.cli.verdict_output import print_verdicts, show_progress
-from priocast.cli.verify import EXIT_BROKEN
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -53,4 +53,4 @@ def report(
     print_verdicts(console, outcome)
     console.print(f"Report: [bold]{escape(str(outcome.report))}[/]", highlight=False, soft_wrap=True)
     if outcome.broken:
-        raise typer.Exit(EXIT_BROKEN)
+        raise typer.Exit(EXIT_VIOLATION)

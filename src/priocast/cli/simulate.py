@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.option_checks import check_directory, check_file
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
@@ -89,7 +90,7 @@ def simulate(
     else:
         _print_summary(summary, choice, console)
     if summary.violations:
-        raise typer.Exit(1)
+        raise typer.Exit(EXIT_VIOLATION)
 
 
 def parse_seeds(text: str) -> range:
@@ -129,7 +130,7 @@ def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[Seed
 
 
 def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> None:
-    table = Table("", "", title=f"{summary.seeds:,} seeds", title_justify="left")
+    table = Table(title=f"{summary.seeds:,} seeds", title_justify="left", show_header=False)
     table.add_row("time", f"{summary.seconds:.1f} s, {summary.seeds / summary.seconds:.1f} seeds/s")
     table.add_row("virtual time", f"{summary.virtual_seconds:,.1f} s")
     table.add_row("messages", f"{summary.broadcasts:,} broadcast, {summary.deliveries:,} delivered")

@@ -3,13 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from priocast.cli import study_preemption, study_reorder
+from priocast.cli.exit_codes import EXIT_VIOLATION
+from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
     MASTER,
     AsJson,
@@ -56,7 +57,6 @@ EXAMPLES = """
 
   priocast study reorder --quick
 """
-EXIT_VIOLATED = 1
 
 study = typer.Typer(
     help="Experiments with real processes on this machine: costs and benefits of priorities.",
@@ -101,12 +101,12 @@ def classes(
     times, inversions = _measured(outcome)
     rows = [class_row(name, runs, times, inversions) for name, runs in planned.items()]
     if as_json:
-        typer.echo(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode())
+        print_json(rows)
     else:
         console.print(_classes_table(rows, workload))
         print_verdict(outcome, console)
     if outcome.broken or not all(run.same_digest for run in finished):
-        raise typer.Exit(EXIT_VIOLATED)
+        raise typer.Exit(EXIT_VIOLATION)
 
 
 def _measured(outcome: "Outcome") -> tuple[dict[tuple[str, int], Times], dict[str, int]]:

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from priocast.pipeline.outcome import Outcome
 
 
-class Output(NamedTuple):
+class StudyOutput(NamedTuple):
     """The output paths of a study: directory of traces, report."""
 
     traces: Path
     report: Path
 
 
-def prepare_output(directory: Path) -> Output:
+def prepare_output(directory: Path) -> StudyOutput:
     """Check that the traces and the report can be written, and remove earlier runs, before measuring."""
-    output = Output(directory / "traces", directory / "report.html")
+    output = StudyOutput(directory / "traces", directory / "report.html")
     check_pipeline()
     check_directory("--out", output.traces)
     check_report("--out", output.report)
@@ -52,7 +52,7 @@ def run_planned(planned: PlannedRun, traces: Path, console: Console) -> Finished
         )
 
 
-def study_traces(output: Output, master: str, console: Console) -> "Outcome":
+def study_traces(output: StudyOutput, master: str, console: Console) -> "Outcome":
     """Verify and measure all runs on Spark, and write the report."""
     from priocast.pipeline.study import study_runs
 

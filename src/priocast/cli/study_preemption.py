@@ -4,12 +4,13 @@ import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from priocast.cli.exit_codes import EXIT_VIOLATION
+from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import MASTER, AsJson, Master, StudyDirectory
 from priocast.cli.study_output import duration, prepare_output, print_verdict, progress_bar, study_traces
 from priocast.study.preemption import RUNS, Drill, FinishedDrill, PlannedDrill, carry_out
@@ -26,7 +27,6 @@ EXAMPLES = """
 
   priocast study preemption --handling-ms 20 --json
 """
-EXIT_VIOLATED = 1
 _DEFAULT = Drill()
 
 
@@ -60,11 +60,11 @@ def preemption(
             "broken": [f"{verdict.run}: {verdict.property}" for verdict in outcome.broken],
             "report": str(outcome.report),
         }
-        typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        print_json(document)
     else:
         _show(finished, drill, outcome, console)
     if outcome.broken or not all(run.same_digest for run in finished):
-        raise typer.Exit(EXIT_VIOLATED)
+        raise typer.Exit(EXIT_VIOLATION)
 
 
 def _run(planned: PlannedDrill, drill: Drill, traces: Path, console: Console) -> FinishedDrill:
@@ -94,7 +94,7 @@ def _table(finished: list[FinishedDrill], drill: Drill) -> Table:
     table.add_column("")
     for heading in (
         "started\nbefore it",
-        "not yet\nstarted",
+        "of these\navoidable",
         "executed\nafter",
         "longest\nstall",
         "overtook\n",
@@ -112,5 +112,8 @@ def _table(finished: list[FinishedDrill], drill: Drill) -> Table:
                 str(run.overtaken) if index == 0 else "",
             )
         table.add_section()
-    table.caption = "started before it: commands started between its broadcast and its execution"
+    table.caption = (
+        "started before it: commands started between its broadcast and its execution; "
+        "avoidable: started at no replica when it was broadcast"
+    )
     return table

@@ -4,12 +4,12 @@ import asyncio
 from pathlib import Path
 from typing import Annotated
 
-import msgspec
 import typer
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_directory, check_pipeline, first_given
 from priocast.cli.shared_options import AsJson
 from priocast.cli.study_output import progress_bar
@@ -74,7 +74,7 @@ def reorder(
     figures = _draw(rows, out)
     if as_json:
         document = {"plan": plan, "rows": rows, "figures": [str(path) for path in figures]}
-        typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
+        print_json(document)
     else:
         console.print(_table(rows, plan))
         console.print(f"Figure: {figures[0]}")

@@ -1,13 +1,13 @@
 """`priocast verify`: check every guarantee on recorded runs, on Spark."""
 
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 
+from priocast.cli.exit_codes import EXIT_VIOLATION
+from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_pipeline
 from priocast.cli.shared_options import MASTER, AsJson, Master
 from priocast.cli.verdict_output import print_verdicts, show_progress
@@ -24,7 +24,6 @@ EXAMPLES = """
 
   priocast verify /shared/runs --master spark://host:7077
 """
-EXIT_BROKEN = 1
 
 
 def verify(
@@ -47,11 +46,11 @@ def verify(
     with show_progress(quiet=as_json) as progress:
         verification = verify_runs(path, master, limit, progress)
     if as_json:
-        typer.echo(json.dumps(_document(verification), indent=2))
+        print_json(_document(verification))
     else:
         print_verdicts(Console(), verification)
     if verification.broken:
-        raise typer.Exit(EXIT_BROKEN)
+        raise typer.Exit(EXIT_VIOLATION)
 
 
 def _document(verification: "Verification") -> dict[str, object]:
@@ -62,5 +61,5 @@ def _document(verification: "Verification") -> dict[str, object]:
             {"run": run.name, "directory": str(run.directory), "events": run.events}
             for run in verification.runs
         ],
-        "verdicts": [asdict(verdict) for verdict in verification.verdicts],
+        "verdicts": verification.verdicts,
     }

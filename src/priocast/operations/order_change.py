@@ -36,7 +36,8 @@ def change_order(node: Node, body: bytes) -> str:
         raise InvalidInput(f"not an order change request: {error}") from error
     driver = node.groups.get(change.group)
     if driver is None:
-        raise InvalidInput(f"{node.name} is not in the group {change.group!r}")
+        groups = ", ".join(node.groups) or "no group"
+        raise InvalidInput(f"{node.name} is not in the group {change.group!r}: it is in {groups}")
     starvation = None if change.starvation is None else parse_starvation(change.starvation)
     Group(driver).change_order(change.order, prioritised=change.prioritised, starvation=starvation)
     return f"{change.group} will be ordered by {change.order}"
