@@ -39,14 +39,14 @@ def test_an_authority_and_a_member_that_may_be_in_its_groups(tmp_path: Path) -> 
     for secret in ("safe/authority.key", "a/a.key"):
         assert stat.S_IMODE((tmp_path / secret).stat().st_mode) == 0o600
     again = refusal("keys", "authority", "--out", str(tmp_path / "safe"))
-    assert "authority.key is there already" in again
+    assert "authority.key already exists" in again
 
 
 def test_a_key_for_a_group_over_udp(tmp_path: Path) -> None:
     path = tmp_path / "keys" / "tickets.key"
     assert "give it to every member" in made("group", str(path))
     assert len(read_group_key(path)) == 32
-    assert "is there already" in refused("group", str(path))
+    assert "already exists" in refused("group", str(path))
 
 
 def test_what_cannot_be_made_is_refused(tmp_path: Path) -> None:

@@ -10,13 +10,13 @@ from typing import Generic, TypeVar, cast
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.network.address import Address
-from priocast.network.codec import FrameReader, FrameWriter, Kind
+from priocast.network.codec import FrameKind, FrameReader, FrameWriter
 from priocast.network.interface import Network, Port
-from priocast.network.rejections import Rejections
+from priocast.network.rejections import RejectionLog
 from priocast.network.tcp import TcpNetwork
 from priocast.network.tcp_connection import Introduction, encode_introduction
 from priocast.network.udp import UdpNetwork
-from priocast.network.udp_handshake import Acquaintances, SocketAddress
+from priocast.network.udp_handshake import PeerTable, SocketAddress
 from priocast.network.udp_security import DatagramKind, read_header
 from support.networks import Recorder, Site, free_address, started
 from support.waiting import PATIENCE_SECONDS, wait_until
@@ -112,7 +112,7 @@ class DatagramScene(Scene[UdpNetwork]):
                 thrower.sendto(datagram, self.site.address("b"))
 
     @property
-    def known(self) -> Acquaintances:
+    def known(self) -> PeerTable:
         """Whom b knows in the group."""
         return self.b.groups[self.b.ports.all()[0].group_hash]
 
@@ -131,7 +131,7 @@ class Insider:
     """Somebody who has the group's key and uses it badly: introduces itself, then says what it likes."""
 
     def __init__(self, site: Site, name: str, key: bytes | None = None, incarnation: int = 1) -> None:
-        self.known = Acquaintances("test", key or site.keys["test"], name, incarnation, Rejections(name))
+        self.known = PeerTable("test", key or site.keys["test"], name, incarnation, RejectionLog(name))
         self.known.due(0.0)
         self._target = site.address("b")
         self._socket = socket.socket(type=socket.SOCK_DGRAM)
@@ -152,7 +152,7 @@ class Insider:
             answer = await asyncio.wait_for(loop.sock_recv(self._socket, 65_536), PATIENCE_SECONDS)
             sealed = read_header(memoryview(answer))
             if sealed.kind is DatagramKind.GREETING:
-                reply = self.known.on_greeting(sealed, self._target, 0.0).answer
+                reply = self.known.on_greeting(sealed, self._target, 0.0).reply
                 if reply is not None:
                     self._socket.sendto(reply, self._target)
 
@@ -169,7 +169,7 @@ def hello(name: str, address: Address | None = None) -> bytes:
     """An introduction."""
     host, port = address or Address("", 0)
     return FrameWriter("", ProcessId(name, 0)).frame(
-        Kind.HELLO, encode_introduction(Introduction(name, host, port, b"intruder"))
+        FrameKind.HELLO, encode_introduction(Introduction(name, host, port, b"intruder"))
     )
 
 
@@ -225,7 +225,7 @@ async def impostor(
             word = await reader.read(2000)
             frames.free()[: len(word)] = word
             if frames.read(len(word)):
-                writer.write(FrameWriter("", ProcessId(name, 0)).frame(Kind.WELCOME, welcome))
+                writer.write(FrameWriter("", ProcessId(name, 0)).frame(FrameKind.WELCOME, welcome))
                 await reader.read(-1)
 
     server = await asyncio.start_server(serve, *address, ssl=accepting)

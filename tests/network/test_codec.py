@@ -11,10 +11,10 @@ from priocast.network.codec import (
     FRAME_BYTES_MAX,
     HEADER_BYTES,
     INTRODUCTION_BYTES_MAX,
-    Arrival,
+    FrameKind,
     FrameReader,
     FrameWriter,
-    Kind,
+    ReceivedFrames,
     hash_of,
 )
 
@@ -23,9 +23,9 @@ U64 = st.integers(0, 2**64 - 1)
 FRAMES = st.lists(st.builds(Frame, U64, U64, U64, U64, st.binary(max_size=2000)), max_size=12)
 
 
-def feed(reader: FrameReader, data: bytes) -> list[Arrival]:
+def feed(reader: FrameReader, data: bytes) -> list[ReceivedFrames]:
     """Hand bytes over as an event loop does: as many as there is space for at a time."""
-    arrivals: list[Arrival] = []
+    arrivals: list[ReceivedFrames] = []
     while data:
         space = reader.free()
         count = min(len(space), len(data))
@@ -57,7 +57,7 @@ def test_frames_arrive_as_they_were_sent_however_the_stream_is_cut(
         stream = stream[cut:]
     arrivals += feed(reader, stream)
     assert [frame for arrival in arrivals for frame in arrival.frames] == frames
-    assert all(arrival[:3] == (Kind.DATA, hash_of("g"), 7) for arrival in arrivals)
+    assert all(arrival[:3] == (FrameKind.DATA, hash_of("g"), 7) for arrival in arrivals)
 
 
 def test_the_header_has_64_bytes() -> None:
@@ -91,7 +91,7 @@ def test_a_frame_larger_than_the_buffer_arrives_whole() -> None:
 
 
 def hello(sender: ProcessId = A, body: bytes = b"") -> bytearray:
-    return bytearray(FrameWriter("", sender).frame(Kind.HELLO, body))
+    return bytearray(FrameWriter("", sender).frame(FrameKind.HELLO, body))
 
 
 def refusal(reader: FrameReader, data: bytes) -> Rejected:

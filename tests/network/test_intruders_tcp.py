@@ -47,7 +47,7 @@ def length_of(frame: bytes, length: int) -> bytes:
         (hello("c") + data("test", "c"), "frame before the welcome"),
         (hello("a") + data("test", "a"), "frame before the welcome"),
         (hello("c") + hello("c"), "second introduction"),
-        (hello("c")[:3] + b"\x02" + hello("c")[4:], "frame that does not belong here"),
+        (hello("c")[:3] + b"\x02" + hello("c")[4:], "unexpected frame"),
     ],
     ids=[
         "garbage",
@@ -83,7 +83,7 @@ def test_a_visitor_who_leaves_before_he_is_introduced(kind: str, words: bytes, t
             _, writer = await asyncio.open_connection(*site.address("b"))
             writer.write(words)
             writer.close()
-            await played.stands("hung up before the introduction", 1)
+            await played.stands("closed before the introduction", 1)
 
     run(test)
 
@@ -101,7 +101,7 @@ def test_a_slow_introduction(plain: Site, monkeypatch: pytest.MonkeyPatch) -> No
             with suppress(OSError):
                 await reader.read(-1)
             writer.close()
-            await played.stands("introduction took too long", 1)
+            await played.stands("introduction timed out", 1)
 
     run(test)
 
@@ -325,7 +325,7 @@ def test_a_slow_tls_handshake(secure: Site, monkeypatch: pytest.MonkeyPatch) -> 
             with suppress(OSError):
                 await asyncio.wait_for(reader.read(-1), PATIENCE_SECONDS)
             writer.close()
-            await played.stands("introduction took too long", 1)
+            await played.stands("introduction timed out", 1)
 
     run(test)
 

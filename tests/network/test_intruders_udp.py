@@ -11,9 +11,9 @@ import pytest
 from network.intruders import DatagramScene, Insider, datagram_scene
 from priocast.links.fifo_link import Frame
 from priocast.network.fragments import PARTIAL_BYTES_OF_ONE_MAX
-from priocast.network.udp_content import Row, Sizes, pack_frames, pack_piece, pack_pieces
-from priocast.network.udp_handshake import Answer
-from priocast.network.udp_security import DatagramKind, Life, Sealer
+from priocast.network.udp_content import LinkHeader, Sizes, pack_fragment, pack_fragments, pack_frames
+from priocast.network.udp_handshake import ReplyPolicy
+from priocast.network.udp_security import DatagramKind, Sealer, Session
 from support.networks import Site, started
 from support.waiting import run
 
@@ -38,7 +38,7 @@ def test_the_wrong_group_key(site: Site) -> None:
         async with datagram_scene(site) as played:
             with Insider(site, "c", KEY_WRONG) as stranger:
                 stranger.say(DatagramKind.FRAMES, EVIL)
-                played.throw(stranger.known.greeting(), stranger.known.greeting(Answer.IF_NEW))
+                played.throw(stranger.known.greeting(), stranger.known.greeting(ReplyPolicy.IF_NEW))
             await played.stands_against({"not authentic": 2, "sender did not introduce itself": 1})
             assert list(played.known.peers) == ["a"]
 
@@ -150,8 +150,8 @@ def test_a_flipped_bit_in_the_header(byte: int, reason: str, site: Site) -> None
 def test_a_forged_sender(site: Site) -> None:
     async def test() -> None:
         async with datagram_scene(site) as played:
-            life = played.a.groups[played.known.me.group].me
-            forged = Sealer(KEY_WRONG, life)
+            session = played.a.groups[played.known.me.group].me
+            forged = Sealer(KEY_WRONG, session)
             forged.counter = 1000
             played.throw(forged.seal(DatagramKind.FRAMES, EVIL), forged.seal(DatagramKind.GREETING, b""))
             await played.stands("not authentic", 2)
@@ -172,7 +172,7 @@ def test_a_reflected_datagram(site: Site) -> None:
 def test_a_group_that_does_not_exist(site: Site) -> None:
     async def test() -> None:
         async with datagram_scene(site) as played:
-            elsewhere = Sealer(site.keys["test"], Life(5, 6, 7, 8))
+            elsewhere = Sealer(site.keys["test"], Session(5, 6, 7, 8))
             played.throw(*(elsewhere.seal(kind, EVIL) for kind in DatagramKind))
             await played.stands("unknown group", len(DatagramKind))
 
@@ -184,12 +184,12 @@ def test_a_flood_of_forged_first_contacts(site: Site) -> None:
         async with datagram_scene(site) as played:
             group = played.known.me.group
             for number in range(1000):
-                forged = Sealer(os.urandom(32), Life(group, number, number, number))
+                forged = Sealer(os.urandom(32), Session(group, number, number, number))
                 played.throw(forged.seal(DatagramKind.GREETING, EVIL))
             await played.go_on()
             await played.stands("not authentic")
             assert list(played.known.peers) == ["a"]
-            assert len(played.known._lives) == 1
+            assert len(played.known._sessions) == 1
 
     run(test)
 
@@ -215,8 +215,8 @@ def test_a_process_that_was_not_introduced(site: Site) -> None:
         async with datagram_scene(site) as played:
             with Insider(site, "c") as stranger:
                 stranger.say(DatagramKind.FRAMES, EVIL)
-                stranger.say(DatagramKind.PIECES, EVIL)
-                stranger.say(DatagramKind.SEEN, EVIL)
+                stranger.say(DatagramKind.FRAGMENTS, EVIL)
+                stranger.say(DatagramKind.RECEIVED, EVIL)
                 await played.stands("sender did not introduce itself", 3)
 
     run(test)
@@ -244,7 +244,7 @@ def test_a_namesake_of_ours(site: Site) -> None:
     run(test)
 
 
-@pytest.mark.parametrize("kind", [DatagramKind.FRAMES, DatagramKind.PIECES, DatagramKind.SEEN])
+@pytest.mark.parametrize("kind", [DatagramKind.FRAMES, DatagramKind.FRAGMENTS, DatagramKind.RECEIVED])
 def test_content_that_makes_no_sense(kind: DatagramKind, site: Site) -> None:
     async def test() -> None:
         async with datagram_scene(site) as played:
@@ -263,10 +263,12 @@ def test_a_flood_of_pieces_that_never_make_a_body(site: Site) -> None:
                 await insider.introduce()
                 me = played.known.me.sender
                 for sequence in range(1, 200):
-                    piece = pack_piece([Row(me, 1, sequence, 0, 0)], sequence, bytes(1_000_000), 0, 128)
-                    insider.say(DatagramKind.PIECES, *pack_pieces(1, [piece], SIZES))
+                    fragment = pack_fragment(
+                        [LinkHeader(me, 1, sequence, 0, 0)], sequence, bytes(1_000_000), 0, 128
+                    )
+                    insider.say(DatagramKind.FRAGMENTS, *pack_fragments(1, [fragment], SIZES))
                 await played.go_on()
-                await played.stands("fragments given up")
+                await played.stands("incomplete fragments discarded")
                 assert len(played.b.reassembly) <= PARTIAL_BYTES_OF_ONE_MAX // 1_000_000
 
     run(test)
@@ -277,11 +279,14 @@ def test_pieces_that_contradict_each_other(site: Site) -> None:
         async with datagram_scene(site) as played:
             with Insider(site, "c") as insider:
                 await insider.introduce()
-                row = Row(played.known.me.sender, 1, 1, 0, 0)
-                pieces = [pack_piece([row], 1, bytes(size), 128, 128) for size in (300, 400)]
-                pieces += [pack_piece([row], 2, bytes(300), 1, 128), pack_piece([row], 2, bytes(300), 0, 100)]
-                for piece in pieces:
-                    insider.say(DatagramKind.PIECES, *pack_pieces(1, [piece], SIZES))
+                header = LinkHeader(played.known.me.sender, 1, 1, 0, 0)
+                fragments = [pack_fragment([header], 1, bytes(size), 128, 128) for size in (300, 400)]
+                fragments += [
+                    pack_fragment([header], 2, bytes(300), 1, 128),
+                    pack_fragment([header], 2, bytes(300), 0, 100),
+                ]
+                for fragment in fragments:
+                    insider.say(DatagramKind.FRAGMENTS, *pack_fragments(1, [fragment], SIZES))
                 await played.stands("contradictory fragments", 3)
                 assert len(played.b.reassembly) == 0
 

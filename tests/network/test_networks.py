@@ -156,17 +156,17 @@ def test_a_group_can_be_closed_and_opened_again_as_another_life(kind: str, tmp_p
             networks[1].open("test", ProcessId("b", 1), second)
             await first.wait_reaches("b")
             await second.wait_reaches("a")
-            with pytest.raises(InvalidOption, match="open already"):
+            with pytest.raises(InvalidOption, match="already has a port"):
                 networks[0].open("test", ProcessId("a", 2), again)
-            say(port, "b", b"first life")
+            say(port, "b", b"first")
             port.close()
             port = networks[0].open("test", ProcessId("a", 2), again)
             assert again.told == ["b"], "it is told at once"
-            say(port, "b", b"second life")
+            say(port, "b", b"second")
             await second.wait_received(2)
             assert set(second.received) == {
-                (ProcessId("a", 1), frame(b"first life")),
-                (ProcessId("a", 2), frame(b"second life")),
+                (ProcessId("a", 1), frame(b"first")),
+                (ProcessId("a", 2), frame(b"second")),
             }
             assert not first.received
 
@@ -176,7 +176,7 @@ def test_a_group_can_be_closed_and_opened_again_as_another_life(kind: str, tmp_p
 def test_a_network_serves_its_own_process_alone(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
         async with Site(kind, tmp_path).running("a") as networks:
-            with pytest.raises(InvalidInput, match="open one of its own"):
+            with pytest.raises(InvalidInput, match="each process needs its own network"):
                 networks[0].open("test", ProcessId("b"), Recorder())
 
     run(test)

@@ -80,8 +80,8 @@ def test_a_body_for_several_is_sent_once_and_each_takes_its_own_frame(size: int,
             port.flush()
             await recorders[1].wait_received(2)
             await recorders[2].wait_received(2)
-            pieces = -(-size // Sizes(1400).piece(2))
-            assert tap.count(DatagramKind.PIECES, site.multicast) == pieces
+            fragments = -(-size // Sizes(1400).fragment(2))
+            assert tap.count(DatagramKind.FRAGMENTS, site.multicast) == fragments
             for name in "bc":
                 assert tap.count(DatagramKind.FRAMES, site.address(name)) == 1
             assert {frame for _, frame in recorders[1].received} == set(for_b)
@@ -100,7 +100,7 @@ def test_equal_bodies_that_are_not_the_same_object_are_sent_one_by_one(tmp_path:
             port.flush()
             await recorders[1].wait_received(1)
             await recorders[2].wait_received(1)
-            assert tap.count(DatagramKind.PIECES, site.multicast) == 0
+            assert tap.count(DatagramKind.FRAGMENTS, site.multicast) == 0
 
     run(test)
 
@@ -109,14 +109,14 @@ def test_more_peers_than_rows_are_served_in_turn(tmp_path: Path) -> None:
     async def test() -> None:
         site = Site("multicast", tmp_path)
         async with trio(site) as (tap, port, recorders):
-            tap.network.sizes.rows = 1
+            tap.network.sizes.headers = 1
             body = bytes(500)
             for name in "bc":
                 port.send(name, [Frame(1, 1, 0, 0, body)])
             port.flush()
             await recorders[1].wait_received(1)
             await recorders[2].wait_received(1)
-            assert tap.count(DatagramKind.PIECES, site.multicast) == 1, "two pieces share a datagram"
+            assert tap.count(DatagramKind.FRAGMENTS, site.multicast) == 1, "two fragments share a datagram"
 
     run(test)
 
@@ -208,10 +208,10 @@ def test_addresses_that_cannot_be_used_are_named() -> None:
 
 def test_options_that_cannot_be_are_refused() -> None:
     here = free_address()
-    with pytest.raises(UnusableKey, match="has 3 bytes instead of 32"):
+    with pytest.raises(UnusableKey, match="must have 32 bytes, not 3"):
         UdpNetwork("a", here, [], keys={"test": b"abc"}, incarnation=1)
     for datagram_bytes in (511, 65_508):
-        with pytest.raises(InvalidOption, match="choose from 512 to 65507"):
+        with pytest.raises(InvalidOption, match="datagram_bytes must be between 512 and 65507"):
             UdpNetwork("a", here, [], keys=KEYS, incarnation=1, datagram_bytes=datagram_bytes)
     for host in ("127.0.0.1", "host"):
         with pytest.raises(InvalidAddress, match="not a multicast address"):

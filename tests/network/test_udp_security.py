@@ -8,26 +8,26 @@ from priocast.core.errors import Rejected
 from priocast.network.udp_security import (
     SEAL_BYTES,
     DatagramKind,
-    Life,
     Opener,
     Sealer,
+    Session,
     read_header,
 )
 
 KEY = bytes(range(32))
-LIFE = Life(1, 2, 3, 4)
+LIFE = Session(1, 2, 3, 4)
 
 
 def opened(datagram: bytes, key: bytes = KEY) -> bytes:
     sealed = read_header(memoryview(datagram))
-    return Opener(key, sealed.life).open(sealed)
+    return Opener(key, sealed.session).open(sealed)
 
 
 @given(content=st.binary(max_size=3000), kind=st.sampled_from(DatagramKind))
 def test_what_was_sealed_is_opened(content: bytes, kind: DatagramKind) -> None:
     datagram = Sealer(KEY, LIFE).seal(kind, content)
     sealed = read_header(memoryview(datagram))
-    assert (sealed.kind, sealed.life, sealed.counter) == (kind, LIFE.packed(), 1)
+    assert (sealed.kind, sealed.session, sealed.counter) == (kind, LIFE.packed(), 1)
     assert len(datagram) == len(content) + SEAL_BYTES
     assert opened(datagram) == content
 

@@ -94,7 +94,7 @@ def test_a_name_is_on_a_hub_once() -> None:
     async def test() -> None:
         town = Town("memory", "a")
         async with town.open("a"):
-            with pytest.raises(priocast.InvalidInput, match="a is on this hub already"):
+            with pytest.raises(priocast.InvalidInput, match="a is already on this hub"):
                 await town.open("a").__aenter__()
 
     run(test)

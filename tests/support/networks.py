@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from own_network import UnixNetwork
 from priocast.core.errors import InvalidAddress, PriocastError
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import FifoLink, Frame
@@ -25,7 +26,7 @@ from priocast.network.udp_socket import open_multicast_socket
 from priocast.study.processes import free_addresses
 from support.waiting import wait_until
 
-KINDS = ("memory", "tcp", "tls", "udp", "multicast")
+KINDS = ("memory", "tcp", "tls", "udp", "multicast", "unix")
 GROUPS = ("test", "other")
 
 
@@ -182,6 +183,8 @@ class Site:
                 return MemoryNetwork(self.hub, name)
             case "tcp":
                 return TcpNetwork(name, self.address(name), addresses)
+            case "unix":
+                return UnixNetwork(self._directory, name)
             case "tls":
                 return TcpNetwork(name, self.address(name), addresses, security=self.certificate(name))
             case _:
