@@ -86,7 +86,7 @@ def test_an_authority_must_be_whole(authority: Authority, tmp_path: Path) -> Non
         make_member_certificate(
             tmp_path, Authority(tmp_path / "nowhere", authority.key), "alice", ["tickets"]
         )
-    with pytest.raises(UnusableKey, match="not a (valid )?PEM file"):
+    with pytest.raises(UnusableKey, match=r"not a (valid )?PEM file"):
         make_member_certificate(tmp_path, Authority(authority.key, authority.key), "alice", ["tickets"])
 
 

@@ -327,7 +327,7 @@ def test_a_certificate_must_be_for_the_group_that_is_opened(tmp_path: Path) -> N
     async def test() -> None:
         site = Site("tls", tmp_path)
         network = site.network("a")
-        with pytest.raises(UnusableKey, match="does not include group .third."):
+        with pytest.raises(UnusableKey, match=r"does not include group .third."):
             network.open("third", ProcessId("a"), Recorder())
         with pytest.raises(UnusableKey, match="is not a certificate of b"):
             TcpNetwork("b", free_address(), [], security=site.certificate("a"))

@@ -47,7 +47,7 @@ def test_status_is_what_the_groups_say_and_metrics_are_for_prometheus() -> None:
             assert (status.node, status.groups[0].group, status.groups[0].state) == (
                 "a",
                 "tickets",
-                "in the group",
+                "active",
             )
             line, body = await ask(address, get("/metrics?ignored=1", "localhost"))
             assert line == "HTTP/1.1 200 OK"

@@ -38,7 +38,7 @@ def test_a_group_at_rest() -> None:
             assert value(found, "view_number", group="audit") == 1
             assert value(found, "view_members") == 3
             assert value(found, "views_total") == value(found, "lives_total") == 1
-            assert value(found, "state", state="in the group") == 1
+            assert value(found, "state", state="active") == 1
             assert value(found, "state", state="suspended") == 0
             assert value(found, "suspicion", peer="b") < 1
             assert value(found, "retransmissions_total", peer="c") == 0
@@ -54,7 +54,7 @@ def test_what_waits_is_told_by_priority_and_whom_the_order_waits_for() -> None:
         async with nodes(2, "tickets", options=options) as (a, b):
             for node in (a, b):
                 await Group(driver_of(node)).broadcast_many([b"x"] * 20, priocast.ROUTINE)
-            await wait_until(lambda: Group(driver_of(a)).status().blocked_ms > 20)
+            await wait_until(lambda: Group(driver_of(a)).status().bottleneck_ms > 20)
             await Group(driver_of(a)).broadcast(b"y", priocast.URGENT)
             await wait_until(lambda: len(Group(driver_of(a)).status().queues) == 2)
             found = samples(a)
@@ -63,7 +63,7 @@ def test_what_waits_is_told_by_priority_and_whom_the_order_waits_for() -> None:
             assert value(found, "queue_wait_seconds", priority="96") > 0.01
             assert value(found, "backlog_messages") > 30
             assert value(found, "unconsumed_messages") == 2
-            assert sum(value(found, "blocked_on", peer=peer) for peer in "ab") == 1
+            assert sum(value(found, "bottleneck", peer=peer) for peer in "ab") == 1
 
     run(test)
 

@@ -64,7 +64,7 @@ def test_a_minority_is_told_to_be_suspended_and_to_go_on(caplog: pytest.LogCaptu
             ]
             assert caplog.records[-1].levelno == logging.ERROR
             await b.network.start()
-            await wait_until(lambda: Group(a.groups["tickets"]).status().state == "in the group")
+            await wait_until(lambda: Group(a.groups["tickets"]).status().state == "active")
             watch.look()
             assert "goes on: a majority of the group can be reached again" in told(caplog)
 
@@ -135,11 +135,11 @@ def test_an_order_that_a_group_chose_by_itself_is_told_with_its_reason(
     async def test() -> None:
         async with nodes(1, "tickets", order="auto") as (node,):
             watch, driver = Watch(node), node.groups["tickets"]
-            for advice in ("begins with x", "x suits the load", "x stays", "changes from x to y", "y suits"):
+            for advice in ("starts with x", "x suits the load", "x stays", "changes from x to y", "y suits"):
                 driver.advice = advice
                 watch.look()
                 watch.look()
-            assert told(caplog)[1:] == ["begins with x", "changes from x to y"]
+            assert told(caplog)[1:] == ["starts with x", "changes from x to y"]
 
     caplog.set_level(logging.INFO, "priocast")
     run(test)

@@ -118,13 +118,13 @@ def test_the_errors_say_by_their_types_what_is_wrong() -> None:
 
 @pytest.mark.parametrize(("save", "load"), [(0, print), (bytes, None)])
 def test_a_state_is_made_of_functions(save: Any, load: Any) -> None:
-    with pytest.raises(priocast.InvalidInput, match=r"of a State is (0|None): give a function"):
+    with pytest.raises(priocast.InvalidInput, match=r"of a State must be a function, not (0|None)"):
         priocast.State(save, load)
 
 
 def test_a_state_that_is_not_bytes_is_refused_where_it_was_saved() -> None:
     assert priocast.State(lambda: b"all", print).snapshot() == b"all"
-    with pytest.raises(priocast.InvalidInput, match="save of a State gave str: it must give bytes"):
+    with pytest.raises(priocast.InvalidInput, match="save of a State must return bytes, not str"):
         priocast.State(lambda: "all", print).snapshot()  # type: ignore[arg-type,return-value]
 
 
@@ -322,7 +322,9 @@ def test_a_state_directory_that_cannot_be_one_is_an_error_that_names_it(tmp_path
         town = Town("memory", "a")
         with ExitStack() as failing:
             failing.enter_context(
-                pytest.raises(InvalidOption, match=r"file/.* cannot keep .*: Not a directory")
+                pytest.raises(
+                    InvalidOption, match=r"cannot store the incarnation number in .*file/.*: Not a directory"
+                )
             )
             await town.join("a", state_directory=tmp_path / "file" / "state").__aenter__()
         assert not town.hub.networks

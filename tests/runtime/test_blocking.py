@@ -88,7 +88,7 @@ def test_it_has_the_calls_of_the_group() -> None:
         group.change_order("sequencer-ub", prioritised=False)
         group.broadcast(b"plain", priority=7)
         (message,) = _messages(group, 1)
-        assert (message.priority, group.backlog, group.status().state) == (7, 0, "in the group")
+        assert (message.priority, group.backlog, group.status().state) == (7, 0, "active")
 
 
 def _messages(group: priocast.BlockingGroup, count: int) -> list[priocast.Message]:

@@ -170,10 +170,12 @@ def test_a_deadline_says_who_was_asked() -> None:
     async def test() -> None:
         hub = priocast.MemoryHub()
         async with open_client("tickets", client="shop", hub=hub) as client:
-            with pytest.raises(priocast.DeadlineExceeded, match="none could be reached"):
+            with pytest.raises(priocast.DeadlineExceeded, match="no member could be reached"):
                 await client.send(b"x", timeout_seconds=0.05)
             async with priocast.open_node("a", hub=hub, size=1):
-                with pytest.raises(priocast.DeadlineExceeded, match=r"within 1 s \(asked a\)"):
+                with pytest.raises(
+                    priocast.DeadlineExceeded, match=r"timed out after 1 s: .* replied \(asked: a\)"
+                ):
                     await client.send(b"x", timeout_seconds=1)
 
     run(test)
@@ -189,13 +191,13 @@ def test_what_cannot_be_sent_is_refused_before_anything_happens() -> None:
             with pytest.raises(priocast.InvalidInput, match="to must be a list"):
                 await client.send(b"x", to="a")
             assert await client.send(b"x") is not None
-        with pytest.raises(priocast.GroupClosed, match="has stopped sending"):
+        with pytest.raises(priocast.GroupClosed, match=r"the client shop of group .tickets. was closed"):
             await client.send(b"x")
 
     run(test)
     with pytest.raises(priocast.InvalidInput, match="needs peers="):
         open_client("tickets", client="shop")
-    with pytest.raises(priocast.InvalidInput, match="cannot find the way to"):
+    with pytest.raises(priocast.InvalidInput, match="no route to"):
         open_client("tickets", client="shop", peers=["no.such.host.invalid:7401"])
 
 
@@ -279,7 +281,7 @@ def test_a_refusal_is_an_error_and_a_strange_answer_is_none() -> None:
             a.answer(7, 7)
             a._port.send("shop", [Frame(0, 0, 0, 0, b"\xc1")])
             a.answer(1, -1, "not here")
-            with pytest.raises(priocast.PeerFault, match="a refused the message: not here"):
+            with pytest.raises(priocast.PeerFault, match="a rejected the message: not here"):
                 await sending
 
     run(test)

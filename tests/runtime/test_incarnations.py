@@ -62,7 +62,7 @@ def test_each_group_and_member_has_its_own(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.parametrize("text", ["", "soon", "-3", "1.5", "12 13"])
 def test_a_damaged_file_is_an_error_and_not_a_first_life(text: str, tmp_path: Path) -> None:
     _file(tmp_path).write_text(text)
-    with pytest.raises(InvalidOption, match="should hold the number of this member's last life"):
+    with pytest.raises(InvalidOption, match="must contain an incarnation number, not"):
         Incarnations(tmp_path, "tickets", "a").next()
 
 

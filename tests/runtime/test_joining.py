@@ -15,7 +15,7 @@ from priocast.runtime.tracing import Tracing
 from support.groups import Town
 from support.waiting import PATIENCE_SECONDS, run
 
-FAULT = "had to stop, by a fault of a itself: ZeroDivisionError"
+FAULT = "a stopped because of an internal error: ZeroDivisionError"
 
 
 def _fail(*_: Any) -> None:

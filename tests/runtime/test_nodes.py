@@ -155,6 +155,6 @@ def test_a_join_that_fails_leaves_nothing_behind() -> None:
                 await node.join("test", start_seconds=0.1).__aenter__()
             assert not node.groups
             async with node.join("test", founders=1) as group:
-                await wait_until(lambda: group.status().state == "in the group")
+                await wait_until(lambda: group.status().state == "active")
 
     run(test)

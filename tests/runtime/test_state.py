@@ -79,7 +79,7 @@ def test_a_new_member_takes_over_the_state_and_then_what_follows(network: str, s
                     priocast.Restored,
                 ]
                 assert notebooks["c"].loaded == 1
-                assert late[0].status().state == "in the group"
+                assert late[0].status().state == "active"
         assert notebooks["a"].loaded == notebooks["b"].loaded == 0, "founders begin with nothing"
 
     run(test)

@@ -29,7 +29,7 @@ EXAMPLES = """
 """
 EXIT_NOT_WELL = 1
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}
-_STYLES = {"in the group": "green", "changing": "yellow", "taking over the state": "yellow"}
+_STYLES = {"active": "green", "changing_view": "yellow", "state_transfer": "yellow"}
 _SUSPICION_SHOWN = 0.5
 
 
@@ -137,9 +137,9 @@ def _waiting(status: Status) -> str:
 
 
 def _blocked(status: Status) -> str:
-    if not status.blocked_on:
+    if not status.bottleneck:
         return ""
-    return f"[yellow]on credit from {status.blocked_on} for {_duration(status.blocked_ms / 1000)}[/]"
+    return f"[yellow]on credit from {status.bottleneck} for {_duration(status.bottleneck_ms / 1000)}[/]"
 
 
 def _stalled(status: Status) -> str:

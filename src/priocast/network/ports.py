@@ -43,7 +43,7 @@ class Ports(Generic[AnyPort]):
         self._closed: dict[int, None] = {}
 
     def add(self, port: AnyPort) -> None:
-        """Register a new port; a group has one at a time."""
+        """Register a new `port`; a group has one at a time."""
         if port.process.name != self._name:
             raise InvalidInput(
                 f"{port.process} cannot use the network of {self._name}: each process needs its own network"
@@ -53,7 +53,7 @@ class Ports(Generic[AnyPort]):
         self._open[port.group_hash] = port
 
     def remove(self, port: AnyPort) -> None:
-        """Close a port; closing it again has no effect, even if the group has another port by then."""
+        """Close a `port`; closing it again has no effect, even if the group has another port by then."""
         if self._open.get(port.group_hash) is port:
             del self._open[port.group_hash]
             self._closed[port.group_hash] = None
@@ -61,11 +61,14 @@ class Ports(Generic[AnyPort]):
                 del self._closed[next(iter(self._closed))]
 
     def find(self, group_hash: int) -> AnyPort | None:
-        """The port of a group, if it is open."""
+        """The port of the group with this `group_hash`, if it is open."""
         return self._open.get(group_hash)
 
     def receive(self, group_hash: int, peer: ProcessId, frames: list[Frame]) -> None:
-        """Pass received frames to the group's receiver; count those of a group that was never open here."""
+        """Pass `frames` from `peer` to the receiver of the group with this `group_hash`.
+
+        Frames for a group that was never open here are counted as rejected.
+        """
         port = self._open.get(group_hash)
         if port is not None:
             port.receiver.frames_received(peer, frames)

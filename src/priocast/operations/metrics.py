@@ -102,11 +102,11 @@ def _of_states(groups: list[Status]) -> Iterator[Metric]:
         ),
     )
     yield _gauge(
-        "blocked_on",
+        "bottleneck",
         "1 for the member whose application the order waits for, as the member that orders sees it.",
         ["peer"],
         (
-            ([*_key(status), member.name], float(member.name == status.blocked_on))
+            ([*_key(status), member.name], float(member.name == status.bottleneck))
             for status in groups
             for member in (status.view.members if status.view else ())
         ),

@@ -72,4 +72,4 @@ async def _status_of(address: Address, group: str) -> Status:
 
 def _is_done(status: Status, change: OrderChange) -> bool:
     same = change.prioritised is None or status.prioritised == change.prioritised
-    return status.order == change.order and same and status.state != "changing"
+    return status.order == change.order and same and status.state != "changing_view"

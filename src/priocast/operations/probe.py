@@ -15,7 +15,7 @@ from priocast.runtime.status import Status
 
 PROBE_SECONDS = 3.0
 _ANSWER_BYTES_MAX = 16 * 1024 * 1024
-_WORKING = ("in the group", "changing", "taking over the state")
+_WORKING = ("active", "changing_view", "state_transfer")
 
 
 class Probed(msgspec.Struct, frozen=True, kw_only=True):

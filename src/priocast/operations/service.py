@@ -17,6 +17,7 @@ from priocast.operations.admin import Admin
 from priocast.operations.plan import GroupPlan, Plan
 from priocast.operations.watch import Watch
 from priocast.runtime.driver import Driver
+from priocast.runtime.explanations import why_full
 from priocast.runtime.gc_freeze import freeze_gc
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
@@ -140,4 +141,4 @@ class Service:
                 while not driver.member.may_leave(time.monotonic_ns()):
                     await asyncio.sleep(_SETTLED_LOOK_SECONDS)
         except TimeoutError:
-            raise _Unsettled(f"ends before it could leave in good order: {driver.why_full()}") from None
+            raise _Unsettled(f"ends before it could leave in good order: {why_full(driver.member)}") from None
