@@ -1,4 +1,4 @@
-"""Bodies in fragments: whole whatever the order, gaps filled by the next try, and bounded whoever sends."""
+"""Reassembly: in any order, over retransmissions, and in bounded memory."""
 
 from random import Random
 
@@ -12,7 +12,7 @@ from priocast.network.udp_content import CELL_BYTES, Fragment, LinkHeader
 
 
 def pieces_of(body: bytes, cells: int, sequence: int = 1, transfer_id: int = 0) -> list[Fragment]:
-    """A body in fragments of so many cells."""
+    """A body in fragments of this many cells."""
     header, step = LinkHeader(1, 2, sequence, 3, 4), cells * CELL_BYTES
     return [
         Fragment(header, transfer_id, len(body), offset, body[offset : offset + step])
@@ -20,8 +20,8 @@ def pieces_of(body: bytes, cells: int, sequence: int = 1, transfer_id: int = 0) 
     ]
 
 
-def beginning(total: int, sequence: int = 1) -> Fragment:
-    """The first fragment of a body that never becomes whole."""
+def first_fragment(total: int, sequence: int = 1) -> Fragment:
+    """The first fragment of a body that is never completed."""
     return Fragment(LinkHeader(1, 2, sequence, 3, 4), 0, total, 0, bytes(CELL_BYTES))
 
 
@@ -35,7 +35,7 @@ def bytes_of(length: int) -> bytes:
     lost=st.sets(st.integers(0, 20)),
     dice=st.randoms(use_true_random=False),
 )
-def test_what_the_first_try_left_out_the_second_fills_in(
+def test_a_retransmission_fills_the_gaps_of_the_first_attempt(
     length: int, cells: int, lost: set[int], dice: Random
 ) -> None:
     body, reassembly = bytes_of(length), Reassembly(RejectionLog("a"))
@@ -49,7 +49,7 @@ def test_what_the_first_try_left_out_the_second_fills_in(
     assert all(frame == Frame(2, 1, 3, 4, body) for frame in frames)
 
 
-def test_bodies_of_several_senders_lives_and_links_do_not_mix() -> None:
+def test_bodies_of_several_senders_incarnations_and_links_do_not_mix() -> None:
     reassembly = Reassembly(RejectionLog("a"))
     keys = [(b"s", 1, 1), (b"s", 2, 1), (b"t", 1, 1), (b"s", 1, 2)]
     bodies = {key: bytes([number]) * 300 for number, key in enumerate(keys)}
@@ -63,7 +63,7 @@ def test_bodies_of_several_senders_lives_and_links_do_not_mix() -> None:
     assert len(reassembly) == 0
 
 
-def test_bodies_without_a_sequence_are_told_apart_by_their_mark() -> None:
+def test_bodies_without_a_sequence_are_distinguished_by_their_transfer_id() -> None:
     reassembly = Reassembly(RejectionLog("a"))
     one, other = pieces_of(b"1" * 200, 1, 0, transfer_id=1), pieces_of(b"2" * 200, 1, 0, transfer_id=2)
     assert reassembly.add(b"s", 1, one[0], 0.0) is None
@@ -73,27 +73,27 @@ def test_bodies_without_a_sequence_are_told_apart_by_their_mark() -> None:
     assert whole.body == b"1" * 200
 
 
-def test_what_waits_too_long_is_given_up() -> None:
+def test_a_body_that_waits_too_long_is_discarded() -> None:
     rejection_log = RejectionLog("a")
     reassembly = Reassembly(rejection_log)
     first, second, third = pieces_of(bytes(300), 1)
     reassembly.add(b"s", 1, first, 0.0)
     reassembly.add(b"s", 1, second, 9.0)
     reassembly.expire(18.0)
-    assert len(reassembly) == 1, "the second fragment gave it more time"
+    assert len(reassembly) == 1, "the second fragment restarted the timeout"
     reassembly.expire(19.5)
     assert len(reassembly) == 0
     assert rejection_log.counts == {"incomplete fragments discarded": 1}
     assert reassembly.add(b"s", 1, third, 20.0) is None
 
 
-def test_one_sender_cannot_push_out_another() -> None:
+def test_one_sender_cannot_displace_another() -> None:
     rejection_log = RejectionLog("a")
     reassembly = Reassembly(rejection_log)
     mine = pieces_of(bytes_of(300), 1)
     reassembly.add(b"honest", 1, mine[0], 0.0)
     for sequence in range(1, 50):
-        reassembly.add(b"flood", 1, beginning(1_000_000, sequence), 1.0)
+        reassembly.add(b"flood", 1, first_fragment(1_000_000, sequence), 1.0)
     assert len(reassembly) <= 1 + PARTIAL_BYTES_OF_ONE_MAX // 1_000_000
     assert rejection_log.counts["incomplete fragments discarded"] >= 40
     reassembly.add(b"honest", 1, mine[1], 2.0)
@@ -106,12 +106,12 @@ def test_many_senders_together_stay_within_the_limit() -> None:
     rejection_log = RejectionLog("a")
     reassembly = Reassembly(rejection_log)
     for sender in range(100):
-        reassembly.add(b"%d" % sender, 1, beginning(1_000_000), float(sender))
+        reassembly.add(b"%d" % sender, 1, first_fragment(1_000_000), float(sender))
     assert len(reassembly) <= PARTIAL_BYTES_MAX // 1_000_000
 
 
 def test_small_bodies_are_counted_too() -> None:
     reassembly = Reassembly(RejectionLog("a"))
     for sequence in range(1, 20_000):
-        reassembly.add(b"s", 1, beginning(129, sequence), 0.0)
+        reassembly.add(b"s", 1, first_fragment(129, sequence), 0.0)
     assert len(reassembly) <= PARTIAL_BYTES_OF_ONE_MAX // 1024

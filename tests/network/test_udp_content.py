@@ -1,4 +1,4 @@
-"""Whole frames and fragments, as the sealed part of datagrams."""
+"""Frames and fragments as the content of datagrams."""
 
 from contextlib import suppress
 
@@ -31,9 +31,7 @@ BODIES = st.binary(max_size=SIZES.frame_body)
 
 
 @given(frames=st.lists(st.builds(Frame, U64, U64, U64, U64, BODIES), max_size=20), incarnation=U64)
-def test_frames_come_out_as_they_went_in_and_every_datagram_fits(
-    frames: list[Frame], incarnation: int
-) -> None:
+def test_frames_are_decoded_as_encoded_and_every_datagram_fits(frames: list[Frame], incarnation: int) -> None:
     contents = list(pack_frames(incarnation, frames, SIZES))
     assert all(len(content) + SEAL_BYTES <= 1400 for content in contents)
     assert [frame for content in contents for frame in unpack_frames(content)[1]] == frames
@@ -47,7 +45,7 @@ def test_small_frames_share_a_datagram() -> None:
 
 
 @given(headers=st.integers(1, SIZES.headers), datagram_bytes=st.integers(512, 65_507))
-def test_a_piece_fits_next_to_its_rows(headers: int, datagram_bytes: int) -> None:
+def test_a_fragment_fits_next_to_its_link_headers(headers: int, datagram_bytes: int) -> None:
     sizes = Sizes(datagram_bytes)
     headers = min(headers, sizes.headers)
     length = sizes.fragment(headers)
@@ -57,7 +55,7 @@ def test_a_piece_fits_next_to_its_rows(headers: int, datagram_bytes: int) -> Non
     assert len(content) + SEAL_BYTES <= datagram_bytes
 
 
-def test_each_peer_finds_its_own_rows() -> None:
+def test_each_peer_finds_its_own_link_headers() -> None:
     headers = [LinkHeader(peer, 10 + peer, 20, 30, 40) for peer in (1, 2, 3)]
     again = LinkHeader(2, 12, 21, 30, 40)
     contents = pack_fragments(6, [pack_fragment([*headers, again], 0, b"shared", 0, 6)], SIZES)
@@ -94,20 +92,20 @@ def block(length: int, total: int, offset: int) -> bytes:
         (0, 0, 0, "contradictory fragments"),
     ],
 )
-def test_sizes_that_cannot_be_are_refused(length: int, total: int, offset: int, reason: str) -> None:
-    with pytest.raises(Rejected) as refused:
+def test_invalid_sizes_are_rejected(length: int, total: int, offset: int, reason: str) -> None:
+    with pytest.raises(Rejected) as rejected:
         unpack_fragments(block(length, total, offset), 1)
-    assert refused.value.reason == reason
+    assert rejected.value.reason == reason
 
 
 @given(content=st.binary(max_size=200))
-def test_nonsense_does_no_harm(content: bytes) -> None:
+def test_random_content_is_decoded_or_rejected(content: bytes) -> None:
     for read in (unpack_frames, unpack_report, lambda each: unpack_fragments(each, 1)):
         with suppress(Rejected):
             read(content)
 
 
-def test_contents_that_are_cut_off_are_refused() -> None:
+def test_truncated_contents_are_rejected() -> None:
     whole = next(pack_frames(1, [Frame(1, 2, 3, 4, b"body")], SIZES))
     for cut in (1, 8, len(whole) - 1):
         with pytest.raises(Rejected, match="malformed"):
@@ -118,7 +116,7 @@ def test_contents_that_are_cut_off_are_refused() -> None:
             unpack_fragments(fragment[:cut], 1)
 
 
-def test_what_was_seen_is_a_window() -> None:
+def test_a_report_contains_the_replay_window() -> None:
     window = ReplayWindow(2**64 - 9)
     window.note(2**64 - 3)
     window.note(2**64 - 1)

@@ -1,4 +1,4 @@
-"""A group that chooses its order by its load: who acts, on what, and how often."""
+"""The order `auto`: which member changes the order, when, and how often."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ SECOND = 1_000_000_000
 
 
 def advisor(seen: list[Situation], choice: Callable[[], str]) -> Callable[[Situation], Advice]:
-    """Advice in favour of one class, whatever the load."""
+    """Advice that always prefers one order."""
 
     def advised(situation: Situation) -> Advice:
         seen.append(situation)
@@ -32,7 +32,7 @@ def advisor(seen: list[Situation], choice: Callable[[], str]) -> Callable[[Situa
     return advised
 
 
-def test_a_group_begins_with_what_suits_its_size_and_says_so() -> None:
+def test_the_first_order_suits_the_size_of_the_group() -> None:
     async def test() -> None:
         async with groups("memory", 3, order="auto") as members:
             for member in members:
@@ -43,7 +43,7 @@ def test_a_group_begins_with_what_suits_its_size_and_says_so() -> None:
     run(test)
 
 
-def test_who_does_not_say_auto_does_not_join(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_with_another_order_than_auto_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         hub = priocast.MemoryHub()
         async with priocast.join("test", member="a", hub=hub, size=1, order="auto"):
@@ -56,7 +56,7 @@ def test_who_does_not_say_auto_does_not_join(monkeypatch: pytest.MonkeyPatch) ->
     run(test)
 
 
-def test_the_coordinator_changes_the_order_after_several_looks_and_then_pauses(
+def test_the_coordinator_changes_the_order_after_several_measurements_and_then_pauses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def test() -> None:
@@ -86,7 +86,7 @@ def test_the_coordinator_changes_the_order_after_several_looks_and_then_pauses(
             choice = "sequencer-bb"
             look(MEASUREMENTS_NEEDED + 5)
             await asyncio.sleep(0.05)
-            assert members[0].status().order == "token-ring", "the last change was a moment ago"
+            assert members[0].status().order == "token-ring", "the last change was too recent"
             now += int(PAUSE_SECONDS * SECOND)
             look(1)
             await wait_until(lambda: members[0].status().order == "sequencer-bb")
@@ -94,7 +94,7 @@ def test_the_coordinator_changes_the_order_after_several_looks_and_then_pauses(
     run(test)
 
 
-def test_a_load_that_does_not_last_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_burst_of_load_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         choices = ["token-ring"] * (MEASUREMENTS_NEEDED - 1) + ["sequencer-ub"]
         looks = 0
@@ -132,7 +132,7 @@ def test_the_load_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     run(test)
 
 
-def test_a_new_view_begins_a_new_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_view_restarts_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         seen: list[Situation] = []
         monkeypatch.setattr(adaptation_module, "advise", advisor(seen, lambda: "sequencer-ub"))

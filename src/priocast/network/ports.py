@@ -19,7 +19,7 @@ _CLOSED_KEPT = 64
 class OpenPort:
     """A port's group, process and receiver; each network adds `send`, `flush` and `close`.
 
-    `group_hash` is the number that stands for the group's name in frames.
+    `group_hash` represents the group's name in frames.
     """
 
     def __init__(self, group: str, process: ProcessId, receiver: Receiver) -> None:

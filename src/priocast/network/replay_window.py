@@ -12,7 +12,7 @@ class ReplayWindow:
 
     def __init__(self, highest: int) -> None:
         self.highest = highest
-        self.seen = _ALL  # bit i stands for highest - i
+        self.seen = _ALL  # bit i represents highest - i
 
     def is_new(self, number: int) -> bool:
         """Whether a number was not received before. Call `note` once its datagram is authenticated."""

@@ -17,7 +17,7 @@ from priocast.network.udp_handshake import KnownPeer, PeerTable, SocketAddress
 from priocast.network.udp_pace import Pacer, Sent
 from priocast.network.udp_security import DatagramKind
 
-_HELD_BYTES_MAX = 4 * 1024 * 1024
+_DELAYED_BYTES_MAX = 4 * 1024 * 1024
 
 Addressed = tuple[KnownPeer, Frame]
 
@@ -43,8 +43,8 @@ class UdpPort(OpenPort):
         super().__init__(group, process, receiver)
         self._owner = owner
         self._known = known
-        self._held: list[Addressed] = []
-        self._held_bytes = 0
+        self._delayed: list[Addressed] = []
+        self._delayed_bytes = 0
 
     def send(self, peer: str, frames: list[Frame]) -> None:
         known = self._known.peers.get(peer)
@@ -53,16 +53,16 @@ class UdpPort(OpenPort):
         if self._owner.multicast is None:
             self._send(known, frames)
             return
-        self._held += [(known, frame) for frame in frames]
-        self._held_bytes += sum(len(frame.body) for frame in frames)
-        if self._held_bytes > _HELD_BYTES_MAX:
+        self._delayed += [(known, frame) for frame in frames]
+        self._delayed_bytes += sum(len(frame.body) for frame in frames)
+        if self._delayed_bytes > _DELAYED_BYTES_MAX:
             self.flush()
 
     def flush(self) -> None:
-        if not self._held:
+        if not self._delayed:
             return
-        held, self._held, self._held_bytes = self._held, [], 0
-        shared, single = share(held)
+        delayed, self._delayed, self._delayed_bytes = self._delayed, [], 0
+        shared, single = share(delayed)
         self._send_shared(shared)
         for peer, frames in single.items():
             self._send(peer, frames)
@@ -140,11 +140,11 @@ class UdpPort(OpenPort):
         return self._known.sealer.counter, len(datagram)
 
 
-def share(held: list[Addressed]) -> tuple[list[list[Addressed]], dict[KnownPeer, list[Frame]]]:
+def share(delayed: list[Addressed]) -> tuple[list[list[Addressed]], dict[KnownPeer, list[Frame]]]:
     """Separate the bodies (compared by identity) that go to several peers from what goes to one peer."""
     by_body: dict[int, list[Addressed]] = {}
     single: dict[KnownPeer, list[Frame]] = {}
-    for peer, frame in held:
+    for peer, frame in delayed:
         if frame.body:
             by_body.setdefault(id(frame.body), []).append((peer, frame))
         else:
