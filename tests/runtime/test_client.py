@@ -201,11 +201,11 @@ def test_invalid_sends_are_rejected_at_the_call() -> None:
         open_client("tickets", client="shop", peers=["no.such.host.invalid:7401"])
 
 
-class Desk:
+class ScriptedMember:
     """A scripted member: it records requests, and replies when the test says so."""
 
     def __init__(self, node: Node) -> None:
-        self.asked: list[Request] = []
+        self.requests: list[Request] = []
         self._port = node.network.open("tickets", ProcessId(node.name, 1), self)
 
     def reachable(self, peer: str) -> None:
@@ -218,56 +218,56 @@ class Desk:
         for frame in frames:
             request = read(peer, frame)
             assert isinstance(request, Request)
-            self.asked.append(request)
+            self.requests.append(request)
 
-    def answer(self, number: int, position: int, reason: str = "") -> None:
+    def reply(self, number: int, position: int, reason: str = "") -> None:
         frame = frame_of(Reply(number, priocast.ROUTINE, position, reason))
         self._port.send("shop", [frame])
 
-    async def wait_asked(self, count: int) -> list[int]:
-        await wait_until(lambda: len(self.asked) >= count)
-        return [request.number for request in self.asked]
+    async def wait_requests(self, count: int) -> list[int]:
+        await wait_until(lambda: len(self.requests) >= count)
+        return [request.number for request in self.requests]
 
 
 @asynccontextmanager
-async def desks(*names: str) -> AsyncIterator[tuple[Client, list[Desk]]]:
+async def scripted_members(*names: str) -> AsyncIterator[tuple[Client, list[ScriptedMember]]]:
     hub = priocast.MemoryHub()
     async with AsyncExitStack() as stack:
         nodes = [await stack.enter_async_context(priocast.open_node(name, hub=hub, size=1)) for name in names]
-        made = [Desk(node) for node in nodes]
+        made = [ScriptedMember(node) for node in nodes]
         yield await stack.enter_async_context(open_client("tickets", client="shop", hub=hub)), made
 
 
 def test_a_request_without_a_reply_goes_to_the_next_member_and_either_reply_counts() -> None:
     async def test() -> None:
-        async with desks("a", "b") as (client, (a, b)):
+        async with scripted_members("a", "b") as (client, (a, b)):
             sending = [asyncio.create_task(client.send(text)) for text in (b"1", b"2")]
-            assert await a.wait_asked(2) == [1, 2]
-            assert await b.wait_asked(2) == [1, 2]
-            b.answer(1, -1)
-            a.answer(2, 8)
+            assert await a.wait_requests(2) == [1, 2]
+            assert await b.wait_requests(2) == [1, 2]
+            b.reply(1, -1)
+            a.reply(2, 8)
             assert await asyncio.gather(*sending) == [None, 8]
             third = asyncio.create_task(client.send(b"3"))
-            assert await b.wait_asked(3) == [1, 2, 3]
-            b.answer(3, 9)
+            assert await b.wait_requests(3) == [1, 2, 3]
+            b.reply(3, 9)
             assert await third == 9
-            assert b.asked[-1].settled == 2
+            assert b.requests[-1].settled == 2
 
     run(test)
 
 
 def test_a_request_that_timed_out_does_not_block_later_ones() -> None:
     async def test() -> None:
-        async with desks("a") as (client, (a,)):
+        async with scripted_members("a") as (client, (a,)):
             first, second, third = (asyncio.create_task(client.send(text)) for text in (b"1", b"2", b"3"))
-            await a.wait_asked(3)
+            await a.wait_requests(3)
             second.cancel()
             await asyncio.wait([second])
-            a.answer(1, 0)
+            a.reply(1, 0)
             assert await first == 0
-            assert await a.wait_asked(4) == [1, 2, 3, 3]
-            assert a.asked[-1].settled == 2
-            a.answer(3, 1)
+            assert await a.wait_requests(4) == [1, 2, 3, 3]
+            assert a.requests[-1].settled == 2
+            a.reply(3, 1)
             assert await third == 1
 
     run(test)
@@ -275,12 +275,12 @@ def test_a_request_that_timed_out_does_not_block_later_ones() -> None:
 
 def test_a_rejection_is_an_error_and_an_invalid_reply_is_ignored() -> None:
     async def test() -> None:
-        async with desks("a") as (client, (a,)):
+        async with scripted_members("a") as (client, (a,)):
             sending = asyncio.create_task(client.send(b"1"))
-            await a.wait_asked(1)
-            a.answer(7, 7)
+            await a.wait_requests(1)
+            a.reply(7, 7)
             a._port.send("shop", [Frame(0, 0, 0, 0, b"\xc1")])
-            a.answer(1, -1, "not here")
+            a.reply(1, -1, "not here")
             with pytest.raises(priocast.PeerFault, match="a rejected the message: not here"):
                 await sending
 
@@ -289,13 +289,13 @@ def test_a_rejection_is_an_error_and_an_invalid_reply_is_ignored() -> None:
 
 def test_the_number_of_requests_in_flight_is_limited() -> None:
     async def test() -> None:
-        async with desks("a") as (client, (a,)):
+        async with scripted_members("a") as (client, (a,)):
             sending = [asyncio.create_task(client.send(b"x" * 400_000)) for _ in range(5)]
-            assert await a.wait_asked(2) == [1, 2]
+            assert await a.wait_requests(2) == [1, 2]
             for number in range(1, 6):
-                await a.wait_asked(number)
-                assert len(a.asked) <= number + 1
-                a.answer(number, number)
+                await a.wait_requests(number)
+                assert len(a.requests) <= number + 1
+                a.reply(number, number)
                 await sending[number - 1]
 
     run(test)
