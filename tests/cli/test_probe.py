@@ -28,7 +28,7 @@ def test_a_node_by_itself_in_words_in_json_and_again_and_again(tmp_path: Path) -
         assert (shown.returncode, shown.stderr) == (0, "")
         lines = [line.split() for line in shown.stdout.splitlines()]
         assert ["group", "tickets"] in lines
-        assert ["state", "in", "the", "group"] in lines
+        assert ["state", "active"] in lines
         assert ["view", "1:", "a"] in lines
         assert ["position", "1"] in lines
         assert ["all", "is", "well"] in lines

@@ -127,7 +127,9 @@ def test_without_a_majority_nothing_can_be_flushed_and_it_is_said_so(tmp_path: P
         assert document["problems"][0].endswith("is suspended")
         assert b.terminate() == 1
         lost = b.logged()[-1]["event"]
-        assert lost.startswith("ends before it could leave in good order: 1 messages wait at b for a place")
+        assert lost.startswith(
+            "ends before it could leave in good order: 1 messages wait at b for a position"
+        )
 
 
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
