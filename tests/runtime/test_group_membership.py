@@ -349,11 +349,11 @@ class TestRejectedJoins:
             async with cluster.open("b") as other:
                 joining = asyncio.create_task(other.join("test").__aenter__())
                 with pytest.raises(priocast.DeadlineExceeded) as caught:
-                    await cluster.join("a", start_seconds=2).__aenter__()
+                    await cluster.join("a", start_seconds=4).__aenter__()
                 joining.cancel()
                 await asyncio.wait([joining])
             assert str(caught.value) == (
-                f"timed out after 2 s: no view of group 'test' contains a (heard: b; missing: {missing})"
+                f"timed out after 4 s: no view of group 'test' contains a (heard: b; missing: {missing})"
             )
 
         run(test)
