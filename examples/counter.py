@@ -1,4 +1,4 @@
-"""A counter that every member has: two found the group, a third comes later and takes over the count."""
+"""A replicated counter: two members found the group, a third joins later and receives the current value."""
 
 import asyncio
 
@@ -19,7 +19,7 @@ class Counter:
 
 
 async def count(name: str, hub: priocast.MemoryHub, until: int) -> None:
-    """Be a member until the counter has this value."""
+    """Be a member until the counter reaches this value."""
     counter = Counter()
     state = priocast.State(counter.save, counter.load)
     async with priocast.join("counter", member=name, hub=hub, size=2, state=state) as group:
@@ -29,7 +29,7 @@ async def count(name: str, hub: priocast.MemoryHub, until: int) -> None:
                 case priocast.ViewChange(view=view, reason=reason):
                     print(name, [member.name for member in view.members], reason)
                 case priocast.Restored():
-                    print(name, "takes over", counter.value)
+                    print(name, "starts at", counter.value)
                 case priocast.Delivery(message=message):
                     counter.value += int(message.payload)
             if counter.value == until:

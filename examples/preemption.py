@@ -1,4 +1,4 @@
-"""Three replicas with queues of commands: an urgent one is executed next, at all of them."""
+"""Three replicas with queued commands: an urgent command is executed next at all of them."""
 
 import asyncio
 
@@ -6,7 +6,7 @@ import priocast
 
 
 async def replica(name: str, hub: priocast.MemoryHub) -> None:
-    """Execute commands, each of which takes a while, until all are done."""
+    """Execute commands of 10 ms each, until all are done."""
     async with priocast.join("robots", member=name, hub=hub, size=3, order="reorder") as group:
         await group.broadcast_many([f"step of {name}".encode()] * 20)
         async for event in group:

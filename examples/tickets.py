@@ -1,4 +1,4 @@
-"""Three members of one group in one process: all see the same messages in the same order."""
+"""Three members of one group in one process: all deliver the same messages in the same order."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""The examples do what the README says, and are what the README shows."""
+"""The examples run, show what the README says, and the README shows their code."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 
 
-def _said_by(example: str) -> list[str]:
+def _output_of(example: str) -> list[str]:
     result = subprocess.run(
         [sys.executable, ROOT / "examples" / example], capture_output=True, text=True, timeout=60, check=True
     )
@@ -16,34 +16,43 @@ def _said_by(example: str) -> list[str]:
 
 
 def test_the_tickets_example_shows_one_order() -> None:
-    lines = [line.split(" ", 1) for line in _said_by("tickets.py")]
+    lines = [line.split(" ", 1) for line in _output_of("tickets.py")]
     seen = {name: [line for member, line in lines if member == name] for name in "abc"}
     assert len(seen["a"]) == 6
     assert seen["a"] == seen["b"] == seen["c"]
-    places = {line.split(" ", 1)[1]: place for place, line in enumerate(seen["a"])}
+    positions = {line.split(" ", 1)[1]: position for position, line in enumerate(seen["a"])}
     for name in "abc":
-        assert places[f"{name} says stop"] < places[f"two seats for {name}"], "the urgent one overtook"
+        assert positions[f"{name} says stop"] < positions[f"two seats for {name}"], "the urgent one is first"
 
 
-def test_the_counter_example_shows_a_member_that_comes_later() -> None:
-    said = _said_by("counter.py")
-    assert "a ['a', 'b'] the group was founded" in said
-    assert "a ['a', 'b', 'c'] c joined" in said
-    assert "c takes over 200" in said
+def test_the_counter_example_shows_a_member_that_joins_later() -> None:
+    output = _output_of("counter.py")
+    assert "a ['a', 'b'] the group was founded" in output
+    assert "a ['a', 'b', 'c'] c joined" in output
+    assert "c starts at 200" in output
     for name in "abc":
-        assert f"{name} has counted to 300" in said
+        assert f"{name} has counted to 300" in output
 
 
 def test_the_preemption_example_shows_an_urgent_command_that_is_executed_next() -> None:
-    said = sorted(_said_by("preemption.py"))
-    steps = said[0].removeprefix("a: stop, after ").removesuffix(" of 60 steps")
-    assert said == [f"{name}: stop, after {steps} of 60 steps" for name in "abc"]
-    assert 11 <= int(steps) <= 14, "what no replica had begun was overtaken"
+    output = sorted(_output_of("preemption.py"))
+    steps = output[0].removeprefix("a: stop, after ").removesuffix(" of 60 steps")
+    assert output == [f"{name}: stop, after {steps} of 60 steps" for name in "abc"]
+    assert 11 <= int(steps) <= 14, "it overtakes every command that no replica has started"
+
+
+def test_the_network_example_is_short_and_carries_a_group() -> None:
+    output = sorted(_output_of("own_network.py"))
+    assert output == sorted(f"{name} {line}" for name in "abc" for line in {each[2:] for each in output})
+    assert len(output) == 9
+    program = (ROOT / "examples" / "own_network.py").read_text()
+    network = program.split("class UnixPort")[1].split("async def member")[0]
+    assert len([line for line in network.splitlines() if line]) <= 80
 
 
 def test_every_example_is_tested() -> None:
     examples = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert examples == {"tickets.py", "counter.py", "preemption.py"}
+    assert examples == {"tickets.py", "counter.py", "preemption.py", "own_network.py"}
 
 
 def test_the_readme_shows_the_example() -> None:

@@ -1,20 +1,40 @@
 """Prioritised, totally ordered group communication.
 
-Every member of a group sees the same messages in the same order, and the urgent ones first.
+Every member of a group delivers the same messages in the same order, urgent ones first.
+
+    async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[...]) as group:
+        await group.broadcast(b"one seat", priority=priocast.URGENT)
+        async for event in group:
+            ...
+
+`join` is for a process that is in one group; `open_node` for one that is in several; `open_client` for one
+that only sends; `join_blocking` for a program without asyncio. `priocast.core.errors` draws the tree of
+errors.
 """
 
 from typing import TYPE_CHECKING
 
 from priocast.core.errors import (
     DeadlineExceeded,
+    ForeignFrame,
+    ForeignTrace,
     GroupClosed,
+    InvalidAddress,
     InvalidInput,
+    InvalidOption,
+    JavaMissing,
+    JoinRejected,
+    LinkOverflow,
     Overloaded,
     PayloadTooLarge,
     PeerFault,
     PriocastError,
     PriorityOutOfRange,
+    Rejected,
+    TraceFault,
     UnknownProtocol,
+    UnreadableTrace,
+    UnusableKey,
 )
 from priocast.core.events import DeliveredBatch, Delivery, Event, Evicted, Restored, ViewChange
 from priocast.core.identity import MessageId, ProcessId
@@ -25,6 +45,7 @@ from priocast.core.starvation import Ageing, PeriodicRelease, Strict
 from priocast.core.view import View
 from priocast.core.view_reason import Eviction, ViewReason
 from priocast.membership.options import MembershipOptions
+from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub
 from priocast.network.security import TlsSecurity
 from priocast.runtime.blocking import BlockingGroup, join_blocking
@@ -33,7 +54,16 @@ from priocast.runtime.configuration import State
 from priocast.runtime.gc_freeze import freeze_gc
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node, join, open_node
-from priocast.runtime.status import Status
+from priocast.runtime.parameters import (
+    DeliveryGuarantee,
+    GroupParameters,
+    JoinParameters,
+    NodeParameters,
+    OrderName,
+    PartitionPolicy,
+    Transport,
+)
+from priocast.runtime.status import GroupState, PeerStatus, QueueStatus, StallStatus, Status
 
 __all__ = [
     "BACKGROUND",
@@ -48,31 +78,54 @@ __all__ = [
     "DeadlineExceeded",
     "DeliveredBatch",
     "Delivery",
+    "DeliveryGuarantee",
     "Event",
     "Evicted",
     "Eviction",
+    "ForeignFrame",
+    "ForeignTrace",
     "Group",
     "GroupClosed",
+    "GroupParameters",
+    "GroupState",
+    "InvalidAddress",
     "InvalidInput",
+    "InvalidOption",
+    "JavaMissing",
+    "JoinParameters",
+    "JoinRejected",
+    "LinkOverflow",
     "MembershipOptions",
     "MemoryHub",
     "Message",
     "MessageId",
+    "Network",
     "Node",
+    "NodeParameters",
+    "OrderName",
     "OrderingOptions",
     "Overloaded",
+    "PartitionPolicy",
     "PayloadTooLarge",
     "PeerFault",
+    "PeerStatus",
     "PeriodicRelease",
     "PriocastError",
     "PriorityOutOfRange",
     "ProcessId",
+    "QueueStatus",
+    "Rejected",
     "Restored",
+    "StallStatus",
     "State",
     "Status",
     "Strict",
     "TlsSecurity",
+    "TraceFault",
+    "Transport",
     "UnknownProtocol",
+    "UnreadableTrace",
+    "UnusableKey",
     "View",
     "ViewChange",
     "ViewReason",
@@ -88,7 +141,7 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> str:
-        """The version is looked up when it is asked for: reading it takes a file or two."""
+        """Look up the version when it is asked for: that reads files."""
         if name != "__version__":
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib.metadata import version

@@ -39,14 +39,14 @@ def test_authority_and_member_certificate(tmp_path: Path) -> None:
     for secret in ("safe/authority.key", "a/a.key"):
         assert stat.S_IMODE((tmp_path / secret).stat().st_mode) == 0o600
     again = refusal("keys", "authority", "--out", str(tmp_path / "safe"))
-    assert "authority.key is there already" in again
+    assert "authority.key already exists" in again
 
 
 def test_key_of_a_group_over_udp(tmp_path: Path) -> None:
     path = tmp_path / "keys" / "tickets.key"
     assert "copy it to every member" in created("group", str(path))
     assert len(read_group_key(path)) == 32
-    assert "is there already" in rejection("group", str(path))
+    assert "already exists" in rejection("group", str(path))
 
 
 def test_invalid_arguments_are_rejected(tmp_path: Path) -> None:

@@ -110,7 +110,7 @@ def test_timeout_of_the_first_view_is_one_line() -> None:
     waiting = refusal(
         "node", "tickets", "--member", "a", "--listen", one, "--peer", other, "--start-seconds", "0.2"
     )
-    assert "timed out after 0.2 s: no view of group 'tickets' contains a" in waiting
+    assert "timed out after 0.2 s: no view of group 'tickets' contains a (heard: nobody; missing: " in waiting
 
 
 def test_invalid_line_is_reported_and_the_next_one_is_broadcast() -> None:

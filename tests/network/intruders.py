@@ -1,4 +1,4 @@
-"""Scenes for intruders: two honest processes that exchange frames, and somebody who should not."""
+"""Two honest processes that exchange frames, and intruders."""
 
 import asyncio
 import socket
@@ -10,23 +10,23 @@ from typing import Generic, TypeVar, cast
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.network.address import Address
-from priocast.network.codec import FrameReader, FrameWriter, Kind
+from priocast.network.codec import FrameKind, FrameReader, FrameWriter
 from priocast.network.interface import Network, Port
-from priocast.network.rejections import Rejections
+from priocast.network.rejections import RejectionLog
 from priocast.network.tcp import TcpNetwork
 from priocast.network.tcp_connection import Introduction, encode_introduction
 from priocast.network.udp import UdpNetwork
-from priocast.network.udp_handshake import Acquaintances, SocketAddress
+from priocast.network.udp_handshake import PeerTable, SocketAddress
 from priocast.network.udp_security import DatagramKind, read_header
-from support.networks import Recorder, Site, free_address, started
+from support.networks import NetworkFactory, Recorder, free_address, started
 from support.waiting import PATIENCE_SECONDS, wait_until
 
 AnyNetwork = TypeVar("AnyNetwork", bound=Network)
 HERE = "127.0.0.1"
 
 
-class Scene(Generic[AnyNetwork]):
-    """Processes a and b, in the group `test`; intruders try b, and b must stand."""
+class HonestPair(Generic[AnyNetwork]):
+    """Processes a and b in the group `test`; intruders attack b, which must not be affected."""
 
     def __init__(self, a: AnyNetwork, b: AnyNetwork) -> None:
         self.a, self.b = a, b
@@ -34,13 +34,13 @@ class Scene(Generic[AnyNetwork]):
         self.ports: list[Port] = []
         self._count = 0
 
-    async def begin(self) -> None:
+    async def start(self) -> None:
         for network, name, recorder in zip((self.a, self.b), "ab", self.recorders, strict=True):
             self.ports.append(network.open("test", ProcessId(name), recorder))
-        await self.go_on()
+        await self.exchange()
 
-    async def go_on(self) -> None:
-        """The honest processes exchange frames, as if nothing had happened."""
+    async def exchange(self) -> None:
+        """The honest processes still exchange frames."""
         self._count += 1
         word = b"honest %d" % self._count
         for recorder, peer in zip(self.recorders, "ba", strict=True):
@@ -52,19 +52,19 @@ class Scene(Generic[AnyNetwork]):
                 with suppress(TimeoutError):
                     await asyncio.wait_for(recorder.wait_body(word), 0.2)
 
-    async def refuses(self, *reasons: str) -> None:
-        """Wait until something was turned away for each of these reasons."""
+    async def wait_rejected(self, *reasons: str) -> None:
+        """Wait until each of these reasons was counted."""
         await wait_until(lambda: all(self.b.rejections[reason] for reason in reasons))
 
-    async def stands(self, reason: str, count: int | None = None) -> None:
-        """Intruders were turned away for this reason alone (so often, if it is known), and all is well."""
-        await self.refuses(reason)
-        await self.stands_against({reason: self.b.rejections[reason] if count is None else count})
+    async def assert_rejected(self, reason: str, count: int | None = None) -> None:
+        """Only this reason was counted (this often, if given), and the honest processes still work."""
+        await self.wait_rejected(reason)
+        await self.assert_rejected_exactly({reason: self.b.rejections[reason] if count is None else count})
 
-    async def stands_against(self, rejections: dict[str, int]) -> None:
-        """Intruders were turned away for exactly these reasons, so often each, and all is well."""
+    async def assert_rejected_exactly(self, rejections: dict[str, int]) -> None:
+        """Exactly these reasons were counted, this often each, and the honest processes still work."""
         await wait_until(lambda: self.b.rejections.total() >= sum(rejections.values()))
-        await self.go_on()
+        await self.exchange()
         assert dict(self.b.rejections) == rejections
         for recorder in self.recorders:
             assert all(body.startswith(b"honest ") for body in recorder.bodies())
@@ -74,66 +74,68 @@ class Scene(Generic[AnyNetwork]):
 
 
 @asynccontextmanager
-async def scene(site: Site) -> AsyncIterator[Scene[TcpNetwork]]:
-    """A scene over connections."""
-    networks = cast("TcpNetwork", site.network("a", "b")), cast("TcpNetwork", site.network("b", "a"))
+async def honest_pair(factory: NetworkFactory) -> AsyncIterator[HonestPair[TcpNetwork]]:
+    """Two honest processes over TCP."""
+    networks = cast("TcpNetwork", factory.network("a", "b")), cast("TcpNetwork", factory.network("b", "a"))
     async with started(*networks):
-        played = Scene(*networks)
-        await played.begin()
-        yield played
+        pair = HonestPair(*networks)
+        await pair.start()
+        yield pair
 
 
 # Over datagrams
 
 
-class DatagramScene(Scene[UdpNetwork]):
-    """What a said to b is recorded, and can be thrown at b again by somebody else's socket."""
+class HonestUdpPair(HonestPair[UdpNetwork]):
+    """Records what a sent to b, for a replay from another socket."""
 
-    def __init__(self, site: Site, a: UdpNetwork, b: UdpNetwork) -> None:
+    def __init__(self, factory: NetworkFactory, a: UdpNetwork, b: UdpNetwork) -> None:
         super().__init__(a, b)
-        self.site = site
-        self.said: list[bytes] = []
+        self.factory = factory
+        self.sent: list[bytes] = []
         self._transmit = a.transmit
         a.transmit = self._record  # type: ignore[method-assign]
 
     def _record(self, datagram: bytes, to: SocketAddress) -> None:
-        self.said.append(datagram)
+        self.sent.append(datagram)
         self._transmit(datagram, to)
 
     def recorded(self, kind: DatagramKind) -> list[bytes]:
         """The datagrams of one kind that belong to the group, as a sent them."""
         group = self.b.ports.all()[0].group_hash.to_bytes(8)
-        return [each for each in self.said if each[3] == kind and each[4:12] == group]
+        return [each for each in self.sent if each[3] == kind and each[4:12] == group]
 
-    def throw(self, *datagrams: bytes) -> None:
-        """Send datagrams to b from nowhere."""
-        with socket.socket(type=socket.SOCK_DGRAM) as thrower:
+    def send_raw(self, *datagrams: bytes) -> None:
+        """Send datagrams to b from an unknown address."""
+        with socket.socket(type=socket.SOCK_DGRAM) as sender:
             for datagram in datagrams:
-                thrower.sendto(datagram, self.site.address("b"))
+                sender.sendto(datagram, self.factory.address("b"))
 
     @property
-    def known(self) -> Acquaintances:
-        """Whom b knows in the group."""
+    def known(self) -> PeerTable:
+        """The peers that b knows in the group."""
         return self.b.groups[self.b.ports.all()[0].group_hash]
 
 
 @asynccontextmanager
-async def datagram_scene(site: Site) -> AsyncIterator[DatagramScene]:
-    """A scene over UDP."""
-    a, b = site.datagrams("a", "b"), site.datagrams("b", "a")
-    played = DatagramScene(site, a, b)
+async def honest_udp_pair(factory: NetworkFactory) -> AsyncIterator[HonestUdpPair]:
+    """Two honest processes over UDP."""
+    a, b = factory.datagrams("a", "b"), factory.datagrams("b", "a")
+    pair = HonestUdpPair(factory, a, b)
     async with started(a, b):
-        await played.begin()
-        yield played
+        await pair.start()
+        yield pair
 
 
 class Insider:
-    """Somebody who has the group's key and uses it badly: introduces itself, then says what it likes."""
+    """An intruder with the group's key: it completes the handshake, then sends anything."""
 
-    def __init__(self, site: Site, name: str, key: bytes | None = None, incarnation: int = 1) -> None:
-        self.known = Acquaintances("test", key or site.keys["test"], name, incarnation, Rejections(name))
+    def __init__(
+        self, factory: NetworkFactory, name: str, key: bytes | None = None, incarnation: int = 1
+    ) -> None:
+        self.known = PeerTable("test", key or factory.keys["test"], name, incarnation, RejectionLog(name))
         self.known.due(0.0)
-        self._target = site.address("b")
+        self._target = factory.address("b")
         self._socket = socket.socket(type=socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._socket.bind((HERE, 0))
@@ -145,19 +147,19 @@ class Insider:
         self._socket.close()
 
     async def introduce(self) -> None:
-        """Greet b until both believe each other."""
+        """Greet b until both trust each other."""
         loop = asyncio.get_running_loop()
         self._socket.sendto(self.known.greeting(), self._target)
         while not ("b" in self.known.peers and self.known.peers["b"].confirmed):
             answer = await asyncio.wait_for(loop.sock_recv(self._socket, 65_536), PATIENCE_SECONDS)
             sealed = read_header(memoryview(answer))
             if sealed.kind is DatagramKind.GREETING:
-                reply = self.known.on_greeting(sealed, self._target, 0.0).answer
+                reply = self.known.on_greeting(sealed, self._target, 0.0).reply
                 if reply is not None:
                     self._socket.sendto(reply, self._target)
 
     def say(self, kind: DatagramKind, *contents: bytes) -> None:
-        """Seal and send whatever it is."""
+        """Seal and send any content."""
         for content in contents:
             self._socket.sendto(self.known.sealer.seal(kind, content), self._target)
 
@@ -166,20 +168,20 @@ class Insider:
 
 
 def hello(name: str, address: Address | None = None) -> bytes:
-    """An introduction."""
+    """Encode an introduction."""
     host, port = address or Address("", 0)
     return FrameWriter("", ProcessId(name, 0)).frame(
-        Kind.HELLO, encode_introduction(Introduction(name, host, port, b"intruder"))
+        FrameKind.HELLO, encode_introduction(Introduction(name, host, port, b"intruder"))
     )
 
 
 def data(group: str, sender: str, body: bytes = b"evil") -> bytes:
-    """A frame for a group."""
+    """Encode a frame for a group."""
     return b"".join(FrameWriter(group, ProcessId(sender, 1)).data([Frame(0, 0, 0, 0, body)]))
 
 
 async def call(address: Address, *words: bytes, context: ssl.SSLContext | None = None) -> bytes:
-    """Connect as a stranger, say something, and return the answer."""
+    """Connect, send something, and return the reply."""
     answer = b""
     with suppress(OSError):
         reader, writer = await asyncio.open_connection(*address, ssl=context)
@@ -195,14 +197,14 @@ async def call(address: Address, *words: bytes, context: ssl.SSLContext | None =
 
 
 class Impostor:
-    """Somebody who listens as well, so that he is dialled back and let in; then says what he likes."""
+    """An intruder that listens as well, so that it is dialled back and admitted; then it sends anything."""
 
     def __init__(self, name: str, writer: asyncio.StreamWriter) -> None:
         self.name = name
         self._writer = writer
 
     async def say(self, *words: bytes) -> None:
-        """Send bytes over the connection that he dialled."""
+        """Send bytes over the connection that it dialled."""
         for word in words:
             self._writer.write(word)
         with suppress(OSError):
@@ -213,7 +215,7 @@ class Impostor:
 async def impostor(
     name: str, target: Address, contexts: tuple[ssl.SSLContext, ssl.SSLContext] | None = None
 ) -> AsyncIterator[Impostor]:
-    """Let somebody in who introduces himself by this name."""
+    """Have an intruder admitted under this name."""
     accepting, dialling = contexts or (None, None)
     address, answered = free_address(), []
     welcome = hello(name, address)[64:]
@@ -225,7 +227,7 @@ async def impostor(
             word = await reader.read(2000)
             frames.free()[: len(word)] = word
             if frames.read(len(word)):
-                writer.write(FrameWriter("", ProcessId(name, 0)).frame(Kind.WELCOME, welcome))
+                writer.write(FrameWriter("", ProcessId(name, 0)).frame(FrameKind.WELCOME, welcome))
                 await reader.read(-1)
 
     server = await asyncio.start_server(serve, *address, ssl=accepting)

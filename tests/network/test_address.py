@@ -1,4 +1,4 @@
-"""Addresses as people type them."""
+"""Addresses in the form `host:port`."""
 
 import pytest
 
@@ -14,7 +14,7 @@ from priocast.network.address import Address, parse_address
         ("host:1", Address("host", 1)),
     ],
 )
-def test_an_address_is_read_and_written_alike(text: str, address: Address) -> None:
+def test_an_address_is_parsed_and_formatted_alike(text: str, address: Address) -> None:
     assert parse_address(text) == address
     assert str(address) == text
 
@@ -22,6 +22,6 @@ def test_an_address_is_read_and_written_alike(text: str, address: Address) -> No
 @pytest.mark.parametrize(
     "text", ["7401", "127.0.0.1", "127.0.0.1:", ":7401", "host:0", "host:65536", "host:x", "host:-1"]
 )
-def test_anything_else_is_refused_with_an_example(text: str) -> None:
+def test_other_text_is_rejected_with_an_example(text: str) -> None:
     with pytest.raises(InvalidAddress, match=r"host:port, for example 127.0.0.1:7401"):
         parse_address(text)

@@ -1,4 +1,4 @@
-"""Frames survive any way in which a stream is cut; anything else is refused by its header."""
+"""Frames are decoded however the stream is split; everything else is rejected by its header."""
 
 import pytest
 from hypothesis import given
@@ -11,10 +11,10 @@ from priocast.network.codec import (
     FRAME_BYTES_MAX,
     HEADER_BYTES,
     INTRODUCTION_BYTES_MAX,
-    Arrival,
+    FrameKind,
     FrameReader,
     FrameWriter,
-    Kind,
+    ReceivedFrames,
     hash_of,
 )
 
@@ -23,9 +23,9 @@ U64 = st.integers(0, 2**64 - 1)
 FRAMES = st.lists(st.builds(Frame, U64, U64, U64, U64, st.binary(max_size=2000)), max_size=12)
 
 
-def feed(reader: FrameReader, data: bytes) -> list[Arrival]:
-    """Hand bytes over as an event loop does: as many as there is space for at a time."""
-    arrivals: list[Arrival] = []
+def feed(reader: FrameReader, data: bytes) -> list[ReceivedFrames]:
+    """Feed bytes as an event loop does: as many as fit into the buffer at a time."""
+    arrivals: list[ReceivedFrames] = []
     while data:
         space = reader.free()
         count = min(len(space), len(data))
@@ -47,9 +47,7 @@ def stream_of(frames: list[Frame], group: str = "g", sender: ProcessId = A) -> b
 
 
 @given(frames=FRAMES, cuts=st.lists(st.integers(1, 3000), max_size=20))
-def test_frames_arrive_as_they_were_sent_however_the_stream_is_cut(
-    frames: list[Frame], cuts: list[int]
-) -> None:
+def test_frames_are_decoded_however_the_stream_is_split(frames: list[Frame], cuts: list[int]) -> None:
     reader, stream = reader_of("a"), stream_of(frames)
     arrivals = []
     for cut in cuts:
@@ -57,7 +55,7 @@ def test_frames_arrive_as_they_were_sent_however_the_stream_is_cut(
         stream = stream[cut:]
     arrivals += feed(reader, stream)
     assert [frame for arrival in arrivals for frame in arrival.frames] == frames
-    assert all(arrival[:3] == (Kind.DATA, hash_of("g"), 7) for arrival in arrivals)
+    assert all(arrival[:3] == (FrameKind.DATA, hash_of("g"), 7) for arrival in arrivals)
 
 
 def test_the_header_has_64_bytes() -> None:
@@ -65,11 +63,11 @@ def test_the_header_has_64_bytes() -> None:
     assert len(stream_of([Frame(1, 2, 3, 4)])) == 64
 
 
-@given(lives=st.lists(st.tuples(st.sampled_from("gh"), st.integers(1, 3)), max_size=30))
-def test_what_one_read_brings_for_a_group_from_a_life_comes_at_once(lives: list[tuple[str, int]]) -> None:
+@given(origins=st.lists(st.tuples(st.sampled_from("gh"), st.integers(1, 3)), max_size=30))
+def test_the_frames_of_one_read_are_grouped_by_group_and_incarnation(origins: list[tuple[str, int]]) -> None:
     stream = b""
     expected: dict[tuple[int, int], list[Frame]] = {}
-    for number, (group, incarnation) in enumerate(lives):
+    for number, (group, incarnation) in enumerate(origins):
         frame = Frame(1, number, 0, 0, b"x")
         stream += stream_of([frame], group, ProcessId("a", incarnation))
         expected.setdefault((hash_of(group), incarnation), []).append(frame)
@@ -80,7 +78,7 @@ def test_what_one_read_brings_for_a_group_from_a_life_comes_at_once(lives: list[
     assert len(arrivals) == len(expected)
 
 
-def test_a_frame_larger_than_the_buffer_arrives_whole() -> None:
+def test_a_frame_larger_than_the_buffer_is_decoded() -> None:
     reader = reader_of("a")
     body = bytes(range(256)) * 4096
     stream = stream_of([Frame(1, 1, 0, 0, body)] * 2)
@@ -91,49 +89,49 @@ def test_a_frame_larger_than_the_buffer_arrives_whole() -> None:
 
 
 def hello(sender: ProcessId = A, body: bytes = b"") -> bytearray:
-    return bytearray(FrameWriter("", sender).frame(Kind.HELLO, body))
+    return bytearray(FrameWriter("", sender).frame(FrameKind.HELLO, body))
 
 
-def refusal(reader: FrameReader, data: bytes) -> Rejected:
-    with pytest.raises(Rejected) as refused:
+def rejection(reader: FrameReader, data: bytes) -> Rejected:
+    with pytest.raises(Rejected) as rejected:
         feed(reader, data)
-    return refused.value
+    return rejected.value
 
 
-def test_foreign_bytes_are_refused_by_the_header_alone() -> None:
+def test_foreign_bytes_are_rejected_by_the_header() -> None:
     request = b"GET / HTTP/1.1\r\nHost: tickets.example\r\nAccept: text/html\r\n\r\n" + bytes(8)
-    error = refusal(FrameReader(), request)
+    error = rejection(FrameReader(), request)
     assert error.reason == "not Priocast"
     assert "check the port" in str(error)
 
 
-def test_another_version_is_refused_with_what_to_do() -> None:
+def test_another_version_is_rejected_with_a_hint() -> None:
     damaged = hello()
     damaged[2] = 9
-    error = refusal(FrameReader(), bytes(damaged))
+    error = rejection(FrameReader(), bytes(damaged))
     assert error.reason == "another version of the wire format"
     assert "version 9" in error.detail
     assert "same release" in error.detail
 
 
-def test_an_unknown_kind_is_refused() -> None:
+def test_an_unknown_kind_is_rejected() -> None:
     damaged = hello()
     damaged[3] = 99
-    assert refusal(FrameReader(), bytes(damaged)).reason == "unknown kind of frame"
+    assert rejection(FrameReader(), bytes(damaged)).reason == "unknown kind of frame"
 
 
 @pytest.mark.parametrize(
     ("reader", "limit"), [(FrameReader(), INTRODUCTION_BYTES_MAX), (reader_of("a"), FRAME_BYTES_MAX)]
 )
-def test_a_length_over_the_limit_is_refused_before_its_bytes_come(reader: FrameReader, limit: int) -> None:
+def test_a_length_over_the_limit_is_rejected_before_the_body_arrives(reader: FrameReader, limit: int) -> None:
     damaged = hello()
     damaged[28:32] = (limit + 1).to_bytes(4)
     room = len(reader.free())
-    assert refusal(reader, bytes(damaged)).reason == "frame over the limit"
-    assert len(reader.free()) <= room, "no buffer grew for it"
+    assert rejection(reader, bytes(damaged)).reason == "frame over the limit"
+    assert len(reader.free()) <= room, "the buffer did not grow"
 
 
-def test_before_an_introduction_there_is_little_room() -> None:
+def test_before_the_introduction_frames_are_limited_to_one_kilobyte() -> None:
     reader = FrameReader()
     assert len(reader.free()) == HEADER_BYTES + INTRODUCTION_BYTES_MAX
     [arrival] = feed(reader, bytes(hello(body=bytes(INTRODUCTION_BYTES_MAX))))
@@ -142,9 +140,9 @@ def test_before_an_introduction_there_is_little_room() -> None:
     assert len(reader.free()) > 100 * INTRODUCTION_BYTES_MAX
 
 
-def test_a_frame_of_another_process_is_refused_once_one_is_expected() -> None:
+def test_frames_of_another_process_are_rejected_after_the_introduction() -> None:
     reader = reader_of("a")
     assert feed(reader, stream_of([Frame(0, 0, 0, 0)], sender=ProcessId("a", 8)))
-    assert refusal(reader, stream_of([Frame(0, 0, 0, 0)], sender=ProcessId("b", 7))).reason == (
+    assert rejection(reader, stream_of([Frame(0, 0, 0, 0)], sender=ProcessId("b", 7))).reason == (
         "frame of another sender"
     )

@@ -1,4 +1,4 @@
-"""Bodies in pieces: whole whatever the order, gaps filled by the next try, and bounded whoever sends."""
+"""Reassembly: in any order, over retransmissions, and in bounded memory."""
 
 from random import Random
 
@@ -7,22 +7,22 @@ from hypothesis import strategies as st
 
 from priocast.links.fifo_link import Frame
 from priocast.network.fragments import PARTIAL_BYTES_MAX, PARTIAL_BYTES_OF_ONE_MAX, Reassembly
-from priocast.network.rejections import Rejections
-from priocast.network.udp_content import CELL_BYTES, Piece, Row
+from priocast.network.rejections import RejectionLog
+from priocast.network.udp_content import CELL_BYTES, Fragment, LinkHeader
 
 
-def pieces_of(body: bytes, cells: int, sequence: int = 1, mark: int = 0) -> list[Piece]:
-    """A body in pieces of so many cells."""
-    row, step = Row(1, 2, sequence, 3, 4), cells * CELL_BYTES
+def pieces_of(body: bytes, cells: int, sequence: int = 1, transfer_id: int = 0) -> list[Fragment]:
+    """A body in fragments of this many cells."""
+    header, step = LinkHeader(1, 2, sequence, 3, 4), cells * CELL_BYTES
     return [
-        Piece(row, mark, len(body), offset, body[offset : offset + step])
+        Fragment(header, transfer_id, len(body), offset, body[offset : offset + step])
         for offset in range(0, len(body), step)
     ]
 
 
-def beginning(total: int, sequence: int = 1) -> Piece:
-    """The first piece of a body that never becomes whole."""
-    return Piece(Row(1, 2, sequence, 3, 4), 0, total, 0, bytes(CELL_BYTES))
+def first_fragment(total: int, sequence: int = 1) -> Fragment:
+    """The first fragment of a body that is never completed."""
+    return Fragment(LinkHeader(1, 2, sequence, 3, 4), 0, total, 0, bytes(CELL_BYTES))
 
 
 def bytes_of(length: int) -> bytes:
@@ -35,37 +35,37 @@ def bytes_of(length: int) -> bytes:
     lost=st.sets(st.integers(0, 20)),
     dice=st.randoms(use_true_random=False),
 )
-def test_what_the_first_try_left_out_the_second_fills_in(
+def test_a_retransmission_fills_the_gaps_of_the_first_attempt(
     length: int, cells: int, lost: set[int], dice: Random
 ) -> None:
-    body, reassembly = bytes_of(length), Reassembly(Rejections("a"))
-    first = [piece for number, piece in enumerate(pieces_of(body, 1)) if number not in lost]
+    body, reassembly = bytes_of(length), Reassembly(RejectionLog("a"))
+    first = [fragment for number, fragment in enumerate(pieces_of(body, 1)) if number not in lost]
     second = pieces_of(body, cells)
     dice.shuffle(first)
     dice.shuffle(second)
-    whole = [reassembly.add(b"s", 1, piece, 0.0) for piece in [*first, *second]]
+    whole = [reassembly.add(b"s", 1, fragment, 0.0) for fragment in [*first, *second]]
     frames = [frame for frame in whole if frame is not None]
     assert frames
     assert all(frame == Frame(2, 1, 3, 4, body) for frame in frames)
 
 
-def test_bodies_of_several_senders_lives_and_links_do_not_mix() -> None:
-    reassembly = Reassembly(Rejections("a"))
+def test_bodies_of_several_senders_incarnations_and_links_do_not_mix() -> None:
+    reassembly = Reassembly(RejectionLog("a"))
     keys = [(b"s", 1, 1), (b"s", 2, 1), (b"t", 1, 1), (b"s", 1, 2)]
     bodies = {key: bytes([number]) * 300 for number, key in enumerate(keys)}
     frames = {}
     for part in range(3):
         for sender, incarnation, sequence in keys:
             body = bodies[sender, incarnation, sequence]
-            piece = pieces_of(body, 1, sequence)[part]
-            frames[sender, incarnation, sequence] = reassembly.add(sender, incarnation, piece, 0.0)
+            fragment = pieces_of(body, 1, sequence)[part]
+            frames[sender, incarnation, sequence] = reassembly.add(sender, incarnation, fragment, 0.0)
     assert {key: frame.body for key, frame in frames.items() if frame} == bodies
     assert len(reassembly) == 0
 
 
-def test_bodies_without_a_sequence_are_told_apart_by_their_mark() -> None:
-    reassembly = Reassembly(Rejections("a"))
-    one, other = pieces_of(b"1" * 200, 1, 0, mark=1), pieces_of(b"2" * 200, 1, 0, mark=2)
+def test_bodies_without_a_sequence_are_distinguished_by_their_transfer_id() -> None:
+    reassembly = Reassembly(RejectionLog("a"))
+    one, other = pieces_of(b"1" * 200, 1, 0, transfer_id=1), pieces_of(b"2" * 200, 1, 0, transfer_id=2)
     assert reassembly.add(b"s", 1, one[0], 0.0) is None
     assert reassembly.add(b"s", 1, other[1], 0.0) is None
     whole = reassembly.add(b"s", 1, one[1], 0.0)
@@ -73,29 +73,29 @@ def test_bodies_without_a_sequence_are_told_apart_by_their_mark() -> None:
     assert whole.body == b"1" * 200
 
 
-def test_what_waits_too_long_is_given_up() -> None:
-    gate = Rejections("a")
-    reassembly = Reassembly(gate)
+def test_a_body_that_waits_too_long_is_discarded() -> None:
+    rejection_log = RejectionLog("a")
+    reassembly = Reassembly(rejection_log)
     first, second, third = pieces_of(bytes(300), 1)
     reassembly.add(b"s", 1, first, 0.0)
     reassembly.add(b"s", 1, second, 9.0)
     reassembly.expire(18.0)
-    assert len(reassembly) == 1, "the second piece gave it more time"
+    assert len(reassembly) == 1, "the second fragment restarted the timeout"
     reassembly.expire(19.5)
     assert len(reassembly) == 0
-    assert gate.counts == {"fragments given up": 1}
+    assert rejection_log.counts == {"incomplete fragments discarded": 1}
     assert reassembly.add(b"s", 1, third, 20.0) is None
 
 
-def test_one_sender_cannot_push_out_another() -> None:
-    gate = Rejections("a")
-    reassembly = Reassembly(gate)
+def test_one_sender_cannot_displace_another() -> None:
+    rejection_log = RejectionLog("a")
+    reassembly = Reassembly(rejection_log)
     mine = pieces_of(bytes_of(300), 1)
     reassembly.add(b"honest", 1, mine[0], 0.0)
     for sequence in range(1, 50):
-        reassembly.add(b"flood", 1, beginning(1_000_000, sequence), 1.0)
+        reassembly.add(b"flood", 1, first_fragment(1_000_000, sequence), 1.0)
     assert len(reassembly) <= 1 + PARTIAL_BYTES_OF_ONE_MAX // 1_000_000
-    assert gate.counts["fragments given up"] >= 40
+    assert rejection_log.counts["incomplete fragments discarded"] >= 40
     reassembly.add(b"honest", 1, mine[1], 2.0)
     whole = reassembly.add(b"honest", 1, mine[2], 2.0)
     assert whole is not None
@@ -103,15 +103,15 @@ def test_one_sender_cannot_push_out_another() -> None:
 
 
 def test_many_senders_together_stay_within_the_limit() -> None:
-    gate = Rejections("a")
-    reassembly = Reassembly(gate)
+    rejection_log = RejectionLog("a")
+    reassembly = Reassembly(rejection_log)
     for sender in range(100):
-        reassembly.add(b"%d" % sender, 1, beginning(1_000_000), float(sender))
+        reassembly.add(b"%d" % sender, 1, first_fragment(1_000_000), float(sender))
     assert len(reassembly) <= PARTIAL_BYTES_MAX // 1_000_000
 
 
 def test_small_bodies_are_counted_too() -> None:
-    reassembly = Reassembly(Rejections("a"))
+    reassembly = Reassembly(RejectionLog("a"))
     for sequence in range(1, 20_000):
-        reassembly.add(b"s", 1, beginning(129, sequence), 0.0)
+        reassembly.add(b"s", 1, first_fragment(129, sequence), 0.0)
     assert len(reassembly) <= PARTIAL_BYTES_OF_ONE_MAX // 1024

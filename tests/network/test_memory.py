@@ -1,4 +1,4 @@
-"""What only the memory network has: a hub where ways can be cut."""
+"""The memory network: a hub whose connections can be cut."""
 
 from pathlib import Path
 
@@ -8,27 +8,27 @@ from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.network.memory import MemoryHub, MemoryNetwork
-from support.networks import Recorder, Site, open_all
+from support.networks import NetworkFactory, Recorder, open_all
 from support.waiting import run, wait_until
 
 
-def test_a_way_that_is_cut_carries_nothing_until_it_is_healed(tmp_path: Path) -> None:
+def test_a_cut_connection_drops_frames_until_it_is_healed(tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site("memory", tmp_path)
-        async with site.running("ab") as networks:
+        factory = NetworkFactory("memory", tmp_path)
+        async with factory.running("ab") as networks:
             recorders = [Recorder(), Recorder()]
             ports = [
                 network.open("test", ProcessId(name), recorder)
                 for network, name, recorder in zip(networks, "ab", recorders, strict=True)
             ]
-            site.hub.cut("a", "b")
+            factory.hub.cut("a", "b")
             ports[0].send("b", [Frame(0, 0, 0, 0, b"lost")])
             ports[1].send("a", [Frame(0, 0, 0, 0, b"the other way")])
             await recorders[0].wait_received(1)
             assert not recorders[1].received
-            site.hub.heal()
-            assert recorders[0].told == ["b", "b"]
-            assert recorders[1].told == ["a"]
+            factory.hub.heal()
+            assert recorders[0].reached == ["b", "b"]
+            assert recorders[1].reached == ["a"]
             ports[0].send("b", [Frame(0, 0, 0, 0, b"again")])
             await wait_until(lambda: recorders[1].bodies() == [b"again"])
 
@@ -51,16 +51,16 @@ def test_one_name_is_used_by_one_process_at_a_time() -> None:
     run(test)
 
 
-def test_whoever_opens_a_group_before_starting_is_told_later(tmp_path: Path) -> None:
+def test_peers_are_reported_to_a_port_that_was_opened_before_start(tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site("memory", tmp_path)
-        async with site.running("a") as networks:
-            late = site.network("b")
+        factory = NetworkFactory("memory", tmp_path)
+        async with factory.running("a") as networks:
+            late = factory.network("b")
             [recorder] = open_all([late], "b")
-            assert recorder.told == []
+            assert recorder.reached == []
             [other] = open_all(networks, "a")
             await late.start()
-            assert recorder.told == ["a"]
-            assert other.told == ["b"]
+            assert recorder.reached == ["a"]
+            assert other.reached == ["b"]
 
     run(test)

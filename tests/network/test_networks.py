@@ -1,4 +1,4 @@
-"""What the runtime may expect of any network: one suite over all of them."""
+"""What the runtime expects of any network: one suite over all of them."""
 
 import asyncio
 from pathlib import Path
@@ -10,7 +10,7 @@ from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.interface import Network, Port
-from support.networks import KINDS, LinkEnd, Recorder, Site, open_all, started
+from support.networks import KINDS, LinkEnd, NetworkFactory, Recorder, open_all, started
 from support.waiting import run, wait_until
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
@@ -27,9 +27,9 @@ def say(port: Port, to: str, *bodies: bytes) -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_everybody_reaches_everybody(kind: str, loop: str, tmp_path: Path) -> None:
+def test_every_process_reaches_every_other(kind: str, loop: str, tmp_path: Path) -> None:
     async def test() -> None:
-        async with Site(kind, tmp_path).running("abc") as networks:
+        async with NetworkFactory(kind, tmp_path).running("abc") as networks:
             recorders = [Recorder() for _ in networks]
             ports = [
                 network.open("test", ProcessId(name, 5), recorder)
@@ -59,11 +59,11 @@ def test_everybody_reaches_everybody(kind: str, loop: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_bodies_of_any_size_arrive_whole(kind: str, loop: str, tmp_path: Path) -> None:
+def test_bodies_of_any_size_arrive_unchanged(kind: str, loop: str, tmp_path: Path) -> None:
     sizes = [1, 127, 128, 1300, 1301, 1400, 65_536, 300_000, FRAME_BYTES_MAX]
 
     async def test() -> None:
-        async with Site(kind, tmp_path).running("ab") as networks:
+        async with NetworkFactory(kind, tmp_path).running("ab") as networks:
             ends = [LinkEnd(networks[0], "a", "b"), LinkEnd(networks[1], "b", "a")]
             await ends[0].wait_reaches("b")
             await ends[1].wait_reaches("a")
@@ -82,7 +82,7 @@ def test_bodies_of_any_size_arrive_whole(kind: str, loop: str, tmp_path: Path) -
 
 def test_an_empty_body_arrives(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        async with Site(kind, tmp_path).running("ab") as networks:
+        async with NetworkFactory(kind, tmp_path).running("ab") as networks:
             [one, other] = open_all(networks, "ab", group="other")
             port = networks[0].open("test", ProcessId("a"), Recorder())
             recorder = Recorder()
@@ -96,9 +96,9 @@ def test_an_empty_body_arrives(kind: str, tmp_path: Path) -> None:
     run(test)
 
 
-def test_frames_that_come_together_are_handed_over_together(kind: str, tmp_path: Path) -> None:
+def test_frames_that_arrive_together_are_passed_on_together(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        async with Site(kind, tmp_path).running("ab") as networks:
+        async with NetworkFactory(kind, tmp_path).running("ab") as networks:
             first, second = Recorder(), Recorder()
             port = networks[0].open("test", ProcessId("a"), first)
             networks[1].open("test", ProcessId("b"), second)
@@ -112,9 +112,9 @@ def test_frames_that_come_together_are_handed_over_together(kind: str, tmp_path:
     run(test)
 
 
-def test_groups_that_share_a_network_stay_apart(kind: str, tmp_path: Path) -> None:
+def test_groups_that_share_a_network_are_separate(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        async with Site(kind, tmp_path).running("ab") as networks:
+        async with NetworkFactory(kind, tmp_path).running("ab") as networks:
             recorders: dict[str, Recorder] = {}
             ports: dict[str, Port] = {}
             for name, network in zip("ab", networks, strict=True):
@@ -135,7 +135,7 @@ def test_groups_that_share_a_network_stay_apart(kind: str, tmp_path: Path) -> No
 
 def test_frames_for_a_group_that_is_not_open_are_counted_and_dropped(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        async with Site(kind, tmp_path).running("ab") as networks:
+        async with NetworkFactory(kind, tmp_path).running("ab") as networks:
             one, other = open_all(networks, "ab")
             recorder = Recorder()
             lonely = networks[0].open("other", ProcessId("a"), recorder)
@@ -148,42 +148,42 @@ def test_frames_for_a_group_that_is_not_open_are_counted_and_dropped(kind: str, 
     run(test)
 
 
-def test_a_group_can_be_closed_and_opened_again_as_another_life(kind: str, tmp_path: Path) -> None:
+def test_a_group_can_be_reopened_with_another_incarnation(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        async with Site(kind, tmp_path).running("ab") as networks:
+        async with NetworkFactory(kind, tmp_path).running("ab") as networks:
             first, again, second = Recorder(), Recorder(), Recorder()
             port = networks[0].open("test", ProcessId("a", 1), first)
             networks[1].open("test", ProcessId("b", 1), second)
             await first.wait_reaches("b")
             await second.wait_reaches("a")
-            with pytest.raises(InvalidOption, match="open already"):
+            with pytest.raises(InvalidOption, match="already has a port"):
                 networks[0].open("test", ProcessId("a", 2), again)
-            say(port, "b", b"first life")
+            say(port, "b", b"first")
             port.close()
             port = networks[0].open("test", ProcessId("a", 2), again)
-            assert again.told == ["b"], "it is told at once"
-            say(port, "b", b"second life")
+            assert again.reached == ["b"], "it is notified at once"
+            say(port, "b", b"second")
             await second.wait_received(2)
             assert set(second.received) == {
-                (ProcessId("a", 1), frame(b"first life")),
-                (ProcessId("a", 2), frame(b"second life")),
+                (ProcessId("a", 1), frame(b"first")),
+                (ProcessId("a", 2), frame(b"second")),
             }
             assert not first.received
 
     run(test)
 
 
-def test_a_network_serves_its_own_process_alone(kind: str, tmp_path: Path) -> None:
+def test_a_network_serves_only_its_own_process(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        async with Site(kind, tmp_path).running("a") as networks:
-            with pytest.raises(InvalidInput, match="open one of its own"):
+        async with NetworkFactory(kind, tmp_path).running("a") as networks:
+            with pytest.raises(InvalidInput, match="each process needs its own network"):
                 networks[0].open("test", ProcessId("b"), Recorder())
 
     run(test)
 
 
 async def exchange(one: Network, other: Network, names: str, incarnations: tuple[int, int]) -> None:
-    """Open a group at both, wait until each reaches the other, and see that frames go both ways."""
+    """Open a group at both, wait until each reaches the other, and exchange frames in both directions."""
     recorders = Recorder(), Recorder()
     ports = [
         network.open("test", ProcessId(name, incarnation), recorder)
@@ -194,7 +194,7 @@ async def exchange(one: Network, other: Network, names: str, incarnations: tuple
     for number, recorder in enumerate(recorders):
         await recorder.wait_reaches(names[1 - number])
     for number, port in enumerate(ports):
-        # Whoever is reached first may have to introduce itself yet: what a link would do.
+        # One side may not know the other yet and drop frames: repeat them, as a link would.
         while not recorders[1 - number].received:
             say(port, names[1 - number], b"hello")
             await asyncio.sleep(0.02)
@@ -209,22 +209,22 @@ async def exchange(one: Network, other: Network, names: str, incarnations: tuple
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_a_process_that_restarts_is_found_again(kind: str, loop: str, tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site(kind, tmp_path)
-        stays = site.network("a", "b")
+        factory = NetworkFactory(kind, tmp_path)
+        stays = factory.network("a", "b")
         async with started(stays):
             for incarnation in (1, 2):
-                restarts = site.network("b", "", incarnation)
+                restarts = factory.network("b", "", incarnation)
                 async with started(restarts):
                     await exchange(stays, restarts, "ab", (incarnation, incarnation))
 
     run(test, loop=loop)
 
 
-def test_a_process_that_nobody_was_told_of_is_found(kind: str, tmp_path: Path) -> None:
+def test_a_process_that_is_not_a_configured_peer_is_found(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site(kind, tmp_path)
-        async with site.running("ab") as networks:
-            joiner = site.network("c", "ab")
+        factory = NetworkFactory(kind, tmp_path)
+        async with factory.running("ab") as networks:
+            joiner = factory.network("c", "ab")
             async with started(joiner):
                 for network, name in zip(networks, "ab", strict=True):
                     await exchange(network, joiner, f"{name}c", (1, 1))
@@ -232,10 +232,10 @@ def test_a_process_that_nobody_was_told_of_is_found(kind: str, tmp_path: Path) -
     run(test)
 
 
-def test_what_was_handed_over_is_sent_before_closing(kind: str, tmp_path: Path) -> None:
+def test_sent_frames_are_transmitted_before_closing(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site(kind, tmp_path)
-        leaves, stays = site.network("a", "b"), site.network("b", "a")
+        factory = NetworkFactory(kind, tmp_path)
+        leaves, stays = factory.network("a", "b"), factory.network("b", "a")
         async with started(leaves, stays):
             first, second = Recorder(), Recorder()
             port = leaves.open("test", ProcessId("a"), first)
@@ -254,9 +254,9 @@ def test_what_was_handed_over_is_sent_before_closing(kind: str, tmp_path: Path) 
     run(test)
 
 
-def test_sending_to_nobody_loses_frames_and_does_no_harm(kind: str, tmp_path: Path) -> None:
+def test_frames_to_an_unknown_process_are_dropped(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        async with Site(kind, tmp_path).running("a") as networks:
+        async with NetworkFactory(kind, tmp_path).running("a") as networks:
             port = networks[0].open("test", ProcessId("a"), Recorder())
             say(port, "b", b"lost")
             say(port, "a", b"to myself")

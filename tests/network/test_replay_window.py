@@ -1,4 +1,4 @@
-"""Each number is taken once, and none that is too far behind to be told from a repetition."""
+"""The replay window accepts each number once, and none that is too old to tell."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +11,7 @@ NUMBERS = st.lists(
 
 
 @given(first=st.integers(0, 30), numbers=NUMBERS)
-def test_it_agrees_with_a_set_of_all_that_was_seen(first: int, numbers: list[int]) -> None:
+def test_it_agrees_with_a_set_of_all_received_numbers(first: int, numbers: list[int]) -> None:
     window = ReplayWindow(first)
     seen: set[int] = set()
     for number in numbers:
@@ -24,7 +24,7 @@ def test_it_agrees_with_a_set_of_all_that_was_seen(first: int, numbers: list[int
 
 
 @given(numbers=st.permutations(range(101, 141)))
-def test_whatever_the_order_each_number_is_taken_exactly_once(numbers: list[int]) -> None:
+def test_each_number_is_accepted_once_in_any_order(numbers: list[int]) -> None:
     window = ReplayWindow(100)
     taken = []
     for number in [*numbers, *numbers]:
@@ -34,19 +34,19 @@ def test_whatever_the_order_each_number_is_taken_exactly_once(numbers: list[int]
     assert taken == numbers
 
 
-def test_nothing_up_to_the_beginning_is_new() -> None:
+def test_numbers_up_to_the_initial_one_are_not_new() -> None:
     window = ReplayWindow(500)
     assert not any(window.is_new(number) for number in range(501))
     assert window.is_new(501)
 
 
-def test_a_number_that_was_not_noted_can_still_come() -> None:
+def test_a_number_that_was_not_noted_is_still_new() -> None:
     window = ReplayWindow(0)
     assert window.is_new(7)
-    assert window.is_new(7), "asking is not taking: a forged datagram must not use up a number"
+    assert window.is_new(7), "a query changes nothing: a forged datagram must not use up a number"
 
 
-def test_a_leap_needs_no_memory() -> None:
+def test_a_large_number_needs_no_memory() -> None:
     window = ReplayWindow(1)
     window.note(2**64 - 1)
     assert not window.is_new(2**64 - 1)

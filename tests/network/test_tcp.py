@@ -1,4 +1,4 @@
-"""What only connections have: they break, lead to the wrong process, or to one that does not read."""
+"""TCP connections: they break, reach the wrong process, or one that does not read."""
 
 import asyncio
 import contextlib
@@ -15,10 +15,10 @@ from priocast.core.errors import InvalidAddress, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.network.address import Address
-from priocast.network.codec import FrameReader, FrameWriter, Kind
+from priocast.network.codec import FrameKind, FrameReader, FrameWriter
 from priocast.network.tcp import TcpNetwork
 from priocast.network.tcp_connection import Introduction, encode_introduction
-from support.networks import LinkEnd, Recorder, Site, free_address, open_all, started
+from support.networks import LinkEnd, NetworkFactory, Recorder, free_address, open_all, started
 from support.waiting import run, wait_until
 
 HERE = "127.0.0.1"
@@ -37,7 +37,7 @@ def test_a_port_in_use_is_named() -> None:
     run(test)
 
 
-def test_any_port_will_do_and_is_told(tmp_path: Path) -> None:
+def test_port_0_chooses_a_free_port(tmp_path: Path) -> None:
     async def test() -> None:
         one = TcpNetwork("a", Address(HERE, 0), [])
         async with started(one):
@@ -50,7 +50,7 @@ def test_any_port_will_do_and_is_told(tmp_path: Path) -> None:
     run(test)
 
 
-def test_a_peer_is_dialled_where_it_says() -> None:
+def test_a_peer_is_dialled_at_its_advertised_address() -> None:
     async def test() -> None:
         one = TcpNetwork("a", free_address(), [])
         address = free_address()
@@ -64,7 +64,7 @@ def test_a_peer_is_dialled_where_it_says() -> None:
     run(test)
 
 
-def test_ones_own_address_is_ignored() -> None:
+def test_our_own_address_is_ignored() -> None:
     async def test() -> None:
         address = free_address()
         network = TcpNetwork("a", Address("0.0.0.0", address.port), [address])  # noqa: S104 - all of ours
@@ -77,13 +77,13 @@ def test_ones_own_address_is_ignored() -> None:
     run(test)
 
 
-def test_a_process_that_moves_is_found_where_it_is_now() -> None:
+def test_a_process_that_moved_is_found_at_its_new_address() -> None:
     async def test() -> None:
         stays = TcpNetwork("a", free_address(), [])
         async with started(stays):
             [recorder] = open_all([stays], "a")
             for _ in range(3):
-                recorder.told.clear()
+                recorder.reached.clear()
                 async with started(TcpNetwork("b", free_address(), [stays.address])):
                     await recorder.wait_reaches("b")
             assert not stays.rejections
@@ -91,7 +91,7 @@ def test_a_process_that_moves_is_found_where_it_is_now() -> None:
     run(test)
 
 
-def test_an_address_that_leads_nowhere_is_forgotten_if_it_was_only_learnt(
+def test_a_learnt_address_that_does_not_answer_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("priocast.network.tcp_dialler._LEARNT_SECONDS", 0.1)
@@ -109,7 +109,7 @@ def test_an_address_that_leads_nowhere_is_forgotten_if_it_was_only_learnt(
     run(test)
 
 
-def test_running_out_of_descriptors_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_running_out_of_descriptors_is_survived(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         loop, failures = asyncio.get_running_loop(), 2
         accept = loop.sock_accept
@@ -139,19 +139,19 @@ def test_two_addresses_of_one_process_are_counted_and_one_is_used() -> None:
             async with started(one):
                 [recorder] = open_all([one], "a")
                 await wait_until(lambda: one.rejections["two addresses of one process"] >= 2)
-                assert recorder.told == ["b"]
+                assert recorder.reached == ["b"]
 
     run(test)
 
 
-def test_a_namesake_is_refused_by_both() -> None:
+def test_two_processes_with_one_name_reject_each_other() -> None:
     async def test() -> None:
         first = TcpNetwork("a", free_address(), [])
         async with started(first):
             second = TcpNetwork("a", free_address(), [first.address])
             async with started(second):
                 await wait_until(lambda: first.rejections["a peer with our own name"])
-                await wait_until(lambda: second.rejections["a peer refused us"])
+                await wait_until(lambda: second.rejections["a peer rejected us"])
                 assert not first.dialled
                 assert not second.dialled
 
@@ -177,7 +177,7 @@ def test_a_configured_address_is_preferred_to_a_learnt_one() -> None:
 
 @contextlib.asynccontextmanager
 async def proxy(target: Address) -> AsyncIterator[tuple[Address, list[asyncio.StreamWriter]]]:
-    """An address that leads to another one, and the connections through it, to be cut."""
+    """A proxy for another address, whose connections can be cut."""
     connections: list[asyncio.StreamWriter] = []
     tasks: set[asyncio.Task[None] | None] = set()
 
@@ -210,7 +210,7 @@ async def proxy(target: Address) -> AsyncIterator[tuple[Address, list[asyncio.St
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_over_connections_that_break_links_lose_repeat_and_reorder_nothing(loop: str) -> None:
+def test_links_over_breaking_connections_lose_duplicate_and_reorder_nothing(loop: str) -> None:
     async def test() -> None:
         address = free_address()
         async with proxy(address) as (way, connections):
@@ -229,7 +229,7 @@ def test_over_connections_that_break_links_lose_repeat_and_reorder_nothing(loop:
                         await asyncio.sleep(0.01)
                 await wait_until(lambda: len(ends[1].arrived) == len(bodies))
                 assert ends[1].arrived == bodies
-                assert ends[0].told.count("b") > 1
+                assert ends[0].reached.count("b") > 1
                 for end in ends:
                     end.close()
 
@@ -238,7 +238,7 @@ def test_over_connections_that_break_links_lose_repeat_and_reorder_nothing(loop:
 
 @contextlib.asynccontextmanager
 async def sleeper(name: str) -> AsyncIterator[Address]:
-    """A peer that welcomes whoever dials it, and reads nothing after that."""
+    """A peer that welcomes every connection, and then reads nothing."""
     welcome = encode_introduction(Introduction(name, HERE, 1, bytes(8)))
     writers = []
 
@@ -246,8 +246,8 @@ async def sleeper(name: str) -> AsyncIterator[Address]:
         frames = FrameReader()
         data = await reader.read(2000)
         frames.free()[: len(data)] = data
-        assert frames.read(len(data))[0].kind is Kind.HELLO
-        writer.write(FrameWriter("", ProcessId(name, 0)).frame(Kind.WELCOME, welcome))
+        assert frames.read(len(data))[0].kind is FrameKind.HELLO
+        writer.write(FrameWriter("", ProcessId(name, 0)).frame(FrameKind.WELCOME, welcome))
         cast("asyncio.ReadTransport", writer.transport).pause_reading()
         writers.append(writer)
 
@@ -262,7 +262,7 @@ async def sleeper(name: str) -> AsyncIterator[Address]:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_what_waits_for_a_peer_that_does_not_read_is_bounded(
+def test_the_buffer_for_a_peer_that_does_not_read_is_bounded(
     loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("priocast.network.tcp.CLOSE_SECONDS", 0.2)
@@ -281,7 +281,7 @@ def test_what_waits_for_a_peer_that_does_not_read_is_bounded(
                 transport = network.dialled["b"].transport
                 assert 0 < transport.get_write_buffer_size() <= 10_000_000
                 assert network.rejections["a peer does not read"] >= 25
-            assert not network.connections, "closing does not wait for it for ever"
+            assert not network.connections, "closing does not wait for it forever"
 
     run(test, loop=loop)
 
@@ -290,13 +290,13 @@ def test_what_waits_for_a_peer_that_does_not_read_is_bounded(
     ("answer", "reason"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n" * 4, "not Priocast"),
-        (FrameWriter("", ProcessId("x", 0)).frame(Kind.DATA), "frame that does not belong here"),
-        (FrameWriter("", ProcessId("x", 0)).frame(Kind.WELCOME, b"\xc1"), "malformed content"),
-        (b"", "introduction took too long"),
+        (FrameWriter("", ProcessId("x", 0)).frame(FrameKind.DATA), "unexpected frame"),
+        (FrameWriter("", ProcessId("x", 0)).frame(FrameKind.WELCOME, b"\xc1"), "malformed content"),
+        (b"", "introduction timed out"),
     ],
     ids=["http", "data", "nonsense", "silence"],
 )
-def test_a_server_that_answers_otherwise_is_counted_and_dialled_again(
+def test_a_server_with_an_unexpected_reply_is_counted_and_dialled_again(
     answer: bytes, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not answer:
@@ -323,19 +323,19 @@ def test_a_server_that_answers_otherwise_is_counted_and_dialled_again(
     run(test)
 
 
-def test_a_certificate_must_be_for_the_group_that_is_opened(tmp_path: Path) -> None:
+def test_a_certificate_must_include_the_opened_group(tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site("tls", tmp_path)
-        network = site.network("a")
-        with pytest.raises(UnusableKey, match="not for the group third"):
+        factory = NetworkFactory("tls", tmp_path)
+        network = factory.network("a")
+        with pytest.raises(UnusableKey, match=r"does not include group .third."):
             network.open("third", ProcessId("a"), Recorder())
         with pytest.raises(UnusableKey, match="is not a certificate of b"):
-            TcpNetwork("b", free_address(), [], security=site.certificate("a"))
+            TcpNetwork("b", free_address(), [], security=factory.certificate("a"))
 
     run(test)
 
 
-def test_the_log_has_fields(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_burst_of_rejections_is_logged_once_with_fields(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
         network = TcpNetwork("a", free_address(), [])
         async with started(network):
@@ -348,7 +348,7 @@ def test_the_log_has_fields(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="priocast.network"):
         run(test)
     records = [record.__dict__ for record in caplog.records]
-    assert [record["count"] for record in records] == [1, 2, 4], "a flood is not a flood of lines"
+    assert [record["count"] for record in records] == [1], "a burst is logged once"
     assert records[0]["reason"] == "not Priocast"
     assert records[0]["member"] == "a"
     assert records[0]["address"] == HERE

@@ -1,4 +1,4 @@
-"""What only datagrams have: they are sealed, shared, lost, and sent once to many."""
+"""UDP datagrams: sealed, shared by frames, lost, and sent once to many peers."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,14 +16,14 @@ from priocast.network.udp import UdpNetwork
 from priocast.network.udp_content import Sizes
 from priocast.network.udp_handshake import SocketAddress
 from priocast.network.udp_security import DatagramKind
-from support.networks import LinkEnd, Recorder, Site, free_address, started
+from support.networks import LinkEnd, NetworkFactory, Recorder, free_address, started
 from support.waiting import run, wait_until
 
 KEYS = {"test": bytes(32)}
 
 
 class Tap:
-    """Watches what a network sends once it is started: how many datagrams, and where to."""
+    """Counts the datagrams that a started network sends, by destination."""
 
     def __init__(self, network: UdpNetwork) -> None:
         self.sent: list[tuple[bytes, SocketAddress]] = []
@@ -36,14 +36,14 @@ class Tap:
         self._transmit(datagram, to)
 
     def count(self, kind: DatagramKind, address: Address) -> int:
-        """How many datagrams of this kind went there."""
+        """How many datagrams of this kind were sent there."""
         return sum(1 for datagram, to in self.sent if to == address and datagram[3] == kind)
 
 
 @asynccontextmanager
-async def trio(site: Site) -> AsyncIterator[tuple[Tap, Port, list[Recorder]]]:
-    """Three processes that know each other: what the first one sends, by which port, and who hears it."""
-    networks = [site.datagrams(name, "abc".replace(name, "")) for name in "abc"]
+async def trio(factory: NetworkFactory) -> AsyncIterator[tuple[Tap, Port, list[Recorder]]]:
+    """Three connected processes: the first one's datagrams and port, and the recorders of the others."""
+    networks = [factory.datagrams(name, "abc".replace(name, "")) for name in "abc"]
     async with started(*networks):
         recorders = [Recorder() for _ in networks]
         ports = [
@@ -55,77 +55,79 @@ async def trio(site: Site) -> AsyncIterator[tuple[Tap, Port, list[Recorder]]]:
         yield Tap(networks[0]), ports[0], recorders
 
 
-def test_small_frames_leave_in_one_datagram(tmp_path: Path) -> None:
+def test_small_frames_share_a_datagram_when_sent(tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site("udp", tmp_path)
-        async with trio(site) as (tap, port, recorders):
+        factory = NetworkFactory("udp", tmp_path)
+        async with trio(factory) as (tap, port, recorders):
             port.send("b", [Frame(1, number, 0, 0, bytes(20)) for number in range(20)])
             await recorders[1].wait_received(20)
-            assert tap.count(DatagramKind.FRAMES, site.address("b")) == 1
+            assert tap.count(DatagramKind.FRAMES, factory.address("b")) == 1
 
     run(test)
 
 
 @pytest.mark.parametrize("size", [1, 1000, 50_000])
-def test_a_body_for_several_is_sent_once_and_each_takes_its_own_frame(size: int, tmp_path: Path) -> None:
+def test_a_body_for_several_peers_is_sent_once(size: int, tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site("multicast", tmp_path)
-        async with trio(site) as (tap, port, recorders):
+        factory = NetworkFactory("multicast", tmp_path)
+        async with trio(factory) as (tap, port, recorders):
             shared, alone = bytes(size), bytes([1]) * 10
             for_b = [Frame(11, 1, 2, 3, shared), Frame(11, 2, 2, 3, alone)]
             for_c = [Frame(12, 7, 8, 9, shared), Frame(12, 0, 8, 9)]
             port.send("b", for_b)
             port.send("c", for_c)
-            assert not tap.count(DatagramKind.FRAMES, site.address("b")), "nothing leaves before the flush"
+            assert not tap.count(DatagramKind.FRAMES, factory.address("b")), (
+                "nothing is sent before the flush"
+            )
             port.flush()
             await recorders[1].wait_received(2)
             await recorders[2].wait_received(2)
-            pieces = -(-size // Sizes(1400).piece(2))
-            assert tap.count(DatagramKind.PIECES, site.multicast) == pieces
+            fragments = -(-size // Sizes(1400).fragment(2))
+            assert tap.count(DatagramKind.FRAGMENTS, factory.multicast) == fragments
             for name in "bc":
-                assert tap.count(DatagramKind.FRAMES, site.address(name)) == 1
+                assert tap.count(DatagramKind.FRAMES, factory.address(name)) == 1
             assert {frame for _, frame in recorders[1].received} == set(for_b)
             assert {frame for _, frame in recorders[2].received} == set(for_c)
 
     run(test)
 
 
-def test_equal_bodies_that_are_not_the_same_object_are_sent_one_by_one(tmp_path: Path) -> None:
+def test_equal_bodies_of_different_identity_are_sent_separately(tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site("multicast", tmp_path)
-        async with trio(site) as (tap, port, recorders):
+        factory = NetworkFactory("multicast", tmp_path)
+        async with trio(factory) as (tap, port, recorders):
             for name in "bc":
                 port.send(name, [Frame(1, 1, 0, 0, b"".join([b"equal", b" bodies"]))])
             port.flush()
             port.flush()
             await recorders[1].wait_received(1)
             await recorders[2].wait_received(1)
-            assert tap.count(DatagramKind.PIECES, site.multicast) == 0
+            assert tap.count(DatagramKind.FRAGMENTS, factory.multicast) == 0
 
     run(test)
 
 
-def test_more_peers_than_rows_are_served_in_turn(tmp_path: Path) -> None:
+def test_more_peers_than_link_headers_are_served_in_turn(tmp_path: Path) -> None:
     async def test() -> None:
-        site = Site("multicast", tmp_path)
-        async with trio(site) as (tap, port, recorders):
-            tap.network.sizes.rows = 1
+        factory = NetworkFactory("multicast", tmp_path)
+        async with trio(factory) as (tap, port, recorders):
+            tap.network.sizes.headers = 1
             body = bytes(500)
             for name in "bc":
                 port.send(name, [Frame(1, 1, 0, 0, body)])
             port.flush()
             await recorders[1].wait_received(1)
             await recorders[2].wait_received(1)
-            assert tap.count(DatagramKind.PIECES, site.multicast) == 1, "two pieces share a datagram"
+            assert tap.count(DatagramKind.FRAGMENTS, factory.multicast) == 1, "two fragments share a datagram"
 
     run(test)
 
 
 @pytest.mark.parametrize("kind", ["udp", "multicast"])
-def test_over_a_network_that_loses_every_fifth_datagram_everything_arrives(kind: str, tmp_path: Path) -> None:
+def test_everything_arrives_over_a_network_that_loses_every_fifth_datagram(kind: str, tmp_path: Path) -> None:
     async def test() -> None:
-        site, dice = Site(kind, tmp_path), Random(7)
-        networks = [site.datagrams("a", "b"), site.datagrams("b", "a")]
+        factory, dice = NetworkFactory(kind, tmp_path), Random(7)
+        networks = [factory.datagrams("a", "b"), factory.datagrams("b", "a")]
         for network in networks:
             transmit = network.transmit
 
@@ -150,7 +152,7 @@ def test_over_a_network_that_loses_every_fifth_datagram_everything_arrives(kind:
 
 
 @pytest.mark.parametrize("datagram_bytes", [512, 9000, 65_507])
-def test_datagrams_are_as_large_as_was_asked_for(datagram_bytes: int) -> None:
+def test_datagrams_have_at_most_the_configured_size(datagram_bytes: int) -> None:
     async def test() -> None:
         addresses = free_address(), free_address()
         networks = [
@@ -170,7 +172,7 @@ def test_datagrams_are_as_large_as_was_asked_for(datagram_bytes: int) -> None:
     run(test)
 
 
-def test_ones_own_address_is_ignored_and_names_of_hosts_are_looked_up() -> None:
+def test_our_own_address_is_ignored_and_host_names_are_resolved() -> None:
     async def test() -> None:
         here, there = free_address(), free_address()
         own = [here, Address("localhost", here.port)]
@@ -186,7 +188,7 @@ def test_ones_own_address_is_ignored_and_names_of_hosts_are_looked_up() -> None:
     run(test)
 
 
-def test_addresses_that_cannot_be_used_are_named() -> None:
+def test_unusable_addresses_are_named() -> None:
     async def test() -> None:
         network = UdpNetwork("a", free_address(), [], keys=KEYS, incarnation=1)
         async with started(network):
@@ -206,15 +208,15 @@ def test_addresses_that_cannot_be_used_are_named() -> None:
     run(test)
 
 
-def test_options_that_cannot_be_are_refused() -> None:
+def test_invalid_options_are_rejected() -> None:
     here = free_address()
-    with pytest.raises(UnusableKey, match="has 3 bytes instead of 32"):
+    with pytest.raises(UnusableKey, match="must have 32 bytes, not 3"):
         UdpNetwork("a", here, [], keys={"test": b"abc"}, incarnation=1)
     for datagram_bytes in (511, 65_508):
-        with pytest.raises(InvalidOption, match="choose from 512 to 65507"):
+        with pytest.raises(InvalidOption, match="datagram_bytes must be between 512 and 65507"):
             UdpNetwork("a", here, [], keys=KEYS, incarnation=1, datagram_bytes=datagram_bytes)
     for host in ("127.0.0.1", "host"):
         with pytest.raises(InvalidAddress, match="not a multicast address"):
             UdpNetwork("a", here, [], keys=KEYS, incarnation=1, multicast=Address(host, 1))
-    with pytest.raises(UnusableKey, match="no key for the group other"):
+    with pytest.raises(UnusableKey, match=r"no key for group .other."):
         UdpNetwork("a", here, [], keys=KEYS, incarnation=1).open("other", ProcessId("a"), Recorder())

@@ -1,4 +1,4 @@
-"""Whole frames and pieces, as the sealed part of datagrams."""
+"""Frames and fragments as the content of datagrams."""
 
 from contextlib import suppress
 
@@ -12,16 +12,16 @@ from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.replay_window import ReplayWindow
 from priocast.network.udp_content import (
     CELL_BYTES,
-    Piece,
-    Row,
+    Fragment,
+    LinkHeader,
     Sizes,
+    pack_fragment,
+    pack_fragments,
     pack_frames,
-    pack_piece,
-    pack_pieces,
-    pack_seen,
+    pack_report,
+    unpack_fragments,
     unpack_frames,
-    unpack_pieces,
-    unpack_seen,
+    unpack_report,
 )
 from priocast.network.udp_security import SEAL_BYTES
 
@@ -31,9 +31,7 @@ BODIES = st.binary(max_size=SIZES.frame_body)
 
 
 @given(frames=st.lists(st.builds(Frame, U64, U64, U64, U64, BODIES), max_size=20), incarnation=U64)
-def test_frames_come_out_as_they_went_in_and_every_datagram_fits(
-    frames: list[Frame], incarnation: int
-) -> None:
+def test_frames_are_decoded_as_encoded_and_every_datagram_fits(frames: list[Frame], incarnation: int) -> None:
     contents = list(pack_frames(incarnation, frames, SIZES))
     assert all(len(content) + SEAL_BYTES <= 1400 for content in contents)
     assert [frame for content in contents for frame in unpack_frames(content)[1]] == frames
@@ -46,39 +44,41 @@ def test_small_frames_share_a_datagram() -> None:
     assert len(list(pack_frames(1, frames, Sizes(9000)))) == 1
 
 
-@given(rows=st.integers(1, SIZES.rows), datagram_bytes=st.integers(512, 65_507))
-def test_a_piece_fits_next_to_its_rows(rows: int, datagram_bytes: int) -> None:
+@given(headers=st.integers(1, SIZES.headers), datagram_bytes=st.integers(512, 65_507))
+def test_a_fragment_fits_next_to_its_link_headers(headers: int, datagram_bytes: int) -> None:
     sizes = Sizes(datagram_bytes)
-    rows = min(rows, sizes.rows)
-    length = sizes.piece(rows)
+    headers = min(headers, sizes.headers)
+    length = sizes.fragment(headers)
     assert length >= CELL_BYTES
-    piece = pack_piece([Row(1, 2, 3, 4, 5)] * rows, 0, bytes(70_000), 0, length)
-    [content] = pack_pieces(1, [piece], sizes)
+    fragment = pack_fragment([LinkHeader(1, 2, 3, 4, 5)] * headers, 0, bytes(70_000), 0, length)
+    [content] = pack_fragments(1, [fragment], sizes)
     assert len(content) + SEAL_BYTES <= datagram_bytes
 
 
-def test_each_peer_finds_its_own_rows() -> None:
-    rows = [Row(peer, 10 + peer, 20, 30, 40) for peer in (1, 2, 3)]
-    again = Row(2, 12, 21, 30, 40)
-    contents = pack_pieces(6, [pack_piece([*rows, again], 0, b"shared", 0, 6)], SIZES)
+def test_each_peer_finds_its_own_link_headers() -> None:
+    headers = [LinkHeader(peer, 10 + peer, 20, 30, 40) for peer in (1, 2, 3)]
+    again = LinkHeader(2, 12, 21, 30, 40)
+    contents = pack_fragments(6, [pack_fragment([*headers, again], 0, b"shared", 0, 6)], SIZES)
     [content] = contents
-    assert unpack_pieces(content, 2) == (
+    assert unpack_fragments(content, 2) == (
         6,
-        [Piece(rows[1], 0, 6, 0, b"shared"), Piece(again, 0, 6, 0, b"shared")],
+        [Fragment(headers[1], 0, 6, 0, b"shared"), Fragment(again, 0, 6, 0, b"shared")],
     )
-    assert unpack_pieces(content, 9) == (6, [])
+    assert unpack_fragments(content, 9) == (6, [])
 
 
 def test_several_small_bodies_share_a_datagram() -> None:
-    pieces = [pack_piece([Row(1, 2, number, 0, 0)], 0, b"%d" % number, 0, 1) for number in range(3)]
-    [content] = pack_pieces(1, pieces, SIZES)
-    assert [piece.body for piece in unpack_pieces(content, 1)[1]] == [b"0", b"1", b"2"]
+    fragments = [
+        pack_fragment([LinkHeader(1, 2, number, 0, 0)], 0, b"%d" % number, 0, 1) for number in range(3)
+    ]
+    [content] = pack_fragments(1, fragments, SIZES)
+    assert [fragment.body for fragment in unpack_fragments(content, 1)[1]] == [b"0", b"1", b"2"]
 
 
 def block(length: int, total: int, offset: int) -> bytes:
-    """A content with one piece that claims these sizes."""
-    piece = pack_piece([Row(1, 2, 3, 4, 5)], 0, bytes(total), offset, length)
-    return next(pack_pieces(1, [piece], Sizes(65_507)))
+    """A content with one fragment that claims these sizes."""
+    fragment = pack_fragment([LinkHeader(1, 2, 3, 4, 5)], 0, bytes(total), offset, length)
+    return next(pack_fragments(1, [fragment], Sizes(65_507)))
 
 
 @pytest.mark.parametrize(
@@ -92,34 +92,34 @@ def block(length: int, total: int, offset: int) -> bytes:
         (0, 0, 0, "contradictory fragments"),
     ],
 )
-def test_sizes_that_cannot_be_are_refused(length: int, total: int, offset: int, reason: str) -> None:
-    with pytest.raises(Rejected) as refused:
-        unpack_pieces(block(length, total, offset), 1)
-    assert refused.value.reason == reason
+def test_invalid_sizes_are_rejected(length: int, total: int, offset: int, reason: str) -> None:
+    with pytest.raises(Rejected) as rejected:
+        unpack_fragments(block(length, total, offset), 1)
+    assert rejected.value.reason == reason
 
 
 @given(content=st.binary(max_size=200))
-def test_nonsense_does_no_harm(content: bytes) -> None:
-    for read in (unpack_frames, unpack_seen, lambda each: unpack_pieces(each, 1)):
+def test_random_content_is_decoded_or_rejected(content: bytes) -> None:
+    for read in (unpack_frames, unpack_report, lambda each: unpack_fragments(each, 1)):
         with suppress(Rejected):
             read(content)
 
 
-def test_contents_that_are_cut_off_are_refused() -> None:
+def test_truncated_contents_are_rejected() -> None:
     whole = next(pack_frames(1, [Frame(1, 2, 3, 4, b"body")], SIZES))
     for cut in (1, 8, len(whole) - 1):
         with pytest.raises(Rejected, match="malformed"):
             unpack_frames(whole[:cut] + bytes(1 if cut == 8 else 0))
-    piece = block(128, 128, 0)
-    for cut in (1, len(piece) - 1, 20):
+    fragment = block(128, 128, 0)
+    for cut in (1, len(fragment) - 1, 20):
         with pytest.raises(Rejected, match="malformed"):
-            unpack_pieces(piece[:cut], 1)
+            unpack_fragments(fragment[:cut], 1)
 
 
-def test_what_was_seen_is_a_window() -> None:
+def test_a_report_contains_the_replay_window() -> None:
     window = ReplayWindow(2**64 - 9)
     window.note(2**64 - 3)
     window.note(2**64 - 1)
-    highest, bits = unpack_seen(pack_seen(window))
+    highest, bits = unpack_report(pack_report(window))
     assert highest == 2**64 - 1
     assert [behind for behind in range(10) if bits >> behind & 1] == [0, 2, 8, 9]

@@ -133,11 +133,11 @@ def test_automatic_choice_of_an_order_is_logged_with_its_reason(
     async def test() -> None:
         async with nodes(1, "tickets", order="auto") as (node,):
             logger, driver = GroupLogger(node), node.groups["tickets"]
-            for advice in ("begins with x", "x suits the load", "x stays", "changes from x to y", "y suits"):
+            for advice in ("starts with x", "x suits the load", "x stays", "changes from x to y", "y suits"):
                 driver.advice = advice
                 logger.poll()
                 logger.poll()
-            assert messages(caplog)[1:] == ["begins with x", "changes from x to y"]
+            assert messages(caplog)[1:] == ["starts with x", "changes from x to y"]
 
     caplog.set_level(logging.INFO, "priocast")
     run(test)

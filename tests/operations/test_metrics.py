@@ -54,7 +54,7 @@ def test_queues_by_priority_and_the_bottleneck() -> None:
         async with nodes(2, "tickets", options=options) as (a, b):
             for node in (a, b):
                 await Group(driver_of(node)).broadcast_many([b"x"] * 20, priocast.ROUTINE)
-            await wait_until(lambda: Group(driver_of(a)).status().blocked_ms > 20)
+            await wait_until(lambda: Group(driver_of(a)).status().bottleneck_ms > 20)
             await Group(driver_of(a)).broadcast(b"y", priocast.URGENT)
             await wait_until(lambda: len(Group(driver_of(a)).status().queues) == 2)
             found = samples(a)

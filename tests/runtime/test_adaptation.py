@@ -1,4 +1,4 @@
-"""A group that chooses its order by its load: who acts, on what, and how often."""
+"""The order `auto`: which member changes the order, when, and how often."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import priocast
 from priocast.advice.advisor import Advice, advise
 from priocast.advice.situation import Situation
 from priocast.runtime import adaptation as adaptation_module
-from priocast.runtime.adaptation import LOOKS_NEEDED, PAUSE_SECONDS, Adaptation
+from priocast.runtime.adaptation import MEASUREMENTS_NEEDED, PAUSE_SECONDS, Adaptation
 from support.groups import groups, reading
 from support.waiting import run, wait_until
 
@@ -18,7 +18,7 @@ SECOND = 1_000_000_000
 
 
 def advisor(seen: list[Situation], choice: Callable[[], str]) -> Callable[[Situation], Advice]:
-    """Advice in favour of one class, whatever the load."""
+    """Advice that always prefers one order."""
 
     def advised(situation: Situation) -> Advice:
         seen.append(situation)
@@ -32,18 +32,18 @@ def advisor(seen: list[Situation], choice: Callable[[], str]) -> Callable[[Situa
     return advised
 
 
-def test_a_group_begins_with_what_suits_its_size_and_says_so() -> None:
+def test_the_first_order_suits_the_size_of_the_group() -> None:
     async def test() -> None:
         async with groups("memory", 3, order="auto") as members:
             for member in members:
                 status = member.status()
                 assert status.order == "sequencer-ub"
-                assert status.advice.startswith("begins with sequencer-ub")
+                assert status.advice.startswith("starts with sequencer-ub")
 
     run(test)
 
 
-def test_who_does_not_say_auto_does_not_join(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_with_another_order_than_auto_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         hub = priocast.MemoryHub()
         async with priocast.join("test", member="a", hub=hub, size=1, order="auto"):
@@ -56,7 +56,7 @@ def test_who_does_not_say_auto_does_not_join(monkeypatch: pytest.MonkeyPatch) ->
     run(test)
 
 
-def test_the_coordinator_changes_the_order_after_several_looks_and_then_pauses(
+def test_the_coordinator_changes_the_order_after_several_measurements_and_then_pauses(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def test() -> None:
@@ -73,9 +73,9 @@ def test_the_coordinator_changes_the_order_after_several_looks_and_then_pauses(
                 for _ in range(times):
                     now += SECOND
                     for each in follow:
-                        each.look(now)
+                        each.step(now)
 
-            look(LOOKS_NEEDED)
+            look(MEASUREMENTS_NEEDED)
             assert members[0].status().advice == "sequencer-ub stays: because"
             assert members[1].status().advice == ""
             look(1)
@@ -84,9 +84,9 @@ def test_the_coordinator_changes_the_order_after_several_looks_and_then_pauses(
             look(3)
             assert members[0].status().advice == "token-ring suits the load: because"
             choice = "sequencer-bb"
-            look(LOOKS_NEEDED + 5)
+            look(MEASUREMENTS_NEEDED + 5)
             await asyncio.sleep(0.05)
-            assert members[0].status().order == "token-ring", "the last change was a moment ago"
+            assert members[0].status().order == "token-ring", "the last change was too recent"
             now += int(PAUSE_SECONDS * SECOND)
             look(1)
             await wait_until(lambda: members[0].status().order == "sequencer-bb")
@@ -94,15 +94,15 @@ def test_the_coordinator_changes_the_order_after_several_looks_and_then_pauses(
     run(test)
 
 
-def test_a_load_that_does_not_last_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_burst_of_load_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
-        choices = ["token-ring"] * (LOOKS_NEEDED - 1) + ["sequencer-ub"]
+        choices = ["token-ring"] * (MEASUREMENTS_NEEDED - 1) + ["sequencer-ub"]
         looks = 0
         monkeypatch.setattr(adaptation_module, "advise", advisor([], lambda: choices[looks % len(choices)]))
         async with groups("memory", 1, order="auto") as (member,):
             follow = Adaptation(member._driver)
             for looks in range(5 * len(choices)):
-                follow.look((looks + 1) * SECOND)
+                follow.step((looks + 1) * SECOND)
             assert member.status().views == 1
             assert member.status().order == "sequencer-ub"
 
@@ -118,11 +118,11 @@ def test_the_load_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
                 follow = Adaptation(members[0]._driver)
                 await members[2].broadcast(b"before")
                 await readers[0].wait_payloads(b"before")
-                follow.look(10 * SECOND)
+                follow.step(10 * SECOND)
                 for number in range(100):
                     await members[number % 2].broadcast(b"%03d" % number + b"." * 997)
                 await readers[0].wait_payloads(b"099" + b"." * 997)
-                follow.look(12 * SECOND)
+                follow.step(12 * SECOND)
             [situation] = seen
             assert (situation.members, situation.rate, situation.senders) == (3, 50.0, 2)
             assert 900 < situation.payload_bytes < 1200
@@ -132,18 +132,18 @@ def test_the_load_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     run(test)
 
 
-def test_a_new_view_begins_a_new_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_new_view_restarts_the_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     async def test() -> None:
         seen: list[Situation] = []
         monkeypatch.setattr(adaptation_module, "advise", advisor(seen, lambda: "sequencer-ub"))
         async with groups("memory", 2, order="auto") as members, reading(*members):
             follow = Adaptation(members[0]._driver)
-            follow.look(1 * SECOND)
+            follow.step(1 * SECOND)
             members[0].change_order("token-ring")
             await wait_until(lambda: members[0].status().order == "token-ring")
-            follow.look(2 * SECOND)
+            follow.step(2 * SECOND)
             assert seen == []
-            follow.look(3 * SECOND)
+            follow.step(3 * SECOND)
             assert len(seen) == 1
 
     run(test)

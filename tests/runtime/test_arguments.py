@@ -1,4 +1,4 @@
-"""What callers hand over: whatever cannot be used is refused at the call, with words, and changes nothing."""
+"""Invalid arguments are rejected at the call, with an explanation, and change nothing."""
 
 import asyncio
 import threading
@@ -14,11 +14,11 @@ from priocast.core.errors import InvalidAddress, InvalidOption, UnusableKey
 from priocast.network.security import TlsSecurity
 from priocast.runtime.arguments import membership_of, ordering_of, scope_of
 from priocast.study.processes import free_addresses
-from support.groups import Town, groups, ids, take
+from support.groups import Cluster, groups, ids, take
 from support.waiting import PATIENCE_SECONDS, run
 
 HERE = {"listen": "127.0.0.1:7401", "peers": ["127.0.0.1:7402"]}
-LIFE = priocast.MembershipOptions(founders=1, failure_ms=500)
+MEMBERSHIP = priocast.MembershipOptions(founders=1, failure_ms=500)
 NAN = float("nan")
 NO_SCOPE: list[tuple[dict[str, Any], str]] = [
     ({"safe": "no"}, "safe must be True or False, not 'no'"),
@@ -62,7 +62,7 @@ NO_SCOPE: list[tuple[dict[str, Any], str]] = [
         ({**HERE, "state_directory": ""}, "state_directory must be a path .*, not ''"),
     ],
 )
-def test_a_node_of_the_wrong_things_is_refused_at_the_call(arguments: Any, complaint: str) -> None:
+def test_invalid_parameters_of_a_node_are_rejected_at_the_call(arguments: Any, complaint: str) -> None:
     with pytest.raises(priocast.InvalidInput, match=complaint):
         priocast.open_node("a", **arguments)
 
@@ -77,10 +77,10 @@ def test_a_node_of_the_wrong_things_is_refused_at_the_call(arguments: Any, compl
         ({"state": lambda: 0}, "state must be priocast.State"),
         ({"prioritised": "no"}, "prioritised is 'no'"),
         ({"founders": 0}, "founders is 0: it must be between 1 and 64"),
-        ({"founders": 0, "membership": LIFE}, "founders is 0: it must be between 1 and 64"),
+        ({"founders": 0, "membership": MEMBERSHIP}, "founders is 0: it must be between 1 and 64"),
         ({"founders": "3"}, "founders is '3'"),
         ({"policy": 1}, "policy is 1"),
-        ({"delivery": "", "membership": LIFE}, "delivery is ''"),
+        ({"delivery": "", "membership": MEMBERSHIP}, "delivery is ''"),
         ({"start_seconds": NAN}, "start_seconds must be a finite number of seconds above 0, not nan"),
         ({"start_seconds": -1}, "start_seconds must be a finite number of seconds above 0, not -1"),
         ({"start_seconds": float("inf")}, "start_seconds must be .*, not inf"),
@@ -96,7 +96,7 @@ def test_a_node_of_the_wrong_things_is_refused_at_the_call(arguments: Any, compl
         ({"labels": {"x": 5}}, "labels must map names to texts, not 'x' to 5"),
     ],
 )
-def test_a_member_of_the_wrong_things_is_refused_at_the_call(arguments: Any, complaint: str) -> None:
+def test_invalid_parameters_of_a_group_are_rejected_at_the_call(arguments: Any, complaint: str) -> None:
     node = priocast.open_node("a", hub=priocast.MemoryHub(), size=1)
     with pytest.raises(priocast.InvalidInput, match=complaint):
         node.join("test", **arguments)
@@ -105,7 +105,7 @@ def test_a_member_of_the_wrong_things_is_refused_at_the_call(arguments: Any, com
     assert not node.groups
 
 
-def test_the_errors_say_by_their_types_what_is_wrong() -> None:
+def test_the_type_of_the_error_tells_what_is_wrong() -> None:
     with pytest.raises(InvalidAddress):
         priocast.open_node("a", listen="127.0.0.1:7401", peers=[1])  # type: ignore[list-item]
     with pytest.raises(InvalidOption):
@@ -117,45 +117,45 @@ def test_the_errors_say_by_their_types_what_is_wrong() -> None:
 
 
 @pytest.mark.parametrize(("save", "load"), [(0, print), (bytes, None)])
-def test_a_state_is_made_of_functions(save: Any, load: Any) -> None:
-    with pytest.raises(priocast.InvalidInput, match=r"of a State is (0|None): give a function"):
+def test_a_state_consists_of_functions(save: Any, load: Any) -> None:
+    with pytest.raises(priocast.InvalidInput, match=r"of a State must be a function, not (0|None)"):
         priocast.State(save, load)
 
 
-def test_a_state_that_is_not_bytes_is_refused_where_it_was_saved() -> None:
+def test_a_state_that_is_not_bytes_is_rejected_when_it_is_saved() -> None:
     assert priocast.State(lambda: b"all", print).snapshot() == b"all"
-    with pytest.raises(priocast.InvalidInput, match="save of a State gave str: it must give bytes"):
+    with pytest.raises(priocast.InvalidInput, match="save of a State must return bytes, not str"):
         priocast.State(lambda: "all", print).snapshot()  # type: ignore[arg-type,return-value]
 
 
-def test_what_is_given_by_name_goes_before_what_the_options_say() -> None:
+def test_named_parameters_override_the_options() -> None:
     async def test() -> None:
-        town = Town("memory", "a")
+        cluster = Cluster("memory", "a")
         options = priocast.OrderingOptions(window=7)
         given: dict[str, Any] = {"delivery": "safe", "policy": "partitionable", "prioritised": False}
-        async with town.join("a", membership=LIFE, options=options, **given) as group:
+        async with cluster.join("a", membership=MEMBERSHIP, options=options, **given) as group:
             status = group.status()
             assert (status.policy, status.delivery, status.prioritised) == ("partitionable", "safe", False)
 
     run(test)
-    life = membership_of(LIFE, 5, None, founders=3, policy="partitionable", delivery=None)
-    assert life == priocast.MembershipOptions(founders=3, policy="partitionable", failure_ms=500)
+    membership = membership_of(MEMBERSHIP, 5, None, founders=3, policy="partitionable", delivery=None)
+    assert membership == priocast.MembershipOptions(founders=3, policy="partitionable", failure_ms=500)
     plain = priocast.OrderingOptions(window=7, prioritised=False)
     assert ordering_of(priocast.OrderingOptions(window=7), prioritised=False) == plain
     assert ordering_of(plain, prioritised=True).prioritised
 
 
-def test_what_is_not_given_by_name_is_as_the_options_say() -> None:
-    life = priocast.MembershipOptions(founders=2, policy="partitionable", delivery="safe")
-    assert membership_of(life, 5, None, founders=None, policy=None, delivery=None) == life
+def test_the_options_apply_where_no_named_parameter_is_given() -> None:
+    membership = priocast.MembershipOptions(founders=2, policy="partitionable", delivery="safe")
+    assert membership_of(membership, 5, None, founders=None, policy=None, delivery=None) == membership
     assert membership_of(None, 5, None, founders=None, policy=None, delivery=None).founders == 5
     assert membership_of(None, 70, None, founders=3).founders == 3
-    assert membership_of(life, 5, priocast.State(bytes, print)).state
+    assert membership_of(membership, 5, priocast.State(bytes, print)).state
     assert not ordering_of(priocast.OrderingOptions(prioritised=False), None).prioritised
 
 
 @pytest.mark.parametrize(("arguments", "complaint"), NO_SCOPE)
-def test_what_no_message_can_ask_for_is_refused_and_changes_nothing(arguments: Any, complaint: str) -> None:
+def test_invalid_send_options_are_rejected_and_change_nothing(arguments: Any, complaint: str) -> None:
     async def test() -> None:
         async with groups("memory", 2) as (group, other):
             with pytest.raises(priocast.InvalidInput, match=complaint):
@@ -172,7 +172,7 @@ def test_what_no_message_can_ask_for_is_refused_and_changes_nothing(arguments: A
 
 
 @pytest.mark.parametrize(("arguments", "complaint"), NO_SCOPE)
-def test_a_client_can_ask_for_no_more_than_a_member(arguments: Any, complaint: str) -> None:
+def test_a_client_rejects_the_same_send_options(arguments: Any, complaint: str) -> None:
     async def test() -> None:
         async with priocast.open_client("test", client="shop", hub=priocast.MemoryHub()) as client:
             with pytest.raises(priocast.InvalidInput, match=complaint):
@@ -181,7 +181,7 @@ def test_a_client_can_ask_for_no_more_than_a_member(arguments: Any, complaint: s
     run(test)
 
 
-def test_the_blocking_calls_refuse_the_same() -> None:
+def test_the_blocking_calls_reject_the_same_send_options() -> None:
     address = str(free_addresses(1)[0])
     with priocast.join_blocking("test", member="a", listen=address, peers=[]) as group:
         for arguments, complaint in NO_SCOPE:
@@ -194,28 +194,28 @@ def test_the_blocking_calls_refuse_the_same() -> None:
         assert group.backlog == 0
 
 
-def test_to_none_is_to_all_and_names_may_come_in_any_collection() -> None:
-    everybody = scope_of(False, None)
-    assert everybody.to == ()
+def test_recipients_may_be_any_collection_and_none_means_all() -> None:
+    all_members = scope_of(False, None)
+    assert all_members.to == ()
     assert scope_of(True, None).safe
     given: list[Any] = [["b"], ("b",), {"b"}, iter(["b"]), {"b": 1}]
     assert [scope_of(False, names).to for names in given] == [("b",)] * 5
 
 
-def test_a_name_that_nobody_has_yet_is_heeded_once_somebody_has() -> None:
+def test_a_recipient_may_join_after_the_message_was_broadcast() -> None:
     async def test() -> None:
-        town = Town("memory", "ab")
-        async with town.join("a", founders=1) as first:
+        cluster = Cluster("memory", "ab")
+        async with cluster.join("a", founders=1) as first:
             await first.broadcast(b"for nobody", to=["zzz"])
             await first.broadcast(b"for b", to=["b"])
-            async with town.join("b", founders=1) as second:
+            async with cluster.join("b", founders=1) as second:
                 await first.broadcast(b"for b, who is here", to=["b"])
                 await first.broadcast(b"for a", to=["a"])
                 (late,) = await take(second, 1)
                 assert late.message.payload == b"for b, who is here"
                 (own,) = await take(first, 1)
                 assert own.message.payload == b"for a"
-                assert own.position == late.position + 1, "whatever is for others has its place"
+                assert own.position == late.position + 1, "messages for other members have positions too"
 
     run(test)
 
@@ -224,7 +224,7 @@ def test_a_name_that_nobody_has_yet_is_heeded_once_somebody_has() -> None:
     "collect",
     [list, tuple, iter, lambda payloads: (each for each in payloads), lambda p: dict.fromkeys(p).keys()],
 )
-def test_many_messages_may_come_in_any_collection(collect: Callable[[list[bytes]], Any]) -> None:
+def test_payloads_may_be_any_collection(collect: Callable[[list[bytes]], Any]) -> None:
     async def test() -> None:
         async with groups("memory", 1) as (group,):
             payloads = [b"%d" % number for number in range(20)]
@@ -246,7 +246,7 @@ def test_many_messages_may_come_in_any_collection(collect: Callable[[list[bytes]
         (iter([b"x", bytes(1024 * 1024 + 1)]), "at most 1,048,576 bytes, not 1,048,577"),
     ],
 )
-def test_what_is_no_collection_of_payloads_is_refused(payloads: Any, complaint: str) -> None:
+def test_invalid_payloads_are_rejected(payloads: Any, complaint: str) -> None:
     async def test() -> None:
         async with groups("memory", 1) as (group,):
             with pytest.raises(priocast.InvalidInput, match=complaint):
@@ -256,7 +256,7 @@ def test_what_is_no_collection_of_payloads_is_refused(payloads: Any, complaint: 
     run(test)
 
 
-def test_a_generator_runs_in_the_thread_of_its_caller() -> None:
+def test_a_generator_of_payloads_runs_in_the_thread_of_its_caller() -> None:
     threads: list[str] = []
 
     def payloads() -> Iterator[bytes]:
@@ -269,7 +269,7 @@ def test_a_generator_runs_in_the_thread_of_its_caller() -> None:
     assert threads == [threading.current_thread().name]
 
 
-def test_a_list_that_waits_for_room_may_be_used_for_others() -> None:
+def test_the_caller_may_reuse_a_list_that_waits_for_room() -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=1, queue_max=16, submit_max=16)
         async with groups("memory", 1, options=options) as (group,):
@@ -292,7 +292,7 @@ def test_a_list_that_waits_for_room_may_be_used_for_others() -> None:
         ({"order": "sequencer-ub", "starvation": "none"}, "starvation must be priocast.Strict.*, not 'none'"),
     ],
 )
-def test_an_order_is_changed_to_what_can_be_one(arguments: Any, complaint: str) -> None:
+def test_an_invalid_change_of_order_is_rejected(arguments: Any, complaint: str) -> None:
     async def test() -> None:
         async with groups("memory", 1) as (group,):
             with pytest.raises(priocast.InvalidInput, match=complaint):
@@ -303,10 +303,10 @@ def test_an_order_is_changed_to_what_can_be_one(arguments: Any, complaint: str) 
 
 
 @pytest.mark.parametrize("kind", [str, Path])
-def test_directories_may_be_given_as_text(kind: Callable[[Path], Any], tmp_path: Path) -> None:
+def test_directories_may_be_passed_as_text(kind: Callable[[Path], Any], tmp_path: Path) -> None:
     async def test() -> None:
         where = {"trace": kind(tmp_path / "trace"), "state_directory": kind(tmp_path / "state")}
-        async with Town("memory", "a").join("a", **where, labels={"load": "none"}) as group:
+        async with Cluster("memory", "a").join("a", **where, labels={"load": "none"}) as group:
             await group.broadcast(b"x")
             await take(group, 1)
 
@@ -315,16 +315,18 @@ def test_directories_may_be_given_as_text(kind: Callable[[Path], Any], tmp_path:
     assert (tmp_path / "state" / "test.a.incarnation").is_file()
 
 
-def test_a_state_directory_that_cannot_be_one_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_an_unusable_state_directory_is_named_in_the_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
     async def test() -> None:
-        town = Town("memory", "a")
+        cluster = Cluster("memory", "a")
         with ExitStack() as failing:
             failing.enter_context(
-                pytest.raises(InvalidOption, match=r"file/.* cannot keep .*: Not a directory")
+                pytest.raises(
+                    InvalidOption, match=r"cannot store the incarnation number in .*file/.*: Not a directory"
+                )
             )
-            await town.join("a", state_directory=tmp_path / "file" / "state").__aenter__()
-        assert not town.hub.networks
+            await cluster.join("a", state_directory=tmp_path / "file" / "state").__aenter__()
+        assert not cluster.hub.networks
 
     run(test)

@@ -13,7 +13,7 @@ from priocast.study.processes import free_addresses
 
 @contextmanager
 def meanwhile(threads: ThreadPoolExecutor, work: Callable[[], None]) -> Iterator[None]:
-    """Let something happen in another thread meanwhile; what went wrong there is raised here."""
+    """Run a function in another thread meanwhile; its errors are raised here."""
     done = threads.submit(work)
     yield
     done.result()
@@ -42,7 +42,7 @@ def _take_part(index: int, addresses: list[str]) -> list[bytes]:
     raise AssertionError("the group ended early")
 
 
-def test_members_without_asyncio_see_one_order() -> None:
+def test_blocking_members_deliver_the_same_order() -> None:
     addresses = [str(address) for address in free_addresses(2)]
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(_take_part, range(2), [addresses] * 2)
@@ -52,7 +52,7 @@ def test_members_without_asyncio_see_one_order() -> None:
     )
 
 
-def test_when_a_member_leaves_the_others_go_on() -> None:
+def test_when_a_member_leaves_the_others_continue() -> None:
     addresses = [str(address) for address in free_addresses(2)]
 
     def leave() -> None:
@@ -76,7 +76,7 @@ def test_when_a_member_leaves_the_others_go_on() -> None:
     assert str(left.reason) == "b left"
 
 
-def test_it_has_the_calls_of_the_group() -> None:
+def test_a_blocking_group_has_the_calls_of_a_group() -> None:
     address = str(free_addresses(1)[0])
     with priocast.join_blocking("test", member="a", listen=address, peers=[]) as group:
         assert group.me.name == "a"

@@ -1,4 +1,4 @@
-"""Full garbage collections leave alone what was loaded before the work began."""
+"""Full garbage collections do not scan what was loaded before `freeze_gc`."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ print(before, after, gc.get_freeze_count(), gc.collect() > 0)
 """
 
 
-def test_what_is_loaded_is_not_looked_at_again_and_later_garbage_is() -> None:
+def test_existing_objects_are_not_scanned_and_later_garbage_is() -> None:
     done = subprocess.run(
         [sys.executable, "-c", _PROGRAM], capture_output=True, text=True, timeout=60, check=True
     )

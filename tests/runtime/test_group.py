@@ -1,4 +1,4 @@
-"""What the application is promised, over every network."""
+"""The guarantees for the application, over every network."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ def test_every_member_sees_the_same_messages_in_the_same_order(network: str) -> 
     run(test)
 
 
-def test_the_stream_begins_with_the_view(network: str) -> None:
+def test_the_stream_starts_with_the_view(network: str) -> None:
     async def test() -> None:
         async with groups(network, 3) as members:
             first = await anext(aiter(members[1]))
@@ -42,7 +42,7 @@ def test_the_stream_begins_with_the_view(network: str) -> None:
     run(test)
 
 
-def test_an_urgent_message_overtakes_what_waits(network: str) -> None:
+def test_an_urgent_message_overtakes_waiting_messages(network: str) -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=4)
         async with groups(network, 2, options=options) as members:
@@ -52,14 +52,14 @@ def test_an_urgent_message_overtakes_what_waits(network: str) -> None:
             await members[1].broadcast(b"fire", priority=priocast.URGENT)
             await wait_until(lambda: members[0].backlog == 47)
             seen = await asyncio.gather(*(take(member, 51) for member in members))
-            place = next(d.position for d in seen[0] if d.message.payload == b"fire")
-            assert place <= 4, "only what was ordered already comes first"
+            position = next(d.position for d in seen[0] if d.message.payload == b"fire")
+            assert position <= 4, "only messages that were ordered already come first"
             assert ids(seen[0]) == ids(seen[1])
 
     run(test)
 
 
-def test_a_plain_group_keeps_the_order_of_its_senders_and_tells_the_priorities(network: str) -> None:
+def test_a_plain_group_keeps_the_order_of_its_senders_and_reports_the_priorities(network: str) -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=2)
         async with groups(network, 2, options=options, prioritised=False) as members:
@@ -72,7 +72,7 @@ def test_a_plain_group_keeps_the_order_of_its_senders_and_tells_the_priorities(n
     run(test)
 
 
-def test_batches_carry_the_same_stream(network: str) -> None:
+def test_batches_contain_the_same_stream(network: str) -> None:
     async def test() -> None:
         async with groups(network, 2) as members:
             await members[0].broadcast_many([b"%d" % number for number in range(1000)], priority=7)
@@ -90,7 +90,7 @@ def test_batches_carry_the_same_stream(network: str) -> None:
     run(test)
 
 
-def test_messages_and_batches_can_be_taken_in_turns(network: str) -> None:
+def test_messages_and_batches_can_be_consumed_alternately(network: str) -> None:
     async def test() -> None:
         async with groups(network, 2) as members:
             await members[0].broadcast_many([b"%d" % number for number in range(10)])
@@ -102,7 +102,7 @@ def test_messages_and_batches_can_be_taken_in_turns(network: str) -> None:
     run(test)
 
 
-def test_the_largest_payload_and_the_empty_one_arrive_whole(network: str) -> None:
+def test_the_largest_and_the_empty_payload_are_delivered_unchanged(network: str) -> None:
     async def test() -> None:
         async with groups(network, 2) as members:
             large = bytes(range(256)) * 4096
@@ -115,7 +115,7 @@ def test_the_largest_payload_and_the_empty_one_arrive_whole(network: str) -> Non
     run(test)
 
 
-def test_bad_input_is_refused_and_changes_nothing(network: str) -> None:
+def test_invalid_input_is_rejected_and_changes_nothing(network: str) -> None:
     async def test() -> None:
         async with groups(network, 2) as members:
             group = members[0]
@@ -123,7 +123,7 @@ def test_bad_input_is_refused_and_changes_nothing(network: str) -> None:
                 await group.broadcast(b"x", priority=256)
             with pytest.raises(priocast.PriorityOutOfRange):
                 group.broadcast_nowait(b"x", priority=True)
-            with pytest.raises(priocast.PayloadTooLarge, match="over the limit of 1,048,576"):
+            with pytest.raises(priocast.PayloadTooLarge, match="at most 1,048,576 bytes"):
                 await group.broadcast(bytes(1024 * 1024 + 1))
             with pytest.raises(priocast.PayloadTooLarge):
                 await group.broadcast_many([b"x", bytes(1024 * 1024 + 1)])
@@ -141,7 +141,7 @@ def test_bad_input_is_refused_and_changes_nothing(network: str) -> None:
     run(test)
 
 
-def test_without_room_nowait_raises_and_a_deadline_ends_the_wait(network: str) -> None:
+def test_without_room_nowait_raises_and_a_timeout_ends_the_wait(network: str) -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=1, queue_max=16, submit_max=16)
         async with groups(network, 2, options=options) as members:
@@ -159,7 +159,7 @@ def test_without_room_nowait_raises_and_a_deadline_ends_the_wait(network: str) -
     run(test)
 
 
-def test_whoever_waits_for_room_is_let_in_when_messages_are_consumed(network: str) -> None:
+def test_a_blocked_broadcast_is_admitted_when_messages_are_consumed(network: str) -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=4, queue_max=64, submit_max=32)
         async with groups(network, 2, options=options) as members:
@@ -181,7 +181,7 @@ def test_whoever_waits_for_room_is_let_in_when_messages_are_consumed(network: st
     run(test)
 
 
-def test_more_messages_than_the_queue_holds_can_be_handed_over_at_once(network: str) -> None:
+def test_one_call_can_broadcast_more_messages_than_the_queue_holds(network: str) -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=8, queue_max=32, submit_max=32)
         async with groups(network, 2, options=options) as members:
@@ -193,7 +193,7 @@ def test_more_messages_than_the_queue_holds_can_be_handed_over_at_once(network: 
     run(test)
 
 
-def test_the_most_urgent_of_those_who_wait_is_let_in_first(network: str) -> None:
+def test_the_most_urgent_blocked_broadcast_is_admitted_first(network: str) -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=1, queue_max=32, submit_max=32)
         async with groups(network, 2, options=options) as members:
@@ -215,7 +215,7 @@ def test_the_most_urgent_of_those_who_wait_is_let_in_first(network: str) -> None
     run(test)
 
 
-def test_after_the_end_nothing_goes_in_or_comes_out(network: str) -> None:
+def test_a_group_that_was_left_rejects_all_calls(network: str) -> None:
     async def test() -> None:
         async with groups(network, 2) as members:
             await members[0].broadcast(b"last")
@@ -230,7 +230,7 @@ def test_after_the_end_nothing_goes_in_or_comes_out(network: str) -> None:
     run(test)
 
 
-def test_a_message_to_some_is_delivered_there_alone_at_its_place(network: str) -> None:
+def test_a_message_to_some_members_is_delivered_only_there_at_its_position(network: str) -> None:
     async def test() -> None:
         async with groups(network, 3) as members:
             await members[0].broadcast(b"for all")
@@ -251,7 +251,7 @@ def test_a_message_to_some_is_delivered_there_alone_at_its_place(network: str) -
     run(test)
 
 
-def test_a_safe_message_keeps_its_place_among_the_others(network: str) -> None:
+def test_a_safe_message_keeps_its_position_among_the_others(network: str) -> None:
     async def test() -> None:
         async with groups(network, 3) as members:
             for number in range(60):
@@ -265,7 +265,7 @@ def test_a_safe_message_keeps_its_place_among_the_others(network: str) -> None:
     run(test)
 
 
-def test_a_group_may_deliver_nothing_but_what_all_hold(network: str) -> None:
+def test_a_safe_group_delivers_only_what_all_members_have_received(network: str) -> None:
     async def test() -> None:
         async with groups(network, 3, delivery="safe") as members:
             for member in members:
@@ -304,7 +304,7 @@ def test_the_order_can_be_changed_while_messages_flow(network: str) -> None:
     run(test)
 
 
-def test_an_order_that_there_is_not_is_refused_and_changes_nothing(network: str) -> None:
+def test_an_unknown_order_is_rejected_and_changes_nothing(network: str) -> None:
     async def test() -> None:
         async with groups(network, 2) as members:
             with pytest.raises(priocast.UnknownProtocol, match="no protocol 'ring'"):
@@ -314,7 +314,7 @@ def test_an_order_that_there_is_not_is_refused_and_changes_nothing(network: str)
     run(test)
 
 
-def test_a_member_tells_how_it_is_doing(network: str) -> None:
+def test_the_status_of_a_member(network: str) -> None:
     async def test() -> None:
         async with groups(network, 3, options=priocast.OrderingOptions(window=2)) as members:
             for number in range(8):
@@ -337,7 +337,7 @@ def test_a_member_tells_how_it_is_doing(network: str) -> None:
     run(test)
 
 
-def test_a_fault_of_our_own_stops_the_member_and_says_so(
+def test_an_internal_error_stops_the_member_and_is_reported(
     network: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
@@ -346,8 +346,10 @@ def test_a_fault_of_our_own_stops_the_member_and_says_so(
         async with groups(network, 2) as members:
             monkeypatch.setattr(members[0]._driver.member, "act", lambda _: 1 // 0)
             await members[0].broadcast(b"x")
-            with pytest.raises(priocast.GroupClosed, match="a fault of a itself: ZeroDivisionError"):
+            with pytest.raises(
+                priocast.GroupClosed, match="a stopped because of an internal error: ZeroDivisionError"
+            ):
                 await take(members[0], 1)
-        assert "ZeroDivisionError" in faults[0], "and the log has all of it"
+        assert "ZeroDivisionError" in faults[0], "the full error is logged"
 
     run(test)

@@ -1,4 +1,4 @@
-"""Incarnations: every life has a higher number than the one before, whatever the clock says."""
+"""Incarnation numbers always increase, whatever the clock says."""
 
 import time
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 import priocast
 from priocast.core.errors import InvalidOption
 from priocast.runtime.incarnations import Incarnations
-from support.groups import Town
+from support.groups import Cluster
 from support.waiting import run
 
 
@@ -16,14 +16,14 @@ def _file(directory: Path) -> Path:
     return directory / "tickets.a.incarnation"
 
 
-def test_without_a_directory_the_clock_gives_the_number() -> None:
+def test_without_a_directory_the_clock_provides_the_number() -> None:
     before = time.time_ns() // 1_000_000
     number = Incarnations(None, "tickets", "a").next()
     assert before <= number <= time.time_ns() // 1_000_000
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_numbers_grow_although_the_clock_stands_still(
+def test_numbers_increase_although_the_clock_does_not(
     kept: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 5_000_000)
@@ -31,7 +31,7 @@ def test_numbers_grow_although_the_clock_stands_still(
     assert [incarnations.next() for _ in range(4)] == [5, 6, 7, 8]
 
 
-def test_a_number_is_kept_over_a_restart_although_the_clock_goes_back(
+def test_numbers_increase_over_a_restart_although_the_clock_goes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 9_000_000)
@@ -40,7 +40,7 @@ def test_a_number_is_kept_over_a_restart_although_the_clock_goes_back(
     assert Incarnations(tmp_path / "new" / "directory", "tickets", "a").next() == 10
 
 
-def test_the_number_is_on_disk_before_it_is_used(tmp_path: Path) -> None:
+def test_the_number_is_on_disk_before_it_is_returned(tmp_path: Path) -> None:
     number = Incarnations(tmp_path, "tickets", "a").next()
     assert _file(tmp_path).read_text() == f"{number}\n"
     assert [path.name for path in tmp_path.iterdir()] == [_file(tmp_path).name], (
@@ -48,7 +48,7 @@ def test_the_number_is_on_disk_before_it_is_used(tmp_path: Path) -> None:
     )
 
 
-def test_each_group_and_member_has_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_group_and_member_has_its_own_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 0)
     counted = {
         (group, member): [Incarnations(tmp_path, group, member).next() for _ in range(2)]
@@ -60,27 +60,27 @@ def test_each_group_and_member_has_its_own(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("text", ["", "soon", "-3", "1.5", "12 13"])
-def test_a_damaged_file_is_an_error_and_not_a_first_life(text: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_an_error_and_not_a_first_incarnation(text: str, tmp_path: Path) -> None:
     _file(tmp_path).write_text(text)
-    with pytest.raises(InvalidOption, match="should hold the number of this member's last life"):
+    with pytest.raises(InvalidOption, match="must contain an incarnation number, not"):
         Incarnations(tmp_path, "tickets", "a").next()
 
 
-def test_what_a_crash_left_half_written_does_no_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partly_written_file_of_a_crash_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: 0)
     _file(tmp_path).write_text("41\n")
     _file(tmp_path).with_suffix(".part").write_text("4")
     assert Incarnations(tmp_path, "tickets", "a").next() == 42
 
 
-def test_a_member_keeps_its_lives_in_the_state_directory(
+def test_a_member_stores_its_incarnations_in_the_state_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
         monkeypatch.setattr(time, "time_ns", lambda: 1_000_000)
         incarnations = []
         for _ in range(3):
-            async with Town("memory", "a").join("a", group="tickets", state_directory=tmp_path) as group:
+            async with Cluster("memory", "a").join("a", group="tickets", state_directory=tmp_path) as group:
                 incarnations.append(group.me)
         assert incarnations == [priocast.ProcessId("a", number) for number in (1, 2, 3)]
         assert _file(tmp_path).read_text() == "3\n"

@@ -1,4 +1,4 @@
-"""A join that cannot come to a good end fails, says why, and leaves nothing behind."""
+"""A join that cannot succeed fails with the reason, and leaves nothing behind."""
 
 import asyncio
 import threading
@@ -12,10 +12,10 @@ from priocast.core.errors import InvalidOption, TraceFault
 from priocast.member import Member
 from priocast.runtime.node import Node
 from priocast.runtime.tracing import Tracing
-from support.groups import Town
+from support.groups import Cluster
 from support.waiting import PATIENCE_SECONDS, run
 
-FAULT = "had to stop, by a fault of a itself: ZeroDivisionError"
+FAULT = "a stopped because of an internal error: ZeroDivisionError"
 
 
 def _fail(*_: Any) -> None:
@@ -33,19 +33,19 @@ def _assert_nothing_is_left(node: Node) -> None:
 
 
 @pytest.mark.parametrize("step", ["tick", "frames"])
-def test_a_fault_before_the_group_came_about_fails_the_join(
+def test_an_internal_error_before_the_first_view_fails_the_join(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
         faults: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(str(context)))
-        async with Town("memory", "ab").open("a") as node:
+        async with Cluster("memory", "ab").open("a") as node:
             with monkeypatch.context() as broken:
                 broken.setattr(Member, step, _fail)
                 with pytest.raises(priocast.GroupClosed, match=FAULT) as failed:
                     await node.join("test", start_seconds=PATIENCE_SECONDS).__aenter__()
             assert isinstance(failed.value.__cause__, ZeroDivisionError)
-            assert faults, "and the log has all of it"
+            assert faults, "the full error is logged"
             assert "ZeroDivisionError" in faults[0]
             _assert_nothing_is_left(node)
             async with node.join("test", founders=1) as group:
@@ -54,15 +54,17 @@ def test_a_fault_before_the_group_came_about_fails_the_join(
     run(test)
 
 
-def test_a_fault_when_another_process_comes_fails_the_join(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_when_a_peer_becomes_reachable_fails_the_join(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def test() -> None:
         monkeypatch.setattr(Member, "reachable", _fail)
-        town = Town("memory", "ab")
-        async with town.open("a") as node:
+        cluster = Cluster("memory", "ab")
+        async with cluster.open("a") as node:
             entering = asyncio.create_task(node.join("test", start_seconds=PATIENCE_SECONDS).__aenter__())
             await asyncio.sleep(0)
             with pytest.raises(ZeroDivisionError):
-                await town.open("b").__aenter__()
+                await cluster.open("b").__aenter__()
             with pytest.raises(priocast.GroupClosed, match=FAULT):
                 await entering
             _assert_nothing_is_left(node)
@@ -70,11 +72,11 @@ def test_a_fault_when_another_process_comes_fails_the_join(monkeypatch: pytest.M
     run(test)
 
 
-def test_a_fault_on_the_way_out_leaves_nothing_behind(
+def test_an_internal_error_while_leaving_leaves_nothing_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
-        async with Town("memory", "a").open("a") as node:
+        async with Cluster("memory", "a").open("a") as node:
             joining = node.join("test", trace=tmp_path)
             await joining.__aenter__()
             monkeypatch.setattr(Member, "leave", _fail)
@@ -85,14 +87,14 @@ def test_a_fault_on_the_way_out_leaves_nothing_behind(
     run(test)
 
 
-def test_a_trace_that_cannot_be_written_is_refused_before_the_group_is_joined(tmp_path: Path) -> None:
+def test_an_unwritable_trace_is_rejected_before_the_group_is_joined(tmp_path: Path) -> None:
     async def test() -> None:
         (tmp_path / "file").write_text("")
-        async with Town("memory", "a").open("a") as node:
-            for place, reason in (("file", "File exists"), ("file/run", "Not a directory")):
+        async with Cluster("memory", "a").open("a") as node:
+            for path, reason in (("file", "File exists"), ("file/run", "Not a directory")):
                 for journal in (False, True):
-                    complaint = rf"cannot be written to .*/{place}: {reason}; choose another directory"
-                    joining = node.join("test", trace=tmp_path / place, trace_journal=journal)
+                    complaint = rf"cannot be written to .*/{path}: {reason}; choose another directory"
+                    joining = node.join("test", trace=tmp_path / path, trace_journal=journal)
                     with pytest.raises(InvalidOption, match=complaint):
                         await joining.__aenter__()
                     _assert_nothing_is_left(node)
@@ -102,11 +104,11 @@ def test_a_trace_that_cannot_be_written_is_refused_before_the_group_is_joined(tm
     run(test)
 
 
-def test_a_trace_that_fails_when_the_group_is_there_ends_the_join(
+def test_a_trace_that_fails_after_the_first_view_fails_the_join(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
-        async with Town("memory", "a").open("a") as node:
+        async with Cluster("memory", "a").open("a") as node:
             with monkeypatch.context() as full:
                 full.setattr("priocast.runtime.tracing.write_manifest", _no_space)
                 with pytest.raises(InvalidOption, match=rf"written to {tmp_path}: No space left on device"):
@@ -124,11 +126,11 @@ def _no_space(*_: Any) -> None:
     raise OSError(28, "No space left on device")
 
 
-def test_a_member_that_cannot_be_made_leaves_no_writer_behind(
+def test_a_member_that_cannot_be_created_leaves_no_writer_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
-        async with Town("memory", "a").open("a") as node:
+        async with Cluster("memory", "a").open("a") as node:
             monkeypatch.setattr("priocast.runtime.driver.Member", _fail)
             with pytest.raises(ZeroDivisionError):
                 await node.join("test", trace=tmp_path).__aenter__()
@@ -139,7 +141,7 @@ def test_a_member_that_cannot_be_made_leaves_no_writer_behind(
 
 def test_every_writer_is_closed_although_one_of_them_failed(tmp_path: Path) -> None:
     async def test() -> None:
-        node = Town("memory", "a").open("a")
+        node = Cluster("memory", "a").open("a")
         joining = node.join("test", trace=tmp_path)
         tracing = joining._tracing
         assert isinstance(tracing, Tracing)

@@ -1,4 +1,4 @@
-"""A node: one process on one network, in many groups."""
+"""A node: one process on one network, in several groups."""
 
 import asyncio
 from contextlib import AsyncExitStack
@@ -6,18 +6,18 @@ from contextlib import AsyncExitStack
 import pytest
 
 import priocast
-from support.groups import NETWORKS, Town, ids, quick, reading, take
+from support.groups import NETWORKS, Cluster, ids, quick, reading, take
 from support.waiting import run, wait_until
 
 over_every_network = pytest.mark.parametrize("network", NETWORKS)
 
 
 @over_every_network
-def test_two_groups_on_one_node_know_nothing_of_each_other(network: str) -> None:
+def test_two_groups_on_one_node_are_independent(network: str) -> None:
     async def test() -> None:
-        town = Town(network, "abc")
+        cluster = Cluster(network, "abc")
         async with AsyncExitStack() as stack:
-            nodes = [await stack.enter_async_context(town.open(name)) for name in "abc"]
+            nodes = [await stack.enter_async_context(cluster.open(name)) for name in "abc"]
             joined = await asyncio.gather(
                 *(
                     stack.enter_async_context(node.join(group))
@@ -41,9 +41,9 @@ def test_two_groups_on_one_node_know_nothing_of_each_other(network: str) -> None
 @over_every_network
 def test_leaving_one_group_changes_nothing_in_the_other(network: str) -> None:
     async def test() -> None:
-        town = Town(network, "ab")
+        cluster = Cluster(network, "ab")
         async with AsyncExitStack() as stack:
-            nodes = [await stack.enter_async_context(town.open(name)) for name in "ab"]
+            nodes = [await stack.enter_async_context(cluster.open(name)) for name in "ab"]
             staying = await asyncio.gather(*(stack.enter_async_context(n.join("test")) for n in nodes))
             leaving = [node.join("other", membership=quick(2)) for node in nodes]
             others = await asyncio.gather(*(joining.__aenter__() for joining in leaving))
@@ -62,9 +62,9 @@ def test_leaving_one_group_changes_nothing_in_the_other(network: str) -> None:
 
 def test_a_node_may_be_in_groups_with_different_others() -> None:
     async def test() -> None:
-        town = Town("memory", "abc")
+        cluster = Cluster("memory", "abc")
         async with AsyncExitStack() as stack:
-            nodes = {name: await stack.enter_async_context(town.open(name)) for name in "abc"}
+            nodes = {name: await stack.enter_async_context(cluster.open(name)) for name in "abc"}
             left, right = await asyncio.gather(
                 *(
                     asyncio.gather(
@@ -79,9 +79,9 @@ def test_a_node_may_be_in_groups_with_different_others() -> None:
     run(test)
 
 
-def test_a_group_is_joined_once() -> None:
+def test_a_group_can_be_joined_once_at_a_time() -> None:
     async def test() -> None:
-        async with Town("memory", "a").open("a") as node, node.join("test"):
+        async with Cluster("memory", "a").open("a") as node, node.join("test"):
             with pytest.raises(priocast.InvalidInput, match="a is already in group 'test'"):
                 await node.join("test").__aenter__()
             assert list(node.groups) == ["test"]
@@ -90,12 +90,12 @@ def test_a_group_is_joined_once() -> None:
     run(test)
 
 
-def test_a_name_is_on_a_hub_once() -> None:
+def test_a_name_can_be_on_a_hub_once_at_a_time() -> None:
     async def test() -> None:
-        town = Town("memory", "a")
-        async with town.open("a"):
-            with pytest.raises(priocast.InvalidInput, match="a is on this hub already"):
-                await town.open("a").__aenter__()
+        cluster = Cluster("memory", "a")
+        async with cluster.open("a"):
+            with pytest.raises(priocast.InvalidInput, match="a is already on this hub"):
+                await cluster.open("a").__aenter__()
 
     run(test)
 
@@ -119,9 +119,7 @@ def test_a_name_is_on_a_hub_once() -> None:
         ({"listen": "127.0.0.1:7401", "peers": [], "transport": "udp"}, "UDP requires keys="),
     ],
 )
-def test_what_cannot_be_a_node_is_refused_before_anything_happens(
-    arguments: dict[str, object], complaint: str
-) -> None:
+def test_invalid_nodes_are_rejected_at_the_call(arguments: dict[str, object], complaint: str) -> None:
     with pytest.raises(priocast.InvalidInput, match=complaint):
         priocast.open_node("a", **arguments)  # type: ignore[arg-type]
 
@@ -136,9 +134,7 @@ def test_what_cannot_be_a_node_is_refused_before_anything_happens(
         ({"delivery": "maybe"}, "delivery is 'maybe': choose"),
     ],
 )
-def test_what_cannot_be_joined_is_refused_before_anything_happens(
-    options: dict[str, object], complaint: str
-) -> None:
+def test_invalid_groups_are_rejected_at_the_call(options: dict[str, object], complaint: str) -> None:
     arguments = {"group": "test", **options}
     with pytest.raises(priocast.InvalidInput, match=complaint):
         priocast.join(arguments.pop("group"), member="a", hub=priocast.MemoryHub(), size=1, **arguments)  # type: ignore[arg-type]
@@ -146,11 +142,11 @@ def test_what_cannot_be_joined_is_refused_before_anything_happens(
 
 def test_a_join_that_fails_leaves_nothing_behind() -> None:
     async def test() -> None:
-        town = Town("memory", "ab")
+        cluster = Cluster("memory", "ab")
         with pytest.raises(priocast.DeadlineExceeded):
-            await town.join("a", start_seconds=0.1).__aenter__()
-        assert not town.hub.networks
-        async with town.open("a") as node:
+            await cluster.join("a", start_seconds=0.1).__aenter__()
+        assert not cluster.hub.networks
+        async with cluster.open("a") as node:
             with pytest.raises(priocast.DeadlineExceeded):
                 await node.join("test", start_seconds=0.1).__aenter__()
             assert not node.groups

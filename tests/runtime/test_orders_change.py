@@ -1,4 +1,4 @@
-"""From every order to every other one, in groups that run; and those that a group cannot have."""
+"""Changing from every order to every other one in running groups, and orders that a group cannot have."""
 
 import asyncio
 from itertools import pairwise
@@ -16,13 +16,13 @@ NOT_PARTITIONABLE = [name for name, protocol in PROTOCOLS.items() if not protoco
 
 
 def tour() -> list[str]:
-    """A walk that goes from every order to every other one, once."""
+    """A walk over the orders that takes each step from one to another once."""
     steps = [ORDERS[0]]
     left = {(one, other) for one in ORDERS for other in ORDERS if one != other}
     while left:
         here = steps[-1]
         onward = [order for order in ORDERS if (here, order) in left]
-        # Where no step is left, the walk goes on from a pair that is.
+        # If no step is left here, the walk continues from a remaining pair.
         steps.append(onward[0] if onward else min(left)[0])
         left.discard((here, steps[-1]))
     return steps
@@ -45,23 +45,25 @@ def test_any_order_can_be_changed_to_any_other_while_messages_flow() -> None:
 
     async def test() -> None:
         options = priocast.OrderingOptions(window=8, part_ms=1)
-        # On a busy machine nobody shall be put out for being late: who is out misses messages.
-        life = priocast.MembershipOptions(founders=3, heartbeat_ms=20, failure_ms=10_000, slow_ms=20_000)
-        said = [b"%d %s" % (number, name) for number in range(len(steps)) for name in (b"a", b"b", b"c")]
-        async with groups("memory", 3, order=steps[0], options=options, membership=life) as members:
+        # On a busy machine nobody must be evicted for being slow: an evicted member misses messages.
+        membership = priocast.MembershipOptions(
+            founders=3, heartbeat_ms=20, failure_ms=10_000, slow_ms=20_000
+        )
+        payloads = [b"%d %s" % (number, name) for number in range(len(steps)) for name in (b"a", b"b", b"c")]
+        async with groups("memory", 3, order=steps[0], options=options, membership=membership) as members:
             async with reading(*members) as readers:
                 await walk(members)
                 for reader in readers:
-                    await reader.wait_payloads(*said)
+                    await reader.wait_payloads(*payloads)
             assert all(event.reason.order for event in readers[0].views[1:])
-            assert sorted(readers[0].payloads) == sorted(said)
+            assert sorted(readers[0].payloads) == sorted(payloads)
             assert ids(readers[0].deliveries) == ids(readers[1].deliveries) == ids(readers[2].deliveries)
 
     run(test)
 
 
 @pytest.mark.parametrize("order", NOT_PARTITIONABLE)
-def test_an_order_that_is_not_for_partitionable_groups_is_refused_before_anything_starts(order: str) -> None:
+def test_an_order_for_primary_groups_only_is_rejected_in_a_partitionable_group(order: str) -> None:
     node = priocast.open_node("a", hub=priocast.MemoryHub(), size=1)
     for name in (order, f"time-parts/{order}"):
         with pytest.raises(InvalidOption, match="is not for partitionable groups"):
@@ -70,7 +72,7 @@ def test_an_order_that_is_not_for_partitionable_groups_is_refused_before_anythin
 
 
 @pytest.mark.parametrize("order", NOT_PARTITIONABLE)
-def test_and_cannot_be_changed_to(order: str) -> None:
+def test_a_partitionable_group_cannot_change_to_it(order: str) -> None:
     async def test() -> None:
         async with groups("memory", 1, policy="partitionable") as (member,):
             with pytest.raises(InvalidOption, match="is not for partitionable groups"):

@@ -21,26 +21,26 @@ NAMES = "abcd"
 
 
 def options(founders: int, **changes: str) -> MembershipOptions:
-    """Failures are noticed soon, so that the test need not wait long."""
+    """Failures are detected quickly, to keep the test short."""
     return MembershipOptions(
         founders=founders,
         heartbeat_ms=60,
         failure_ms=1000 * FAILURE_SECONDS,
         slow_ms=10_000,
-        **changes,  # type: ignore[arg-type]  # the few words that a test names
+        **changes,  # type: ignore[arg-type]  # the few options that a test changes
     )
 
 
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where all runs of this module leave their traces, for one verification of all of them at the end."""
+    """The directory for the traces of all runs, which are verified together at the end."""
     return tmp_path_factory.mktemp("traces")
 
 
 def on_loopback(
-    traces: Path, run: str, befall: Callable[[LivingGroup], Awaitable[None]], **changes: str
+    traces: Path, run: str, inject: Callable[[LivingGroup], Awaitable[None]], **changes: str
 ) -> None:
-    """Let something befall a group of four while it works."""
+    """Inject faults into a group of four under load."""
 
     async def test() -> None:
         addresses = dict(zip(NAMES, map(str, free_addresses(len(NAMES))), strict=True))
@@ -53,15 +53,15 @@ def on_loopback(
         ) as group:
             await group.start(*NAMES)
             await group.wait_view(NAMES, PATIENCE_SECONDS)
-            await befall(group)
+            await inject(group)
             await group.finish(PATIENCE_SECONDS)
 
     asyncio.run(test())
 
 
 @pytest.mark.parametrize("delivery", ["agreed", "safe"])
-def test_members_and_coordinators_that_are_killed_and_started_again(traces: Path, delivery: str) -> None:
-    async def befall(group: LivingGroup) -> None:
+def test_killed_members_and_coordinators_rejoin(traces: Path, delivery: str) -> None:
+    async def inject(group: LivingGroup) -> None:
         for victim in ("b", "a"):
             await asyncio.sleep(0.3)
             group.members[victim].send_signal(signal.SIGKILL)
@@ -69,11 +69,11 @@ def test_members_and_coordinators_that_are_killed_and_started_again(traces: Path
             await group.start(victim)
             await group.wait_view(NAMES, PATIENCE_SECONDS)
 
-    on_loopback(traces, f"killed-{delivery}", befall, delivery=delivery)
+    on_loopback(traces, f"killed-{delivery}", inject, delivery=delivery)
 
 
-def test_a_restart_within_the_timeout_is_another_life(traces: Path) -> None:
-    async def befall(group: LivingGroup) -> None:
+def test_a_restart_within_the_timeout_is_a_new_incarnation(traces: Path) -> None:
+    async def inject(group: LivingGroup) -> None:
         before = group.members["c"].view
         group.members["c"].send_signal(signal.SIGKILL)
         await group.start("c")
@@ -86,11 +86,11 @@ def test_a_restart_within_the_timeout_is_another_life(traces: Path) -> None:
         ]
         assert len(set(incarnations)) == 2
 
-    on_loopback(traces, "restarted", befall)
+    on_loopback(traces, "restarted", inject)
 
 
-def test_a_member_that_stands_still_for_less_than_the_timeout_stays(traces: Path) -> None:
-    async def befall(group: LivingGroup) -> None:
+def test_a_member_that_pauses_for_less_than_the_timeout_stays(traces: Path) -> None:
+    async def inject(group: LivingGroup) -> None:
         before = group.members["a"].view
         group.members["c"].send_signal(signal.SIGSTOP)
         await asyncio.sleep(0.3 * FAILURE_SECONDS)
@@ -98,24 +98,26 @@ def test_a_member_that_stands_still_for_less_than_the_timeout_stays(traces: Path
         await asyncio.sleep(2 * FAILURE_SECONDS)
         assert group.members["a"].view == before, "no view changed"
 
-    on_loopback(traces, "paused", befall)
+    on_loopback(traces, "paused", inject)
 
 
-def test_a_member_that_stands_still_for_more_than_the_timeout_comes_back(traces: Path) -> None:
-    async def befall(group: LivingGroup) -> None:
+def test_a_member_that_pauses_for_more_than_the_timeout_rejoins(traces: Path) -> None:
+    async def inject(group: LivingGroup) -> None:
         group.members["c"].send_signal(signal.SIGSTOP)
         await group.wait_view("abd", PATIENCE_SECONDS)
         group.members["c"].send_signal(signal.SIGCONT)
         await group.wait_view(NAMES, PATIENCE_SECONDS)
-        assert "stopped" in [report.kind for report in group.members["c"].reports], "it was told"
+        assert "stopped" in [report.kind for report in group.members["c"].reports], (
+            "its eviction was reported"
+        )
 
-    on_loopback(traces, "stopped", befall)
+    on_loopback(traces, "stopped", inject)
 
 
 def in_namespaces(
-    traces: Path, run: str, befall: Callable[[LivingGroup, Namespaces], Awaitable[None]], policy: str
+    traces: Path, run: str, inject: Callable[[LivingGroup, Namespaces], Awaitable[None]], policy: str
 ) -> None:
-    """Let something befall the network between five members while they work."""
+    """Inject faults into the network of five members under load."""
     reason = unavailable()
     if reason:
         pytest.skip(f"no network namespaces can be made here: {reason}")
@@ -131,7 +133,7 @@ def in_namespaces(
         ) as group:
             await group.start(*"abcde")
             await group.wait_view("abcde", PATIENCE_SECONDS)
-            await befall(group, network)
+            await inject(group, network)
             network.heal()
             await group.wait_view("abcde", PATIENCE_SECONDS)
             await group.finish(PATIENCE_SECONDS, alike=policy == "primary")
@@ -140,32 +142,32 @@ def in_namespaces(
         asyncio.run(test(network))
 
 
-def test_the_majority_goes_on_in_a_primary_group_that_is_cut(traces: Path) -> None:
-    async def befall(group: LivingGroup, network: Namespaces) -> None:
+def test_the_majority_of_a_partitioned_primary_group_continues(traces: Path) -> None:
+    async def inject(group: LivingGroup, network: Namespaces) -> None:
         before = group.members["a"].view
         network.cut_apart("ab", "cde")
         await group.wait_view("cde", PATIENCE_SECONDS)
         await asyncio.sleep(FAILURE_SECONDS)
-        assert group.members["a"].view == before, "the minority installs nothing"
+        assert group.members["a"].view == before, "the minority installs no view"
 
-    in_namespaces(traces, "cut-primary", befall, "primary")
+    in_namespaces(traces, "cut-primary", inject, "primary")
 
 
-def test_both_sides_go_on_in_a_partitionable_group_that_is_cut(traces: Path) -> None:
-    async def befall(group: LivingGroup, network: Namespaces) -> None:
+def test_both_sides_of_a_partitionable_group_continue(traces: Path) -> None:
+    async def inject(group: LivingGroup, network: Namespaces) -> None:
         network.cut_apart("ab", "cde")
         await group.wait_view("cde", PATIENCE_SECONDS)
         await group.wait_view("ab", PATIENCE_SECONDS)
         await asyncio.sleep(FAILURE_SECONDS)
 
-    in_namespaces(traces, "cut-partitionable", befall, "partitionable")
+    in_namespaces(traces, "cut-partitionable", inject, "partitionable")
 
 
 @pytest.mark.parametrize("policy", ["primary", "partitionable"])
 def test_two_members_that_cannot_hear_each_other_are_never_in_one_view_for_long(
     traces: Path, policy: str
 ) -> None:
-    async def befall(group: LivingGroup, network: Namespaces) -> None:
+    async def inject(group: LivingGroup, network: Namespaces) -> None:
         network.cut("a", "c")
         await group.wait(
             lambda: not {"a", "c"} <= {member.partition("#")[0] for member in view_of(group, "b")},
@@ -173,17 +175,17 @@ def test_two_members_that_cannot_hear_each_other_are_never_in_one_view_for_long(
             "a view without a or without c",
         )
 
-    in_namespaces(traces, f"one-way-{policy}", befall, policy)
+    in_namespaces(traces, f"one-way-{policy}", inject, policy)
 
 
 def view_of(group: LivingGroup, name: str) -> list[str]:
-    """The members of the view that a member is in."""
+    """The members of a member's current view."""
     view = group.members[name].view
     return view.members if view else []
 
 
-def test_spark_finds_every_promise_kept_in_all_of_these_runs(traces: Path) -> None:
-    """The last one: it takes the traces that the others left, of every life of every member."""
+def test_spark_verifies_all_guarantees_in_these_runs(traces: Path) -> None:
+    """This test runs last: it verifies the traces of all others, of every incarnation of every member."""
     if not any(traces.iterdir()):
         pytest.skip("none of the others was run")
     found = verify_runs(traces, "local[2]")

@@ -1,4 +1,4 @@
-"""State transfer: a new member goes on from the group's state, at a known place in the order."""
+"""State transfer: a new member continues from the group's state, at a known position in the order."""
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -6,14 +6,14 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 import priocast
-from support.groups import NETWORKS, Reader, Town, entered, quick, reading_with
+from support.groups import NETWORKS, Cluster, Reader, entered, quick, reading_with
 from support.waiting import run, wait_until
 
 over_every_network = pytest.mark.parametrize("network", NETWORKS)
 
 
 class Notebook:
-    """An application whose state is all that it was told, in order."""
+    """An application whose state is the list of all delivered messages."""
 
     def __init__(self) -> None:
         self.pages: list[bytes] = []
@@ -36,7 +36,7 @@ class Notebook:
 
 
 class Scribe(Reader):
-    """Reads a group and writes everything into a notebook."""
+    """Reads a group and appends all messages to a notebook."""
 
     def __init__(self, group: priocast.Group, notebook: Notebook) -> None:
         super().__init__(group)
@@ -49,7 +49,7 @@ class Scribe(Reader):
 def scribing(
     notebooks: dict[str, Notebook], *members: priocast.Group
 ) -> AbstractAsyncContextManager[list[Scribe]]:
-    """Let each member write into the notebook of its name."""
+    """Let each member append to the notebook of its name."""
     return reading_with(lambda group: Scribe(group, notebooks[group.me.name]), *members)
 
 
@@ -59,14 +59,14 @@ def _pages(start: int, stop: int, size: int = 4) -> list[bytes]:
 
 @over_every_network
 @pytest.mark.parametrize("size", [4, 5_000], ids=["small", "in many pieces"])
-def test_a_new_member_takes_over_the_state_and_then_what_follows(network: str, size: int) -> None:
+def test_a_new_member_receives_the_state_and_then_what_follows(network: str, size: int) -> None:
     async def test() -> None:
-        town, notebooks = Town(network, "abc"), {name: Notebook() for name in "abc"}
-        founders = [town.join(name, founders=2, state=notebooks[name].state) for name in "ab"]
+        cluster, notebooks = Cluster(network, "abc"), {name: Notebook() for name in "abc"}
+        founders = [cluster.join(name, founders=2, state=notebooks[name].state) for name in "ab"]
         async with entered(*founders) as members, scribing(notebooks, *members) as scribes:
             await members[0].broadcast_many(_pages(0, 200, size))
             await scribes[0].wait_payloads(*_pages(199, 200, size))
-            joining = town.join("c", founders=2, state=notebooks["c"].state)
+            joining = cluster.join("c", founders=2, state=notebooks["c"].state)
             async with entered(joining) as late, scribing(notebooks, *late) as (scribe,):
                 await members[1].broadcast_many(_pages(200, 300, size))
                 await wait_until(lambda: len(notebooks["c"].pages) == 300)
@@ -80,15 +80,15 @@ def test_a_new_member_takes_over_the_state_and_then_what_follows(network: str, s
                 ]
                 assert notebooks["c"].loaded == 1
                 assert late[0].status().state == "active"
-        assert notebooks["a"].loaded == notebooks["b"].loaded == 0, "founders begin with nothing"
+        assert notebooks["a"].loaded == notebooks["b"].loaded == 0, "founders start without a state"
 
     run(test)
 
 
 def test_an_empty_state_is_a_state() -> None:
     async def test() -> None:
-        town, notebooks = Town("memory", "ab"), {name: Notebook() for name in "ab"}
-        joinings = [town.join(name, founders=1, state=notebooks[name].state) for name in "ab"]
+        cluster, notebooks = Cluster("memory", "ab"), {name: Notebook() for name in "ab"}
+        joinings = [cluster.join(name, founders=1, state=notebooks[name].state) for name in "ab"]
         async with (
             entered(joinings[0]) as members,
             scribing(notebooks, *members),
@@ -101,15 +101,15 @@ def test_an_empty_state_is_a_state() -> None:
     run(test)
 
 
-def test_when_the_donor_fails_another_one_gives_the_state() -> None:
+def test_when_the_donor_fails_another_member_sends_the_state() -> None:
     async def test() -> None:
-        town, notebooks = Town("memory", "abcd"), {name: Notebook() for name in "abcd"}
-        life = quick(3)
-        joinings = [town.join(name, membership=life, state=notebooks[name].state) for name in "abcd"]
+        cluster, notebooks = Cluster("memory", "abcd"), {name: Notebook() for name in "abcd"}
+        membership = quick(3)
+        joinings = [cluster.join(name, membership=membership, state=notebooks[name].state) for name in "abcd"]
         async with entered(*joinings[:3]) as members, scribing(notebooks, *members) as scribes:
             await members[0].broadcast_many(_pages(0, 50))
             await scribes[2].wait_payloads(*_pages(49, 50))
-            notebooks["a"].when_asked = lambda: silence(town, "a")
+            notebooks["a"].when_asked = lambda: silence(cluster, "a")
             async with entered(joinings[3]) as late, scribing(notebooks, *late):
                 await wait_until(lambda: len(notebooks["d"].pages) == 50)
                 assert notebooks["d"].pages == _pages(0, 50)
@@ -119,26 +119,26 @@ def test_when_the_donor_fails_another_one_gives_the_state() -> None:
     run(test)
 
 
-def silence(town: Town, name: str) -> None:
-    """Let nothing more be heard of a process."""
-    for other in town.names.replace(name, ""):
-        town.hub.cut(name, other)
-        town.hub.cut(other, name)
+def silence(cluster: Cluster, name: str) -> None:
+    """Kill a process: it sends nothing any more."""
+    for other in cluster.names.replace(name, ""):
+        cluster.hub.cut(name, other)
+        cluster.hub.cut(other, name)
 
 
-def test_who_comes_back_after_a_cut_takes_over_the_state_again() -> None:
+def test_a_member_that_rejoins_after_a_partition_receives_the_state_again() -> None:
     async def test() -> None:
-        town, notebooks = Town("memory", "abc"), {name: Notebook() for name in "abc"}
-        life = quick(3)
-        joinings = [town.join(name, membership=life, state=notebooks[name].state) for name in "abc"]
+        cluster, notebooks = Cluster("memory", "abc"), {name: Notebook() for name in "abc"}
+        membership = quick(3)
+        joinings = [cluster.join(name, membership=membership, state=notebooks[name].state) for name in "abc"]
         async with entered(*joinings) as members, scribing(notebooks, *members) as scribes:
             await members[0].broadcast_many(_pages(0, 10))
             await scribes[2].wait_payloads(*_pages(9, 10))
-            silence(town, "c")
+            silence(cluster, "c")
             await scribes[0].wait_members("ab")
             await members[0].broadcast_many(_pages(10, 20))
             await scribes[0].wait_payloads(*_pages(19, 20))
-            town.hub.heal()
+            cluster.hub.heal()
             await wait_until(lambda: notebooks["c"].pages == _pages(0, 20))
             await members[2].broadcast(b"back")
             await wait_until(lambda: all(each.pages[-1:] == [b"back"] for each in notebooks.values()))
@@ -148,12 +148,12 @@ def test_who_comes_back_after_a_cut_takes_over_the_state_again() -> None:
     run(test)
 
 
-def test_a_group_with_a_state_is_not_one_without() -> None:
+def test_members_with_and_without_state_reject_each_other() -> None:
     async def test() -> None:
-        town = Town("memory", "ab")
-        async with entered(town.join("a", founders=1, state=Notebook().state)):
+        cluster = Cluster("memory", "ab")
+        async with entered(cluster.join("a", founders=1, state=Notebook().state)):
             with pytest.raises(priocast.PeerFault, match="has other group options"):
-                async with town.join("b", founders=1):
+                async with cluster.join("b", founders=1):
                     pass
 
     run(test)

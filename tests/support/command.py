@@ -1,4 +1,4 @@
-"""The command line as a user runs it: in a process of its own."""
+"""The command line as a user runs it: in a separate process."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
 
 
 def priocast(*arguments: str, typed: str = "") -> "subprocess.CompletedProcess[str]":
-    """Run `priocast` with these arguments and this on its standard input, to its end."""
+    """Run `priocast` with these arguments and this standard input, to its end."""
     with start(*arguments) as process:
         try:
             out, err = process.communicate(typed, timeout=_LIMIT_SECONDS)
@@ -28,7 +28,7 @@ def priocast(*arguments: str, typed: str = "") -> "subprocess.CompletedProcess[s
 
 
 def refusal(*arguments: str, typed: str = "") -> str:
-    """What the command says when it refuses: exit code 2, and one line."""
+    """The error of a command that rejects its arguments: exit code 2, and one line."""
     result = priocast(*arguments, typed=typed)
     assert result.returncode == 2, result
     assert result.stdout == ""

@@ -1,4 +1,4 @@
-"""Groups for tests: the same members over every network there is."""
+"""Groups for tests: the same members over every network."""
 
 import asyncio
 import atexit
@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import priocast
 from priocast.runtime.node import WithNode
-from support.networks import Site
+from support.networks import NetworkFactory
 from support.waiting import wait_until
 
 NETWORKS = ("memory", "tcp", "tls", "udp")
@@ -21,57 +21,57 @@ _certificates = TemporaryDirectory(prefix="priocast-tests-")
 atexit.register(_certificates.cleanup)
 
 
-class Town:
-    """Where the processes of one test are: each has an address, and all know each other's.
+class Cluster:
+    """The processes of one test: each has an address, and all know each other's.
 
-    `arguments` is what `priocast.join` and `priocast.open_node` have to be told about the network.
+    `arguments` are the network parameters of `priocast.join` and `priocast.open_node`.
     """
 
     def __init__(self, network: str, names: str) -> None:
         self.names = names
-        self.site = Site(network, Path(mkdtemp(dir=_certificates.name)))
+        self.factory = NetworkFactory(network, Path(mkdtemp(dir=_certificates.name)))
 
     @property
     def hub(self) -> priocast.MemoryHub:
-        return self.site.hub
+        return self.factory.hub
 
     def arguments(self, name: str) -> dict[str, Any]:
-        site = self.site
-        if site.kind == "memory":
-            return {"hub": site.hub, "size": len(self.names)}
+        factory = self.factory
+        if factory.kind == "memory":
+            return {"hub": factory.hub, "size": len(self.names)}
         arguments: dict[str, Any] = {
-            "listen": str(site.address(name)),
-            "peers": [str(site.address(peer)) for peer in self.names if peer != name],
+            "listen": str(factory.address(name)),
+            "peers": [str(factory.address(peer)) for peer in self.names if peer != name],
         }
-        if site.kind == "tls":
-            arguments["tls"] = site.certificate(name)
-        if site.kind == "udp":
-            arguments |= {"transport": "udp", "keys": site.keys}
+        if factory.kind == "tls":
+            arguments["tls"] = factory.certificate(name)
+        if factory.kind == "udp":
+            arguments |= {"transport": "udp", "keys": factory.keys}
         return arguments
 
     def join(self, name: str, group: str = "test", **options: Any) -> WithNode[priocast.Group]:
-        """What a process has to enter to be in a group."""
+        """The context manager with which a process joins a group."""
         return priocast.join(group, member=name, **self.arguments(name), **options)
 
     def open(self, name: str, **options: Any) -> priocast.Node:
-        """A process that may be in many groups."""
+        """A process that may be in several groups."""
         return priocast.open_node(name, **self.arguments(name), **options)
 
 
 def quick(founders: int, **options: Any) -> priocast.MembershipOptions:
-    """Membership for tests that await a failure: it is found in a fifth of a second."""
+    """Membership options for tests of failures: they are detected within 200 ms."""
     return priocast.MembershipOptions(founders=founders, **{**QUICK, **options})
 
 
 def joinings(network: str, size: int, **options: Any) -> list[WithNode[priocast.Group]]:
-    """What `size` members have to enter to form a group."""
-    town = Town(network, NAMES[:size])
-    return [town.join(name, **options) for name in town.names]
+    """The context managers with which `size` members form a group."""
+    cluster = Cluster(network, NAMES[:size])
+    return [cluster.join(name, **options) for name in cluster.names]
 
 
 @asynccontextmanager
 async def groups(network: str, size: int, **options: Any) -> AsyncIterator[list[priocast.Group]]:
-    """A whole group, seen by each of its members; all leave together."""
+    """A whole group, one `Group` for each member; all leave together."""
     async with entered(*joinings(network, size, incarnation=1, **options)) as members:
         yield members
 
@@ -96,7 +96,7 @@ async def _start(entering: Awaitable[priocast.Group]) -> priocast.Group:
 
 
 class Reader:
-    """Reads a group all the while: what was delivered, and which views and other events there were."""
+    """Reads a group continuously, and records deliveries, views and other events."""
 
     def __init__(self, group: priocast.Group) -> None:
         self.group = group
@@ -115,7 +115,7 @@ class Reader:
             self.ended = closed
 
     def on_delivery(self, delivery: priocast.Delivery) -> None:
-        """What the application does with a message."""
+        """Handle a message."""
 
     @property
     def payloads(self) -> list[bytes]:
@@ -154,7 +154,7 @@ async def reading(*members: priocast.Group) -> AsyncIterator[list[Reader]]:
 async def reading_with(
     made: Callable[[priocast.Group], R], *members: priocast.Group
 ) -> AsyncIterator[list[R]]:
-    """Read groups in the background, each with a reader of its own that is made for it."""
+    """Read groups in the background, each with its own reader from this factory."""
     readers = [made(group) for group in members]
     async with AsyncExitStack() as stack:
         for reader in readers:
@@ -183,5 +183,5 @@ async def take(group: priocast.Group, count: int) -> list[priocast.Delivery]:
 
 
 def ids(deliveries: list[priocast.Delivery]) -> list[str]:
-    """Which messages, in which order."""
+    """The ids of the messages, in order."""
     return [str(delivery.message.id) for delivery in deliveries]

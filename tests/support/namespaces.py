@@ -1,7 +1,7 @@
-"""Network namespaces for tests: members that can really be cut off from each other.
+"""Network namespaces for tests: members between which the network can really be cut.
 
-Each member gets a namespace with one interface; all are joined by a bridge in a namespace of its own, so
-nothing outside is touched. A cut in one direction is a route to nowhere. Where namespaces cannot be made,
+Each member gets a namespace with one interface; a bridge in another namespace connects them, so
+nothing outside is affected. A cut in one direction is a blackhole route. If namespaces are unavailable,
 `unavailable` says why.
 """
 
@@ -15,7 +15,7 @@ _PORT = 7400
 
 
 def unavailable() -> str | None:
-    """Why namespaces cannot be made here, if so."""
+    """The reason why namespaces cannot be created here, or None."""
     probe = f"pcprobe{os.getpid()}"
     try:
         _ip("netns", "add", probe)
@@ -28,7 +28,7 @@ def unavailable() -> str | None:
 
 
 class Namespaces:
-    """A small network of namespaces, one for each name."""
+    """A network of namespaces, one for each name."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._prefix = f"pc{os.getpid()}"
@@ -40,15 +40,15 @@ class Namespaces:
         return {name: f"{self._host(name)}:{_PORT}" for name in self._hosts}
 
     def within(self, name: str) -> list[str]:
-        """The beginning of a command that is to run in a member's namespace."""
+        """The prefix of a command that runs in a member's namespace."""
         return ["ip", "netns", "exec", self._space(name)]
 
     def cut(self, source: str, target: str) -> None:
-        """Lose what goes from one member to another."""
+        """Drop everything from one member to another."""
         _ip("-n", self._space(source), "route", "replace", "blackhole", f"{self._host(target)}/32")
 
     def cut_apart(self, *sides: str) -> None:
-        """Cut the members into sides, in both directions; a side is a text of one-letter names."""
+        """Partition the members into sides, each a text of one-letter names."""
         for side in sides:
             for source in side:
                 for target in "".join(sides):
@@ -56,14 +56,14 @@ class Namespaces:
                         self.cut(source, target)
 
     def heal(self) -> None:
-        """Let everybody reach everybody."""
+        """Remove all cuts."""
         for source in self._hosts:
             for target in self._hosts:
                 with suppress(subprocess.CalledProcessError):
                     _ip("-n", self._space(source), "route", "del", "blackhole", f"{self._host(target)}/32")
 
     def make(self) -> None:
-        """Make all namespaces, and the bridge between them."""
+        """Create all namespaces, and the bridge between them."""
         switch = self._space("switch")
         _ip("netns", "add", switch)
         _ip("-n", switch, "link", "add", "bridge", "type", "bridge")
@@ -79,7 +79,7 @@ class Namespaces:
             _ip("-n", space, "link", "set", "lo", "up")
 
     def remove(self) -> None:
-        """Remove everything that was made."""
+        """Remove everything that was created."""
         for name in (*self._hosts, "switch"):
             with suppress(subprocess.CalledProcessError):
                 _ip("netns", "del", self._space(name))
@@ -93,7 +93,7 @@ class Namespaces:
 
 @contextmanager
 def namespaces(names: Sequence[str]) -> Iterator[Namespaces]:
-    """A network of namespaces for the time of a test."""
+    """A network of namespaces for the duration of a test."""
     made = Namespaces(names)
     try:
         made.make()
@@ -103,4 +103,4 @@ def namespaces(names: Sequence[str]) -> Iterator[Namespaces]:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)  # noqa: S607 - fixed words
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)  # noqa: S607 - fixed arguments

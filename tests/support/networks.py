@@ -1,4 +1,4 @@
-"""Networks for tests: the same processes over every kind of network there is, on the loopback address."""
+"""Networks for tests: the same processes over every kind of network, on the loopback address."""
 
 import asyncio
 import secrets
@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from own_network import UnixNetwork
 from priocast.core.errors import InvalidAddress, PriocastError
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import FifoLink, Frame
@@ -25,24 +26,24 @@ from priocast.network.udp_socket import open_multicast_socket
 from priocast.study.processes import free_addresses
 from support.waiting import wait_until
 
-KINDS = ("memory", "tcp", "tls", "udp", "multicast")
+KINDS = ("memory", "tcp", "tls", "udp", "multicast", "unix")
 GROUPS = ("test", "other")
 
 
 class Recorder:
-    """A group that remembers what the network told it."""
+    """A receiver that records what the network reports."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.reached: list[str] = []
         self.received: list[tuple[ProcessId, Frame]] = []
         self.calls = 0
         self.errors: list[PriocastError] = []
 
     def reachable(self, peer: str) -> None:
-        self.told.append(peer)
+        self.reached.append(peer)
 
     def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
-        assert peer.name in self.told, "nobody is heard before it can be reached"
+        assert peer.name in self.reached, "a peer is reported as reachable before its frames"
         assert frames
         self.calls += 1
         self.received += [(peer, frame) for frame in frames]
@@ -51,24 +52,24 @@ class Recorder:
         self.errors.append(error)
 
     def bodies(self, peer: str | None = None) -> list[bytes]:
-        """What was received, from all or from one."""
+        """The received bodies, of all peers or of one."""
         return [frame.body for process, frame in self.received if peer in {None, process.name}]
 
     async def wait_reaches(self, *peers: str) -> None:
-        """Wait until all of these can be reached."""
-        await wait_until(lambda: set(peers) <= set(self.told))
+        """Wait until all of these peers are reachable."""
+        await wait_until(lambda: set(peers) <= set(self.reached))
 
     async def wait_body(self, body: bytes) -> None:
-        """Wait until this has come."""
+        """Wait until this body was received."""
         await wait_until(lambda: body in self.bodies())
 
     async def wait_received(self, count: int) -> None:
-        """Wait until so many frames have come."""
+        """Wait until this many frames were received."""
         await wait_until(lambda: len(self.received) >= count)
 
 
 class LinkEnd(Recorder):
-    """A group of two that speaks through a link, as a runtime does: bodies arrive once, in order."""
+    """One end of a link over the network, as in the runtime: bodies arrive once, in order."""
 
     def __init__(self, network: Network, me: str, peer: str) -> None:
         super().__init__()
@@ -80,7 +81,7 @@ class LinkEnd(Recorder):
         self._port = network.open("test", ProcessId(me, 1), self)
 
     def send(self, body: bytes) -> None:
-        """Send a body; it arrives."""
+        """Send a body reliably."""
         self._link.send(body, time.monotonic_ns())
         self._act()
 
@@ -95,7 +96,7 @@ class LinkEnd(Recorder):
         self._act()
 
     def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         if self._timer is not None:
             self._timer.cancel()
         assert self._port is not None
@@ -117,7 +118,7 @@ class LinkEnd(Recorder):
 
 
 def free_address() -> Address:
-    """An address that nobody uses, neither for TCP nor for UDP."""
+    """An address that is free for TCP and UDP."""
     return free_addresses(1)[0]
 
 
@@ -135,10 +136,10 @@ def _carries_multicasts() -> bool:
             return False
 
 
-class Site:
-    """Where networks of one kind are made: addresses, keys and certificates for processes, by name.
+class NetworkFactory:
+    """Creates networks of one kind, with addresses, keys and certificates for processes by name.
 
-    Each name keeps its address, so a process can be started again.
+    Each name keeps its address, so that a process can be restarted.
     """
 
     def __init__(self, kind: str, directory: Path) -> None:
@@ -155,40 +156,42 @@ class Site:
         self.multicast = Address(f"239.77.{secrets.randbelow(255)}.{1 + secrets.randbelow(254)}", 0)
 
     def address(self, name: str) -> Address:
-        """Where this process listens."""
+        """The address that this process listens on."""
         if name not in self.addresses:
             self.addresses[name] = free_address()
         return self.addresses[name]
 
     @property
     def authority(self) -> Authority:
-        """Who signs the certificates here."""
+        """The authority that signs the certificates."""
         if self._authority is None:
             self._authority = make_authority(self._directory)
         return self._authority
 
     def certificate(self, name: str) -> TlsSecurity:
-        """What this process proves itself with."""
+        """The certificate of this process."""
         if name not in self._certificates:
             made = make_member_certificate(self._directory, self.authority, name, list(GROUPS))
             self._certificates[name] = made
         return self._certificates[name]
 
     def network(self, name: str, peers: str = "", incarnation: int = 1) -> Network:
-        """A network for one process, that is told of these peers (a letter each)."""
+        """A network for one process, with these peers configured (one letter each)."""
         addresses = [self.address(peer) for peer in peers]
         match self.kind:
             case "memory":
                 return MemoryNetwork(self.hub, name)
             case "tcp":
                 return TcpNetwork(name, self.address(name), addresses)
+            case "unix":
+                return UnixNetwork(self._directory, name)
             case "tls":
                 return TcpNetwork(name, self.address(name), addresses, security=self.certificate(name))
             case _:
                 return self.datagrams(name, peers, incarnation)
 
     def datagrams(self, name: str, peers: str = "", incarnation: int = 1) -> UdpNetwork:
-        """A network over UDP; with multicast, nobody is told of any peers."""
+        """A network over UDP; with multicast, no peers are configured."""
         addresses = [self.address(peer) for peer in peers]
         multicast = None
         if self.kind == "multicast":
@@ -206,7 +209,7 @@ class Site:
 
     @asynccontextmanager
     async def running(self, names: str) -> AsyncIterator[list[Network]]:
-        """Networks that know each other's addresses, started; all are closed at the end."""
+        """Started networks that know each other's addresses; all are closed at the end."""
         networks = [self.network(name, names.replace(name, "")) for name in names]
         async with started(*networks):
             yield networks
@@ -214,7 +217,7 @@ class Site:
 
 @asynccontextmanager
 async def started(*networks: Network) -> AsyncIterator[None]:
-    """Networks that are started now and closed at the end."""
+    """Start networks, and close them at the end."""
     async with AsyncExitStack() as stack:
         for network in networks:
             stack.push_async_callback(network.close)

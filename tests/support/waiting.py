@@ -1,4 +1,4 @@
-"""Tests in real time: they wait for what must come about, however long a busy machine takes."""
+"""Tests in real time: they wait for a condition, however long a busy machine takes."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ _RUN_SECONDS = 240.0
 
 
 def run(test: Callable[[], Awaitable[None]], loop: str = "asyncio") -> None:
-    """Run a test in an event loop of its own, and not for ever."""
+    """Run a test in a new event loop, with a time limit."""
 
     async def bounded() -> None:
         async with asyncio.timeout(_RUN_SECONDS):
@@ -22,7 +22,7 @@ def run(test: Callable[[], Awaitable[None]], loop: str = "asyncio") -> None:
 
 
 async def wait_until(condition: Callable[[], object], what: Callable[[], str] | None = None) -> None:
-    """Wait until a condition holds; one that never does fails the test, and says what there is instead."""
+    """Wait until a condition holds; after a timeout the test fails with the text of `what`."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not condition():

@@ -135,9 +135,9 @@ def _waiting(status: Status) -> str:
 
 
 def _bottleneck(status: Status) -> str:
-    if not status.blocked_on:
+    if not status.bottleneck:
         return ""
-    return f"[yellow]{status.blocked_on}, for {_duration(status.blocked_ms / 1000)}[/]"
+    return f"[yellow]{status.bottleneck}, for {_duration(status.bottleneck_ms / 1000)}[/]"
 
 
 def _stalled(status: Status) -> str:

@@ -1,28 +1,27 @@
-"""Every error that Priocast raises on purpose.
+"""Every error that Priocast raises on purpose. All of them can be imported from `priocast`.
 
     PriocastError
-    ├── InvalidInput                 the caller's fault; nothing was changed
+    ├── InvalidInput                 the caller's mistake; nothing was changed
     │   ├── PriorityOutOfRange
     │   ├── PayloadTooLarge
     │   ├── UnknownProtocol
     │   ├── InvalidOption
     │   ├── InvalidAddress
-    │   └── UnusableKey              a key or certificate is missing, unreadable, or somebody else's
-    ├── Overloaded                   there is no room for a message of this priority now
-    ├── DeadlineExceeded             a wait ended without what it waited for; the message says what
+    │   └── UnusableKey              a key or certificate is missing, unreadable, or the wrong one
+    ├── Overloaded                   the queue has no room for a message of this priority now
+    ├── DeadlineExceeded             a wait timed out; the message says what was missing
     ├── GroupClosed                  the group was left, or had to stop; the message says why
-    ├── PeerFault                    what another process sent cannot be accepted
-    │   ├── ForeignFrame             not a frame of ours, or a damaged one
-    │   ├── Rejected               a network will not deal with what came; it counts the reason
-    │   ├── JoinRejected              a peer will not have us in the group; the message says why
-    │   ├── PeerRestarted            a member came back as another process
-    │   └── LinkOverflow             a peer does not take what it was sent
+    ├── PeerFault                    another process sent something that cannot be accepted
+    │   ├── ForeignFrame             not a Priocast frame, or a damaged one
+    │   ├── Rejected                 a network rejected what it received, and counts the reason
+    │   ├── JoinRejected             a member rejected this process; the message says why
+    │   └── LinkOverflow             a peer does not acknowledge what it was sent
     ├── TraceFault                   a run directory that cannot be used
     │   ├── UnreadableTrace
     │   └── ForeignTrace
-    └── JavaMissing                  Spark has no Java runtime to run on
+    └── JavaMissing                  Spark found no Java runtime
 
-A fault of our own is an assertion, never one of these.
+A defect of Priocast itself is an assertion, never one of these.
 """
 
 
@@ -31,39 +30,39 @@ class PriocastError(Exception):
 
 
 class InvalidInput(PriocastError, ValueError):
-    """The caller asked for something that cannot be done; nothing was changed."""
+    """The caller passed something that cannot be used; nothing was changed."""
 
 
 class PriorityOutOfRange(InvalidInput):
-    """A priority is an integer from 0 to 255."""
+    """A priority must be an integer from 0 to 255."""
 
 
 class PayloadTooLarge(InvalidInput):
-    """A payload is over the group's limit."""
+    """A payload exceeds the limit of 1 MiB."""
 
 
 class UnknownProtocol(InvalidInput):
-    """No protocol of that name is registered."""
+    """No protocol of this name is registered."""
 
 
 class InvalidOption(InvalidInput):
-    """An option has a value that it cannot have."""
+    """An option has a value outside its range."""
 
 
 class InvalidAddress(InvalidInput):
-    """An address is not of the form host:port, or cannot be listened on."""
+    """An address is not of the form host:port, or the process cannot listen on it."""
 
 
 class UnusableKey(InvalidInput):
-    """A key or certificate is missing, cannot be read, or is not the one that is needed."""
+    """A key or certificate is missing, cannot be read, or is not the right one."""
 
 
 class Overloaded(PriocastError):
-    """There is no room for a message of this priority now: wait, or send it later."""
+    """The queue has no room for a message of this priority now: wait, or send it later."""
 
 
 class DeadlineExceeded(PriocastError, TimeoutError):
-    """A wait ended without what it waited for."""
+    """A wait timed out."""
 
 
 class GroupClosed(PriocastError):
@@ -71,15 +70,18 @@ class GroupClosed(PriocastError):
 
 
 class PeerFault(PriocastError):
-    """What another process sent cannot be accepted."""
+    """Another process sent something that cannot be accepted."""
 
 
 class ForeignFrame(PeerFault):
-    """Not a frame of ours, or a damaged one."""
+    """Not a Priocast frame, or a damaged one."""
 
 
 class Rejected(PeerFault):
-    """A network will not deal with what came; `reason` is short and does not vary with what it was."""
+    """A network rejected what it received.
+
+    `reason` is short and does not vary with the content; `detail` does.
+    """
 
     def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(f"{reason}: {detail}" if detail else reason)
@@ -88,28 +90,24 @@ class Rejected(PeerFault):
 
 
 class JoinRejected(PeerFault):
-    """A peer will not have us in the group."""
-
-
-class PeerRestarted(PeerFault):
-    """A member of a fixed view came back as another process."""
+    """A member of the group rejected this process, for example because its options differ."""
 
 
 class LinkOverflow(PeerFault):
-    """A peer does not take what it was sent, and the buffer for it is full."""
+    """A peer does not acknowledge what it was sent, and the buffer for it is full."""
 
 
 class TraceFault(PriocastError):
-    """A run directory that cannot be used."""
+    """A run directory cannot be used."""
 
 
 class UnreadableTrace(TraceFault):
-    """A trace that is missing, damaged or cut off."""
+    """A trace is missing, damaged or truncated."""
 
 
 class ForeignTrace(TraceFault):
-    """A trace of another kind, or of another version of the schema."""
+    """A trace is of another kind, or of another version of the schema."""
 
 
 class JavaMissing(PriocastError):
-    """Spark has no Java runtime to run on."""
+    """Spark found no Java runtime."""

@@ -1,4 +1,4 @@
-"""Addresses as people type them."""
+"""Addresses in the form `host:port`."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,7 @@ from priocast.core.errors import InvalidAddress
 
 
 class Address(NamedTuple):
-    """Where a process listens."""
+    """The host and port that a process listens on."""
 
     host: str
     port: int
@@ -16,7 +16,7 @@ class Address(NamedTuple):
 
 
 def parse_address(text: str, *, any_port: bool = False) -> Address:
-    """Read `host:port`; the host of an IPv6 address is in brackets. Port 0 is any free one, where allowed."""
+    """Parse `host:port`; the host of an IPv6 address is in brackets. Port 0, if allowed, is any free port."""
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not host or not port.isdecimal() or not (0 if any_port else 1) <= int(port) < 65536:

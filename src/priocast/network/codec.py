@@ -1,13 +1,13 @@
-"""Frames as bytes: a fixed header that is checked first, then the body.
+"""The wire format over TCP: a fixed header that is checked first, then the body.
 
     0       2         3      4            12            20            28
     | magic | version | kind | group hash | sender hash | incarnation |
     28       32        40         48             56          64
     | length | channel | sequence | acknowledged | selective | body ...
 
-The header alone tells whether the rest is worth reading: our magic, our version, the process that introduced
-itself on this connection, and a length within the limit. Its first 28 bytes are the same for all that one
-life of a process says in a group: the writer keeps them, and the reader checks them only when they change.
+The header alone decides whether the rest is read: magic, version, the process that introduced itself on this
+connection, and a length within the limit. Its first 28 bytes are the same for all frames of one incarnation
+in one group: the writer keeps them, and the reader checks them only when they change.
 """
 
 import struct
@@ -31,66 +31,66 @@ HEADER_BYTES = _HEADER.size
 _BUFFER_BYTES = 256 * 1024
 
 
-class Kind(IntEnum):
-    """What a frame is for."""
+class FrameKind(IntEnum):
+    """The purpose of a frame."""
 
     HELLO = 1
     WELCOME = 2
-    REFUSED = 3
+    REJECTED = 3
     DATA = 4
 
 
-_KINDS = {kind.value: kind for kind in Kind}
+_KINDS = {kind.value: kind for kind in FrameKind}
 
 
 def hash_of(name: str) -> int:
-    """Eight bytes that stand for a name in the header."""
+    """A 64-bit hash that represents a name in the header."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest())
 
 
 class FrameWriter:
-    """Writes the frames of one process in one group."""
+    """Encodes the frames of one process in one group."""
 
     def __init__(self, group: str, me: ProcessId) -> None:
         self._names = hash_of(group), hash_of(me.name), me.incarnation
-        self._data = self._origin(Kind.DATA)
+        self._data = self._origin(FrameKind.DATA)
 
-    def frame(self, kind: Kind, body: bytes = b"") -> bytes:
-        """A frame of the handshake."""
+    def frame(self, kind: FrameKind, body: bytes = b"") -> bytes:
+        """Encode a frame of the handshake."""
         return _HEADER.pack(self._origin(kind), len(body), 0, 0, 0, 0) + body
 
     def data(self, frames: list[Frame]) -> list[bytes]:
-        """Links' frames, as headers and bodies (which are not copied)."""
-        pieces = []
+        """Encode frames of links, as headers and bodies (which are not copied)."""
+        parts = []
         origin, pack = self._data, _HEADER.pack
         for frame in frames:
             body = frame.body
             assert len(body) <= FRAME_BYTES_MAX
-            pieces.append(
+            parts.append(
                 pack(origin, len(body), frame.channel, frame.sequence, frame.acknowledged, frame.selective)
             )
             if body:
-                pieces.append(body)
-        return pieces
+                parts.append(body)
+        return parts
 
-    def _origin(self, kind: Kind) -> bytes:
+    def _origin(self, kind: FrameKind) -> bytes:
         return _ORIGIN.pack(_MAGIC, WIRE_VERSION, kind, *self._names)
 
 
-class Arrival(NamedTuple):
-    """The frames of one read that one life of the peer sent to one group (by its hash)."""
+class ReceivedFrames(NamedTuple):
+    """The frames of one read that belong to one group (by its hash) and one incarnation of the peer."""
 
-    kind: Kind
+    kind: FrameKind
     group: int
     incarnation: int
     frames: list[Frame]
 
 
 class FrameReader:
-    """Cuts a stream of bytes into frames; the connection reads into its buffer.
+    """Splits a stream of bytes into frames; the connection reads into its buffer.
 
-    At first it has room for an introduction alone. Once `expect` was called, buffer and frames may have their
-    full size, and those of any other process are refused.
+    At first there is room for an introduction only. After `expect`, buffer and frames may have their full
+    size, and frames of any other process are rejected.
     """
 
     def __init__(self) -> None:
@@ -100,30 +100,30 @@ class FrameReader:
         self._sender: int | None = None
 
     def expect(self, peer: str) -> None:
-        """From now on, all frames must be of this peer."""
+        """From now on, all frames must come from this peer."""
         self._sender = hash_of(peer)
         self._bytes_max = FRAME_BYTES_MAX
         self._keep_rest(0, _BUFFER_BYTES)
 
     def free(self) -> memoryview:
-        """Where the next bytes go."""
+        """The free part of the buffer, for the next bytes."""
         return memoryview(self._buffer)[self._end :]
 
-    def read(self, count: int) -> list[Arrival]:
-        """The frames that are whole after `count` more bytes have come."""
+    def read(self, count: int) -> list[ReceivedFrames]:
+        """The frames that are complete after `count` more bytes were received."""
         self._end += count
         end, view, unpack = self._end, memoryview(self._buffer), _HEADER.unpack_from
-        arrivals: dict[bytes, Arrival] = {}
+        by_origin: dict[bytes, ReceivedFrames] = {}
         origin_last = b""
         start, stop = 0, HEADER_BYTES
         while start + HEADER_BYTES <= end:
             origin, length, channel, sequence, acknowledged, selective = unpack(view, start)
             if origin != origin_last:
-                if origin not in arrivals:
-                    arrivals[origin] = self._check_origin(origin)
-                origin_last, frames = origin, arrivals[origin].frames
+                if origin not in by_origin:
+                    by_origin[origin] = self._check_origin(origin)
+                origin_last, frames = origin, by_origin[origin].frames
             if length > self._bytes_max:
-                raise Rejected(Reason.TOO_LONG, f"{length:,} bytes where {self._bytes_max:,} may come")
+                raise Rejected(Reason.TOO_LONG, f"{length:,} bytes; the limit is {self._bytes_max:,}")
             body_start = start + HEADER_BYTES
             stop = body_start + length
             if stop > end:
@@ -131,26 +131,28 @@ class FrameReader:
             frames.append(Frame(channel, sequence, acknowledged, selective, bytes(view[body_start:stop])))
             start, stop = stop, stop + HEADER_BYTES
         self._keep_rest(start, stop - start)
-        return [arrival for arrival in arrivals.values() if arrival.frames]
+        return [received for received in by_origin.values() if received.frames]
 
-    def _check_origin(self, origin: bytes) -> Arrival:
+    def _check_origin(self, origin: bytes) -> ReceivedFrames:
         magic, version, kind, group, sender, incarnation = _ORIGIN.unpack(origin)
         if magic != _MAGIC:
-            raise Rejected(Reason.NOT_PRIOCAST, "this is not Priocast speaking: check the port")
+            raise Rejected(
+                Reason.NOT_PRIOCAST, "the peer does not speak the Priocast protocol: check the port"
+            )
         if version != WIRE_VERSION:
             raise Rejected(
                 Reason.OTHER_VERSION,
-                f"the peer speaks version {version} of the wire format, this process version {WIRE_VERSION}: "
+                f"the peer uses version {version} of the wire format, this process version {WIRE_VERSION}: "
                 "run the same release of Priocast everywhere",
             )
         if kind not in _KINDS:
             raise Rejected(Reason.UNKNOWN_KIND, f"kind {kind}")
         if self._sender is not None and sender != self._sender:
-            raise Rejected(Reason.OTHER_SENDER, "the connection was introduced by another process")
-        return Arrival(_KINDS[kind], group, incarnation, [])
+            raise Rejected(Reason.OTHER_SENDER, "another process introduced itself on this connection")
+        return ReceivedFrames(_KINDS[kind], group, incarnation, [])
 
     def _keep_rest(self, start: int, needed: int) -> None:
-        """Move what is left to the front of a buffer that has room for `needed` bytes."""
+        """Move the incomplete rest to the front of a buffer that has room for `needed` bytes."""
         rest = self._end - start
         if needed > len(self._buffer):
             # The event loop may still hold the old buffer, so it cannot grow in place.

@@ -36,7 +36,7 @@ class Receiver(Protocol):
         """Frames can be sent to the process `peer`; those sent over an earlier connection may be lost."""
 
     def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
-        """Frames arrived from this incarnation of a process, all that were ready.
+        """The `frames` arrived from this incarnation of a process, all that were ready.
 
         `reachable` must have been called with the name of `peer` before.
         """

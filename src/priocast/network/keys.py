@@ -1,11 +1,11 @@
-"""Makes what members prove themselves with: an authority, certificates for members, keys for groups.
+"""Creates an authority, certificates for members, and keys for groups.
 
     authority = make_authority("keys")
     make_member_certificate("keys", authority, "alice", ["tickets"])   # for TCP with TLS
     make_group_key("keys/tickets.key")                                 # for UDP
 
-The authority's key signs and is needed for nothing else: keep it off the machines that run members. Private
-files are made readable for their owner alone, and none is ever overwritten.
+The authority's key is only needed to sign: keep it off the hosts that run members. Private files are readable
+by their owner only, and are never overwritten.
 """
 
 import os
@@ -29,7 +29,7 @@ _CLOCKS_APART = timedelta(minutes=5)
 
 
 class Authority(msgspec.Struct, frozen=True):
-    """Where an authority's certificate and key are: PEM files."""
+    """The PEM files of an authority: its certificate and its key."""
 
     certificate: Path
     key: Path
@@ -43,7 +43,7 @@ class Authority(msgspec.Struct, frozen=True):
 
 
 def make_authority(directory: AnyPath, *, days: int = 3650) -> Authority:
-    """Make an authority: a key, and a certificate that members check other members' certificates with."""
+    """Create an authority: a key, and a certificate with which members verify other members' certificates."""
     authority = Authority(Path(directory, "authority.crt"), Path(directory, "authority.key"))
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("Priocast authority")
@@ -67,9 +67,9 @@ def make_member_certificate(
     days: int = 365,
     valid_from: datetime | None = None,
 ) -> TlsSecurity:
-    """Make a member's key, and a certificate that lets it into these groups; return where they are."""
+    """Create a member's key and a certificate that admits it to these groups; return their paths."""
     if not groups:
-        raise InvalidOption(f"a certificate for {member} names no group: name those that it may be in")
+        raise InvalidOption(f"groups must name at least one group that {member} may be in")
     made = TlsSecurity(
         Path(directory, f"{member}.crt"), Path(directory, f"{member}.key"), authority.certificate
     )
@@ -97,22 +97,22 @@ def make_member_certificate(
 
 
 def make_group_key(path: AnyPath) -> bytes:
-    """Make the key that the members of a group share over UDP, as a line of hexadecimal digits in a file."""
+    """Create the key that the members of a group share over UDP, as hexadecimal digits in a file."""
     key = secrets.token_bytes(GROUP_KEY_BYTES)
     _write_private(Path(path), f"{key.hex()}\n".encode())
     return key
 
 
 def read_group_key(path: AnyPath) -> bytes:
-    """The key in a file that `make_group_key` made."""
+    """Read the key from a file that `make_group_key` created."""
     try:
         key = bytes.fromhex(Path(path).read_text(encoding="ascii"))
     except OSError as error:
         raise UnusableKey(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:
-        raise UnusableKey(f"{path} is not a group's key: it should hold hexadecimal digits alone") from error
+        raise UnusableKey(f"{path} is not a group key: it must contain hexadecimal digits only") from error
     if len(key) != GROUP_KEY_BYTES:
-        raise UnusableKey(f"{path} holds {len(key)} bytes: a group's key has {GROUP_KEY_BYTES}")
+        raise UnusableKey(f"{path} is not a group key: it must have {GROUP_KEY_BYTES} bytes, not {len(key)}")
     return key
 
 
@@ -155,7 +155,7 @@ def _load(authority: Authority) -> tuple[x509.Certificate, ec.EllipticCurvePriva
     except OSError as error:
         raise UnusableKey(f"cannot read {error.filename}: {error.strerror or error}") from error
     except (ValueError, TypeError) as error:
-        raise UnusableKey(f"{authority.certificate} or {authority.key} is not a PEM file of ours") from error
+        raise UnusableKey(f"{authority.certificate} or {authority.key} is not a valid PEM file") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
         raise UnusableKey(f"{authority.key} is not the key of {authority.certificate}")
     return certificate, key
@@ -175,7 +175,7 @@ def _write_private(path: Path, content: bytes) -> None:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError as error:
-        raise UnusableKey(f"{path} is there already: move it away if it is not needed any more") from error
+        raise UnusableKey(f"{path} already exists: remove it first if it is no longer needed") from error
     except OSError as error:
         raise UnusableKey(f"cannot write {path}: {error.strerror or error}") from error
     with os.fdopen(descriptor, "wb") as file:

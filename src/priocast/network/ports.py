@@ -1,17 +1,26 @@
-"""The groups that use a network: what every network keeps of them, whatever it sends over."""
+"""The ports of one process: which groups use its network, and where received frames go.
 
+Every network of Priocast is built on these two classes, and a network of your own can be.
+"""
+
+from collections import Counter
 from typing import Generic, TypeVar
 
 from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.core.identity import ProcessId, check_name
+from priocast.links.fifo_link import Frame
 from priocast.network.codec import hash_of
 from priocast.network.interface import Receiver
+from priocast.network.rejections import Reason, RejectionLog
 
 _CLOSED_KEPT = 64
 
 
 class OpenPort:
-    """Whose port it is, and who is told; each network adds how it sends."""
+    """A port's group, process and receiver; each network adds `send`, `flush` and `close`.
+
+    `group_hash` represents the group's name in frames.
+    """
 
     def __init__(self, group: str, process: ProcessId, receiver: Receiver) -> None:
         self.group = check_name(group, "group")
@@ -24,23 +33,27 @@ AnyPort = TypeVar("AnyPort", bound=OpenPort)
 
 
 class Ports(Generic[AnyPort]):
-    """The open ports of one process, by the hash that a group's frames carry."""
+    """The open ports of the process `name`. `rejections` counts what was not accepted, by reason."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, rejection_log: RejectionLog | None = None) -> None:
         self._name = check_name(name, "member")
+        self._rejection_log = rejection_log or RejectionLog(name)
+        self.rejections: Counter[str] = self._rejection_log.counts
         self._open: dict[int, AnyPort] = {}
         self._closed: dict[int, None] = {}
 
     def add(self, port: AnyPort) -> None:
-        """Open a port; a group has one at a time."""
+        """Register a new `port`; a group has one at a time."""
         if port.process.name != self._name:
-            raise InvalidInput(f"{port.process} cannot use the network of {self._name}: open one of its own")
+            raise InvalidInput(
+                f"{port.process} cannot use the network of {self._name}: each process needs its own network"
+            )
         if port.group_hash in self._open:
-            raise InvalidOption(f"{self._name} has the group {port.group} open already: close it there first")
+            raise InvalidOption(f"{self._name} already has a port of group {port.group!r}: close it first")
         self._open[port.group_hash] = port
 
     def remove(self, port: AnyPort) -> None:
-        """Close a port; one that is closed already stays so, whoever has opened the group again."""
+        """Close a `port`; closing it again has no effect, even if the group has another port by then."""
         if self._open.get(port.group_hash) is port:
             del self._open[port.group_hash]
             self._closed[port.group_hash] = None
@@ -48,13 +61,20 @@ class Ports(Generic[AnyPort]):
                 del self._closed[next(iter(self._closed))]
 
     def find(self, group_hash: int) -> AnyPort | None:
-        """The port of a group, if it is open here."""
+        """The port of the group with this `group_hash`, if it is open."""
         return self._open.get(group_hash)
 
-    def was_open(self, group_hash: int) -> bool:
-        """Whether the group was open here: what still comes for it is late, and no fault of the sender's."""
-        return group_hash in self._closed
+    def receive(self, group_hash: int, peer: ProcessId, frames: list[Frame]) -> None:
+        """Pass `frames` from `peer` to the receiver of the group with this `group_hash`.
+
+        Frames for a group that was never open here are counted as rejected.
+        """
+        port = self._open.get(group_hash)
+        if port is not None:
+            port.receiver.frames_received(peer, frames)
+        elif group_hash not in self._closed:
+            self._rejection_log.record(Reason.UNKNOWN_GROUP, peer=peer.name)
 
     def all(self) -> list[AnyPort]:
-        """The open ports, to be told something that may make them open or close others."""
+        """The open ports; ports may be opened and closed while the caller iterates over them."""
         return list(self._open.values())

@@ -1,21 +1,25 @@
-"""Whom and what a network turned away: counted by reason, and told to the log.
+"""What a network rejected: counted by reason, and logged.
 
-The reasons are the whole vocabulary: a reason does not vary with what came, so a stranger can neither fill
-the counter nor choose what it says. A flood of strangers must not become a flood of lines either: of each
-reason, the first, second, fourth, eighth … is logged, with the count.
+The reasons are a fixed vocabulary that does not vary with what was received, so strangers can neither fill
+the counter nor choose its text. A flood of rejections must not become a flood of log records: each reason is
+logged the first time, then again when its count has at least doubled, and never more than once a second.
 """
 
 import logging
+import time
 from collections import Counter
+from collections.abc import Callable
 from enum import StrEnum
+from typing import NamedTuple
 
+_LOG_INTERVAL_SECONDS = 1.0
 _log = logging.getLogger("priocast.network")
 
 
 class Reason(StrEnum):
-    """Why something was turned away."""
+    """Why something was rejected."""
 
-    # What came is not for us to read.
+    # It cannot be read.
     NOT_PRIOCAST = "not Priocast"
     OTHER_VERSION = "another version of the wire format"
     UNKNOWN_KIND = "unknown kind of frame"
@@ -24,17 +28,17 @@ class Reason(StrEnum):
     MALFORMED = "malformed content"
     UNKNOWN_GROUP = "unknown group"
 
-    # A connection did not begin, or go on, as it has to.
+    # A connection does not follow the handshake.
     NOT_INTRODUCED = "sender did not introduce itself"
     TOO_EARLY = "frame before the welcome"
     INTRODUCED_TWICE = "second introduction"
-    OUT_OF_PLACE = "frame that does not belong here"
-    TOO_SLOW = "introduction took too long"
-    HUNG_UP = "hung up before the introduction"
+    UNEXPECTED = "unexpected frame"
+    TOO_SLOW = "introduction timed out"
+    HUNG_UP = "closed before the introduction"
     NOT_DIALLED_BACK = "could not be dialled back"
-    REFUSED_US = "a peer refused us"
+    REJECTED_BY_PEER = "a peer rejected us"
 
-    # Somebody is not who he should be.
+    # A process is not who it claims to be.
     OTHER_SENDER = "frame of another sender"
     OWN_NAME = "a peer with our own name"
     TWO_ADDRESSES = "two addresses of one process"
@@ -47,7 +51,7 @@ class Reason(StrEnum):
     OUT_OF_DATE = "certificate out of date"
     OTHER_MEMBER = "certificate of another member"
     OTHER_GROUP = "certificate is not for this group"
-    OUR_CERTIFICATE = "a peer refused our certificate"
+    OUR_CERTIFICATE = "a peer rejected our certificate"
 
     # Sealed datagrams.
     NOT_AUTHENTIC = "not authentic"
@@ -56,9 +60,9 @@ class Reason(StrEnum):
     OTHER_CHALLENGE = "answer to another challenge"
     OLD_INCARNATION = "old incarnation"
     CONTRADICTORY = "contradictory fragments"
-    GIVEN_UP = "fragments given up"
+    INCOMPLETE = "incomplete fragments discarded"
 
-    # There is no room.
+    # A limit is reached.
     TOO_MANY_STRANGERS = "too many strangers"
     TOO_MANY_CONNECTIONS = "too many connections"
     TOO_MANY_ADDRESSES = "too many learnt addresses"
@@ -68,28 +72,34 @@ class Reason(StrEnum):
     NOT_SENT = "could not be sent"
 
 
-class Rejections:
-    """Counts and logs on behalf of one process."""
+class _Logged(NamedTuple):
+    """The last log record of a reason: when, and how many rejections there were."""
 
-    def __init__(self, member: str) -> None:
+    at: float
+    rejections: int
+
+
+class RejectionLog:
+    """Counts and logs the rejections of one process; `clock` returns seconds."""
+
+    def __init__(self, member: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.counts: Counter[str] = Counter()
         self._member = member
+        self._clock = clock
+        self._logged: dict[str, _Logged] = {}
 
-    def note(self, reason: str, detail: str = "", **where: object) -> None:
-        """Something was turned away; `where` (peer, address) goes to the log as fields of the record."""
+    def record(self, reason: str, detail: str = "", **where: object) -> None:
+        """Count a rejection; `where` (peer, address) become fields of the log record."""
         self.counts[reason] += 1
-        count = self.counts[reason]
-        if count & (count - 1) == 0:
-            fields = {
-                "member": self._member,
-                "reason": str(reason),
-                "count": count,
-                "detail": detail,
-                **where,
-            }
-            _log.warning("%s turned away: %s (%d)", self._member, reason, count, extra=fields)
+        count, now, logged = self.counts[reason], self._clock(), self._logged.get(reason)
+        if logged is not None and (now - logged.at < _LOG_INTERVAL_SECONDS or count < 2 * logged.rejections):
+            return
+        self._logged[reason] = _Logged(now, count)
+        fields = {"member": self._member, "reason": str(reason), "count": count, "detail": detail, **where}
+        _log.warning("%s rejected: %s (%d)", self._member, reason, count, extra=fields)
 
-    def note_reached(self, peer: str, address: str) -> None:
-        """Whom it did not turn away is worth a word, too."""
-        fields = {"member": self._member, "peer": peer, "address": address}
-        _log.info("%s reaches %s", self._member, peer, extra=fields)
+
+def log_reached(member: str, peer: str, address: str) -> None:
+    """Log that a process has reached a peer."""
+    fields = {"member": member, "peer": peer, "address": address}
+    _log.info("%s reaches %s", member, peer, extra=fields)

@@ -1,13 +1,13 @@
-"""TLS 1.3 with certificates on both sides, and what a certificate says about its member.
+"""TLS 1.3 with certificates on both sides, and the groups that a certificate admits its member to.
 
-Addresses and host names prove nothing here: a member may move. A certificate names the groups that its member
-may be in, one URI each, among its alternative names:
+Addresses and host names are not checked: a member may move. A certificate lists the groups that its member
+may be in as URIs among its subject alternative names:
 
     priocast:tickets/alice
     priocast:telemetry/alice
 
-Whoever introduces himself as alice must show such a certificate of the authority, and frames of his are let
-into those groups alone.
+A process that introduces itself as alice must present such a certificate, signed by the authority. Its frames
+are accepted in those groups only.
 """
 
 import os
@@ -39,9 +39,9 @@ _REASONS = {
 
 
 class TlsSecurity(msgspec.Struct, frozen=True):
-    """Where a member's certificate, its key and the authority's certificate are: PEM files.
+    """The PEM files of a member: its `certificate`, its `key` and the certificate of the `authority`.
 
-    The paths may be given as text.
+    Each is a path, as text or as `pathlib.Path`.
     """
 
     certificate: Path
@@ -56,11 +56,11 @@ class TlsSecurity(msgspec.Struct, frozen=True):
         keep_paths(self)
 
     def contexts(self) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-        """How to accept connections, and how to make them."""
+        """The TLS contexts for accepting and for dialling."""
         accepting = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        accepting.num_tickets = 0  # nobody resumes a session here
+        accepting.num_tickets = 0  # sessions are never resumed
         dialling = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        dialling.check_hostname = False  # the URIs in the certificate are what we check
+        dialling.check_hostname = False  # the URIs in the certificate are checked instead
         for context in (accepting, dialling):
             context.minimum_version = ssl.TLSVersion.TLSv1_3
             context.verify_mode = ssl.CERT_REQUIRED
@@ -68,14 +68,14 @@ class TlsSecurity(msgspec.Struct, frozen=True):
         return accepting, dialling
 
     def groups_of(self, member: str) -> frozenset[str]:
-        """The groups that our own certificate lets us into; it must be ours, and in date."""
+        """The groups that the certificate admits `member` to; it must be valid now and have this name."""
         from cryptography import x509  # only where TLS is used: importing it takes 100 ms
 
         certificate = x509.load_pem_x509_certificate(_bytes_of(self.certificate))
         if not certificate.not_valid_before_utc <= datetime.now(UTC) <= certificate.not_valid_after_utc:
             raise UnusableKey(
-                f"{self.certificate} is out of date: it is valid from {certificate.not_valid_before_utc} "
-                f"to {certificate.not_valid_after_utc}"
+                f"{self.certificate} is valid from {certificate.not_valid_before_utc} to "
+                f"{certificate.not_valid_after_utc}, not now: issue a new one, or check the clock"
             )
         try:
             names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -83,7 +83,9 @@ class TlsSecurity(msgspec.Struct, frozen=True):
         except x509.ExtensionNotFound:
             groups = frozenset()
         if not groups:
-            raise UnusableKey(f"{self.certificate} is not a certificate of {member}: make one with its name")
+            raise UnusableKey(
+                f"{self.certificate} is not a certificate of {member}: issue one with this name"
+            )
         return groups
 
     def _load(self, context: ssl.SSLContext) -> None:
@@ -100,36 +102,38 @@ class TlsSecurity(msgspec.Struct, frozen=True):
             context.load_verify_locations(self.authority)
         except ssl.SSLError as error:
             raise UnusableKey(
-                f"{self.authority} holds no certificate of an authority: {error.reason}"
+                f"{self.authority} contains no certificate of an authority: {error.reason}"
             ) from error
 
 
 def keep_paths(files: msgspec.Struct) -> None:
-    """Make paths of what was given for the fields of a frozen set of files."""
+    """Convert the fields of a frozen struct of files to paths."""
     for name in files.__struct_fields__:
         given = getattr(files, name)
         try:
             msgspec.structs.force_setattr(files, name, Path(given))
         except TypeError:
-            raise UnusableKey(f"{name} is {given!r}: give the path of a PEM file") from None
+            raise UnusableKey(f"{name} must be the path of a PEM file, not {given!r}") from None
 
 
 def uri_of(group: str, member: str) -> str:
-    """How a certificate says that this member may be in this group."""
+    """The URI by which a certificate admits this member to this group."""
     return f"{_URI_SCHEME}{check_name(group, 'group')}/{check_name(member, 'member')}"
 
 
 def peer_groups(certificate: dict[str, Any], member: str) -> frozenset[str]:
-    """The groups that a peer's certificate (as `ssl` reads it) lets this member into; at least one."""
+    """The groups that a peer's certificate (as `ssl` parses it) admits this member to; at least one."""
     uris = [value for kind, value in certificate.get("subjectAltName", ()) if kind == "URI"]
     groups = _groups_in(uris, member)
     if not groups:
-        raise Rejected(Reason.OTHER_MEMBER, f"{member} shows a certificate of {', '.join(uris) or 'nobody'}")
+        raise Rejected(
+            Reason.OTHER_MEMBER, f"{member} presented a certificate of {', '.join(uris) or 'nobody'}"
+        )
     return groups
 
 
 def reason_of(error: ssl.SSLError) -> Reason:
-    """Why a handshake failed."""
+    """The reason for a failed handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return Reason.OUT_OF_DATE if error.verify_code in {_NOT_YET_VALID, _EXPIRED} else Reason.UNTRUSTED
     return _REASONS.get(error.reason or "", Reason.NOT_TLS)

@@ -1,11 +1,11 @@
-"""Frames over TCP, in the clear on a network that is trusted, or with TLS.
+"""Frames over TCP: in the clear on a trusted network, or with TLS.
 
-Every process listens, and dials every peer; it sends over the connections that it dialled and receives over
-those that it accepted, so no two processes ever have to agree on which of two connections to keep. A process
-that was not among the peers is dialled back at the address that it gives, and is known from then on.
+Every process listens and dials every peer. It sends over the connections that it dialled and receives over
+those that it accepted, so two processes never have to agree on which of two connections to keep. A process
+that is not among the configured peers is dialled back at the address that it advertises.
 
-A connection that breaks is dialled again, with growing pauses; the links send again what it had swallowed.
-Nothing that a peer sends ends more than its connection.
+A connection that breaks is dialled again, with exponential backoff; the links retransmit what was lost with
+it. Whatever a peer sends, at worst its own connection is closed.
 """
 
 import asyncio
@@ -17,24 +17,24 @@ from priocast.core.errors import Rejected, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
 from priocast.network.address import Address
-from priocast.network.codec import Arrival, FrameWriter
+from priocast.network.codec import FrameWriter, ReceivedFrames
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
-from priocast.network.rejections import Reason, Rejections
+from priocast.network.rejections import Reason, RejectionLog, log_reached
 from priocast.network.security import TlsSecurity
-from priocast.network.tcp_connection import Accepted, Connection, Dialled, Introduction
+from priocast.network.tcp_connection import AcceptedConnection, Connection, DialledConnection, Introduction
 from priocast.network.tcp_dialler import CLOSE_SECONDS, Diallers
 from priocast.network.tcp_listener import Listener
 
 ACCEPTED_MAX = 1024
-_ACCEPTED_OF_ONE_MAX = 4  # a process that restarted, and what the machine has not noticed of its former lives
-# What a peer that does not read may make us keep, beyond what its links hold anyway.
+_ACCEPTED_OF_ONE_MAX = 4  # a restarted process, and connections of earlier incarnations not yet timed out
+# How much is buffered for a peer that does not read, in addition to what its links keep.
 _UNSENT_BYTES_MAX = 8 * 1024 * 1024
 _ANY_HOST = {"", "0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
 
 
 class TcpPort(OpenPort):
-    """One group's way into the network."""
+    """One group's access to the network."""
 
     def __init__(self, network: "TcpNetwork", group: str, process: ProcessId, receiver: Receiver) -> None:
         super().__init__(group, process, receiver)
@@ -50,21 +50,21 @@ class TcpPort(OpenPort):
         ):
             return
         if connection.transport.get_write_buffer_size() > _UNSENT_BYTES_MAX:
-            self._network.gate.note(Reason.NOT_READING, peer=peer)
+            self._network.rejection_log.record(Reason.NOT_READING, peer=peer)
             return
         connection.transport.writelines(self._writer.data(frames))
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is delayed."""
 
     def close(self) -> None:
         self._network.ports.remove(self)
 
 
 class TcpNetwork:
-    """One process's connections.
+    """The connections of one process.
 
-    `advertise` is the address that others reach us at, where it is not the one that we listen on.
+    `advertise` is the address at which others reach this process, if it is not `listen`.
     """
 
     link_options = RELIABLE_NETWORK
@@ -78,11 +78,11 @@ class TcpNetwork:
         advertise: Address | None = None,
         security: TlsSecurity | None = None,
     ) -> None:
-        self.ports: Ports[TcpPort] = Ports(name)
-        self.gate = Rejections(name)
-        self.rejections: Counter[str] = self.gate.counts
+        self.rejection_log = RejectionLog(name)
+        self.ports: Ports[TcpPort] = Ports(name, self.rejection_log)
+        self.rejections: Counter[str] = self.rejection_log.counts
         self.connections: dict[Connection, None] = {}
-        self.dialled: dict[str, Dialled] = {}
+        self.dialled: dict[str, DialledConnection] = {}
         self.introduction = _introduce(name, advertise or listen)
         self._listen = listen
         self._advertise = advertise
@@ -98,10 +98,10 @@ class TcpNetwork:
 
     @property
     def address(self) -> Address:
-        """Where this process listens, once it does."""
+        """The address that this process listens on; before `start`, port 0 means any free port."""
         return self._listen
 
-    # The runtime's side
+    # Called by the runtime
 
     async def start(self) -> None:
         self._listen = await self._listener.start(self._listen)
@@ -114,7 +114,7 @@ class TcpNetwork:
     def open(self, group: str, process: ProcessId, receiver: Receiver) -> TcpPort:
         if self._groups is not None and group not in self._groups:
             raise UnusableKey(
-                f"the certificate of {process.name} is not for the group {group}: make one that is"
+                f"the certificate of {process.name} does not include group {group!r}: issue one that does"
             )
         port = TcpPort(self, group, process, receiver)
         self.ports.add(port)
@@ -136,12 +136,12 @@ class TcpNetwork:
         own = {self._listen, self._advertise}
         return [str(address) for address in self._peers if address not in reached | own]
 
-    # What connections tell
+    # Called by connections
 
-    def on_hello(self, connection: Accepted, peer: Introduction) -> None:
-        """Somebody dialled us: welcome it, and dial it back if it is not reached already."""
+    def on_hello(self, connection: AcceptedConnection, peer: Introduction) -> None:
+        """A process dialled us: welcome it, and dial it back unless it is connected already."""
         if peer.token == self.introduction.token:
-            connection.welcome()  # we have dialled ourselves, and shall see so by the welcome
+            connection.welcome()  # we dialled ourselves; the dialling end sees that by the token
             connection.transport.close()
         elif peer.name == self.introduction.name:
             raise Rejected(Reason.OWN_NAME, "give each process its own name")
@@ -152,22 +152,20 @@ class TcpNetwork:
             else:
                 self._learn(connection)
 
-    def on_data(self, connection: Accepted, arrival: Arrival) -> None:
-        """Frames came for a group."""
+    def on_data(self, connection: AcceptedConnection, received: ReceivedFrames) -> None:
+        """Frames arrived for a group."""
         reached = self.dialled.get(connection.name)
         if reached is None:
-            return  # it is held by now, and sends again what it is not told was received
-        port = self.ports.find(arrival.group)
-        if not (connection.may_be_in(arrival.group) and reached.may_be_in(arrival.group)):
-            self.gate.note(Reason.OTHER_GROUP, peer=connection.name)
-        elif port is None:
-            if not self.ports.was_open(arrival.group):
-                self.gate.note(Reason.UNKNOWN_GROUP, peer=connection.name)
+            return  # reading is paused by now; the peer retransmits what is not acknowledged
+        if connection.may_be_in(received.group) and reached.may_be_in(received.group):
+            self.ports.receive(
+                received.group, ProcessId(connection.name, received.incarnation), received.frames
+            )
         else:
-            port.receiver.frames_received(ProcessId(connection.name, arrival.incarnation), arrival.frames)
+            self.rejection_log.record(Reason.OTHER_GROUP, peer=connection.name)
 
-    def on_reached(self, connection: Dialled) -> bool:
-        """Somebody welcomed us: whether the address is of any use. One that was configured is preferred."""
+    def on_reached(self, connection: DialledConnection) -> bool:
+        """A process welcomed us. Return whether to keep the connection; configured addresses win."""
         peer, name = connection.welcomed.result(), connection.name
         if peer.token == self.introduction.token:
             return False
@@ -181,7 +179,7 @@ class TcpNetwork:
                 raise Rejected(Reason.TWO_ADDRESSES, f"{connection.address} and {known.address} are {name}")
             known.transport.close()
         self.dialled[name] = connection
-        self.gate.note_reached(name, str(connection.address))
+        log_reached(self.introduction.name, name, str(connection.address))
         for port in self.ports.all():
             if connection.may_be_in(port.group_hash):
                 port.receiver.reachable(name)
@@ -192,31 +190,33 @@ class TcpNetwork:
                 self._admit(other)
         return True
 
-    def on_unreached(self, connection: Dialled) -> None:
-        """A connection that we sent over is lost; the peer may have moved to where it dials us from."""
+    def on_unreached(self, connection: DialledConnection) -> None:
+        """A connection that we sent over is lost; the peer may have moved to the address it dials from."""
         if self.dialled.get(connection.name) is connection:
             del self.dialled[connection.name]
             for accepted in self._accepted(connection.name):
-                accepted.hold()
+                accepted.pause()
                 self._learn(accepted)
 
-    def _accepted(self, name: str | None = None) -> list[Accepted]:
-        """The connections that peers dialled, all or one's, the oldest first."""
-        accepted = [each for each in self.connections if isinstance(each, Accepted)]
+    def _accepted(self, name: str | None = None) -> list[AcceptedConnection]:
+        """The accepted connections, of all peers or of one, the oldest first."""
+        accepted = [each for each in self.connections if isinstance(each, AcceptedConnection)]
         return [each for each in accepted if name is None or each.name == name]
 
-    def _learn(self, connection: Accepted) -> None:
+    def _learn(self, connection: AcceptedConnection) -> None:
         if connection.address is not None:
             self._diallers.add(connection.address, learnt=True)
 
-    def _admit(self, connection: Accepted) -> None:
+    def _admit(self, connection: AcceptedConnection) -> None:
         admitted = [each for each in self._accepted() if each.admitted.done()]
         if len(admitted) >= ACCEPTED_MAX:
-            connection.turn_away(Rejected(Reason.TOO_MANY_CONNECTIONS))
+            connection.reject(Rejected(Reason.TOO_MANY_CONNECTIONS))
             return
         same = [each for each in admitted if each.name == connection.name]
         if len(same) >= _ACCEPTED_OF_ONE_MAX:
-            same[0].turn_away(Rejected(Reason.TOO_MANY_CONNECTIONS, "the oldest of this process makes room"))
+            same[0].reject(
+                Rejected(Reason.TOO_MANY_CONNECTIONS, "the oldest connection of this process is closed")
+            )
         connection.admit()
 
 
@@ -225,8 +225,8 @@ def _introduce(name: str, address: Address) -> Introduction:
     return Introduction(name, host, address.port, secrets.token_bytes(8))
 
 
-async def _ended(connections: list[Connection] | list[Dialled]) -> None:
-    """Let connections send what they hold, and end them; one that takes too long is cut off."""
+async def _ended(connections: list[Connection] | list[DialledConnection]) -> None:
+    """Close connections once their buffers are sent; abort those that take too long."""
     for connection in connections:
         connection.transport.close()
     lost = [connection.lost for connection in connections]

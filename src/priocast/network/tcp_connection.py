@@ -1,8 +1,8 @@
-"""One TCP connection: an introduction at its beginning, then frames, and one way to be turned away.
+"""One TCP connection: an introduction at the beginning, then frames; one way to reject the peer.
 
 dialler                        listener
-  │ ── HELLO, who I am ──────────▶ │   checks the header, then the introduction (and the certificate)
-  │ ◀─ WELCOME, who I am ───────── │   or REFUSED, why
+  │ ── HELLO, introduction ──────▶ │   checks the header, then the introduction (and the certificate)
+  │ ◀─ WELCOME, introduction ───── │   or REJECTED with the reason
   │ ── DATA … ───────────────────▶ │   once the listener has dialled back
 """
 
@@ -15,23 +15,24 @@ import msgspec
 from priocast.core.errors import InvalidInput, Rejected
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId, check_name
 from priocast.network.address import Address
-from priocast.network.codec import Arrival, FrameReader, FrameWriter, Kind, hash_of
-from priocast.network.rejections import Reason, Rejections
+from priocast.network.codec import FrameKind, FrameReader, FrameWriter, ReceivedFrames, hash_of
+from priocast.network.rejections import Reason, RejectionLog
 from priocast.network.security import peer_groups
 
-# Bytes that the kernel holds can no longer be overtaken: a shallow buffer keeps urgent frames close.
+# Bytes in the kernel can no longer be overtaken: a small send buffer keeps the delay of urgent frames short.
 _SEND_BUFFER_BYTES = 256 * 1024
-# A machine that vanished says nothing: its connections are given up after this.
+# A host that vanished closes no connections: they are dropped after this time without a reply.
 _SILENCE_SECONDS = 20
-_REFUSAL_CHARACTERS_MAX = 200
+_REJECTION_CHARACTERS_MAX = 200
 
 encode_introduction = msgspec.msgpack.Encoder().encode
 
 
 class Introduction(msgspec.Struct, frozen=True, array_like=True):
-    """Who a process is, and where it can be dialled; without a host, where the connection comes from.
+    """A process's name and address; an empty host means the address that the connection comes from.
 
-    The token is drawn anew for each network, and tells a process that dialled itself from a namesake.
+    The token is random for each network. It distinguishes a process that dialled itself from another process
+    with the same name.
     """
 
     name: Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
@@ -43,41 +44,41 @@ class Introduction(msgspec.Struct, frozen=True, array_like=True):
 _decode_introduction = msgspec.msgpack.Decoder(Introduction).decode
 
 
-class Host(Protocol):
-    """What a connection asks of the process that it belongs to."""
+class ConnectionOwner(Protocol):
+    """What a connection needs from its network."""
 
     introduction: Introduction
-    gate: Rejections
+    rejection_log: RejectionLog
     connections: "dict[Connection, None]"
 
-    def on_hello(self, connection: "Accepted", peer: Introduction) -> None: ...
-    def on_data(self, connection: "Accepted", arrival: Arrival) -> None: ...
+    def on_hello(self, connection: "AcceptedConnection", peer: Introduction) -> None: ...
+    def on_data(self, connection: "AcceptedConnection", received: ReceivedFrames) -> None: ...
 
 
 class Connection(asyncio.BufferedProtocol):
-    """What both ends share. `groups` holds the hashes of those that the peer may be in, None for all."""
+    """What both ends have in common. `groups`: hashes of those that the peer may be in; None: all."""
 
     transport: asyncio.Transport
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
+    def __init__(self, owner: ConnectionOwner) -> None:
+        self.owner = owner
         self.made = False
-        self.turned_away = False
+        self.was_rejected = False
         self.name = ""
         self.groups: frozenset[int] | None = None
         self.lost: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._reader = FrameReader()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.transport = cast("asyncio.Transport", transport)  # uvloop's have the methods, not the base
+        self.transport = cast("asyncio.Transport", transport)  # uvloop's have the methods, not the base class
         self.made = True
-        self.host.connections[self] = None
+        self.owner.connections[self] = None
         _tune(transport.get_extra_info("socket"))
-        # With a limit of 0, uvloop writes at once instead of at the end of a round, after our application.
+        # With a limit of 0, uvloop writes at once instead of at the end of the loop iteration.
         self.transport.set_write_buffer_limits(0)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.host.connections.pop(self, None)
+        self.owner.connections.pop(self, None)
         if not self.lost.done():
             self.lost.set_result(exc)
 
@@ -86,32 +87,33 @@ class Connection(asyncio.BufferedProtocol):
 
     def buffer_updated(self, nbytes: int) -> None:
         if self.transport.is_closing():
-            return  # TLS may still hand over what it had decrypted
+            return  # TLS may still pass on what it had decrypted
         try:
-            self.take(self._reader.read(nbytes))
+            self.on_frames(self._reader.read(nbytes))
         except Rejected as error:
-            self.turn_away(error)
+            self.reject(error)
 
-    def take(self, arrivals: list[Arrival]) -> None:
-        raise AssertionError("each end knows what to do with its frames")
+    def on_frames(self, batches: list[ReceivedFrames]) -> None:
+        """Frames arrived; each end handles those that it expects."""
+        raise NotImplementedError
 
-    def turn_away(self, error: Rejected) -> None:
-        """Count it and hang up; whoever it was, the process goes on."""
-        self.turned_away = True
-        self.host.gate.note(error.reason, error.detail, peer=self.name, address=self.remote)
+    def reject(self, error: Rejected) -> None:
+        """Count the reason and close the connection."""
+        self.was_rejected = True
+        self.owner.rejection_log.record(error.reason, error.detail, peer=self.name, address=self.remote)
         self.transport.close()
 
-    def say(self, kind: Kind, body: bytes) -> None:
+    def send_handshake(self, kind: FrameKind, body: bytes) -> None:
         """Send a frame of the handshake."""
-        self.transport.write(FrameWriter("", ProcessId(self.host.introduction.name, 0)).frame(kind, body))
+        self.transport.write(FrameWriter("", ProcessId(self.owner.introduction.name, 0)).frame(kind, body))
 
-    def introduced(self, arrival: Arrival) -> Introduction:
-        """Who the peer says it is; its certificate, where there is one, must say the same."""
+    def read_introduction(self, received: ReceivedFrames) -> Introduction:
+        """The peer's introduction; with TLS, its certificate must contain the same name."""
         try:
-            peer = _decode_introduction(arrival.frames[0].body)
+            peer = _decode_introduction(received.frames[0].body)
             self.name = check_name(peer.name, "member")
         except (msgspec.MsgspecError, InvalidInput) as error:
-            raise Rejected(Reason.MALFORMED, f"an introduction cannot be read: {error}") from error
+            raise Rejected(Reason.MALFORMED, f"invalid introduction: {error}") from error
         if self.transport.get_extra_info("ssl_object") is not None:
             certificate = self.transport.get_extra_info("peercert") or {}
             self.groups = frozenset(map(hash_of, peer_groups(certificate, peer.name)))
@@ -119,95 +121,95 @@ class Connection(asyncio.BufferedProtocol):
         return peer
 
     def may_be_in(self, group_hash: int) -> bool:
-        """Whether the peer's certificate, where there is one, is for this group."""
+        """Whether the peer may be in this group: without TLS, in any."""
         return self.groups is None or group_hash in self.groups
 
     @property
     def remote(self) -> str:
-        """Where the other end is."""
+        """The host of the other end."""
         return str((self.transport.get_extra_info("peername") or ("",))[0])
 
 
-class Accepted(Connection):
-    """A connection that a peer dialled: frames come in here, once it is admitted."""
+class AcceptedConnection(Connection):
+    """A connection that a peer dialled: frames are received here, once it is admitted."""
 
-    def __init__(self, host: Host) -> None:
-        super().__init__(host)
+    def __init__(self, owner: ConnectionOwner) -> None:
+        super().__init__(owner)
         self.address: Address | None = None
         self.admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def take(self, arrivals: list[Arrival]) -> None:
-        came_introduced = bool(self.name)
-        for arrival in arrivals:
-            if arrival.kind is Kind.HELLO:
-                if came_introduced or len(arrival.frames) > 1:
+    def on_frames(self, batches: list[ReceivedFrames]) -> None:
+        was_introduced = bool(self.name)
+        for received in batches:
+            if received.kind is FrameKind.HELLO:
+                if was_introduced or len(received.frames) > 1:
                     raise Rejected(Reason.INTRODUCED_TWICE)
-                self._on_hello(self.introduced(arrival))
-            elif arrival.kind is not Kind.DATA:
-                raise Rejected(Reason.OUT_OF_PLACE, arrival.kind.name)
+                self._on_hello(self.read_introduction(received))
+            elif received.kind is not FrameKind.DATA:
+                raise Rejected(Reason.UNEXPECTED, received.kind.name)
             elif not self.name:
                 raise Rejected(Reason.NOT_INTRODUCED)
-            elif not (came_introduced and self.admitted.done()):
+            elif not (was_introduced and self.admitted.done()):
                 raise Rejected(Reason.TOO_EARLY)
             else:
-                self.host.on_data(self, arrival)
+                self.owner.on_data(self, received)
 
     def _on_hello(self, peer: Introduction) -> None:
         if peer.port:
             self.address = Address(peer.host or self.remote, peer.port)
-        self.hold()
-        self.host.on_hello(self, peer)
+        self.pause()
+        self.owner.on_hello(self, peer)
 
     def welcome(self) -> None:
-        """Tell the peer that it may send; nothing is read before it is admitted."""
-        self.say(Kind.WELCOME, encode_introduction(self.host.introduction))
+        """Accept the introduction; nothing is read before the connection is admitted."""
+        self.send_handshake(FrameKind.WELCOME, encode_introduction(self.owner.introduction))
 
-    def hold(self) -> None:
-        """Read nothing while the peer cannot be reached."""
+    def pause(self) -> None:
+        """Stop reading while there is no connection to the peer."""
         if not self.transport.is_closing():
             self.transport.pause_reading()
 
     def admit(self) -> None:
-        """The peer can be reached, for the first time or again: its frames may come."""
+        """There is a connection to the peer, so start or resume reading."""
         if not self.admitted.done():
             self.admitted.set_result(None)
         if not self.transport.is_closing():
             self.transport.resume_reading()
 
-    def turn_away(self, error: Rejected) -> None:
+    def reject(self, error: Rejected) -> None:
         if not self.transport.is_closing():
-            self.say(Kind.REFUSED, str(error)[:_REFUSAL_CHARACTERS_MAX].encode())
-        super().turn_away(error)
+            self.send_handshake(FrameKind.REJECTED, str(error)[:_REJECTION_CHARACTERS_MAX].encode())
+        super().reject(error)
 
 
-class Dialled(Connection):
-    """A connection that we dialled: frames go out here, once it is welcomed."""
+class DialledConnection(Connection):
+    """A connection that we dialled: frames are sent here, once the peer has welcomed us."""
 
-    def __init__(self, host: Host, address: Address, *, learnt: bool) -> None:
-        super().__init__(host)
+    def __init__(self, owner: ConnectionOwner, address: Address, *, learnt: bool) -> None:
+        super().__init__(owner)
         self.address = address
         self.learnt = learnt
         self.welcomed: asyncio.Future[Introduction] = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        self.say(Kind.HELLO, encode_introduction(self.host.introduction))
+        self.send_handshake(FrameKind.HELLO, encode_introduction(self.owner.introduction))
 
-    def take(self, arrivals: list[Arrival]) -> None:
-        for arrival in arrivals:
-            if arrival.kind is Kind.REFUSED:
-                words = arrival.frames[0].body[:_REFUSAL_CHARACTERS_MAX].decode(errors="replace")
-                raise Rejected(Reason.REFUSED_US, words)
-            if arrival.kind is not Kind.WELCOME or len(arrival.frames) > 1 or self.welcomed.done():
-                raise Rejected(Reason.OUT_OF_PLACE, arrival.kind.name)
-            self.welcomed.set_result(self.introduced(arrival))
+    def on_frames(self, batches: list[ReceivedFrames]) -> None:
+        for received in batches:
+            if received.kind is FrameKind.REJECTED:
+                text = received.frames[0].body[:_REJECTION_CHARACTERS_MAX].decode(errors="replace")
+                raise Rejected(Reason.REJECTED_BY_PEER, text)
+            if received.kind is not FrameKind.WELCOME or len(received.frames) > 1 or self.welcomed.done():
+                raise Rejected(Reason.UNEXPECTED, received.kind.name)
+            self.welcomed.set_result(self.read_introduction(received))
 
 
 def _tune(connection: socket.socket) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER_BYTES)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (  # where the system has them
+    for option, value in (  # where the operating system has them
         ("TCP_KEEPIDLE", _SILENCE_SECONDS // 2),
         ("TCP_KEEPINTVL", _SILENCE_SECONDS // 4),
         ("TCP_KEEPCNT", 2),

@@ -1,7 +1,7 @@
-"""Looks for peers: each address is dialled until it answers, and again when the connection is lost.
+"""Dials peers: each address is dialled until it answers, and again when the connection is lost.
 
-Addresses that were configured are dialled for ever. One that was learnt from a process that dialled us is
-forgotten when it leads nowhere for a while, or when the process is reached at a configured address anyway.
+Configured addresses are dialled forever. An address that was learnt from a process that dialled us is
+forgotten if it does not answer for a minute, or if the process is connected at a configured address anyway.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from priocast.core.errors import Rejected
 from priocast.network.address import Address
 from priocast.network.rejections import Reason
 from priocast.network.security import reason_of
-from priocast.network.tcp_connection import Dialled, Host
+from priocast.network.tcp_connection import ConnectionOwner, DialledConnection
 
 HANDSHAKE_SECONDS = 5.0
 CLOSE_SECONDS = 2.0
@@ -24,28 +24,28 @@ _REDIAL_SECONDS_FIRST = 0.02
 _REDIAL_SECONDS_MAX = 1.0
 
 
-class DiallingHost(Host, Protocol):
-    """What a dialler asks of the process that it belongs to."""
+class DiallingOwner(ConnectionOwner, Protocol):
+    """What a dialler needs from its network."""
 
     dialling: ssl.SSLContext | None
 
-    def on_reached(self, connection: Dialled) -> bool: ...
-    def on_unreached(self, connection: Dialled) -> None: ...
+    def on_reached(self, connection: DialledConnection) -> bool: ...
+    def on_unreached(self, connection: DialledConnection) -> None: ...
 
 
 class Dialler:
-    """Keeps a connection to whoever listens at one address."""
+    """Maintains a connection to one address."""
 
-    def __init__(self, host: DiallingHost, address: Address, *, learnt: bool) -> None:
+    def __init__(self, owner: DiallingOwner, address: Address, *, learnt: bool) -> None:
         self.address = address
         self.learnt = learnt
         self.connected = False
-        self._host = host
+        self._owner = owner
         self._hurry = asyncio.Event()
         self.task = asyncio.get_running_loop().create_task(self._run())
 
     def hurry(self) -> None:
-        """Whoever is there has just dialled us: it is up."""
+        """The process at this address has just dialled us: it is up, so dial it without delay."""
         self._hurry.set()
 
     async def _run(self) -> None:
@@ -70,9 +70,9 @@ class Dialler:
                 await asyncio.wait_for(self._hurry.wait(), pause)
             pause = min(2 * pause, _REDIAL_SECONDS_MAX)
 
-    async def _dial(self) -> Dialled | None:
-        """Connect and be welcomed; nobody there is no news, anything else that goes wrong is counted."""
-        connection = Dialled(self._host, self.address, learnt=self.learnt)
+    async def _dial(self) -> DialledConnection | None:
+        """Connect and wait for the welcome. A refused connection is expected; other failures are counted."""
+        connection = DialledConnection(self._owner, self.address, learnt=self.learnt)
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 await self._connect(connection)
@@ -82,7 +82,7 @@ class Dialler:
         except TimeoutError:
             if connection.made:
                 connection.transport.abort()
-                self._host.gate.note(Reason.TOO_SLOW, address=str(self.address))
+                self._owner.rejection_log.record(Reason.TOO_SLOW, address=str(self.address))
             return None
         except OSError as error:
             self._note(error)
@@ -98,71 +98,71 @@ class Dialler:
 
     def _note(self, error: Exception | None) -> None:
         if isinstance(error, ssl.SSLError):
-            self._host.gate.note(reason_of(error), str(error), address=str(self.address))
+            self._owner.rejection_log.record(reason_of(error), str(error), address=str(self.address))
 
-    async def _connect(self, connection: Dialled) -> None:
+    async def _connect(self, connection: DialledConnection) -> None:
         loop = asyncio.get_running_loop()
-        make: Callable[[], Dialled] = lambda: connection  # noqa: E731 - typed for mypy
-        if self._host.dialling is None:
+        make: Callable[[], DialledConnection] = lambda: connection  # noqa: E731 - typed for mypy
+        if self._owner.dialling is None:
             await loop.create_connection(make, *self.address)
         else:
             await loop.create_connection(
                 make,
                 *self.address,
-                ssl=self._host.dialling,
+                ssl=self._owner.dialling,
                 ssl_handshake_timeout=2 * HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=CLOSE_SECONDS,
             )
 
-    async def _stay(self, connection: Dialled) -> float | None:
-        """Let the process use the connection; return for how many seconds it did, None if it need not be."""
+    async def _stay(self, connection: DialledConnection) -> float | None:
+        """Use the connection; return for how many seconds it lasted, None if it is not needed."""
         loop = asyncio.get_running_loop()
         try:
-            if not self._host.on_reached(connection):
+            if not self._owner.on_reached(connection):
                 connection.transport.close()
                 return None
         except Rejected as error:
-            connection.turn_away(error)
+            connection.reject(error)
             return 0.0
         began = loop.time()
         self.connected = True
-        await asyncio.wait((connection.lost,))  # which is not ours to cancel
+        await asyncio.wait((connection.lost,))  # wait() does not cancel the future, which others use
         self.connected = False
-        self._host.on_unreached(connection)
+        self._owner.on_unreached(connection)
         return loop.time() - began
 
 
 class Diallers:
-    """All the addresses that a process dials; `own` are its own, which lead nowhere."""
+    """All addresses that a process dials; `own` are its own, which are not dialled."""
 
-    def __init__(self, host: DiallingHost, own: set[Address]) -> None:
-        self._host = host
+    def __init__(self, owner: DiallingOwner, own: set[Address]) -> None:
+        self._owner = owner
         self._own = own
         self._diallers: dict[Address, Dialler] = {}
 
     def add(self, address: Address, *, learnt: bool) -> None:
-        """Dial an address from now on; one that is known already, without delay."""
+        """Dial an address from now on; if it is being dialled already, do so without delay."""
         known = self._diallers.get(address)
         if known is not None:
             known.hurry()
         elif address not in self._own and (not learnt or self._has_room()):
-            dialler = Dialler(self._host, address, learnt=learnt)
+            dialler = Dialler(self._owner, address, learnt=learnt)
             self._diallers[address] = dialler
             dialler.task.add_done_callback(lambda task: self._ended(dialler, task))
 
     async def close(self) -> None:
-        """Dial no more; connections that stand are left alone."""
+        """Stop dialling; open connections are not touched."""
         tasks = [dialler.task for dialler in self._diallers.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _has_room(self) -> bool:
-        """Whether one more address can be learnt; the oldest that leads nowhere makes room."""
+        """Whether one more address can be learnt; the oldest without a connection is dropped if needed."""
         learnt = [dialler for dialler in self._diallers.values() if dialler.learnt]
         if len(learnt) < LEARNT_MAX:
             return True
-        self._host.gate.note(Reason.TOO_MANY_ADDRESSES)
+        self._owner.rejection_log.record(Reason.TOO_MANY_ADDRESSES)
         for dialler in learnt:
             if not dialler.connected:
                 del self._diallers[dialler.address]
@@ -174,4 +174,4 @@ class Diallers:
         if self._diallers.get(dialler.address) is dialler:
             del self._diallers[dialler.address]
         if not task.cancelled():
-            task.result()  # a fault of our own is not swallowed
+            task.result()  # raises what went wrong in the task

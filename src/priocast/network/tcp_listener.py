@@ -1,8 +1,8 @@
-"""Takes in connections. Whoever comes is a stranger until it was introduced, and dialled back.
+"""Accepts connections. A process is a stranger until it has introduced itself and was dialled back.
 
-Strangers are few and have little time: when one too many comes, the one that has been here longest is sent
-away, so idle connections cannot keep others out. Until then a stranger has a kilobyte of buffer, and with TLS
-what a handshake takes.
+Strangers are limited in number and time: when there are too many, the oldest is rejected, so that idle
+connections cannot keep others out. A stranger gets one kilobyte of buffer, and with TLS what a handshake
+needs.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from priocast.core.errors import InvalidAddress, Rejected
 from priocast.network.address import Address
 from priocast.network.rejections import Reason
 from priocast.network.security import reason_of
-from priocast.network.tcp_connection import Accepted, Host
+from priocast.network.tcp_connection import AcceptedConnection, ConnectionOwner
 from priocast.network.tcp_dialler import CLOSE_SECONDS, HANDSHAKE_SECONDS
 
 STRANGERS_MAX = 256
@@ -22,17 +22,17 @@ _DESCRIPTORS_PAUSE_SECONDS = 0.2
 
 
 class Listener:
-    """The socket that listens, and the strangers who came in by it."""
+    """The listening socket, and the connections that are not admitted yet."""
 
-    def __init__(self, host: Host, context: ssl.SSLContext | None) -> None:
-        self._host = host
+    def __init__(self, owner: ConnectionOwner, context: ssl.SSLContext | None) -> None:
+        self._owner = owner
         self._context = context
         self._strangers: dict[asyncio.Task[None], None] = {}
         self._socket: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
 
     async def start(self, listen: Address) -> Address:
-        """Listen; return where, which is news if any port would do."""
+        """Listen; return the address, with the actual port if port 0 was given."""
         loop = asyncio.get_running_loop()
         try:
             found = await loop.getaddrinfo(*listen, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -40,14 +40,14 @@ class Listener:
             self._socket = socket.create_server(address[:2], family=family, backlog=_BACKLOG)
         except OSError as error:
             raise InvalidAddress(
-                f"cannot listen on {listen}: {error.strerror or error}; choose a free port here"
+                f"cannot listen on {listen}: {error.strerror or error}; choose a free port of this host"
             ) from error
         self._socket.setblocking(False)
         self._accepting = loop.create_task(self._accept(self._socket))
         return Address(listen.host, self._socket.getsockname()[1])
 
     async def close(self) -> None:
-        """Let nobody in any more; strangers are sent away."""
+        """Stop accepting, and close the connections that are not admitted yet."""
         if self._accepting is None or self._socket is None:
             return
         self._accepting.cancel()
@@ -64,22 +64,22 @@ class Listener:
             try:
                 accepted, _ = await loop.sock_accept(listening)
             except OSError as error:
-                self._host.gate.note(Reason.NO_DESCRIPTORS, str(error))
+                self._owner.rejection_log.record(Reason.NO_DESCRIPTORS, str(error))
                 await asyncio.sleep(_DESCRIPTORS_PAUSE_SECONDS)
                 continue
             if len(self._strangers) >= STRANGERS_MAX:
-                self._host.gate.note(Reason.TOO_MANY_STRANGERS)
+                self._owner.rejection_log.record(Reason.TOO_MANY_STRANGERS)
                 oldest = next(iter(self._strangers))
                 del self._strangers[oldest]
                 oldest.cancel()
             stranger = loop.create_task(self._meet(accepted))
             self._strangers[stranger] = None
             stranger.add_done_callback(lambda task: self._strangers.pop(task, None))
-            await asyncio.sleep(0)  # a task that is cancelled before it began would leave its socket open
+            await asyncio.sleep(0)  # a task that is cancelled before it starts would leave its socket open
 
     async def _meet(self, accepted: socket.socket) -> None:
-        """Give a stranger a little time to become somebody we know."""
-        connection = Accepted(self._host)
+        """Wait until a stranger is admitted or its time is up."""
+        connection = AcceptedConnection(self._owner)
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 await self._connect(connection, accepted)
@@ -87,26 +87,26 @@ class Listener:
                     (connection.admitted, connection.lost), return_when=asyncio.FIRST_COMPLETED
                 )
         except ssl.SSLError as error:
-            self._host.gate.note(reason_of(error), str(error))
+            self._owner.rejection_log.record(reason_of(error), str(error))
             return
         except TimeoutError:
             reason = Reason.NOT_DIALLED_BACK if connection.name else Reason.TOO_SLOW
             if connection.made:
-                connection.turn_away(Rejected(reason, str(connection.address or "")))
+                connection.reject(Rejected(reason, str(connection.address or "")))
             else:
-                self._host.gate.note(reason)
+                self._owner.rejection_log.record(reason)
             return
         except OSError:
-            self._host.gate.note(Reason.HUNG_UP)
+            self._owner.rejection_log.record(Reason.HUNG_UP)
             return
         except BaseException:
             if connection.made:
                 connection.transport.abort()
             raise
-        if not connection.name and not connection.turned_away:
-            self._host.gate.note(Reason.HUNG_UP)
+        if not connection.name and not connection.was_rejected:
+            self._owner.rejection_log.record(Reason.HUNG_UP)
 
-    async def _connect(self, connection: Accepted, accepted: socket.socket) -> None:
+    async def _connect(self, connection: AcceptedConnection, accepted: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         if self._context is None:
             await loop.connect_accepted_socket(lambda: connection, accepted)

@@ -1,8 +1,8 @@
-"""Frames in sealed datagrams: each stands alone, may be lost, and is good for one use.
+"""Frames in sealed datagrams: each is independent, may be lost, and is accepted once.
 
-There are no connections. Peers greet each other, at the addresses that they were given or at a multicast
-address, until each has proved to the other that it holds the group's key now; then they take each other's
-datagrams. A process that restarts greets again, with a higher incarnation. The links see to what is lost.
+There are no connections. Peers greet each other, at configured addresses or at a multicast address, until
+each has proved to the other that it holds the group's key now; then they accept each other's datagrams. A
+process that restarts greets again, with a higher incarnation. The links retransmit what is lost.
 """
 
 import asyncio
@@ -21,14 +21,21 @@ from priocast.network.address import Address
 from priocast.network.fragments import Reassembly
 from priocast.network.interface import Receiver
 from priocast.network.ports import Ports
-from priocast.network.rejections import Reason, Rejections
-from priocast.network.udp_content import Piece, Sizes, pack_seen, unpack_frames, unpack_pieces, unpack_seen
+from priocast.network.rejections import Reason, RejectionLog, log_reached
+from priocast.network.udp_content import (
+    Fragment,
+    Sizes,
+    pack_report,
+    unpack_fragments,
+    unpack_frames,
+    unpack_report,
+)
 from priocast.network.udp_handshake import (
     PAUSE_SECONDS_FIRST,
     PAUSE_SECONDS_MAX,
-    Acquaintance,
-    Acquaintances,
-    Answer,
+    KnownPeer,
+    PeerTable,
+    ReplyPolicy,
     SocketAddress,
 )
 from priocast.network.udp_pace import REPORT_BYTES, Pacer
@@ -40,17 +47,17 @@ DATAGRAM_BYTES_MIN, DATAGRAM_BYTES_MAX = 512, 65_507
 _READS_MAX = 64
 _CLOSE_SECONDS = 2.0
 
-Arrivals = dict[tuple[int, ProcessId], list[Frame]]
+FramesBySender = dict[tuple[int, ProcessId], list[Frame]]
 
 
 class UdpNetwork:
-    """One process's sockets, and whom it knows in each group that it has a key for.
+    """The sockets of one process, and the peers that it knows in each group that it has a key for.
 
-    `keys` holds the key of each group by its name; `incarnation` must be higher than that of any former life
-    of this process. Datagrams of `datagram_bytes` must fit into what the network carries in one piece.
+    `keys` holds the key of each group by its name; `incarnation` must be higher than that of any earlier
+    start of this process. The network should carry datagrams of `datagram_bytes` without IP fragmentation.
     """
 
-    # A link acknowledges every eighth frame at once: of full batches, that is just a window.
+    # A link acknowledges every eighth frame at once: with full batches, that is exactly a window.
     link_options = LinkOptions(window_bytes=8 * BATCH_BYTES_CUT)
 
     def __init__(
@@ -65,17 +72,17 @@ class UdpNetwork:
         datagram_bytes: int = 1400,
     ) -> None:
         _check(keys, multicast, datagram_bytes)
-        self.ports: Ports[UdpPort] = Ports(name)
-        self.gate = Rejections(name)
-        self.rejections: Counter[str] = self.gate.counts
+        self.rejection_log = RejectionLog(name)
+        self.ports: Ports[UdpPort] = Ports(name, self.rejection_log)
+        self.rejections: Counter[str] = self.rejection_log.counts
         self.sizes = Sizes(datagram_bytes)
-        self.pacer = Pacer(self.gate)
-        self.marks: Iterator[int] = count(1)
+        self.pacer = Pacer(self.rejection_log)
+        self.transfer_ids: Iterator[int] = count(1)
         self.multicast: SocketAddress | None = multicast
-        self.reassembly = Reassembly(self.gate)
-        self.groups: dict[int, Acquaintances] = {}
+        self.reassembly = Reassembly(self.rejection_log)
+        self.groups: dict[int, PeerTable] = {}
         for group, key in keys.items():
-            known = Acquaintances(group, key, name, incarnation, self.gate)
+            known = PeerTable(group, key, name, incarnation, self.rejection_log)
             self.groups[known.me.group] = known
         self._listen = listen
         self._peers: dict[Address, SocketAddress] = dict.fromkeys(peers, ())  # and where they are
@@ -86,10 +93,10 @@ class UdpNetwork:
 
     @property
     def address(self) -> Address:
-        """Where this process listens, once it does."""
+        """The address that this process listens on; before `start`, port 0 means any free port."""
         return self._listen
 
-    # The runtime's side
+    # Called by the runtime
 
     async def start(self) -> None:
         loop = asyncio.get_running_loop()
@@ -110,7 +117,7 @@ class UdpNetwork:
     def open(self, group: str, process: ProcessId, receiver: Receiver) -> UdpPort:
         known = next((each for each in self.groups.values() if each.group == group), None)
         if known is None:
-            raise UnusableKey(f"{process.name} has no key for the group {group}: give it one")
+            raise UnusableKey(f"{process.name} has no key for group {group!r}: add one to keys=")
         port = UdpPort(self, known, group, process, receiver)
         self.ports.add(port)
         for peer in list(known.peers.values()):
@@ -137,17 +144,17 @@ class UdpNetwork:
         return [str(address) for address in self._peers if not self._knows(address)]
 
     def transmit(self, datagram: bytes, to: SocketAddress) -> None:
-        """Send a datagram, or lose it: whoever needs it sends it again."""
+        """Send a datagram; if that fails it is lost, and the links retransmit."""
         if self._sockets:
             try:
                 self._sockets[0].sendto(datagram, to)
             except OSError as error:
-                self.gate.note(Reason.NOT_SENT, str(error))
+                self.rejection_log.record(Reason.NOT_SENT, str(error))
 
     # Looking for peers
 
     async def _greet(self, address: Address) -> None:
-        """Greet whoever is at an address that we were given, whenever nobody there is known."""
+        """Greet the process at a configured address, whenever no known peer is there."""
         pause = PAUSE_SECONDS_FIRST
         to: SocketAddress = ()
         while True:
@@ -175,16 +182,16 @@ class UdpNetwork:
         return found[0][4]
 
     async def _greet_all(self, multicast: Address) -> None:
-        """Greet whoever listens at the multicast address; those that know us do not answer."""
+        """Greet everyone at the multicast address; peers that know us do not reply."""
         pause = PAUSE_SECONDS_FIRST
         while True:
             for known in self.groups.values():
-                self.transmit(known.greeting(Answer.IF_NEW), multicast)
+                self.transmit(known.greeting(ReplyPolicy.IF_NEW), multicast)
             await asyncio.sleep(pause)
             pause = min(2 * pause, 2 * PAUSE_SECONDS_MAX)
 
     async def _keep_up(self) -> None:
-        """Greet peers that are silent, and give up bodies that do not become whole."""
+        """Greet silent peers, and discard bodies that stay incomplete."""
         loop = asyncio.get_running_loop()
         while True:
             for known in self.groups.values():
@@ -193,83 +200,82 @@ class UdpNetwork:
             self.reassembly.expire(loop.time())
             await asyncio.sleep(PAUSE_SECONDS_FIRST)
 
-    # What comes in
+    # Received datagrams
 
     def _read(self, readable: socket.socket) -> None:
-        """Take what is there, and hand it over group by group."""
+        """Read the datagrams that are ready, and pass their frames on, group by group."""
         now = asyncio.get_running_loop().time()
-        arrivals: Arrivals = {}
+        received: FramesBySender = {}
         for _ in range(_READS_MAX):
             try:
                 size, source = readable.recvfrom_into(self._buffer)
-            except OSError:  # nothing more is there, or what was sent earlier found nobody
+            except OSError:  # no more datagrams, or an earlier one could not be delivered
                 break
             try:
-                self._take(
-                    self._buffer[:size], source, arrivals, now, own_comes=readable is not self._sockets[0]
+                self._on_datagram(
+                    self._buffer[:size], source, received, now, is_multicast=readable is not self._sockets[0]
                 )
             except Rejected as error:
-                self.gate.note(error.reason, error.detail, address=str(source[0]))
-        for (group, process), frames in arrivals.items():
-            port = self.ports.find(group)
-            if port is None:
-                if not self.ports.was_open(group):
-                    self.gate.note(Reason.UNKNOWN_GROUP, peer=process.name)
-            else:
-                port.receiver.frames_received(process, frames)
+                self.rejection_log.record(error.reason, error.detail, address=str(source[0]))
+        for (group, process), frames in received.items():
+            self.ports.receive(group, process, frames)
 
-    def _take(
-        self, datagram: memoryview, source: SocketAddress, arrivals: Arrivals, now: float, *, own_comes: bool
+    def _on_datagram(
+        self,
+        datagram: memoryview,
+        source: SocketAddress,
+        received: FramesBySender,
+        now: float,
+        *,
+        is_multicast: bool,
     ) -> None:
         sealed = read_header(datagram)
-        known = self.groups.get(int.from_bytes(sealed.life[:8]))
+        known = self.groups.get(int.from_bytes(sealed.session[:8]))
         if known is None:
             raise Rejected(Reason.UNKNOWN_GROUP)
-        if sealed.life == known.own_life:
-            if not own_comes:
+        if sealed.session == known.own_session:
+            if not is_multicast:  # our own multicasts return to us
                 raise Rejected(Reason.REFLECTED)
         elif sealed.kind is DatagramKind.GREETING:
-            heard = known.on_greeting(sealed, source, now)
-            if heard.answer is not None:
-                self.transmit(heard.answer, source)
-            if heard.reached is not None:
-                self._tell_reachable(known, heard.reached)
+            outcome = known.on_greeting(sealed, source, now)
+            if outcome.reply is not None:
+                self.transmit(outcome.reply, source)
+            if outcome.reached is not None:
+                self._notify_reachable(known, outcome.reached)
         else:
-            self._take_data(known, sealed, arrivals, now)
+            self._on_data(known, sealed, received, now)
 
-    def _take_data(self, known: Acquaintances, sealed: Sealed, arrivals: Arrivals, now: float) -> None:
+    def _on_data(self, known: PeerTable, sealed: Sealed, received: FramesBySender, now: float) -> None:
         peer = known.find(sealed)
         content = peer.open(sealed, now)
-        if not peer.confirmed:  # it would not send us frames if it did not take ours
+        if not peer.confirmed:  # a peer that sends frames accepts ours
             peer.confirmed = True
-            self._tell_reachable(known, peer)
-        if sealed.kind is DatagramKind.SEEN:
-            self.pacer.on_seen(peer.flow, *unpack_seen(content), now)
+            self._notify_reachable(known, peer)
+        if sealed.kind is DatagramKind.RECEIVED:
+            self.pacer.on_report(peer.flow, *unpack_report(content), now)
             return
         if sealed.kind is DatagramKind.FRAMES:
             incarnation, frames = unpack_frames(content)
         else:
-            incarnation, pieces = unpack_pieces(content, known.me.sender)
-            added = [self.reassembly.add(peer.life, incarnation, piece, now) for piece in pieces]
+            incarnation, fragments = unpack_fragments(content, known.me.sender)
+            added = [self.reassembly.add(peer.session, incarnation, fragment, now) for fragment in fragments]
             frames = [frame for frame in added if frame is not None]
-            self._report(known, peer, incarnation, pieces)
+            self._report(known, peer, incarnation, fragments)
         if frames:
-            arrivals.setdefault((known.me.group, ProcessId(peer.name, incarnation)), []).extend(frames)
+            received.setdefault((known.me.group, ProcessId(peer.name, incarnation)), []).extend(frames)
 
-    def _report(
-        self, known: Acquaintances, peer: Acquaintance, incarnation: int, pieces: list[Piece]
-    ) -> None:
-        """Tell a sender of large bodies now and then what was seen, and at the end of each."""
-        parts = [piece for piece in pieces if len(piece.body) < piece.total]
-        peer.unreported_bytes += sum(len(piece.body) for piece in parts)
+    def _report(self, known: PeerTable, peer: KnownPeer, incarnation: int, fragments: list[Fragment]) -> None:
+        """Report to the sender of large bodies which datagrams were received: regularly, and at the end."""
+        parts = [fragment for fragment in fragments if len(fragment.body) < fragment.total]
+        peer.unreported_bytes += sum(len(fragment.body) for fragment in parts)
         if peer.unreported_bytes >= REPORT_BYTES or any(
-            self.reassembly.is_whole(peer.life, incarnation, piece) for piece in parts
+            self.reassembly.is_whole(peer.session, incarnation, fragment) for fragment in parts
         ):
             peer.unreported_bytes = 0
-            self.transmit(known.sealer.seal(DatagramKind.SEEN, pack_seen(peer.window)), peer.address)
+            self.transmit(known.sealer.seal(DatagramKind.RECEIVED, pack_report(peer.window)), peer.address)
 
-    def _tell_reachable(self, known: Acquaintances, peer: Acquaintance) -> None:
-        self.gate.note_reached(peer.name, str(Address(*peer.address[:2])))
+    def _notify_reachable(self, known: PeerTable, peer: KnownPeer) -> None:
+        log_reached(known.name, peer.name, str(Address(*peer.address[:2])))
         port = self.ports.find(known.me.group)
         if port is not None:
             port.receiver.reachable(peer.name)
@@ -278,15 +284,16 @@ class UdpNetwork:
 def _check(keys: dict[str, bytes], multicast: Address | None, datagram_bytes: int) -> None:
     for group, key in keys.items():
         if len(key) != GROUP_KEY_BYTES:
-            raise UnusableKey(
-                f"the key of the group {group} has {len(key)} bytes instead of {GROUP_KEY_BYTES}"
-            )
+            raise UnusableKey(f"the key of group {group!r} must have {GROUP_KEY_BYTES} bytes, not {len(key)}")
     if not DATAGRAM_BYTES_MIN <= datagram_bytes <= DATAGRAM_BYTES_MAX:
         raise InvalidOption(
-            f"datagram_bytes is {datagram_bytes}: choose from {DATAGRAM_BYTES_MIN} to {DATAGRAM_BYTES_MAX}"
+            f"datagram_bytes must be between {DATAGRAM_BYTES_MIN} and {DATAGRAM_BYTES_MAX}, "
+            f"not {datagram_bytes}"
         )
     if multicast is not None and not _is_multicast(multicast.host):
-        raise InvalidAddress(f"{multicast} is not a multicast address: choose one from 239.0.0.0 on")
+        raise InvalidAddress(
+            f"{multicast} is not a multicast address: choose one from 239.0.0.0 to 239.255.255.255"
+        )
 
 
 def _is_multicast(host: str) -> bool:

@@ -1,12 +1,12 @@
-"""What the sealed part of a datagram says: whole frames for one peer, or pieces of bodies for one or several.
+"""The content of a sealed datagram: frames for one peer, or fragments of bodies for one or several peers.
 
-    FRAMES  incarnation | (channel sequence acknowledged selective length | body)…
-    PIECES  incarnation | (rows length total offset mark | row… | piece of a body)…
-            row: peer hash, channel sequence acknowledged selective
-    SEEN    the highest counter that was seen | a bit for each before it
+    FRAMES     incarnation | (channel sequence acknowledged selective length | body)…
+    FRAGMENTS  incarnation | (headers length total offset transfer | link header… | part of a body)…
+               link header: peer hash, channel sequence acknowledged selective
+    RECEIVED   the highest counter that was received | a bit for each counter before it
 
-A body that goes to several peers is the same for all; only what their links say differs, a row for each. The
-mark is a number that the sender gives to each body that it sends in pieces, each time that it does.
+A body that goes to several peers is the same for all; only the link headers differ. The transfer id is a new
+number for each time that a body is sent in fragments.
 """
 
 import struct
@@ -23,14 +23,14 @@ from priocast.network.udp_security import SEAL_BYTES
 _INCARNATION = struct.Struct("!Q")
 _FRAME = struct.Struct("!QQQQH")
 _BLOCK = struct.Struct("!BHIIQ")
-_ROW = struct.Struct("!QQQQQ")
-_SEEN = struct.Struct(f"!Q{WINDOW_NUMBERS // 8}s")
-# Pieces begin and end at these, so that pieces of several sizes fit together.
+_LINK_HEADER = struct.Struct("!QQQQQ")
+_REPORT = struct.Struct(f"!Q{WINDOW_NUMBERS // 8}s")
+# Fragments start and end at multiples of this, so that fragments of different sizes fit together.
 CELL_BYTES = 128
 
 
-class Row(NamedTuple):
-    """What the link to one peer says with a body."""
+class LinkHeader(NamedTuple):
+    """The header of a frame on the link to one peer."""
 
     peer: int
     channel: int
@@ -39,32 +39,32 @@ class Row(NamedTuple):
     selective: int
 
 
-class Piece(NamedTuple):
-    """A part of a body of `total` bytes, as one peer is to take it."""
+class Fragment(NamedTuple):
+    """A part of a body of `total` bytes, with the link header for one peer."""
 
-    row: Row
-    mark: int
+    header: LinkHeader
+    transfer_id: int
     total: int
     offset: int
     body: bytes
 
 
 class Sizes:
-    """How much goes into one datagram."""
+    """How much fits into one datagram."""
 
     def __init__(self, datagram_bytes: int) -> None:
         self.content = datagram_bytes - SEAL_BYTES - _INCARNATION.size
         self.frame_body = self.content - _FRAME.size
-        self.rows = min(255, max(1, self.content // 2 // _ROW.size))
+        self.headers = min(255, max(1, self.content // 2 // _LINK_HEADER.size))
 
-    def piece(self, rows: int) -> int:
-        """How many bytes of a body fit next to so many rows."""
-        assert 1 <= rows <= self.rows
-        return (self.content - _BLOCK.size - rows * _ROW.size) // CELL_BYTES * CELL_BYTES
+    def fragment(self, headers: int) -> int:
+        """How many bytes of a body fit next to this number of link headers."""
+        assert 1 <= headers <= self.headers
+        return (self.content - _BLOCK.size - headers * _LINK_HEADER.size) // CELL_BYTES * CELL_BYTES
 
 
 def pack_frames(incarnation: int, frames: Iterable[Frame], sizes: Sizes) -> Iterator[bytes]:
-    """As few contents as hold these frames, each of which fits into one."""
+    """Pack frames, each of which fits into one datagram, into as few contents as possible."""
     parts, size = [_INCARNATION.pack(incarnation)], 0
     for frame in frames:
         needed = _FRAME.size + len(frame.body)
@@ -97,65 +97,69 @@ def unpack_frames(content: bytes) -> tuple[int, list[Frame]]:
     return incarnation, frames
 
 
-def pack_piece(rows: list[Row], mark: int, body: bytes, offset: int, length: int) -> bytes:
-    """One piece of a body, as a part of a content."""
-    header = _BLOCK.pack(len(rows), length, len(body), offset, mark)
-    return header + b"".join(_ROW.pack(*row) for row in rows) + body[offset : offset + length]
+def pack_fragment(
+    headers: list[LinkHeader], transfer_id: int, body: bytes, offset: int, length: int
+) -> bytes:
+    """Encode one fragment of a body, as a part of a content."""
+    block = _BLOCK.pack(len(headers), length, len(body), offset, transfer_id)
+    return block + b"".join(_LINK_HEADER.pack(*header) for header in headers) + body[offset : offset + length]
 
 
-def pack_pieces(incarnation: int, pieces: Iterable[bytes], sizes: Sizes) -> Iterator[bytes]:
-    """As few contents as hold these pieces, each of which fits into one."""
+def pack_fragments(incarnation: int, fragments: Iterable[bytes], sizes: Sizes) -> Iterator[bytes]:
+    """Pack fragments, each of which fits into one datagram, into as few contents as possible."""
     parts, size = [_INCARNATION.pack(incarnation)], 0
-    for piece in pieces:
-        if size + len(piece) > sizes.content:
+    for fragment in fragments:
+        if size + len(fragment) > sizes.content:
             yield b"".join(parts)
             parts, size = parts[:1], 0
-        parts.append(piece)
-        size += len(piece)
+        parts.append(fragment)
+        size += len(fragment)
     if size:
         yield b"".join(parts)
 
 
-def unpack_pieces(content: bytes, me: int) -> tuple[int, list[Piece]]:
-    """The incarnation of the sender, and the pieces that are for `me`."""
-    pieces = []
+def unpack_fragments(content: bytes, me: int) -> tuple[int, list[Fragment]]:
+    """The incarnation of the sender, and the fragments that are for `me`."""
+    fragments = []
     try:
         [incarnation] = _INCARNATION.unpack_from(content)
         start = _INCARNATION.size
         while start < len(content):
-            rows, length, total, offset, mark = _BLOCK.unpack_from(content, start)
-            _check_piece(length, total, offset)
+            headers, length, total, offset, transfer_id = _BLOCK.unpack_from(content, start)
+            _check_fragment(length, total, offset)
             start += _BLOCK.size
-            body_start = start + rows * _ROW.size
+            body_start = start + headers * _LINK_HEADER.size
             body_stop = body_start + length
             if body_stop > len(content):
-                raise Rejected(Reason.MALFORMED, "a piece is longer than its datagram")
-            for row_start in range(start, body_start, _ROW.size):
-                row = Row(*_ROW.unpack_from(content, row_start))
-                if row.peer == me:
-                    pieces.append(Piece(row, mark, total, offset, content[body_start:body_stop]))
+                raise Rejected(Reason.MALFORMED, "a fragment is longer than its datagram")
+            for header_start in range(start, body_start, _LINK_HEADER.size):
+                header = LinkHeader(*_LINK_HEADER.unpack_from(content, header_start))
+                if header.peer == me:
+                    fragments.append(
+                        Fragment(header, transfer_id, total, offset, content[body_start:body_stop])
+                    )
             start = body_stop
     except struct.error as error:
         raise Rejected(Reason.MALFORMED, str(error)) from error
-    return incarnation, pieces
+    return incarnation, fragments
 
 
-def pack_seen(window: ReplayWindow) -> bytes:
-    """A word to whoever sends pieces: which of its datagrams were seen."""
-    return _SEEN.pack(window.highest, window.seen.to_bytes(WINDOW_NUMBERS // 8))
+def pack_report(window: ReplayWindow) -> bytes:
+    """Encode a report to the sender of fragments: which of its datagrams were received."""
+    return _REPORT.pack(window.highest, window.seen.to_bytes(WINDOW_NUMBERS // 8))
 
 
-def unpack_seen(content: bytes) -> tuple[int, int]:
-    """The highest counter that was seen, and bits for those before it."""
-    if len(content) != _SEEN.size:
+def unpack_report(content: bytes) -> tuple[int, int]:
+    """The highest counter that was received, and a bit for each counter before it."""
+    if len(content) != _REPORT.size:
         raise Rejected(Reason.MALFORMED, f"{len(content)} bytes")
-    highest, bits = _SEEN.unpack(content)
+    highest, bits = _REPORT.unpack(content)
     return highest, int.from_bytes(bits)
 
 
-def _check_piece(length: int, total: int, offset: int) -> None:
+def _check_fragment(length: int, total: int, offset: int) -> None:
     if total > FRAME_BYTES_MAX:
-        raise Rejected(Reason.TOO_LONG, f"a body of {total:,} bytes in pieces")
+        raise Rejected(Reason.TOO_LONG, f"a body of {total:,} bytes in fragments")
     last = offset + length == total
     if offset + length > total or offset % CELL_BYTES or (length % CELL_BYTES and not last) or not length:
         raise Rejected(Reason.CONTRADICTORY, f"{length:,} bytes at {offset:,} of {total:,}")

@@ -1,4 +1,4 @@
-"""The sockets of a process that uses UDP: one that it sends from and is answered at, one for multicasts."""
+"""The UDP sockets of a process: one to send from and to receive replies, one to receive multicasts."""
 
 import socket
 import sys
@@ -11,7 +11,7 @@ _BUFFER_BYTES = 4 * 1024 * 1024
 
 
 def open_socket(listen: Address) -> socket.socket:
-    """The socket of a process."""
+    """Open the socket that a process sends from and listens on."""
     try:
         family, _, _, _, address = socket.getaddrinfo(
             *listen, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE
@@ -28,9 +28,9 @@ def open_socket(listen: Address) -> socket.socket:
 
 
 def open_multicast_socket(multicast: Address, sending: socket.socket) -> socket.socket:
-    """A socket for what is sent to a multicast address, on the interface that `sending` is bound to.
+    """Open a socket that receives from a multicast address, on the interface that `sending` is bound to.
 
-    `sending` is made to send there, no further than the local network, and to this machine as well.
+    `sending` is configured to send there: to the local network only, and to this host as well.
     """
     opened = _buffered(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     try:
@@ -38,7 +38,7 @@ def open_multicast_socket(multicast: Address, sending: socket.socket) -> socket.
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if hasattr(socket, "SO_REUSEPORT"):
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        # Bound to the group's address, Linux hands over nothing else; elsewhere that cannot be had.
+        # On Linux, a socket bound to a multicast address receives nothing else; elsewhere it cannot be.
         opened.bind(multicast if sys.platform == "linux" else ("", multicast.port))
         membership = socket.inet_aton(multicast.host) + interface
         opened.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, membership)
@@ -52,7 +52,7 @@ def open_multicast_socket(multicast: Address, sending: socket.socket) -> socket.
 
 
 def is_here(address: tuple[Any, ...], listening: socket.socket) -> bool:
-    """Whether an address is that of this very socket, which may listen on all of the machine's."""
+    """Whether an address is that of this socket, which may listen on all addresses of the host."""
     here, port_here = listening.getsockname()[:2]
     if address[1] != port_here:
         return False
@@ -67,9 +67,11 @@ def is_here(address: tuple[Any, ...], listening: socket.socket) -> bool:
 def _buffered(opened: socket.socket) -> socket.socket:
     opened.setblocking(False)
     for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
-        opened.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)  # as far as the system lets us
+        opened.setsockopt(socket.SOL_SOCKET, option, _BUFFER_BYTES)  # the system may limit it
     return opened
 
 
 def _cannot(do: str, address: Address, error: OSError) -> InvalidAddress:
-    return InvalidAddress(f"cannot {do} {address}: {error.strerror or error}; choose a free port here")
+    return InvalidAddress(
+        f"cannot {do} {address}: {error.strerror or error}; choose a free port of this host"
+    )

@@ -109,7 +109,7 @@ def _state_metrics(groups: list[Status]) -> Iterator[Metric]:
         "1 for the member that the order waits for; reported by the orderer.",
         ["peer"],
         (
-            ([*_key(status), member.name], float(member.name == status.blocked_on))
+            ([*_key(status), member.name], float(member.name == status.bottleneck))
             for status in groups
             for member in (status.view.members if status.view else ())
         ),

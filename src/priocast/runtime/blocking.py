@@ -1,12 +1,12 @@
-"""The group for programs without asyncio: the same calls, each of which waits.
+"""The group for programs without asyncio: the same calls, as blocking functions.
 
     with priocast.join_blocking("tickets", member="a", listen=..., peers=[...]) as group:
         group.broadcast(b"one seat", priority=priocast.URGENT)
         for event in group:
             ...
 
-The event loop runs in a thread of its own. A hop between threads costs some 120 us a call: those who
-want speed take batches, or asyncio.
+The event loop runs in its own thread. Switching threads costs about 120 us per call: for speed, use batches
+or asyncio.
 """
 
 import asyncio
@@ -32,7 +32,10 @@ T = TypeVar("T")
 
 
 class BlockingGroup:
-    """A group whose calls wait. Use one iteration at a time."""
+    """A group with blocking calls; `join_blocking` yields one.
+
+    Iterate over it for the ordered stream of events. Use one iteration at a time.
+    """
 
     def __init__(self, group: Group, loop: asyncio.AbstractEventLoop) -> None:
         self._group = group
@@ -40,21 +43,21 @@ class BlockingGroup:
 
     @property
     def view(self) -> View:
-        """The members of the group now; the stream comes to a change of them later, at its place."""
+        """The current members of the group; the `ViewChange` follows in the stream, at its position."""
         return self._group.view
 
     @property
     def me(self) -> ProcessId:
-        """This member, in its present life."""
+        """This member: its name and its current incarnation."""
         return self._group.me
 
     @property
     def backlog(self) -> int:
-        """How many messages wait at this member for a place in the order."""
+        """How many messages wait at this member for a position in the order."""
         return self._group.backlog
 
     def status(self) -> Status:
-        """How this member and its group are doing."""
+        """The status of this member and its group."""
         return self._call(self._group.status)
 
     def broadcast(
@@ -66,7 +69,10 @@ class BlockingGroup:
         to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Broadcast a message; wait for room if there is none, at most so long."""
+        """Broadcast a message; block while there is no room for it.
+
+        `payload`, `priority`, `safe`, `to` and `timeout_seconds` are those of `Group.broadcast`.
+        """
         self._run(self._group.broadcast(payload, priority, safe=safe, to=to, timeout_seconds=timeout_seconds))
 
     def broadcast_many(
@@ -78,23 +84,29 @@ class BlockingGroup:
         to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Broadcast messages of one priority, in this order; wait for room as needed, at most so long."""
-        taken = payloads_of(payloads)  # in the caller's thread: a generator may take its time
+        """Broadcast the messages `payloads` of one priority, in this order; block for room as needed.
+
+        `priority`, `safe`, `to` and `timeout_seconds` are those of `Group.broadcast`.
+        """
+        checked = payloads_of(payloads)  # in the caller's thread: a generator may be slow
         self._run(
-            self._group.broadcast_many(taken, priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
+            self._group.broadcast_many(checked, priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
         )
 
     def change_order(
         self, order: OrderName | str, *, prioritised: bool | None = None, starvation: Starvation | None = None
     ) -> None:
-        """Let another protocol, or other priorities, order from the next view on; a ViewChange says when."""
+        """Change how the group orders messages, from the next view on; a `ViewChange` says when.
+
+        `order`, `prioritised` and `starvation` are those of `Group.change_order`.
+        """
         self._call(partial(self._group.change_order, order, prioritised=prioritised, starvation=starvation))
 
     def __iter__(self) -> Iterator[Event]:
         return self._iterate(aiter(self._group))
 
     def batches(self) -> Iterator[DeliveredBatch]:
-        """The ordered messages, a batch at a time."""
+        """The ordered messages, a batch at a time, as in `Group.batches`."""
         return self._iterate(self._group.batches())
 
     def _iterate(self, events: AsyncIterator[T]) -> Iterator[T]:
@@ -105,7 +117,7 @@ class BlockingGroup:
             yield self._run(following())
 
     def _call(self, function: Callable[[], T]) -> T:
-        """Call something of the group in the thread of its event loop."""
+        """Call a function in the thread of the event loop."""
 
         async def work() -> T:
             return function()

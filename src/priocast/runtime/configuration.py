@@ -1,4 +1,4 @@
-"""What a member is made of, life after life."""
+"""The static configuration of a member, the same for all its incarnations."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from priocast.membership.options import MembershipOptions
 
 
 class State(msgspec.Struct, frozen=True):
-    """The application's state, for new members: `save` gives all of it, `load` replaces it."""
+    """The application's state, for members that join later: `save` returns all of it, `load` replaces it."""
 
     save: Callable[[], bytes]
     load: Callable[[bytes], None]
@@ -18,18 +18,18 @@ class State(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         for name in ("save", "load"):
             if not callable(getattr(self, name)):
-                raise InvalidInput(f"{name} of a State is {getattr(self, name)!r}: give a function")
+                raise InvalidInput(f"{name} of a State must be a function, not {getattr(self, name)!r}")
 
     def snapshot(self) -> bytes:
-        """What `save` gives now."""
+        """The result of `save`, checked."""
         data = self.save()
         if type(data) is not bytes:
-            raise InvalidInput(f"save of a State gave {type(data).__name__}: it must give bytes")
+            raise InvalidInput(f"save of a State must return bytes, not {type(data).__name__}")
         return data
 
 
 class MemberConfiguration(msgspec.Struct, frozen=True):
-    """What a member is made of, life after life."""
+    """Everything that defines a member, except for its incarnation."""
 
     group: str
     name: str

@@ -1,10 +1,10 @@
-"""The asyncio driver of one member: it moves frames, tells the time, and thinks about nothing else.
+"""The asyncio driver of one member: it moves frames and time, and contains no protocol logic.
 
-Everything that is ready is handed to the member before it gets a turn: the frames of one read, the
-broadcasts of one round of the event loop. What the application took is told to the member before anything
-else is, so the head that the application sees never changes under its hands.
+Everything that is ready is passed to the member before it gets a turn: the frames of one read, the broadcasts
+of one iteration of the event loop. What the application consumed is reported to the member before anything
+else, so the head that the application sees cannot change while it uses it.
 
-A member that was put out of the group is followed by its next life, if it may come back.
+An evicted member is replaced by its next incarnation, if it may rejoin.
 """
 
 import asyncio
@@ -23,20 +23,24 @@ from priocast.membership.observer import Observer
 from priocast.membership.stream import StateRestore, ViewStart
 from priocast.membership.unordered import UnorderedMessages
 from priocast.network.interface import Network, Port
+from priocast.runtime.admission_queue import AdmissionQueue
 from priocast.runtime.configuration import MemberConfiguration
+from priocast.runtime.explanations import why_full, why_not_joined
 from priocast.runtime.incarnations import Incarnations
-from priocast.runtime.waiting_line import WaitingLine
 
 _SECOND = 1_000_000_000
 _EVICTIONS_KEPT = 32
 
+DriverHead = OrderedBatch | ViewStart | StateRestore | Evicted
+
 
 class Driver:
-    """Drives the lives of one member over a network; the group talks to it.
+    """Drives the incarnations of one member over a network, on behalf of a `Group`.
 
-    The group counts in `taken` what the application took of the head. It is settled, and `settlements`
-    counts up, before anything else happens: then the head may be another one. `stops` says when it was put
-    out of the group, and why; `advice`, what a group that chooses its order by itself thinks of it.
+    The group counts in `taken` how many messages of the head the application consumed. Before anything else
+    happens the count is reported to the member, and `reports` is incremented: the head may be another one
+    then. `evictions` holds the reasons and times of the last evictions; `advice`, what a group with the order
+    `auto` concludes from its load.
     """
 
     def __init__(
@@ -48,32 +52,31 @@ class Driver:
         observe: Callable[[ProcessId], Observer | None],
     ) -> None:
         self.configuration = configuration
+        self.network = network
         self.taken = 0
-        self.settlements = 0
+        self.reports = 0
         self.incarnations = 0
         self.advice = ""
-        self._network = network
+        self.evictions: deque[tuple[ViewReason, int]] = deque(maxlen=_EVICTIONS_KEPT)
         self._incarnations = incarnations
         self._observe = observe
         self._loop = asyncio.get_running_loop()
         self._joined: asyncio.Future[None] = self._loop.create_future()
-        self._is_joined = False
-        self._gone: asyncio.Future[None] = self._loop.create_future()
+        self._stopped: asyncio.Future[None] = self._loop.create_future()
+        self._consumable: asyncio.Future[None] | None = None
         self._closed: GroupClosed | None = None
         self._leaving = False
-        self._turn_is_due = False
+        self._turn_is_scheduled = False
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0
-        self._consumable: asyncio.Future[None] | None = None
         self._notices: deque[Evicted] = deque()
-        self.evictions: deque[tuple[ViewReason, int]] = deque(maxlen=_EVICTIONS_KEPT)
-        self._line = WaitingLine(configuration.options.queue_max)
+        self._admission = AdmissionQueue(configuration.options.queue_max)
         self._port: Port | None = None
-        self.member = self._member(incarnation or incarnations.next(), None)
+        self.member = self._new_member(incarnation or incarnations.next(), None)
 
-    # Life
+    # Lifecycle
 
-    def _member(self, incarnation: int, unordered_messages: UnorderedMessages | None) -> Member:
+    def _new_member(self, incarnation: int, unordered_messages: UnorderedMessages | None) -> Member:
         configuration = self.configuration
         me = ProcessId(configuration.name, incarnation)
         self.incarnations += 1
@@ -82,31 +85,31 @@ class Driver:
             configuration.order,
             configuration.options,
             configuration.membership,
-            self._network.link_options,
+            self.network.link_options,
             self._observe(me),
             time.monotonic_ns(),
             unordered_messages,
         )
 
     async def start(self, timeout_seconds: float) -> None:
-        """Find the other members; returns when this one is in a view."""
-        self._port = self._network.open(self.configuration.group, self.member.me, self)
-        self.be_due()
+        """Open the port and wait until this member is in a view."""
+        self._port = self.network.open(self.configuration.group, self.member.me, self)
+        self.schedule_turn()
         try:
             async with asyncio.timeout(timeout_seconds):
                 await asyncio.shield(self._joined)
         except TimeoutError:
-            why = self.member.membership.proposer.objection
+            why = why_not_joined(self.member, self.network, time.monotonic_ns())
             raise DeadlineExceeded(
                 f"timed out after {timeout_seconds:g} s: no view of group {self.configuration.group!r} "
-                f"contains {self.configuration.name}; are the other members running, are the addresses right?"
-                + (f" ({why})" if why else "")
+                f"contains {self.configuration.name} ({why})"
             ) from None
 
     async def close(self, timeout_seconds: float) -> None:
-        """Wait until all that was broadcast here has its place, and until the others have let us go."""
+        """Leave once all messages broadcast here have positions, or after the timeout."""
         try:
-            if self._closed is None and self._is_joined:
+            joined = self._joined.done() and self._joined.exception() is None
+            if self._closed is None and joined:
                 await self._leave(timeout_seconds)
         finally:
             self.member.end(time.monotonic_ns())
@@ -116,7 +119,7 @@ class Driver:
 
     async def _leave(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
-        self.be_due()
+        self.schedule_turn()
         while not self._closed and time.monotonic() < deadline:
             if self.member.may_leave(time.monotonic_ns()):
                 break
@@ -125,24 +128,23 @@ class Driver:
         now = time.monotonic_ns()
         self.member.leave(now)
         self._act(now)
-        left_seconds = max(0.0, deadline - time.monotonic())
-        if not self._gone.done() and timeout_seconds:
-            await asyncio.wait([self._gone], timeout=left_seconds)
+        if not self._stopped.done() and timeout_seconds:
+            await asyncio.wait([self._stopped], timeout=max(0.0, deadline - time.monotonic()))
 
     def stop(self, reason: GroupClosed) -> None:
-        """End here: nothing more goes in, and whoever waits is told why."""
+        """Stop driving the member; every waiting call ends, with this reason if it cannot succeed."""
         if self._closed is None:
             self._closed = reason
         if self._timer is not None:
             self._timer.cancel()
         self._wake()
-        self._line.dismiss()
-        if not self._gone.done():
-            self._gone.set_result(None)
-        self._refuse(reason)
+        self._admission.close()
+        if not self._stopped.done():
+            self._stopped.set_result(None)
+        self._fail_join(reason)
 
     def _on_departed(self) -> None:
-        """This life is over: begin the next one, or stop."""
+        """This incarnation is no longer a member: start the next one, or stop."""
         member = self.member
         assert member.departed is not None and self._port is not None
         if member.departed.voluntary or self._leaving:
@@ -150,23 +152,18 @@ class Driver:
             return
         self.evictions.append((member.departed.reason, time.monotonic_ns()))
         self.taken = 0
-        self.settlements += 1
+        self.reports += 1
         self._notices.append(Evicted(member.departed.reason))
         if not self.configuration.membership.rejoin:
             self.stop(GroupClosed(f"{self.configuration.name} was evicted: {member.departed.reason}"))
             return
         self._port.close()
-        self.member = self._member(self._incarnations.next(), member.unordered_messages())
-        self._port = self._network.open(self.configuration.group, self.member.me, self)
-        self.be_due()
+        self.member = self._new_member(self._incarnations.next(), member.unordered_messages())
+        self._port = self.network.open(self.configuration.group, self.member.me, self)
+        self.schedule_turn()
         self._wake()
 
-    @property
-    def network_rejections(self) -> dict[str, int]:
-        """What the network turned away, by reason."""
-        return dict(self._network.rejections)
-
-    # What the network tells
+    # Called by the network
 
     def reachable(self, peer: str) -> None:
         if self._closed is None:
@@ -174,7 +171,7 @@ class Driver:
                 self.member.reachable(peer, time.monotonic_ns())
             except Exception as error:
                 self._on_fault(error)
-            self.be_due()
+            self.schedule_turn()
 
     def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
         if self._closed is not None:
@@ -182,157 +179,138 @@ class Driver:
         now = time.monotonic_ns()
         try:
             if self.taken:
-                self._settle(now)
+                self._report_taken(now)
             self.member.receive(peer, frames, now)
             self._act(now, peer)
         except Exception as error:
             self._on_fault(error)
 
     def failed(self, error: PriocastError) -> None:
-        self._refuse(error)
-        self.stop(GroupClosed(f"the group had to stop: {error}"))
+        self._fail_join(error)
+        self.stop(GroupClosed(f"the network failed: {error}"))
 
     def _on_fault(self, error: Exception) -> None:
-        """A member that met a fault of its own takes no further part, and the fault is raised again."""
-        closed = GroupClosed(
-            f"the group had to stop, by a fault of {self.configuration.name} itself: {error!r}"
-        )
+        """A defect in this process: the member stops, and the error is raised again for the log."""
+        closed = GroupClosed(f"{self.configuration.name} stopped because of an internal error: {error!r}")
         closed.__cause__ = error
         self.stop(closed)
         raise error
 
-    def _refuse(self, error: PriocastError) -> None:
-        """Tell whoever waits to join, if somebody does, that nothing will come of it."""
+    def _fail_join(self, error: PriocastError) -> None:
         if not self._joined.done():
             self._joined.set_exception(error)
-            self._joined.exception()  # asyncio complains of errors that nobody has looked at
+            self._joined.exception()  # otherwise asyncio reports an exception that was never retrieved
 
-    # What the application asks
+    # Called by the application
 
     def broadcast(self, payload: bytes, priority: int) -> bool:
-        """Take a message if there is room for it; say whether there was."""
-        if self._closed or self._line.entries:
+        """Accept a message if there is room for it; return whether there was."""
+        if self._closed or self._admission.entries:
             return self.broadcast_many([payload], priority)
         if self.member.room(priority) <= 0:
             return False
         self.member.broadcast(payload, priority)
-        self.be_due()
+        self.schedule_turn()
         return True
 
     def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> bool:
-        """Take messages of one priority if there is room for all of them; say whether there was."""
+        """Accept messages of one priority if there is room for all of them; return whether there was."""
         if self._closed is not None:
             raise self._closed
-        if self.member.room(priority) < len(payloads) or self._line.outranks(priority):
+        if self.member.room(priority) < len(payloads) or self._admission.is_ahead_of(priority):
             return False
         self.member.broadcast_many(payloads, priority, scope)
-        self.be_due()
+        self.schedule_turn()
         return True
 
     async def broadcast_when_room(
         self, payloads: list[bytes], priority: int, scope: Scope, timeout_seconds: float | None
     ) -> None:
-        """Take messages as room appears; whoever waits with the highest priority is let in first."""
-        waiting = self._line.join(payloads, priority, scope)
-        self.be_due()
+        """Accept messages as room becomes available; calls of higher priority are served first."""
+        blocked = self._admission.add(payloads, priority, scope)
+        self.schedule_turn()
         try:
             async with asyncio.timeout(timeout_seconds):
-                await waiting.admitted
+                await blocked.admitted
         except TimeoutError:
             raise DeadlineExceeded(
-                f"after {timeout_seconds:g} s, {len(waiting.payloads)} of {len(payloads)} message(s) of "
-                f"priority {priority} had found no room and were not broadcast: {self.why_full()}"
+                f"timed out after {timeout_seconds:g} s: {len(blocked.payloads)} of {len(payloads)} "
+                f"message(s) of priority {priority} were not broadcast: {why_full(self.member)}"
             ) from None
-        if self._closed is not None and waiting.payloads:
+        if self._closed is not None and blocked.payloads:
             raise self._closed
 
-    def why_full(self) -> str:
-        """What a sender that finds no room waits for."""
-        backlog = f"{self.member.backlog} messages wait at {self.configuration.name} for a place in the order"
-        if self.member.view is None:
-            return (
-                f"{backlog}, because {self.configuration.name} is not in the group now and tries to come back"
-            )
-        if self.member.membership.suspended:
-            return f"{backlog}, because no majority of the group can be reached"
-        return f"{backlog}, because the slowest member has not consumed what came before"
-
-    def head(self) -> OrderedBatch | ViewStart | StateRestore | Evicted | None:
-        """What the application may take next."""
+    def head(self) -> DriverHead | None:
+        """What the application may consume next."""
         if self._notices:
             return self._notices[0]
         now = time.monotonic_ns()
         if self.taken:
-            self._settle(now)
+            self._report_taken(now)
         member = self.member
         if member.state.donor.wanted is not None and member.snapshot_wanted:
-            self._give_snapshot()
+            # The application has processed everything it consumed: its state is that of this position.
+            state = self.configuration.state
+            member.offer_snapshot(state.snapshot() if state else b"")
+            self.schedule_turn()
         return member.stream.head(member.membership.epoch, now)
 
-    async def wait_head(self) -> OrderedBatch | ViewStart | StateRestore | Evicted:
-        """Wait until there is something to take; raises when there will be nothing any more."""
+    async def wait_consumable(self) -> None:
+        """Wait until there may be a head; raise if there will be none any more."""
         assert self._consumable is None, "one iteration at a time"
-        while (head := self.head()) is None:
-            if self._closed is not None:
-                raise self._closed
-            self._consumable = self._loop.create_future()
-            try:
-                await self._consumable
-            finally:
-                self._consumable = None
-        return head
+        if self._closed is not None:
+            raise self._closed
+        self._consumable = self._loop.create_future()
+        try:
+            await self._consumable
+        finally:
+            self._consumable = None
 
-    def take_event(self, head: ViewStart | StateRestore | Evicted) -> ViewChange | Restored | Evicted:
-        """The application takes the head, which is not a message."""
+    def consume_event(self, head: ViewStart | StateRestore | Evicted) -> ViewChange | Restored | Evicted:
+        """The application consumes the head, which is not a message."""
         if isinstance(head, Evicted):
             return self._notices.popleft()
         if isinstance(head, StateRestore):
             assert self.configuration.state is not None
             self.configuration.state.load(head.snapshot.data)
         event = self.member.consume_event(time.monotonic_ns())
-        self.be_due()
+        self.schedule_turn()
         return event
 
-    def _give_snapshot(self) -> None:
-        """The application has dealt with all that it took, so its state is that of this position."""
-        state = self.configuration.state
-        self.member.offer_snapshot(state.snapshot() if state else b"")
-        self.be_due()
+    # Turns
 
-    # Between them
+    def _report_taken(self, now: int) -> None:
+        """Report to the member what the application consumed."""
+        taken, self.taken = self.taken, 0
+        self.reports += 1
+        self.member.consume(taken, now)
 
-    def _settle(self, now: int) -> None:
-        """Tell the member what the application took."""
-        if self.taken:
-            taken, self.taken = self.taken, 0
-            self.settlements += 1
-            self.member.consume(taken, now)
+    def schedule_turn(self) -> None:
+        """Give the member a turn at the end of this iteration of the event loop."""
+        if not self._turn_is_scheduled:
+            self._turn_is_scheduled = True
+            self._loop.call_soon(self._scheduled_turn)
 
-    def be_due(self) -> None:
-        """Have a turn when this round of the event loop has handed over all it has."""
-        if not self._turn_is_due:
-            self._turn_is_due = True
-            self._loop.call_soon(self._due_turn)
+    def _scheduled_turn(self) -> None:
+        self._turn_is_scheduled = False
+        self.turn()
 
-    def _due_turn(self) -> None:
-        self._turn_is_due = False
-        self.settle()
-
-    def settle(self) -> None:
-        """Tell the member what the application took, and let it act."""
+    def turn(self) -> None:
+        """Report what the application consumed, and let the member act."""
         if self._closed is None:
             now = time.monotonic_ns()
             try:
-                self._settle(now)
+                if self.taken:
+                    self._report_taken(now)
                 self._act(now)
             except Exception as error:
                 self._on_fault(error)
 
-    def _act(self, now: int, answered: ProcessId | None = None) -> None:
-        """Give the member its turns, and the network what comes of them.
+    def _act(self, now: int, received_from: ProcessId | None = None) -> None:
+        """Give the member its turns, and send the resulting frames.
 
-        Whoever spoke to us is answered first: it waits for it, and on a machine with fewer cores than members
-        each one that is woken before it costs it a tenth of a millisecond.
+        The process that we received from is served first: it waits for the reply, and on a host with fewer
+        cores than members each process that is woken before it delays it by a tenth of a millisecond.
         """
         member, port = self.member, self._port
         if port is None or self._closed is not None:
@@ -341,7 +319,7 @@ class Driver:
         while True:
             if restless:
                 member.act(now)
-            for name, frames in member.frames(now, answered):
+            for name, frames in member.frames(now, received_from):
                 port.send(name, frames)
             if not restless or not member.restless:
                 break
@@ -349,41 +327,35 @@ class Driver:
         if member.departed is not None:
             self._on_departed()
         else:
-            self._look_after(member, now)
+            self._after_turn(member, now)
 
-    def _look_after(self, member: Member, now: int) -> None:
-        """What may have changed with a turn: the timer, and who waits to join, to broadcast or to consume."""
+    def _after_turn(self, member: Member, now: int) -> None:
+        """Update what a turn may have changed: the timer, and the calls that wait."""
         if self._timer is None or member.has_timers:
             self._set_timer(now)
-        if not self._is_joined and not self._joined.done():
-            self._check_joined()
-        if self._line.entries and self._line.let_in(member):
-            self.be_due()
+        if not self._joined.done():
+            if member.view is not None:
+                self._joined.set_result(None)
+            elif member.membership.mismatch is not None:
+                self._fail_join(JoinRejected(member.membership.mismatch))
+        if self._admission.entries and self._admission.admit(member):
+            self.schedule_turn()
         waits = self._consumable is not None and not self._consumable.done()
         if waits and (member.snapshot_wanted or member.head(now) is not None):
             self._wake()
 
-    def _check_joined(self) -> None:
-        if self.member.view is not None:
-            self._joined.set_result(None)
-            self._is_joined = True
-        elif self.member.membership.mismatch is not None:
-            self._refuse(JoinRejected(self.member.membership.mismatch))
-
     def _wake(self) -> None:
-        """Tell the application that waits that there is something to take."""
+        """Wake the application, if it waits for something to consume."""
         if self._consumable is not None and not self._consumable.done():
             self._consumable.set_result(None)
 
     def _set_timer(self, now: int) -> None:
-        """Be there at the member's deadline; a timer that comes too early does no harm.
+        """Wake up at the member's deadline, or before: a timer that fires early does no harm.
 
-        Links have none that is closer than an acknowledgement's: a timer that is never further away need not
-        be set anew for them.
+        The shortest timeout of a link is that of an acknowledgement. A timer that is never further away than
+        that need not be set again for links.
         """
-        if self._timer is not None and not self.member.has_timers:
-            return
-        deadline = min(self.member.deadline, now + self._network.link_options.acknowledge_after_ns)
+        deadline = min(self.member.deadline, now + self.network.link_options.acknowledge_after_ns)
         if self._timer is None or deadline < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
@@ -396,9 +368,11 @@ class Driver:
             return
         now = time.monotonic_ns()
         try:
-            self._settle(now)
+            if self.taken:
+                self._report_taken(now)
             self.member.tick(now)
             self._act(now)
-            self._set_timer(now)
+            if self._timer is None and self._closed is None:
+                self._set_timer(now)
         except Exception as error:
             self._on_fault(error)

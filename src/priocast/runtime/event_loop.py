@@ -1,4 +1,4 @@
-"""The event loop that programs of ours run: uvloop's where it is installed, asyncio's own elsewhere.
+"""The event loop of the command line and of blocking groups: uvloop's if it is installed, else asyncio's own.
 
 uvloop is faster, but never required.
 """

@@ -1,4 +1,4 @@
-"""The group as the application sees it: broadcast into it, iterate over it.
+"""The group as the application sees it: broadcast to it, iterate over it.
 
 async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[...]) as group:
     await group.broadcast(b"one seat", priority=priocast.URGENT)
@@ -26,48 +26,57 @@ from priocast.runtime.arguments import (
     scope_of,
 )
 from priocast.runtime.driver import Driver
+from priocast.runtime.explanations import why_full
+from priocast.runtime.parameters import OrderName
 from priocast.runtime.status import Status, status_of
 
 
 class Group:
-    """A group that this process is a member of. Use one iteration at a time."""
+    """A group that this process is a member of; `join` and `Node.join` yield one.
+
+    Iterate over it (`async for`) for the ordered stream of events. Use one iteration at a time. When the
+    group is closed, iterating and broadcasting raise `GroupClosed`.
+    """
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
 
     @property
     def me(self) -> ProcessId:
-        """This member, in its present life."""
+        """This member: its name and its current incarnation."""
         return self._driver.member.me
 
     @property
     def view(self) -> View:
-        """The members of the group now; the stream comes to a change of them later, at its place.
+        """The current members of the group; the `ViewChange` follows in the stream, at its position.
 
-        Raises GroupClosed while this member is not among them.
+        Raises `GroupClosed` while this member is not among them.
         """
         view = self._driver.member.view
         if view is None:
-            raise GroupClosed(f"{self.me.name} is not in the group now and tries to come back")
+            raise GroupClosed(f"{self.me.name} is not in the group now and tries to rejoin")
         return view
 
     @property
     def backlog(self) -> int:
-        """How many messages wait at this member for a place in the order."""
+        """How many messages wait at this member for a position in the order."""
         return self._driver.member.backlog
 
     def status(self) -> Status:
-        """How this member and its group are doing."""
+        """The status of this member and its group."""
         return status_of(self._driver)
 
     def broadcast_nowait(
         self, payload: bytes, priority: int = ROUTINE, *, safe: bool = False, to: Iterable[str] | None = None
     ) -> None:
-        """Broadcast a message now, or raise `Overloaded` if there is no room for one of this priority."""
+        """Broadcast a message without waiting, or raise `Overloaded` if there is no room for it.
+
+        `payload`, `priority`, `safe` and `to` are those of `broadcast`.
+        """
         check_payload(payload)
         check_priority(priority)
         if not self._driver.broadcast_many([payload], priority, scope_of(safe, to)):
-            raise Overloaded(f"no room for a message of priority {priority}: {self._driver.why_full()}")
+            raise Overloaded(f"no room for a message of priority {priority}: {why_full(self._driver.member)}")
 
     async def broadcast(
         self,
@@ -78,12 +87,15 @@ class Group:
         to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Broadcast a message; wait for room if there is none, at most so long.
+        """Broadcast a message; wait while there is no room for it.
 
-        A `safe` message is delivered only when every member of the view holds it. `to` names the members that
-        deliver it; None: all of them. Members come and go, so a name need not be in the view now: the message
-        has its place all the same, and whoever has that name when it comes to that place delivers it. If
-        nobody has, nobody does; compare the names with `view` if that would be a mistake.
+        - `payload`: at most 1 MiB.
+        - `priority`: 0 to 255, higher is more urgent.
+        - `safe`: deliver it only once every member of the view has received it.
+        - `to`: the names of the members that deliver it; None means all. A name need not be in the view now:
+          the message gets a position anyway, and the members that have these names by then deliver it. If
+          there are none, nobody delivers it: compare the names with `view` if that would be a mistake.
+        - `timeout_seconds`: how long to wait for room. Then `DeadlineExceeded` is raised.
         """
         if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
             check_payload(payload)
@@ -104,7 +116,11 @@ class Group:
         to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
-        """Broadcast messages of one priority, in this order; wait for room as needed, at most so long."""
+        """Broadcast the messages `payloads` of one priority, in this order; wait for room as needed.
+
+        `priority`, `safe`, `to` and `timeout_seconds` are those of `broadcast`. After a timeout, the error
+        says how many messages, the last ones, were not broadcast.
+        """
         checked, scope = payloads_of(payloads), scope_of(safe, to)
         check_priority(priority)
         if timeout_seconds is not None:
@@ -113,63 +129,80 @@ class Group:
             await self._driver.broadcast_when_room(checked, priority, scope, timeout_seconds)
 
     def change_order(
-        self, order: str, *, prioritised: bool | None = None, starvation: Starvation | None = None
+        self,
+        order: OrderName | str,
+        *,
+        prioritised: bool | None = None,
+        starvation: Starvation | None = None,
     ) -> None:
-        """Let another protocol, or other priorities, order from the next view on; a ViewChange says when.
+        """Change how the group orders messages, from the next view on; a `ViewChange` says when.
 
-        What is not given stays as it is. Nothing is lost, delivered twice or reordered.
+        No message is lost, delivered twice or reordered.
+
+        - `order`: the protocol, as for `Node.join`.
+        - `prioritised`: whether urgent messages go first; None keeps what is.
+        - `starvation`: the starvation policy; None keeps what is.
         """
         check_order_name(order)
         check_kind("prioritised", prioritised, bool | None, "True, False or None")
         check_kind(
             "starvation", starvation, Starvation | None, "priocast.Strict(), Ageing(...) or another policy"
         )
-        now_used = self._driver.member.membership.ordering
+        current = self._driver.member.membership.ordering
         self._driver.member.change_order(
             Ordering(
                 order,
-                now_used.prioritised if prioritised is None else prioritised,
-                now_used.starvation if starvation is None else str(starvation),
+                current.prioritised if prioritised is None else prioritised,
+                current.starvation if starvation is None else str(starvation),
             ),
             time.monotonic_ns(),
         )
-        self._driver.be_due()
+        self._driver.schedule_turn()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
-        """The ordered stream, one event at a time. A message counts as consumed when it is handed out."""
+        """The ordered stream, one event at a time. A message counts as consumed when it is yielded."""
         driver = self._driver
         while True:
-            head = driver.head() or await driver.wait_head()
+            head = driver.head()
+            if head is None:
+                await driver.wait_consumable()
+                continue
             if not isinstance(head, OrderedBatch):
-                yield driver.take_event(head)
+                yield driver.consume_event(head)
                 continue
             batch, payloads, position = head.batch, head.payloads, head.position
             sender, level, first, scope = batch.sender, batch.level, batch.first, batch.scope
-            priorities, settlements, last = batch.priorities, driver.settlements, batch.count - 1
+            priorities, reports, last = batch.priorities, driver.reports, batch.count - 1
             if head.taken < last:
-                driver.be_due()
+                driver.schedule_turn()
             for index in range(head.taken, batch.count):
                 driver.taken += 1
                 if index == last:
-                    driver.settle()
+                    driver.turn()
                 priority = priorities[index] if priorities else level
                 message = Message(sender, level, first + index, priority, payloads[index], scope)
                 yield Delivery(message, position + index)
-                if driver.settlements != settlements:
+                if driver.reports != reports:
                     break
 
     async def batches(self) -> AsyncIterator[DeliveredBatch]:
-        """The ordered messages, a batch at a time. A batch counts as consumed when it is handed out."""
+        """The ordered messages, a batch at a time. A batch counts as consumed when it is yielded.
+
+        Other events are consumed and not yielded. This is faster than iterating over single messages.
+        """
         driver = self._driver
         while True:
-            head = driver.head() or await driver.wait_head()
+            head = driver.head()
+            if head is None:
+                await driver.wait_consumable()
+                continue
             if not isinstance(head, OrderedBatch):
-                driver.take_event(head)
+                driver.consume_event(head)
                 continue
             batch, taken = head.batch, head.taken
             payloads = head.payloads[taken:] if taken else head.payloads
             driver.taken += len(payloads)
-            driver.settle()
+            driver.turn()
             yield DeliveredBatch(
                 batch.sender,
                 batch.level,

@@ -1,7 +1,7 @@
-"""Incarnations: every life of a member has a higher number than the one before.
+"""Incarnation numbers: every start of a process has a higher number than the one before.
 
-With a directory the last number is kept on disk, and written before it is used, so that a restart is never
-mistaken for the life before it, whatever the clock says. Without one, the clock has to do.
+With a directory, the last number is stored on disk before it is used, so that a restart is never mistaken for
+the incarnation before it, whatever the clock says. Without one, the number is the time in milliseconds.
 """
 
 import os
@@ -12,21 +12,21 @@ from priocast.core.errors import InvalidOption
 
 
 class Incarnations:
-    """Gives the numbers of one member's lives in one group."""
+    """Allocates the incarnation numbers of one member in one group."""
 
     def __init__(self, directory: Path | None, group: str, member: str) -> None:
         self._path = directory / f"{group}.{member}.incarnation" if directory else None
         self._last = 0
 
     def next(self) -> int:
-        """The number of the life that begins now."""
+        """A new incarnation number, higher than all before."""
         try:
             number = max(time.time_ns() // 1_000_000, self._last + 1, self._read() + 1)
             self._write(number)
         except OSError as error:
             raise InvalidOption(
-                f"{self._path} cannot keep the number of this member's life: {error.strerror or error}; "
-                "choose another state_directory, or give this user the right to read and write there"
+                f"cannot store the incarnation number in {self._path}: {error.strerror or error}; "
+                "choose another state_directory, or allow this user to read and write there"
             ) from error
         self._last = number
         return number
@@ -37,8 +37,8 @@ class Incarnations:
         text = self._path.read_text(errors="replace").strip()
         if not text.isdecimal():
             raise InvalidOption(
-                f"{self._path} should hold the number of this member's last life, and holds {text!r}: "
-                "restore it, or remove it once the group has no member of this name"
+                f"{self._path} must contain an incarnation number, not {text!r}: restore it, or remove it "
+                "while the group has no member of this name"
             )
         return int(text)
 

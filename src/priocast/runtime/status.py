@@ -1,4 +1,4 @@
-"""How a member and its group are doing: what a person asks when something seems to hang."""
+"""The status of a member and its group, for people who ask why something seems to hang."""
 
 import time
 from typing import Literal
@@ -11,14 +11,24 @@ from priocast.membership.epoch import Epoch
 from priocast.runtime.driver import Driver
 
 GroupState = Literal["joining", "active", "changing_view", "suspended", "state_transfer"]
+"""What a member of a group is doing.
+
+- `joining`: it is not in a view yet, or was evicted and tries to rejoin.
+- `active`: it is in a view, and messages are ordered.
+- `changing_view`: a new view is being agreed on.
+- `suspended`: no quorum can be reached, so nothing is ordered.
+- `state_transfer`: it receives the application's state from another member.
+"""
+
 SUSPICION_MAX = 1000.0
 
 
 class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Another member, as seen from here.
+    """Another `member`, as seen from here.
 
-    From a `suspicion` of 1 on it counts as failed; `SUSPICION_MAX` stands for all above, and for a member of
-    which this life was never heard.
+    From a `suspicion` of 1 on it counts as failed. The highest value, `SUSPICION_MAX`, also represents a
+    member whose incarnation was never heard. `retransmissions` and `unacknowledged_bytes` are those of the
+    link to it; `congested` says that the link accepts no more now.
     """
 
     member: str
@@ -29,7 +39,10 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What waits at this member for a place in the order, of one priority."""
+    """How many `messages` of one `priority` wait at this member for a position.
+
+    `longest_wait_ms` is how long the oldest has waited.
+    """
 
     priority: int
     messages: int
@@ -37,10 +50,10 @@ class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StallStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """How the application had to wait for messages that are queued here, until more urgent ones have places.
+    """Stalls of this member: the application waited although messages were queued.
 
-    `reason` says what waits now, if anything does, for `lasting_ms` so far. The counts are those of this life
-    of the member, over all its views; only orders that put queued messages in another order ever stall.
+    `reason` says why it waits now, for `lasting_ms` so far, if it does. `count`, `total_ms` and `longest_ms`
+    are those of this incarnation, over all its views. Only orders that reorder queued messages ever stall.
     """
 
     reason: str
@@ -51,14 +64,28 @@ class StallStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True):
-    """One member's view of its group at one moment.
+    """One member's status of its group at one moment.
 
-    `state` is `joining`, `active`, `changing_view`, `suspended` (no quorum can be reached), or
-    `state_transfer`. `blocked_on` is the member for whose application the order
-    waits, for `blocked_ms` so far; the member that orders knows. `last_change_took_ms` is how long nothing
-    could be ordered before the view. `rejections` counts what this member did not accept,
-    `network_rejections` what the node's network rejected, for all its groups together. `advice` is what
-    the coordinator of a group with the order `auto` makes of its load.
+    - `group`, `member`: the name of the group; the name and incarnation of this member.
+    - `state`: see `GroupState`.
+    - `view`: the current members; None while joining.
+    - `order`, `prioritised`: how messages are ordered.
+    - `advice`: with the order `auto`, what the coordinator concludes from the load.
+    - `policy`, `delivery`: the options of the group.
+    - `position`: the position of the next message that the application consumes.
+    - `backlog`: how many messages wait at this member for a position; `queues`: the same by priority.
+    - `unconsumed`: how many messages have a position and were not consumed here.
+    - `bottleneck`: the member whose application the order waits for, if any (known at the orderer);
+      `bottleneck_ms`: for how long so far.
+    - `stalls`: how often and how long the application waited although messages were queued.
+    - `unstable_bytes`: packets kept here because not every member has acknowledged them.
+    - `peers`: the other members of the view.
+    - `last_change_reason`, `last_change_seconds_ago`: why and when the view changed; `last_change_took_ms`:
+      how long nothing could be ordered before.
+    - `views`, `incarnations`: how many views and incarnations this process has had in the group.
+    - `state_transfer_percent`: how much of the application's state was received; None if none is transferred.
+    - `rejections`: what this member rejected, by reason; `network_rejections`: what the node's network
+      rejected, for all its groups together.
     """
 
     group: str
@@ -75,8 +102,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     backlog: int
     queues: list[QueueStatus]
     unconsumed: int
-    blocked_on: str
-    blocked_ms: float
+    bottleneck: str
+    bottleneck_ms: float
     stalls: StallStatus
     unstable_bytes: int
     peers: list[PeerStatus]
@@ -91,12 +118,12 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def status_of(driver: Driver) -> Status:
-    """Ask a member how it is doing."""
+    """The status of a driver's member and its group."""
     member, configuration = driver.member, driver.configuration
     membership, epoch = member.membership, member.epoch
     now = time.monotonic_ns()
     inspection = epoch.protocol.inspect(now) if epoch else None
-    blocked_on, blocked_ns = member.slow_member.waited(now) if epoch else (None, 0)
+    bottleneck, bottleneck_ns = member.slow_member.waited(now) if epoch else (None, 0)
     return Status(
         group=configuration.group,
         member=str(member.me),
@@ -115,8 +142,8 @@ def status_of(driver: Driver) -> Status:
             for priority, count, wait_ns in (inspection.queues if inspection else ())
         ],
         unconsumed=inspection.unconsumed if inspection else 0,
-        blocked_on=blocked_on.name if blocked_on else "",
-        blocked_ms=blocked_ns / 1e6,
+        bottleneck=bottleneck.name if bottleneck else "",
+        bottleneck_ms=bottleneck_ns / 1e6,
         stalls=_stalls(epoch, now),
         unstable_bytes=epoch.stability.unstable_bytes if epoch else 0,
         peers=_peers(member, now),
@@ -127,7 +154,7 @@ def status_of(driver: Driver) -> Status:
         incarnations=driver.incarnations,
         state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,
         rejections=dict(member.rejections),
-        network_rejections=driver.network_rejections,
+        network_rejections=dict(driver.network.rejections),
     )
 
 

@@ -1,4 +1,4 @@
-"""Records a real run: a recorder for each life of one member, and the manifest beside them."""
+"""Records the trace of a real run: a recorder for each incarnation of one member, and the manifest."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -21,7 +21,7 @@ from priocast.trace.writer import TraceWriter
 
 
 class Tracing:
-    """One member's share in the trace of a run."""
+    """One member's part of the trace of a run."""
 
     def __init__(
         self,
@@ -39,20 +39,20 @@ class Tracing:
         self._writers: list[TraceWriter] = []
 
     def prepare(self) -> None:
-        """Make the directory, and see that it can be written to: now, and not when the run is over."""
+        """Create the directory, and check before the run that it can be written to."""
         with self._writing():
             self._directory.mkdir(parents=True, exist_ok=True)
             TemporaryDirectory(dir=self._directory, prefix=".").cleanup()
 
     def open(self, me: ProcessId) -> Recorder:
-        """Begin to record a life."""
+        """Start to record an incarnation."""
         with self._writing():
             writer = TraceWriter(self._directory, me, self._journal)
         self._writers.append(writer)
         return Recorder(me, writer.emit)
 
     def describe(self, view: View) -> None:
-        """Say what the run is, now that its members are known."""
+        """Write the manifest, once the members of the first view are known."""
         configuration = self._configuration
         protocol = find_protocol(configuration.order)
         options = msgspec.to_builtins(configuration.options) | msgspec.to_builtins(configuration.membership)
@@ -77,7 +77,7 @@ class Tracing:
             write_manifest(self._directory, manifest)
 
     def close(self) -> None:
-        """Write what is left of every life; raise then what went wrong on the way there."""
+        """Write the remaining records of every incarnation; then raise the first error that occurred."""
         with ExitStack() as closing:
             for writer in self._writers:
                 closing.callback(writer.close)
@@ -89,5 +89,5 @@ class Tracing:
         except OSError as error:
             raise InvalidOption(
                 f"the trace cannot be written to {self._directory}: {error.strerror or error}; choose "
-                "another directory, or give this user the right to write to it"
+                "another directory, or allow this user to write there"
             ) from error

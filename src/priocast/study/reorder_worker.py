@@ -105,7 +105,7 @@ class Queue:
             self.overtaken += self.way.prioritised and head.batch.level != URGENT
             self.digest.update(f"{self.way.name} {head.position + head.taken} {head.batch} ".encode())
             self.driver.taken += 1
-            self.driver.settle()
+            self.driver.turn()
             if self._waits is not None and not self._waits.done():
                 self._waits.set_result(None)
 
@@ -221,7 +221,7 @@ async def _join(node: Node, queue: Queue, founders: int, stack: AsyncExitStack) 
     driver = node.groups[way.name]
     head = driver.head()
     assert isinstance(head, ViewStart)
-    driver.take_event(head)
+    driver.consume_event(head)
     queue.driver = driver
     queue.look()
 

@@ -1,0 +1,70 @@
+"""The queue in front of a full member: broadcasts that wait until there is room for their messages."""
+
+import asyncio
+from heapq import heappop, heappush
+
+from priocast.core.message import Scope
+from priocast.member import Member
+
+_REOPENING_DIVISOR = 32
+
+
+class BlockedBroadcast:
+    """The messages of one call. `admitted` is set once all of them are in, or when waiting is useless."""
+
+    __slots__ = ("admitted", "payloads", "scope")
+
+    def __init__(self, payloads: list[bytes], scope: Scope, admitted: asyncio.Future[None]) -> None:
+        self.payloads = payloads
+        self.scope = scope
+        self.admitted = admitted
+
+
+class AdmissionQueue:
+    """Broadcasts that wait for room, the most urgent first.
+
+    It admits messages once 1/32 of the member's queue is free: waking a sender for each free slot would
+    produce batches of one message. (The gain is small, 2 % with four members that broadcast one message at a
+    time: most of it comes from credit, which reopens in the same way.)
+    """
+
+    def __init__(self, queue_max: int) -> None:
+        self._reopens_at = max(1, queue_max // _REOPENING_DIVISOR)
+        self.entries: list[tuple[int, int, BlockedBroadcast]] = []
+        self._count = 0
+
+    def is_ahead_of(self, priority: int) -> bool:
+        """Whether a broadcast of the same or a higher priority waits already."""
+        return bool(self.entries) and -self.entries[0][0] >= priority
+
+    def add(self, payloads: list[bytes], priority: int, scope: Scope) -> BlockedBroadcast:
+        """Enqueue messages; the list is copied, because the caller may reuse it."""
+        blocked = BlockedBroadcast(list(payloads), scope, asyncio.get_running_loop().create_future())
+        self._count += 1
+        heappush(self.entries, (-priority, self._count, blocked))
+        return blocked
+
+    def admit(self, member: Member) -> bool:
+        """Broadcast the messages that there is room for; return whether there were any."""
+        admitted = False
+        while self.entries:
+            negative_priority, _, blocked = self.entries[0]
+            if not blocked.admitted.done():
+                room = member.room(-negative_priority)
+                if room < self._reopens_at:
+                    break
+                member.broadcast_many(blocked.payloads[:room], -negative_priority, blocked.scope)
+                blocked.payloads = blocked.payloads[room:]
+                admitted = True
+                if blocked.payloads:
+                    break
+                blocked.admitted.set_result(None)
+            heappop(self.entries)
+        return admitted
+
+    def close(self) -> None:
+        """Wake all callers: there will be no more room."""
+        for _, _, blocked in self.entries:
+            if not blocked.admitted.done():
+                blocked.admitted.set_result(None)
+        self.entries.clear()
