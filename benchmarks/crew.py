@@ -18,7 +18,7 @@ import msgspec
 import uvloop
 
 import priocast
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 
 HEARTBEAT_MS = 50.0
 FAILURE_MS = 500.0

@@ -12,7 +12,7 @@ import uvloop
 
 from priocast.network.address import Address
 from priocast.runtime.gc_freeze import freeze_gc
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 
 _SPAWN = multiprocessing.get_context("spawn")
 _LIMIT_SECONDS = 120.0

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from priocast.trace.run_directory import read_manifest, segments
 from support.command import priocast, refusal, start
 from support.waiting import PATIENCE_SECONDS

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import DeadlineExceeded, InvalidAddress, InvalidOption
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.command import priocast, refusal
 
 pytestmark = pytest.mark.processes

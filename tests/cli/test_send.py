@@ -7,7 +7,7 @@ import pytest
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.command import priocast, refusal
 
 pytestmark = pytest.mark.processes

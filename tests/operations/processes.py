@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from priocast.network.keys import Authority, make_authority, make_member_certificate
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.waiting import PATIENCE_SECONDS
 
 _COMMAND = [sys.executable, "-c", "from priocast.cli.main import main; main()"]

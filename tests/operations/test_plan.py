@@ -12,7 +12,7 @@ from priocast.core.errors import InvalidOption
 from priocast.network.keys import make_authority, make_group_key, make_member_certificate
 from priocast.operations.config import read_config
 from priocast.operations.plan import Plan
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.waiting import run
 
 SECURITY = {

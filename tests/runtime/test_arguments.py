@@ -13,7 +13,7 @@ import priocast
 from priocast.core.errors import InvalidAddress, InvalidOption, UnusableKey
 from priocast.network.security import TlsSecurity
 from priocast.runtime.arguments import membership_of, ordering_of, scope_of
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.groups import Town, groups, ids, take
 from support.waiting import PATIENCE_SECONDS, run
 

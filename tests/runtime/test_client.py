@@ -14,7 +14,7 @@ from priocast.membership.datagrams import frame_of, read
 from priocast.membership.packets import Reply, Request
 from priocast.runtime.client import Client, ClientWithNode, open_client
 from priocast.runtime.node import Node
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.waiting import PATIENCE_SECONDS, run, wait_until
 
 NETWORKS = ("memory", "tcp", "udp")

@@ -1,6 +1,5 @@
 """`priocast study reorder`: how long it takes to place an urgent message in the queues of a group."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +12,7 @@ from rich.table import Table
 from priocast.cli.checks import check_directory, check_pipeline
 from priocast.cli.running import progress_bar
 from priocast.core.errors import InvalidOption
-from priocast.study.reorder import BASE, Placing, PlacingPlan, Round, measure_round, rows_of
+from priocast.study.reorder import BASE, InsertionPlan, InsertionRow, Round, measure_round, rows_of
 from priocast.study.reorder_worker import ROUND_TRIP
 
 EXAMPLES = """
@@ -27,7 +26,7 @@ EXAMPLES = """
 """
 _QUICK_ROUNDS = 2
 _QUICK_MESSAGES = 40
-_DEFAULT = PlacingPlan()
+_DEFAULT = InsertionPlan()
 
 
 def reorder(
@@ -54,7 +53,7 @@ def reorder(
     trip between two of the processes. All ways are measured by turns in the same processes; nothing else
     should run on the machine.
     """
-    plan = PlacingPlan(
+    plan = InsertionPlan(
         members=_sizes(members),
         rounds=_QUICK_ROUNDS if quick else rounds,
         messages=_QUICK_MESSAGES if quick else messages,
@@ -82,7 +81,7 @@ def _sizes(text: str) -> tuple[int, ...]:
         raise InvalidOption(f"members is {text!r}: write sizes with commas, such as 2,4,6") from None
 
 
-def _measure(plan: PlacingPlan, console: Console) -> dict[int, list[Round]]:
+def _measure(plan: InsertionPlan, console: Console) -> dict[int, list[Round]]:
     """All rounds of all sizes, one size after the other within a round."""
     found: dict[int, list[Round]] = {size: [] for size in plan.members}
     with progress_bar(console) as progress:
@@ -95,13 +94,13 @@ def _measure(plan: PlacingPlan, console: Console) -> dict[int, list[Round]]:
                 def show(placed: int, before: int = done) -> None:
                     progress.update(task, completed=before + placed)
 
-                found[size].append(asyncio.run(measure_round(size, plan, show)))
+                found[size].append(measure_round(size, plan, show))
                 done += plan.messages
                 progress.update(task, completed=done)
     return found
 
 
-def _draw(rows: list[Placing], out: Path) -> list[Path]:
+def _draw(rows: list[InsertionRow], out: Path) -> list[Path]:
     from priocast.pipeline.figures.gallery import write_figure
     from priocast.pipeline.figures.placing import PlacingTime, draw_placing
 
@@ -109,7 +108,7 @@ def _draw(rows: list[Placing], out: Path) -> list[Path]:
     return write_figure("placing", draw_placing(times), out)
 
 
-def _table(rows: list[Placing], plan: PlacingPlan) -> Table:
+def _table(rows: list[InsertionRow], plan: InsertionPlan) -> Table:
     title = (
         f"an urgent message of {plan.payload_bytes:,} bytes, queues of {plan.queued}: "
         f"ms until it has its place"
@@ -128,7 +127,7 @@ def _table(rows: list[Placing], plan: PlacingPlan) -> Table:
     return table
 
 
-def _cells(row: Placing) -> list[str]:
+def _cells(row: InsertionRow) -> list[str]:
     over = row.overhead_ms is not None and row.overhead is not None and row.way != BASE.name
     return [
         f"{row.at_sender_ms:.3f}",

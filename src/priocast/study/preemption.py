@@ -12,13 +12,13 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
-from priocast.study.preemption_worker import Executed, ReplicaTask
-from priocast.study.processes import Program, run_tasks, seats
+from priocast.study.preemption_worker import PreemptionReport, PreemptionTask
+from priocast.testing.process_group import WorkerProgram, loopback_members, run_tasks
 
 REPLICAS_MAX = 16
 COMMANDS_MAX = 10_000
 HANDLING_MS_MAX = 60_000
-_WORKER = Program("priocast.study.preemption_worker", Executed)
+_WORKER = WorkerProgram("priocast.study.preemption_worker", PreemptionReport)
 
 
 class Drill(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,15 +90,15 @@ class FinishedDrill(msgspec.Struct, frozen=True):
     same_digest: bool
 
 
-async def carry_out(
+def carry_out(
     planned: PlannedDrill, drill: Drill, traces: Path, on_progress: Callable[[int], None]
 ) -> FinishedDrill:
     """Do one run on real processes of this machine, over TCP on the loopback address."""
     tasks = [
-        ReplicaTask(
-            member=seat.member,
-            listen=seat.listen,
-            peers=seat.peers,
+        PreemptionTask(
+            member=member.member,
+            listen=member.listen,
+            peers=member.peers,
             run=planned.name,
             order=planned.order,
             options=planned.options,
@@ -109,13 +109,15 @@ async def carry_out(
             trace=str(traces / planned.name),
             labels={"title": planned.title},
         )
-        for index, seat in enumerate(seats(drill.members))
+        for index, member in enumerate(loopback_members(drill.members))
     ]
-    executed = await run_tasks(_WORKER, tasks, on_progress)
+    executed = run_tasks(_WORKER, tasks, on_progress)
     return finished(planned, [task.member for task in tasks], executed)
 
 
-def finished(planned: PlannedDrill, names: Sequence[str], executed: Sequence[Executed]) -> FinishedDrill:
+def finished(
+    planned: PlannedDrill, names: Sequence[str], executed: Sequence[PreemptionReport]
+) -> FinishedDrill:
     """Put together what the replicas of a run noted; they tell the time by one clock."""
     sent = max(each.sent_ns for each in executed)
     replicas = [

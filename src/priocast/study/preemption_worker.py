@@ -19,14 +19,14 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
-from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
+from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
 
 # A machine that is busy with all replicas at once must not look like one that has failed.
 _FAILURE_MS = 5_000.0
 _SLOW_MS = 60_000.0
 
 
-class ReplicaTask(MemberTask, frozen=True, kw_only=True):
+class PreemptionTask(MemberTask, frozen=True, kw_only=True):
     """What one replica is to do: `commands` are its own, `total` all, with the urgent one.
 
     The urgent command is broadcast while the one of this number is executed (0: not by this replica).
@@ -43,7 +43,7 @@ class ReplicaTask(MemberTask, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-class Executed(Progress, frozen=True, kw_only=True):
+class PreemptionReport(MemberProgress, frozen=True, kw_only=True):
     """When each command was begun, in order (monotonic clock, ns), and where the urgent one is among them.
 
     `longest_stall_ms` is how long queued commands were held up until the urgent one had its place.
@@ -55,10 +55,10 @@ class Executed(Progress, frozen=True, kw_only=True):
     longest_stall_ms: float = 0.0
 
 
-class Replica:
+class PreemptionReplica:
     """Executes commands."""
 
-    def __init__(self, task: ReplicaTask, group: Group) -> None:
+    def __init__(self, task: PreemptionTask, group: Group) -> None:
         self._task = task
         self._group = group
         self._handling = task.handling_ms / 1000
@@ -86,7 +86,7 @@ class Replica:
         if len(self._begun) == self._task.urgent_during:
             tasks.create_task(self._broadcast_urgent())
         if self._urgent is None:
-            say(Progress(delivered=len(self._begun)))
+            report(MemberProgress(delivered=len(self._begun)))
             await asyncio.sleep(self._handling)
 
     async def _broadcast_urgent(self) -> None:
@@ -94,10 +94,10 @@ class Replica:
         self._sent = time.monotonic_ns()
         await self._group.broadcast(b"stop", URGENT)
 
-    def summary(self) -> Executed:
+    def summary(self) -> PreemptionReport:
         """What this replica saw."""
         assert self._urgent is not None, "the urgent command is one of all"
-        return Executed(
+        return PreemptionReport(
             delivered=len(self._begun),
             digest=self._digest.hexdigest(),
             begun_ns=self._begun,
@@ -107,7 +107,7 @@ class Replica:
         )
 
 
-async def work(task: ReplicaTask) -> None:
+async def work(task: PreemptionTask) -> None:
     """Take part in one run."""
     life = MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS, slow_ms=_SLOW_MS)
     joining = join(
@@ -125,14 +125,14 @@ async def work(task: ReplicaTask) -> None:
         labels=task.labels,
     )
     async with joining as group, asyncio.TaskGroup() as tasks:
-        replica = Replica(task, group)
-        await joined()
+        replica = PreemptionReplica(task, group)
+        await wait_start()
         if task.commands:
             await group.broadcast_many([b"step"] * task.commands, ROUTINE)
         await replica.run(tasks)
-        say(replica.summary())
-        await line_of_input()
+        report(replica.summary())
+        await read_line()
 
 
 if __name__ == "__main__":
-    do_task(ReplicaTask, work)
+    run_worker(PreemptionTask, work)

@@ -13,24 +13,25 @@ import msgspec
 from priocast.core.errors import GroupClosed, InvalidOption
 from priocast.core.message import PAYLOAD_BYTES_MAX
 from priocast.membership.options import MEMBERS_MAX
-from priocast.study.processes import Program, free_addresses, run_tasks, seats
-from priocast.study.reorder_worker import ROUND_TRIP, Placed, ReplicaTask, Way
+from priocast.study.reorder_worker import ROUND_TRIP, InsertionReport, InsertionTask, OrderVariant
+from priocast.testing.addresses import free_addresses
+from priocast.testing.process_group import WorkerProgram, loopback_members, run_tasks
 
-BASE = Way(name="agreement-skeen", order="agreement-skeen", prioritised=False)
-WAYS = (
+BASE = OrderVariant(name="agreement-skeen", order="agreement-skeen", prioritised=False)
+VARIANTS = (
     BASE,
-    Way(name="reorder", order="reorder"),
-    Way(name="reorder-distributed", order="reorder", distributed=True),
-    Way(name="reorder-locks", order="reorder-locks"),
+    OrderVariant(name="reorder", order="reorder"),
+    OrderVariant(name="reorder-distributed", order="reorder", distributed=True),
+    OrderVariant(name="reorder-locks", order="reorder-locks"),
 )
 ROUNDS_MAX = 1_000
 MESSAGES_MAX = 100_000
 QUEUED_MAX = 256
-_WORKER = Program("priocast.study.reorder_worker", Placed)
+_WORKER = WorkerProgram("priocast.study.reorder_worker", InsertionReport)
 _NS = 1e6
 
 
-class PlacingPlan(msgspec.Struct, frozen=True, kw_only=True):
+class InsertionPlan(msgspec.Struct, frozen=True, kw_only=True):
     """What is measured: groups of these sizes, each so many times, with queues of so many messages."""
 
     members: tuple[int, ...] = (2, 3, 4, 6, 8)
@@ -57,17 +58,17 @@ class PlacingPlan(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.members) * self.rounds * self.messages
 
 
-class Times(msgspec.Struct, frozen=True):
+class InsertionTimes(msgspec.Struct, frozen=True):
     """Medians of one way in one round: until the sender knows the place, and until all replicas do (ms)."""
 
     at_sender_ms: float
     everywhere_ms: float
 
 
-Round = dict[str, Times]
+Round = dict[str, InsertionTimes]
 
 
-class Placing(msgspec.Struct, frozen=True, kw_only=True):
+class InsertionRow(msgspec.Struct, frozen=True, kw_only=True):
     """How long one way takes in a group of one size: medians over the rounds.
 
     `round_trips` is the time at the sender as a multiple of the raw round trip; `overhead` is what it takes
@@ -83,15 +84,15 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
     overhead: float | None
 
 
-async def measure_round(members: int, plan: PlacingPlan, on_progress: Callable[[int], None]) -> Round:
+def measure_round(members: int, plan: InsertionPlan, on_progress: Callable[[int], None]) -> Round:
     """One round on real processes of this machine, over TCP on the loopback address."""
     echo = str(free_addresses(1)[0])
     tasks = [
-        ReplicaTask(
-            member=seat.member,
-            listen=seat.listen,
-            peers=seat.peers,
-            ways=list(WAYS),
+        InsertionTask(
+            member=member.member,
+            listen=member.listen,
+            peers=member.peers,
+            ways=list(VARIANTS),
             messages=plan.messages,
             payload_bytes=plan.payload_bytes,
             queued=plan.queued,
@@ -99,12 +100,12 @@ async def measure_round(members: int, plan: PlacingPlan, on_progress: Callable[[
             echoes=index == 0,
             sends=index == members - 1,
         )
-        for index, seat in enumerate(seats(members))
+        for index, member in enumerate(loopback_members(members))
     ]
-    return times_of(await run_tasks(_WORKER, tasks, on_progress))
+    return times_of(run_tasks(_WORKER, tasks, on_progress))
 
 
-def times_of(results: Sequence[Placed]) -> Round:
+def times_of(results: Sequence[InsertionReport]) -> Round:
     """The medians of a round, from what its replicas noted; the sender is the last one."""
     if len({result.digest for result in results}) > 1:
         raise GroupClosed("the replicas did not consume the same messages in the same order")
@@ -115,25 +116,25 @@ def times_of(results: Sequence[Placed]) -> Round:
     for way, sent in sender.sent.items():
         at_each = [result.placed[way] for result in results if way in result.placed]
         last = [max(times) for times in zip(*at_each, strict=True)]
-        found[way] = Times(_median_ms(sent, sender.placed[way]), _median_ms(sent, last))
+        found[way] = InsertionTimes(_median_ms(sent, sender.placed[way]), _median_ms(sent, last))
     return found
 
 
-def rows_of(rounds: dict[int, list[Round]]) -> list[Placing]:
+def rows_of(rounds: dict[int, list[Round]]) -> list[InsertionRow]:
     """What came of the rounds of each size; the raw round trip first, then the ways."""
     return [
         _row(members, way, of_size)
         for members, of_size in rounds.items()
-        for way in (ROUND_TRIP, *(each.name for each in WAYS))
+        for way in (ROUND_TRIP, *(each.name for each in VARIANTS))
     ]
 
 
-def _row(members: int, way: str, rounds: list[Round]) -> Placing:
+def _row(members: int, way: str, rounds: list[Round]) -> InsertionRow:
     def median(read: Callable[[Round], float]) -> float:
         return statistics.median(map(read, rounds))
 
     over = way != ROUND_TRIP
-    return Placing(
+    return InsertionRow(
         members=members,
         way=way,
         at_sender_ms=median(lambda each: each[way].at_sender_ms),

@@ -30,7 +30,7 @@ from priocast.network.interface import Receiver
 from priocast.network.tcp import TcpNetwork, TcpPort
 from priocast.runtime.driver import Driver
 from priocast.runtime.node import Node
-from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
+from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
 
 ROUND_TRIP = "raw round trip"
 WARM_UP = 10
@@ -44,7 +44,7 @@ _LIFE = MembershipOptions(founders=2, heartbeat_ms=500, failure_ms=10_000, slow_
 _DROPPED = (RuntimeError, RuntimeError("no longer needed"), None)
 
 
-class Way(msgspec.Struct, frozen=True, kw_only=True):
+class OrderVariant(msgspec.Struct, frozen=True, kw_only=True):
     """A way of ordering that is measured."""
 
     name: str
@@ -53,10 +53,10 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     distributed: bool = False
 
 
-class ReplicaTask(MemberTask, frozen=True, kw_only=True):
+class InsertionTask(MemberTask, frozen=True, kw_only=True):
     """What one replica is to do; `echo` is where the first one answers for the raw round trip."""
 
-    ways: list[Way]
+    ways: list[OrderVariant]
     messages: int
     payload_bytes: int
     queued: int
@@ -65,7 +65,7 @@ class ReplicaTask(MemberTask, frozen=True, kw_only=True):
     sends: bool
 
 
-class Placed(Progress, frozen=True, kw_only=True):
+class InsertionReport(MemberProgress, frozen=True, kw_only=True):
     """When the urgent messages of each way were sent and had their places here (monotonic clock, ns).
 
     `overtaken` counts those that were not the next to be consumed although they were more urgent than all.
@@ -76,10 +76,10 @@ class Placed(Progress, frozen=True, kw_only=True):
     overtaken: int = 0
 
 
-class Queue:
+class InsertionQueue:
     """One group's application: it is busy, and consumes only what comes beyond the queued messages."""
 
-    def __init__(self, way: Way, queued: int) -> None:
+    def __init__(self, way: OrderVariant, queued: int) -> None:
         self.way = way
         self.driver: Driver | None = None
         self.sent: list[int] = []
@@ -121,7 +121,7 @@ class Queue:
 class _Watched:
     """Stands between the network and a group, and looks at its queue whenever something has come."""
 
-    def __init__(self, receiver: Receiver, queue: Queue) -> None:
+    def __init__(self, receiver: Receiver, queue: InsertionQueue) -> None:
         self._receiver = receiver
         self._queue = queue
 
@@ -139,7 +139,9 @@ class _Watched:
 class WatchedNetwork(TcpNetwork):
     """A network whose groups are looked at."""
 
-    def __init__(self, name: str, listen: Address, peers: list[Address], queues: list[Queue]) -> None:
+    def __init__(
+        self, name: str, listen: Address, peers: list[Address], queues: list[InsertionQueue]
+    ) -> None:
         super().__init__(name, listen, peers)
         self._queues = {queue.way.name: queue for queue in queues}
 
@@ -184,10 +186,10 @@ class Caller(Echo):
         await _in_time(self._waits, "an echo has not come back")
 
 
-async def work(task: ReplicaTask) -> None:
+async def work(task: InsertionTask) -> None:
     """Take part in one round."""
     loop = asyncio.get_running_loop()
-    queues = [Queue(way, task.queued) for way in task.ways]
+    queues = [InsertionQueue(way, task.queued) for way in task.ways]
     peers = [parse_address(peer) for peer in task.peers]
     network = WatchedNetwork(task.member, parse_address(task.listen), peers, queues)
     async with AsyncExitStack() as stack:
@@ -196,15 +198,15 @@ async def work(task: ReplicaTask) -> None:
             stack.callback(server.close)
         node = await stack.enter_async_context(Node(task.member, network, len(peers) + 1, None))
         await asyncio.gather(*(_join(node, queue, len(peers) + 1, stack) for queue in queues))
-        await joined()
+        await wait_start()
         reporting = asyncio.create_task(_report(queues, task.messages))
         caller = await _measure(task, queues) if task.sends else None
         await reporting
-        say(_summary(queues, caller))
-        await line_of_input()
+        report(_summary(queues, caller))
+        await read_line()
 
 
-async def _join(node: Node, queue: Queue, founders: int, stack: AsyncExitStack) -> None:
+async def _join(node: Node, queue: InsertionQueue, founders: int, stack: AsyncExitStack) -> None:
     way = queue.way
     joining = node.join(
         way.name,
@@ -226,7 +228,7 @@ async def _join(node: Node, queue: Queue, founders: int, stack: AsyncExitStack) 
     queue.look()
 
 
-async def _measure(task: ReplicaTask, queues: list[Queue]) -> Caller:
+async def _measure(task: InsertionTask, queues: list[InsertionQueue]) -> Caller:
     """Fill the queues, and send urgent messages and echoes by turns."""
     _, caller = await asyncio.get_running_loop().create_connection(Caller, *parse_address(task.echo))
     for queue in queues:
@@ -244,24 +246,24 @@ async def _measure(task: ReplicaTask, queues: list[Queue]) -> Caller:
     return caller
 
 
-def _placed(queues: list[Queue]) -> int:
+def _placed(queues: list[InsertionQueue]) -> int:
     """How many messages have their places in all groups, after the first ones."""
     return max(0, min(len(queue.placed) for queue in queues) - WARM_UP)
 
 
-async def _report(queues: list[Queue], messages: int) -> None:
+async def _report(queues: list[InsertionQueue], messages: int) -> None:
     """Report progress until all is done."""
     while _placed(queues) < messages:
-        say(Progress(delivered=_placed(queues)))
+        report(MemberProgress(delivered=_placed(queues)))
         await asyncio.sleep(_PROGRESS_SECONDS)
 
 
-def _summary(queues: list[Queue], caller: Caller | None) -> Placed:
+def _summary(queues: list[InsertionQueue], caller: Caller | None) -> InsertionReport:
     sent = {queue.way.name: queue.sent[WARM_UP:] for queue in queues if queue.sent}
     placed = {queue.way.name: queue.placed[WARM_UP:] for queue in queues}
     if caller is not None:
         sent[ROUND_TRIP], placed[ROUND_TRIP] = caller.sent[WARM_UP:], caller.answered[WARM_UP:]
-    return Placed(
+    return InsertionReport(
         delivered=_placed(queues),
         digest=" ".join(queue.digest.hexdigest() for queue in queues),
         sent=sent,
@@ -279,4 +281,4 @@ async def _in_time(waits: "asyncio.Future[None]", otherwise: str) -> None:
 
 
 if __name__ == "__main__":
-    do_task(ReplicaTask, work)
+    run_worker(InsertionTask, work)

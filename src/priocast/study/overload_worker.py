@@ -1,4 +1,4 @@
-"""One member of a run, as a process of its own: `python -m priocast.study.worker`, started by `processes`.
+"""One member of a run, as a process of its own: `python -m priocast.study.overload_worker`, started by `processes`.
 
 It broadcasts at fixed rates, and handles what it delivers. How it talks to its parent, `piped` says.
 """
@@ -15,8 +15,8 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
-from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
 from priocast.study.workload import Workload
+from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
 
 _TICK_SECONDS = 0.002
 # A machine that is busy with all members at once must not look like one that has failed.
@@ -30,7 +30,7 @@ _CATCH_UP_SECONDS = 0.005
 _IDLE_SECONDS = 0.0001
 
 
-class Task(MemberTask, frozen=True, kw_only=True):
+class OverloadTask(MemberTask, frozen=True, kw_only=True):
     """What one member is to do."""
 
     run: str
@@ -41,7 +41,7 @@ class Task(MemberTask, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-class Handled(Progress, frozen=True, kw_only=True):
+class OverloadProgress(MemberProgress, frozen=True, kw_only=True):
     """How far a member has come, and how late it was woken: 99 of 100 times by no more than this."""
 
     late_ms_p99: float = 0.0
@@ -69,11 +69,11 @@ class Handler:
             self._late.append(max(0.0, time.perf_counter() - self._free_at))
         self._asked_at = time.perf_counter()
 
-    def summary(self) -> Handled:
+    def summary(self) -> OverloadProgress:
         """What this member saw."""
         late = sorted(self._late)
         p99 = late[len(late) * 99 // 100] * 1000 if late else 0.0
-        return Handled(delivered=self.delivered, digest=self._digest.hexdigest(), late_ms_p99=p99)
+        return OverloadProgress(delivered=self.delivered, digest=self._digest.hexdigest(), late_ms_p99=p99)
 
 
 async def _send(group: Group, priority: int, count: int, seconds: float, payload: bytes) -> None:
@@ -101,10 +101,10 @@ async def _consume(group: Group, handler: Handler, total: int) -> None:
 async def _report(handler: Handler) -> None:
     while True:
         await asyncio.sleep(_PROGRESS_SECONDS)
-        say(Progress(delivered=handler.delivered))
+        report(MemberProgress(delivered=handler.delivered))
 
 
-async def work(task: Task) -> None:
+async def work(task: OverloadTask) -> None:
     """Take part in one run."""
     workload = task.workload
     payload = bytes(workload.payload_bytes)
@@ -124,15 +124,15 @@ async def work(task: Task) -> None:
         labels=task.labels,
     )
     async with joining as group, asyncio.TaskGroup() as tasks:
-        await joined()
+        await wait_start()
         reporting = tasks.create_task(_report(handler))
         for priority, count in workload.counts.items():
             tasks.create_task(_send(group, priority, count, workload.seconds, payload))
         await _consume(group, handler, workload.total)
         reporting.cancel()
-        say(handler.summary())
-        await line_of_input()
+        report(handler.summary())
+        await read_line()
 
 
 if __name__ == "__main__":
-    do_task(Task, work)
+    run_worker(OverloadTask, work)
