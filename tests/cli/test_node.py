@@ -158,7 +158,7 @@ def test_safe_delivery_and_a_founder_that_another_member_joins_later(tmp_path: P
     more = ("--delivery", "safe", "--json")
     first = ("node", "g", "--member", "a", "--listen", one, "--peer", other, "--founders", "1", *more)
     second = ("node", "g", "--member", "b", "--listen", other, "--peer", one, *more)
-    with running(tmp_path, "a", *first) as founder, running(tmp_path, "b", *second) as joiner:
+    with running("a", *first) as founder, running("b", *second) as joiner:
         founder.wait_printed(view=1, reason="the group was founded")
         founder.wait_printed(view=2, reason="b joined")
         joiner.type("hello")

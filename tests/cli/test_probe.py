@@ -19,7 +19,7 @@ pytestmark = pytest.mark.processes
 def test_a_node_by_itself_in_words_in_json_and_again_and_again(tmp_path: Path) -> None:
     listen, admin = map(str, free_addresses(2))
     arguments = ("node", "tickets", "--member", "a", "--listen", listen, "--admin", admin)
-    with running(tmp_path, "node", *arguments) as node:
+    with running("node", *arguments) as node:
         node.type("hello")
         node.wait_lines(2)
         members = refusal("probe", listen)
@@ -34,7 +34,7 @@ def test_a_node_by_itself_in_words_in_json_and_again_and_again(tmp_path: Path) -
         assert ["all", "is", "well"] in lines
         document = json.loads(priocast("probe", admin, "--json").stdout)
         assert (document["well"], document["nodes"][0]["status"]["groups"][0]["position"]) == (True, 1)
-        with running(tmp_path, "watch", "probe", admin, "--json", "--watch", "0.1") as watching:
+        with running("watch", "probe", admin, "--json", "--watch", "0.1") as watching:
             assert [json.loads(line)["well"] for line in watching.wait_lines(3)][:3] == [True] * 3
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 
 def test_a_message_is_sent_and_its_place_is_told(tmp_path: Path) -> None:
     listen, nobody = map(str, free_addresses(2))
-    with running(tmp_path, "a", "node", "tickets", "--member", "a", "--listen", listen, "--json") as node:
+    with running("a", "node", "tickets", "--member", "a", "--listen", listen, "--json") as node:
         node.wait_printed(view=1)
         sending = priocast(
             "send", "tickets", "--peer", nobody, "--peer", listen, "--priority", "urgent", "two seats"

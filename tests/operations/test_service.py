@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from operations.processes import Cluster, Running, cluster
+from operations.processes import Cluster, CommandProcess, cluster
 from priocast.operations.probe import probe_all
 from support.command import priocast
 from support.waiting import PATIENCE_SECONDS
@@ -69,9 +69,9 @@ def test_three_nodes_live_through_a_failure_a_restart_a_pause_and_an_orderly_end
         c = made.start("c")
         c.wait_printed(group="tickets", reason="c joined")
         c.wait_printed(group="audit", reason="c joined")
-        b.process.send_signal(signal.SIGSTOP)
+        b.send_signal(signal.SIGSTOP)
         a.wait_printed(group="tickets", reason="b failed")
-        b.process.send_signal(signal.SIGCONT)
+        b.send_signal(signal.SIGCONT)
         b.wait_printed(group="tickets", stopped="the group went on without b: b failed")
         b.wait_printed(group="tickets", reason="b joined")
         b.wait_logged(group="tickets", event="put out of the group: the group went on without b: b failed")
@@ -106,7 +106,7 @@ def test_a_signal_before_the_group_came_about_ends_at_once(tmp_path: Path) -> No
         assert a.wait_logged(event="ended before the group came about")
 
 
-def without_a_majority(made: Cluster) -> Running:
+def without_a_majority(made: Cluster) -> CommandProcess:
     """The second member of two, whose first member is killed, with a message that cannot be ordered."""
     a, b = (made.start(name) for name in "ab")
     a.wait_printed(view=1)
@@ -133,7 +133,7 @@ def test_without_a_majority_nothing_can_be_flushed_and_it_is_said_so(tmp_path: P
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     with cluster(tmp_path, "ab", "tickets", shutdown_seconds=60) as made:
         b = without_a_majority(made)
-        b.process.send_signal(signal.SIGINT)
+        b.send_signal(signal.SIGINT)
         b.wait_logged(event="SIGINT: ending in good order; a second one ends at once")
-        b.process.send_signal(signal.SIGINT)
-        assert b.process.wait(PATIENCE_SECONDS) == -signal.SIGINT
+        b.send_signal(signal.SIGINT)
+        assert b.wait_end(PATIENCE_SECONDS) == -signal.SIGINT
