@@ -28,6 +28,9 @@ AGEING: Twin = (True, Ageing(MILLISECOND))
 FLUSH: Twin = (True, PeriodicRelease(MILLISECOND))
 PEER_FAULT = PeerFault.__name__
 OWN_FAULT = "our own fault"
+#: For mutants of the checks themselves: correct members must not be rejected. Every other mutant must be
+#: found by the guarantee that it breaks, if necessary among `trusting` members.
+FALSE_REJECTION = PEER_FAULT
 
 Drawn = TypeVar("Drawn")
 
@@ -120,7 +123,7 @@ def _broken(play: Callable[[Drawn], object], drawn: Drawn) -> str:
         return violation.guarantee
     except PeerFault:
         return PEER_FAULT
-    except AssertionError:
+    except Exception:
         return OWN_FAULT
     return ""
 

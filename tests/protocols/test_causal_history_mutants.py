@@ -30,6 +30,7 @@ from protocols.mutants import (
     script_finds,
     single_test_finds,
 )
+from protocols.trusting import trusting
 
 DIVERGED = (TOTAL_ORDER, AGREEMENT, INTEGRITY, PEER_FAULT, OWN_FAULT)
 
@@ -153,7 +154,7 @@ IN_SCHEDULES: list[Mutant] = [
     (a_silent_member_stays_silent, (LIVENESS,)),
     (null_messages_are_answered, (LIVENESS,)),
     (a_null_message_is_as_late_as_the_message, (LIVENESS,)),
-    (stamped_when_broadcast, (PEER_FAULT,)),
+    (trusting(stamped_when_broadcast), (TOTAL_ORDER,)),
     (one_member_s_word_is_enough, DIVERGED),
     (a_bucket_is_delivered_as_it_fills, DIVERGED),
     (a_frame_is_turned_round, (FIFO_AMONG_EQUALS, PEER_FAULT)),

@@ -9,7 +9,7 @@ from priocast.protocols.history import merge as deterministic_merge
 from priocast.protocols.history.merge import DeterministicMerge, Skip, Slot
 from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Delivered, Group
-from protocols.mutants import PEER_FAULT, Mutant, name_of, schedules_find, script_finds
+from protocols.mutants import FALSE_REJECTION, Mutant, name_of, schedules_find, script_finds
 
 ORDER = "deterministic-merge"
 
@@ -87,7 +87,7 @@ IN_SCHEDULES: list[Mutant] = [
     (slots_are_merged_as_they_come, {TOTAL_ORDER}),
     (a_round_is_merged_without_those_who_are_late, {TOTAL_ORDER}),
     (a_sender_sends_what_came_first, {PRIORITY}),
-    (skips_of_others_are_not_counted, {PEER_FAULT}),
+    (skips_of_others_are_not_counted, {FALSE_REJECTION}),
 ]
 
 

@@ -25,6 +25,7 @@ from priocast.protocols.ring.moving_ub import LadenToken, MovingUb
 from priocast.protocols.ring.moving_uub import MovingUub, SharedPromises
 from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
+    OWN_FAULT,
     PEER_FAULT,
     Patch,
     found,
@@ -39,6 +40,7 @@ from protocols.test_moving import TestPlaces as Places
 from protocols.test_moving import TestTheToken as TheToken
 from protocols.test_moving import skewed_cases
 from protocols.test_moving_uub import TestNumbers as Numbers
+from protocols.trusting import trusting
 
 UB, BB, UUB = "moving-ub", "moving-bb", "moving-uub"
 
@@ -193,13 +195,13 @@ IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
     (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT, BOUNDED_WINDOW}),
     (what_others_have_ordered_is_ordered_again, BB, {PEER_FAULT, INTEGRITY}),
     (what_others_have_ordered_is_ordered_again, UB, {PEER_FAULT, INTEGRITY}),
-    (the_token_is_kept_and_passed_on, UB, {PEER_FAULT}),
-    (the_token_is_kept_and_passed_on, BB, {PEER_FAULT}),
-    (the_token_is_kept_and_passed_on, UUB, {PEER_FAULT}),
+    (trusting(the_token_is_kept_and_passed_on), UB, {TOTAL_ORDER}),
+    (trusting(the_token_is_kept_and_passed_on), BB, {TOTAL_ORDER}),
+    (trusting(the_token_is_kept_and_passed_on), UUB, {OWN_FAULT}),
     (the_token_goes_round_for_ever, BB, {LIVENESS}),
     (what_is_pending_is_dropped_with_the_token, UB, {LIVENESS}),
     (asks_are_dropped_with_the_token, UUB, {LIVENESS}),
-    (copies_that_come_home_are_taken_for_others, UB, {PEER_FAULT}),
+    (trusting(copies_that_come_home_are_taken_for_others), UB, {OWN_FAULT}),
     (a_sender_turns_to_whoever_has_the_token, UB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
     (nobody_asks_for_the_token, UB, {LIVENESS}),
     (nobody_asks_for_the_token, UUB, {LIVENESS}),
@@ -213,7 +215,11 @@ IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
 ]
 
 ON_SKEWED_LINKS: list[tuple[Patch, str, set[str]]] = [
-    (the_token_is_accepted_early, BB, {PEER_FAULT}),
+    (
+        trusting(the_token_is_accepted_early),
+        BB,
+        {TOTAL_ORDER, BOUNDED_WINDOW, PRIORITY, FIFO_AMONG_EQUALS, OWN_FAULT},
+    ),
     (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
     (places_take_effect_as_they_come, UB, {TOTAL_ORDER}),
     (places_take_effect_as_they_come, BB, {TOTAL_ORDER}),

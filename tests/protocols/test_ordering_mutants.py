@@ -29,7 +29,7 @@ from priocast.protocols.sequencer import ub as sequencer_ub
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.faults import the_sequencer_waits_for_the_fastest
 from protocols.mutants import (
-    PEER_FAULT,
+    FALSE_REJECTION,
     PLAIN,
     STRICT,
     Patch,
@@ -39,6 +39,7 @@ from protocols.mutants import (
     name_of,
 )
 from protocols.schedules import MILLISECOND
+from protocols.trusting import trusting
 
 AGEING: Twin = (True, Ageing(MILLISECOND))
 
@@ -222,11 +223,11 @@ MUTANTS: list[tuple[Patch, Twin, str]] = [
     (consumption_is_never_reported, STRICT, LIVENESS),
     (only_messages_are_worth_a_report, STRICT, LIVENESS),
     (the_loop_ends_when_nothing_is_left, STRICT, LIVENESS),
-    (batches_are_numbered_instead_of_messages, STRICT, PEER_FAULT),
+    (batches_are_numbered_instead_of_messages, STRICT, FALSE_REJECTION),
     (a_sender_delivers_its_own_messages_at_once, STRICT, TOTAL_ORDER),
     (a_cut_batch_loses_its_rest, STRICT, LIVENESS),
     (a_cut_batch_repeats_its_beginning, STRICT, INTEGRITY),
-    (numbers_start_anew_with_each_turn, STRICT, PEER_FAULT),
+    (trusting(numbers_start_anew_with_each_turn), STRICT, INTEGRITY),
     (one_member_misses_what_others_get, STRICT, AGREEMENT),
 ]
 

@@ -18,9 +18,10 @@ from priocast.protocols.flow.base import PlacingProtocol
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
 from protocols.faults import a_place_rests_on_the_packet_that_came_last, the_sequencer_waits_for_the_fastest
-from protocols.mutants import PEER_FAULT, Mutant, found_by_waiting, lives_find, name_of, schedules_find
+from protocols.mutants import Mutant, found_by_waiting, lives_find, name_of, schedules_find
 from protocols.test_sequencer_bb import TestPlaces as Places
 from protocols.test_sequencer_bb import TestTheEndOfAView as TheEnd
+from protocols.trusting import trusting
 
 ORDER = "sequencer-bb"
 
@@ -102,7 +103,7 @@ IN_SCHEDULES: list[Mutant] = [
     (the_sequencer_orders_as_it_comes, {PRIORITY}),
     (the_sequencer_orders_at_once, {BOUNDED_WINDOW}),
     (the_loop_ends_when_nothing_is_left, {LIVENESS}),
-    (every_member_orders, {PEER_FAULT}),
+    (trusting(every_member_orders), {TOTAL_ORDER}),
 ]
 
 

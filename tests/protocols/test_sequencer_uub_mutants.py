@@ -41,6 +41,7 @@ from protocols.mutants import (
 from protocols.schedules import cases
 from protocols.test_sequencer_uub import TestTheSequencer as TheSequencer
 from protocols.test_sequencer_uub import check_grants
+from protocols.trusting import trusting
 
 ORDER = "sequencer-uub"
 AGEING: Twin = (True, Ageing(MILLISECOND))
@@ -144,7 +145,7 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
 
 IN_SCHEDULES: list[Mutant] = [
     (numbers_are_bound_early, {PRIORITY}),
-    (grants_are_used_last_first, {PEER_FAULT}),
+    (trusting(grants_are_used_last_first), {FIFO_AMONG_EQUALS}),
     (grants_are_used_last_first_and_nobody_minds, {FIFO_AMONG_EQUALS}),
     (numbers_are_given_out_without_a_window, {BOUNDED_WINDOW}),
     (numbers_count_when_they_come_back, {BOUNDED_WINDOW}),
@@ -226,7 +227,7 @@ def the_numbers_of_a_view_begin_with_0(patch: pytest.MonkeyPatch) -> None:
     [
         (what_has_a_number_is_not_sent_again, {INTEGRITY}),
         (a_place_rests_on_the_packet_that_came_last, {VIEW_SYNCHRONY}),
-        (the_numbers_of_a_view_begin_with_0, {PEER_FAULT}),
+        (trusting(the_numbers_of_a_view_begin_with_0), {LIVENESS}),
     ],
     ids=name_of,
 )
