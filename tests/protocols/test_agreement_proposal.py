@@ -22,8 +22,8 @@ from priocast.protocols.agreement.proposal import (
     Vote,
 )
 from priocast.protocols.flow.grants import Consumed
-from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH
+from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 
 PROPOSAL = Propose(1, 0, (reference_to(batch_of(1, sender=C)),))
 

@@ -27,9 +27,9 @@ from priocast.protocols.agreement import sets as agreement_sets
 from priocast.protocols.agreement.consensus import PATIENCE_NS, Accept, Accepted, Prepare
 from priocast.protocols.agreement.sets import AgreementSets, Data, Decide
 from priocast.protocols.flow.grants import Consumed
-from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH, TWINS, patiently
 from protocols.schedules import Case, cases, check
+from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 
 ONE = (reference_to(batch_of(1, sender=C)),)
 

@@ -23,7 +23,7 @@ from priocast.core.protocol import (
 )
 from priocast.protocols.agreement.skeen import AgreementSkeen, Data, Final, Proposed
 from priocast.protocols.flow.grants import Consumed
-from protocols.alone import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard
+from protocols.single_member import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard
 
 _member = partial(member_of, AgreementSkeen)
 

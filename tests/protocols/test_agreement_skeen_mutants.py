@@ -7,12 +7,20 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions
 from priocast.protocols.agreement import skeen as agreement_skeen
 from priocast.protocols.agreement.skeen import AgreementSkeen
-from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Group
-from protocols.lives import Chapter, End, end_view
-from protocols.mutants import PEER_FAULT, Mutant, Patch, found_in_lives, name_of, recorded, schedules_find
+from protocols.mutants import (
+    PEER_FAULT,
+    Mutant,
+    Patch,
+    found_in_view_sequences,
+    name_of,
+    recorded,
+    schedules_find,
+)
+from protocols.shared_mutants import a_sender_sends_what_came_first
 from protocols.test_scripts import replay
 from protocols.trusting import trusting
+from protocols.view_sequences import End, ViewPlan, end_view
 
 ORDER = "agreement-skeen"
 
@@ -133,7 +141,7 @@ def _end_a_view_that_lacks_a_final_stamp() -> dict[str, End]:
     group.deliver("a", "b", 2)
     assert group.consume("a", 2) == 1
     assert group.consume("b", 2) == 0
-    return end_view(group, Chapter(ORDER, group.options, [], 0b011, 0, 100, assembled=True))
+    return end_view(group, ViewPlan(ORDER, group.options, [], 0b011, 0, 100, assembled=True))
 
 
 def test_a_view_ends_with_all_that_has_a_final_stamp(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,7 +152,7 @@ def test_a_view_ends_with_all_that_has_a_final_stamp(monkeypatch: pytest.MonkeyP
 
 def test_the_lives_find_that_private_stamps_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     a_view_ends_with_everything_by_the_stamps_that_are_known(monkeypatch)
-    found_in_lives(ORDER, {VIEW_SYNCHRONY})
+    found_in_view_sequences(ORDER, {VIEW_SYNCHRONY})
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from protocols.mutants import (
     PLAIN,
     Mutant,
     Patch,
-    found_in_lives,
     found_in_schedules,
+    found_in_view_sequences,
     name_of,
     schedules_find,
     script_finds,
@@ -190,7 +190,7 @@ def test_history_own_message_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_lives_find_who_knows_places_by_the_order_of_arrival(monkeypatch: pytest.MonkeyPatch) -> None:
     a_message_rests_on_what_came_last(monkeypatch)
-    found_in_lives("causal-history", (VIEW_SYNCHRONY,))
+    found_in_view_sequences("causal-history", (VIEW_SYNCHRONY,))
 
 
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))

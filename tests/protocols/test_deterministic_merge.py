@@ -13,7 +13,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.protocol import Consume, LinkBlocked, LinkCleared, Packet, Send, SendAll
 from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.history.merge import DeterministicMerge, Skip, Slot
-from protocols.alone import VIEW, hear, member_of, placed_at, say, turn_heard
+from protocols.single_member import VIEW, hear, member_of, placed_at, say, turn_heard
 
 _member = partial(member_of, DeterministicMerge)
 

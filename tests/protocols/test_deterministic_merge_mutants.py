@@ -7,9 +7,9 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, Received
 from priocast.protocols.history import merge as deterministic_merge
 from priocast.protocols.history.merge import DeterministicMerge, Skip, Slot
-from protocols.faults import a_sender_sends_what_came_first
 from protocols.harness import Delivered, Group
 from protocols.mutants import FALSE_REJECTION, Mutant, name_of, schedules_find, script_finds
+from protocols.shared_mutants import a_sender_sends_what_came_first
 
 ORDER = "deterministic-merge"
 

@@ -34,10 +34,10 @@ from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.moving_bb import BareToken, Data, MovingBb, Order
 from priocast.protocols.ring.moving_ub import LadenToken, MovingUb, Ordered, Pending, Submit
 from priocast.protocols.ring.moving_uub import MovingUub, Numbered
-from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
 from protocols.schedules import NAMES, Broadcast, Case, Flow, cases, check
+from protocols.single_member import VIEW, hear, member_of, packets, say, turn
 
 LINKS = len(NAMES) * (len(NAMES) - 1)
 STRANGER = ProcessId("x")

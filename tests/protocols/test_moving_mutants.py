@@ -23,19 +23,19 @@ from priocast.protocols.ring.candidates import Candidates
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.moving_ub import LadenToken, MovingUb
 from priocast.protocols.ring.moving_uub import MovingUub, SharedPromises
-from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
     OWN_FAULT,
     PEER_FAULT,
     Patch,
     found,
-    found_in_lives,
     found_in_schedules,
+    found_in_view_sequences,
     name_of,
     script_finds,
     single_test_finds,
 )
 from protocols.schedules import check
+from protocols.shared_mutants import a_place_rests_on_the_packet_that_came_last
 from protocols.test_moving import TestPlaces as Places
 from protocols.test_moving import TestTheToken as TheToken
 from protocols.test_moving import skewed_cases
@@ -270,7 +270,7 @@ def what_is_submitted_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("order", [UB, BB])
 def test_the_lives_find_what_is_not_sent_again(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
     what_is_submitted_is_not_sent_again(monkeypatch)
-    found_in_lives(order, {INTEGRITY})
+    found_in_view_sequences(order, {INTEGRITY})
 
 
 IN_TESTS: list[tuple[Patch, Callable[[], None]]] = [

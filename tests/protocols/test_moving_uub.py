@@ -13,7 +13,7 @@ from priocast.protocols.numbering.base import Ask, Grant
 from priocast.protocols.numbering.requests import Want
 from priocast.protocols.ring.base import Wish
 from priocast.protocols.ring.moving_uub import LadenToken, MovingUub, Numbered, PendingAsk
-from protocols.alone import hear, member_of, packets, say, turn
+from protocols.single_member import hear, member_of, packets, say, turn
 
 WISHES = (Wish(),) * 3
 

@@ -27,7 +27,6 @@ from priocast.protocols.flow.grants import Consumed, Consumption, Grants
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.sequencer import ub as sequencer_ub
 from priocast.protocols.sequencer.ub import SequencerUb
-from protocols.faults import the_sequencer_waits_for_the_fastest
 from protocols.mutants import (
     FALSE_REJECTION,
     PLAIN,
@@ -39,6 +38,7 @@ from protocols.mutants import (
     name_of,
 )
 from protocols.schedules import MILLISECOND
+from protocols.shared_mutants import the_sequencer_waits_for_the_fastest
 from protocols.trusting import trusting
 
 AGEING: Twin = (True, Ageing(MILLISECOND))

@@ -26,10 +26,10 @@ from priocast.protocols.reorder.locks import (
     Turns,
 )
 from priocast.protocols.reorder.message_sets import Run
-from protocols.alone import hear, member_of, packets, say, turn
 from protocols.harness import Delivered, Group
-from protocols.lives import Chapter, end_view
 from protocols.schedules import NAMES
+from protocols.single_member import hear, member_of, packets, say, turn
+from protocols.view_sequences import ViewPlan, end_view
 
 FORMS: list[type[ReorderLocks]] = [ReorderLocks, ReorderLocksInTurn]
 
@@ -226,7 +226,7 @@ class TestTheEndOfAView:
     def _ending(group: Group, survivors: str) -> dict[str, tuple[str, str]]:
         """What those who go on have delivered of the view in the end, and what each has to send again."""
         bits = sum(1 << NAMES.index(name) for name in survivors)
-        ends = end_view(group, Chapter(group.order, group.options, [], bits, 0, 100, assembled=True))
+        ends = end_view(group, ViewPlan(group.order, group.options, [], bits, 0, 100, assembled=True))
         said = dict.fromkeys(survivors, "")
         for happened in group.journal:
             if isinstance(happened, Delivered) and happened.member in said:

@@ -14,7 +14,7 @@ from priocast.core.message import Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, Consume, LinkBlocked, MoreToDo, Send, SendAll
 from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
-from protocols.alone import VIEW, hear, member_of, packets, placed, say, say_frames, turn
+from protocols.single_member import VIEW, hear, member_of, packets, placed, say, say_frames, turn
 
 _member = partial(member_of, SequencerBb)
 _hear = partial(hear, packet_id=(0, 1))

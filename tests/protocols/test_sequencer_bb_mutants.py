@@ -17,8 +17,11 @@ from priocast.core.message import Batch
 from priocast.protocols.flow.base import PlacingProtocol
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.sequencer.bb import Data, Order, SequencerBb
-from protocols.faults import a_place_rests_on_the_packet_that_came_last, the_sequencer_waits_for_the_fastest
-from protocols.mutants import Mutant, found_by_waiting, lives_find, name_of, schedules_find
+from protocols.mutants import Mutant, found_by_waiting, name_of, schedules_find, view_sequences_find
+from protocols.shared_mutants import (
+    a_place_rests_on_the_packet_that_came_last,
+    the_sequencer_waits_for_the_fastest,
+)
 from protocols.test_sequencer_bb import TestPlaces as Places
 from protocols.test_sequencer_bb import TestTheEndOfAView as TheEnd
 from protocols.trusting import trusting
@@ -136,7 +139,7 @@ IN_LIVES: list[Mutant] = [
 
 @pytest.mark.parametrize("mutant", IN_LIVES, ids=name_of)
 def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    lives_find(mutant, ORDER, monkeypatch)
+    view_sequences_find(mutant, ORDER, monkeypatch)
 
 
 @pytest.mark.parametrize("rank_left_out", [0, 2], ids=["order", "data"])

@@ -14,7 +14,7 @@ from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
 from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.sequencer.ub import Ordered, SequencerUb, Submit
-from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn
+from protocols.single_member import VIEW, hear, member_of, packets, say, say_frames, turn
 
 _member = partial(member_of, SequencerUb)
 

@@ -24,7 +24,6 @@ from priocast.protocols.numbering import base as numbering
 from priocast.protocols.numbering.base import Grant
 from priocast.protocols.numbering.requests import Asks, Promises, Want
 from priocast.protocols.sequencer.uub import SequencerUub
-from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
     OWN_FAULT,
     PEER_FAULT,
@@ -33,12 +32,13 @@ from protocols.mutants import (
     Patch,
     Twin,
     found,
-    lives_find,
     name_of,
     schedules_find,
     script_finds,
+    view_sequences_find,
 )
 from protocols.schedules import cases
+from protocols.shared_mutants import a_place_rests_on_the_packet_that_came_last
 from protocols.test_sequencer_uub import TestTheSequencer as TheSequencer
 from protocols.test_sequencer_uub import check_grants
 from protocols.trusting import trusting
@@ -232,7 +232,7 @@ def the_numbers_of_a_view_begin_with_0(patch: pytest.MonkeyPatch) -> None:
     ids=name_of,
 )
 def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    lives_find(mutant, ORDER, monkeypatch)
+    view_sequences_find(mutant, ORDER, monkeypatch)
 
 
 def test_who_is_waited_for_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

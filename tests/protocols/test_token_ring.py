@@ -26,10 +26,10 @@ from priocast.core.protocol import (
 from priocast.core.starvation import Strict
 from priocast.protocols.flow.grants import Consumed
 from priocast.protocols.ring.token_ring import Ordered, Token, TokenRing, Wanted
-from protocols.alone import VIEW, hear, member_of, packets, say, say_frames, turn, turn_heard
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
 from protocols.schedules import NAMES, Case, cases
+from protocols.single_member import VIEW, hear, member_of, packets, say, say_frames, turn, turn_heard
 
 NOTHING = -1
 

@@ -11,7 +11,6 @@ from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
 from priocast.protocols.flow.grants import Consumed, Grants
 from priocast.protocols.ring.token_ring import Ordered, TokenRing, _Wish
-from protocols.faults import a_sender_sends_what_came_first
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation
 from protocols.mutants import (
@@ -19,11 +18,12 @@ from protocols.mutants import (
     Mutant,
     Patch,
     found_by_waiting,
-    found_in_lives,
+    found_in_view_sequences,
     name_of,
     schedules_find,
     script_finds,
 )
+from protocols.shared_mutants import a_sender_sends_what_came_first
 
 ORDER = "token-ring"
 
@@ -165,7 +165,7 @@ def test_the_property_of_waiting_finds_that_the_holder_waits_for_nobody(
 
 def test_the_lives_find_that_every_view_begins_at_0(monkeypatch: pytest.MonkeyPatch) -> None:
     every_view_begins_at_0(monkeypatch)
-    found_in_lives(ORDER, {PEER_FAULT, LIVENESS})
+    found_in_view_sequences(ORDER, {PEER_FAULT, LIVENESS})
 
 
 def test_the_token_does_not_go_round_while_nobody_has_room(monkeypatch: pytest.MonkeyPatch) -> None:

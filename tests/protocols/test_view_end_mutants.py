@@ -18,7 +18,7 @@ from priocast.membership.retention import Retention
 from priocast.protocols.flow.credit import Outstanding
 from priocast.protocols.flow.submissions import Submissions
 from priocast.protocols.sequencer.ub import SequencerUb
-from protocols.mutants import FALSE_REJECTION, Patch, found_in_lives, name_of
+from protocols.mutants import FALSE_REJECTION, Patch, found_in_view_sequences, name_of
 from protocols.trusting import trusting
 
 
@@ -169,4 +169,4 @@ MUTANTS: list[tuple[Patch, str]] = [
 @pytest.mark.parametrize(("mutate", "guarantee"), MUTANTS, ids=map(name_of, MUTANTS))
 def test_the_lives_find_the_mutant(mutate: Patch, guarantee: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
-    found_in_lives("sequencer-ub", {guarantee})
+    found_in_view_sequences("sequencer-ub", {guarantee})

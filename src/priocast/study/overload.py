@@ -15,7 +15,7 @@ _WORKER = WorkerProgram("priocast.study.overload_worker", OverloadProgress)
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: its name, what it does, and how messages are ordered."""
+    """One run: its name, its workload, and its ordering protocol and options."""
 
     name: str
     title: str
@@ -25,7 +25,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What the members of a run said at its end."""
+    """The result of a run."""
 
     name: str
     messages: int
@@ -59,7 +59,7 @@ def plan(workload: Workload, order: str, options: OrderingOptions) -> list[Plann
 
 
 def carry_out(planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]) -> FinishedRun:
-    """Do one run on real processes of this machine, over TCP on the loopback address."""
+    """Carry out one run on processes of this machine, over TCP on the loopback network."""
     tasks = [
         OverloadTask(
             run=planned.name,

@@ -1,8 +1,8 @@
 """One replica of the drill, as a process of its own: `python -m priocast.study.preemption_worker`.
 
-It broadcasts routine commands, and executes whatever is delivered, one command after the other, each for the
-same time. One replica broadcasts an urgent command in the middle of executing another one. What is left after
-the urgent command is executed in no time: there is nothing more to be seen.
+It broadcasts routine commands, and executes delivered commands one by one, each for the same time. One replica
+broadcasts an urgent command while it executes another one. Commands after the urgent one take no time: they
+are not measured.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from priocast.runtime.group import Group
 from priocast.runtime.node import join
 from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
 
-# A machine that is busy with all replicas at once must not look like one that has failed.
+# All replicas share one busy machine: a slow replica must not be suspected.
 _FAILURE_MS = 5_000.0
 _SLOW_MS = 60_000.0
 
 
 class PreemptionTask(MemberTask, frozen=True, kw_only=True):
-    """What one replica is to do: `commands` are its own, `total` all, with the urgent one.
+    """The task of one replica: `commands` are its own, `total` is the count of all, with the urgent one.
 
-    The urgent command is broadcast while the one of this number is executed (0: not by this replica).
+    `urgent_during` is the command during which it broadcasts the urgent one (0: another replica does).
     """
 
     run: str
@@ -44,9 +44,9 @@ class PreemptionTask(MemberTask, frozen=True, kw_only=True):
 
 
 class PreemptionReport(MemberProgress, frozen=True, kw_only=True):
-    """When each command was begun, in order (monotonic clock, ns), and where the urgent one is among them.
+    """The start of each command, in order (monotonic clock, ns), and the index of the urgent one.
 
-    `longest_stall_ms` is how long queued commands were held up until the urgent one had its place.
+    `longest_stall_ms` is how long queued commands waited until the urgent one had its position.
     """
 
     begun_ns: list[int] = msgspec.field(default_factory=list)
@@ -75,7 +75,7 @@ class PreemptionReplica:
                 if len(self._begun) == self._task.total:
                     return
             elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
-                raise GroupClosed(f"the run is over, because the group changed: {event.reason}")
+                raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
 
     async def _execute(self, delivery: Delivery, tasks: asyncio.TaskGroup) -> None:
         message = delivery.message
@@ -95,7 +95,7 @@ class PreemptionReplica:
         await self._group.broadcast(b"stop", URGENT)
 
     def summary(self) -> PreemptionReport:
-        """What this replica saw."""
+        """The final report."""
         assert self._urgent is not None, "the urgent command is one of all"
         return PreemptionReport(
             delivered=len(self._begun),
@@ -109,7 +109,7 @@ class PreemptionReplica:
 
 async def work(task: PreemptionTask) -> None:
     """Take part in one run."""
-    life = MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS, slow_ms=_SLOW_MS)
+    membership = MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS, slow_ms=_SLOW_MS)
     joining = join(
         "preemption",
         member=task.member,
@@ -118,7 +118,7 @@ async def work(task: PreemptionTask) -> None:
         order=task.order,
         options=task.options,
         prioritised=task.options.prioritised,
-        membership=life,
+        membership=membership,
         incarnation=1,
         trace=Path(task.trace),
         run=task.run,
