@@ -1,7 +1,7 @@
 """A demo of preemption: an urgent command in the middle of queues of hundreds, in three orders.
 
-With re-ordering the urgent command overtakes all commands that are queued and not started at any replica. With
-a prioritised sequencer it overtakes commands that have no position yet; those in the window go before it. In a
+With re-ordering the urgent command overtakes all queued commands that no replica has started. With a
+prioritised sequencer it overtakes commands that have no position yet; those in the window go before it. In a
 plain group it waits for all earlier commands.
 """
 
@@ -34,7 +34,7 @@ class Drill(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption(f"members is {self.members}: from 1 to {REPLICAS_MAX}")
         if not self.urgent_during < self.commands <= COMMANDS_MAX:
             raise InvalidOption(
-                f"commands is {self.commands}: it must be above {self.urgent_during}, during which the urgent "
+                f"commands is {self.commands}: it must be above {self.urgent_during}, when the urgent "
                 f"command is broadcast, and at most {COMMANDS_MAX:,}"
             )
         if not 0 < self.handling_ms <= HANDLING_MS_MAX:

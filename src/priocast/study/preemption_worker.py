@@ -1,8 +1,8 @@
 """One replica of the drill, as a process of its own: `python -m priocast.study.preemption_worker`.
 
-It broadcasts routine commands, and executes delivered commands one by one, each for the same time. One replica
-broadcasts an urgent command while it executes another one. Commands after the urgent one take no time: they
-are not measured.
+It broadcasts routine commands, and executes delivered commands one by one, each for the same time. One
+replica broadcasts an urgent command while it executes another one. Commands after the urgent one take no
+time: they are not measured.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""How long it takes to place an urgent message in the queues of a group, as in the reorder paper's Figure 5.
+"""How long it takes to insert an urgent message into the queues of a group (reorder paper, Figure 5).
 
-The time runs from the broadcast until the message has its place: with re-ordering, at the head of the queue;
-in the unprioritised group, at its end. What an application does then is not in it. Every round has all ways
-in the same processes by turns; ratios are taken within a round, and the figures are medians over the rounds.
+The time is from the broadcast until the message has its position: with re-ordering, at the head of the queue;
+in the unprioritised group, at its end. Consumption is not part of it. Every round measures all variants in the
+same processes, alternately; ratios are taken within a round, and the figures are medians over the rounds.
 """
 
 import statistics
@@ -32,7 +32,7 @@ _NS = 1e6
 
 
 class InsertionPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured: groups of these sizes, each so many times, with queues of so many messages."""
+    """The measurements: sizes of groups, rounds, messages, and the length of the queues."""
 
     members: tuple[int, ...] = (2, 3, 4, 6, 8)
     rounds: int = 5
@@ -54,12 +54,12 @@ class InsertionPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """How many messages are sent in each way."""
+        """How many messages are sent with each variant."""
         return len(self.members) * self.rounds * self.messages
 
 
 class InsertionTimes(msgspec.Struct, frozen=True):
-    """Medians of one way in one round: until the sender knows the place, and until all replicas do (ms)."""
+    """Medians of one variant in one round: until the sender knows the position, and until all replicas do."""
 
     at_sender_ms: float
     everywhere_ms: float
@@ -69,10 +69,10 @@ Round = dict[str, InsertionTimes]
 
 
 class InsertionRow(msgspec.Struct, frozen=True, kw_only=True):
-    """How long one way takes in a group of one size: medians over the rounds.
+    """The times of one variant in a group of one size: medians over the rounds.
 
-    `round_trips` is the time at the sender as a multiple of the raw round trip; `overhead` is what it takes
-    more than the unprioritised way, as a part of that (0.1: a tenth); the raw round trip has none.
+    `round_trips` is the time at the sender as a multiple of the raw round trip; `overhead` is the additional
+    time over the unprioritised variant, as a fraction of it; the raw round trip has none.
     """
 
     members: int
@@ -85,7 +85,7 @@ class InsertionRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def measure_round(members: int, plan: InsertionPlan, on_progress: Callable[[int], None]) -> Round:
-    """One round on real processes of this machine, over TCP on the loopback address."""
+    """One round on processes of this machine, over TCP on the loopback network."""
     echo = str(free_addresses(1)[0])
     tasks = [
         InsertionTask(
@@ -106,7 +106,7 @@ def measure_round(members: int, plan: InsertionPlan, on_progress: Callable[[int]
 
 
 def times_of(results: Sequence[InsertionReport]) -> Round:
-    """The medians of a round, from what its replicas noted; the sender is the last one."""
+    """The medians of a round, from the reports of its replicas; the sender is the last one."""
     if len({result.digest for result in results}) > 1:
         raise GroupClosed("the replicas did not consume the same messages in the same order")
     if overtaken := sum(result.overtaken for result in results):
@@ -121,7 +121,7 @@ def times_of(results: Sequence[InsertionReport]) -> Round:
 
 
 def rows_of(rounds: dict[int, list[Round]]) -> list[InsertionRow]:
-    """What came of the rounds of each size; the raw round trip first, then the ways."""
+    """The results of each size; the raw round trip first, then the variants."""
     return [
         _row(members, way, of_size)
         for members, of_size in rounds.items()
@@ -146,7 +146,7 @@ def _row(members: int, way: str, rounds: list[Round]) -> InsertionRow:
 
 
 def _more(of_round: Round, way: str) -> float:
-    """What a way takes more than the unprioritised one."""
+    """The additional time of a variant over the unprioritised one."""
     return of_round[way].at_sender_ms - of_round[BASE.name].at_sender_ms
 
 

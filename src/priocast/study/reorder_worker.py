@@ -1,11 +1,10 @@
-"""One replica of the study of placing, as a process of its own: `python -m priocast.study.reorder_worker`.
+"""One replica of the study of insertion times, as a process: `python -m priocast.study.reorder_worker`.
 
-A replica is in one group for each way of ordering, all at the same time and over the same connections. The
-ways take turns, message by message, so what disturbs the machine disturbs them alike. In every group a few
-routine messages are queued that a busy application leaves there. One replica broadcasts urgent messages, one
-at a time; as soon as one has its place in a replica's queue it is consumed there, so the queues stay as long
-as they are. Between them, the sender measures the raw round trip: the same bytes to another replica's process
-and back, with nothing but an event loop and TCP.
+A replica is in one group for each variant, all at the same time and over the same connections. The variants
+alternate, message by message, so what disturbs the machine disturbs them alike. In every group a few routine
+messages stay queued. One replica broadcasts urgent messages, one at a time; as soon as one has its position in
+a replica's queue it is consumed there, so the queues keep their length. Between them, the sender measures the
+raw round trip: the same bytes to another replica's process and back, with only an event loop and TCP.
 """
 
 import asyncio
@@ -39,13 +38,13 @@ _LIMIT_SECONDS = 15.0
 _POLL_SECONDS = 0.01
 _PROGRESS_SECONDS = 0.25
 _WINDOW = 1024
-# A machine that is busy with all replicas at once must not look like one that has failed.
-_LIFE = MembershipOptions(founders=2, heartbeat_ms=500, failure_ms=10_000, slow_ms=60_000)
+# All replicas share one busy machine: a slow replica must not be suspected.
+_MEMBERSHIP = MembershipOptions(founders=2, heartbeat_ms=500, failure_ms=10_000, slow_ms=60_000)
 _DROPPED = (RuntimeError, RuntimeError("no longer needed"), None)
 
 
 class OrderVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """A way of ordering that is measured."""
+    """A protocol with its options."""
 
     name: str
     order: str
@@ -54,7 +53,7 @@ class OrderVariant(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class InsertionTask(MemberTask, frozen=True, kw_only=True):
-    """What one replica is to do; `echo` is where the first one answers for the raw round trip."""
+    """The task of one replica; `echo` is the address at which the first one answers raw round trips."""
 
     ways: list[OrderVariant]
     messages: int
@@ -66,9 +65,9 @@ class InsertionTask(MemberTask, frozen=True, kw_only=True):
 
 
 class InsertionReport(MemberProgress, frozen=True, kw_only=True):
-    """When the urgent messages of each way were sent and had their places here (monotonic clock, ns).
+    """When the urgent messages of each variant were sent and had their positions (monotonic clock, ns).
 
-    `overtaken` counts those that were not the next to be consumed although they were more urgent than all.
+    `overtaken` counts those that were not the next to be consumed although they were the most urgent.
     """
 
     sent: dict[str, list[int]] = msgspec.field(default_factory=dict)
@@ -77,7 +76,7 @@ class InsertionReport(MemberProgress, frozen=True, kw_only=True):
 
 
 class InsertionQueue:
-    """One group's application: it is busy, and consumes only what comes beyond the queued messages."""
+    """One group's application: it consumes only what exceeds the queued messages."""
 
     def __init__(self, way: OrderVariant, queued: int) -> None:
         self.way = way
@@ -96,7 +95,7 @@ class InsertionQueue:
         return self.driver.member.epoch.protocol.unconsumed_count
 
     def look(self) -> None:
-        """See whether one more message has its place, and consume what is at the head then."""
+        """Check whether one more message has its position, and consume the head then."""
         while self.driver is not None and self.length > self._queued:
             head = self.driver.head()
             if not isinstance(head, OrderedBatch):
@@ -110,16 +109,16 @@ class InsertionQueue:
                 self._waits.set_result(None)
 
     async def send(self, payload: bytes) -> None:
-        """Broadcast an urgent message, and wait until it has its place here."""
+        """Broadcast an urgent message, and wait until it has its position here."""
         assert self.driver is not None
         self._waits = asyncio.get_running_loop().create_future()
         self.sent.append(time.monotonic_ns())
         self.driver.broadcast(payload, URGENT)
-        await _in_time(self._waits, f"an urgent message has no place in {self.way.name}")
+        await _in_time(self._waits, f"an urgent message has no position in {self.way.name}")
 
 
 class _Watched:
-    """Stands between the network and a group, and looks at its queue whenever something has come."""
+    """Sits between the network and a group, and checks its queue after every reception."""
 
     def __init__(self, receiver: Receiver, queue: InsertionQueue) -> None:
         self._receiver = receiver
@@ -137,7 +136,7 @@ class _Watched:
 
 
 class WatchedNetwork(TcpNetwork):
-    """A network whose groups are looked at."""
+    """A network that checks the queues of its groups."""
 
     def __init__(
         self, name: str, listen: Address, peers: list[Address], queues: list[InsertionQueue]
@@ -150,7 +149,7 @@ class WatchedNetwork(TcpNetwork):
 
 
 class Echo(asyncio.Protocol):
-    """Sends back what comes."""
+    """Returns the bytes that it receives."""
 
     transport: asyncio.Transport
 
@@ -178,7 +177,7 @@ class Caller(Echo):
             self._waits.set_result(None)
 
     async def send(self, payload: bytes) -> None:
-        """There and back."""
+        """One round trip."""
         self._waits = asyncio.get_running_loop().create_future()
         self._missing = len(payload)
         self.sent.append(time.monotonic_ns())
@@ -213,12 +212,12 @@ async def _join(node: Node, queue: InsertionQueue, founders: int, stack: AsyncEx
         order=way.order,
         options=OrderingOptions(distributed=way.distributed, window=_WINDOW),
         prioritised=way.prioritised,
-        membership=_LIFE,
+        membership=_MEMBERSHIP,
         founders=founders,
         incarnation=1,
     )
     await joining.__aenter__()
-    # Nobody needs the group in the end: it is dropped, which is quicker than to leave it in good order.
+    # The group is not needed in the end: dropping it is faster than leaving it.
     stack.push_async_callback(joining.__aexit__, *_DROPPED)
     driver = node.groups[way.name]
     head = driver.head()
@@ -229,7 +228,7 @@ async def _join(node: Node, queue: InsertionQueue, founders: int, stack: AsyncEx
 
 
 async def _measure(task: InsertionTask, queues: list[InsertionQueue]) -> Caller:
-    """Fill the queues, and send urgent messages and echoes by turns."""
+    """Fill the queues, and send urgent messages and raw round trips alternately."""
     _, caller = await asyncio.get_running_loop().create_connection(Caller, *parse_address(task.echo))
     for queue in queues:
         assert queue.driver is not None
@@ -247,7 +246,7 @@ async def _measure(task: InsertionTask, queues: list[InsertionQueue]) -> Caller:
 
 
 def _placed(queues: list[InsertionQueue]) -> int:
-    """How many messages have their places in all groups, after the first ones."""
+    """How many messages have their positions in all groups, without the warm-up."""
     return max(0, min(len(queue.placed) for queue in queues) - WARM_UP)
 
 

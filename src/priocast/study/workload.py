@@ -39,7 +39,7 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
             )
         if self.total > MESSAGES_MAX:
             raise InvalidOption(
-                f"the workload has {self.total:,} messages: choose a load and a time with at most {MESSAGES_MAX:,}"
+                f"there are {self.total:,} messages: choose a load and a time with at most {MESSAGES_MAX:,}"
             )
         if self.counts[URGENT] < 1:
             raise InvalidOption("the workload has no urgent message: choose a higher load or a longer time")
