@@ -10,7 +10,7 @@ JAVA := $(VENV)/.java-found
 FIND_JAVA := from priocast.pipeline.java import find_java_home; find_java_home()
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format coverage bench docs clean
+.PHONY: help demo test fresh lint format coverage bench docs clean
 
 help:  ## Show what there is
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/' | expand -t 16
@@ -20,6 +20,9 @@ demo: $(BASE) $(JAVA)  ## Run a real group on this machine, plain and prioritise
 
 test: lint  ## Check everything that must hold
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+fresh: $(DEVELOPMENT)  ## Draw fresh examples for ten minutes; PRIOCAST_FRESH_SEED=… repeats them
+	@PRIOCAST_FRESH_SECONDS=300 $(BIN)/python -m pytest -m fresh --timeout 1200
 
 lint: $(DEVELOPMENT)  ## Check the code itself: style, types, layers
 	@$(BIN)/ruff format --check --quiet .

@@ -16,14 +16,13 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.classes import classes_table
-from benchmarks.crew import FAILURE_MS
 from benchmarks.delivery import RATE_PER_MEMBER, by_echo, by_twins, median_of_followers
 from benchmarks.floor import run_floor
+from benchmarks.members import Load, run_members, slowest
 from benchmarks.prioritisation import prioritisation_times
-from benchmarks.processes import Load, run_members, slowest
 from benchmarks.rates import by_batches, one_by_one
 from benchmarks.scheduler import busy_processes
-from benchmarks.view_change import CHANGES, FOUNDERS, measure, spread
+from benchmarks.view_change import CHANGES, FAILURE_MS, FOUNDERS, measure, spread
 
 FULL_LOADS = (
     Load(4, messages=400_000, payload_bytes=64, burst=4096, window=32768, frame_messages=1024),
@@ -111,8 +110,8 @@ def delivery_table(rounds: int) -> Table:
     for load in DELIVERY_LOADS:
         measured: dict[str, list[float]] = {"raw round trip": [], "plain": [], "prioritised": []}
         for _ in range(rounds):
-            measured["raw round trip"].append(median_of_followers(run_members(load.members, by_echo, load)))
-            of_members = run_members(load.members, by_twins, load, ORDER, RATE_PER_MEMBER)
+            measured["raw round trip"].append(median_of_followers(run_members(by_echo, load)))
+            of_members = run_members(by_twins, load, ORDER, RATE_PER_MEMBER)
             for name, of_twin in zip(("plain", "prioritised"), zip(*of_members, strict=True), strict=True):
                 measured[name].append(median_of_followers(of_twin))
         for name, times in measured.items():
@@ -133,7 +132,7 @@ def scheduler_table() -> Table:
     load = Load(2, messages=500, payload_bytes=64, burst=1, window=1, frame_messages=1)
     for busy in (0, 4):
         with busy_processes(busy):
-            times = sorted(run_members(2, by_echo, load)[1])
+            times = sorted(run_members(by_echo, load)[1])
         median, p99 = statistics.median(times), times[len(times) * 99 // 100]
         table.add_row(str(busy), f"{median * 1e6:,.0f} us", f"{p99 * 1e6:,.0f} us")
     return table
@@ -150,7 +149,7 @@ def prioritisation_table() -> Table:
 
 
 def view_change_table(runs: int, console: Console) -> Table:
-    """How long the group takes to go on, and what it delivers meanwhile."""
+    """How long a view change takes, and what the group delivers meanwhile."""
     table = Table(
         title=f"view changes, {FOUNDERS} members, failure_ms = {FAILURE_MS:g}: median (from-to), {runs} runs"
     )

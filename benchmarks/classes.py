@@ -1,9 +1,9 @@
 """Every class of total order, prioritised over plain: throughput under full load, delivery time at low load.
 
-Ratios are taken within a round. Delivery times are those of twins in the same processes, which get messages
-by turns. Rates are measured one after the other: every member broadcasts eight levels in turn, as fast as
-flow control allows, in large bursts, where frames are full anyway, and in small ones, where priorities make
-batches smaller.
+Ratios are taken within a round. Delivery times are those of two groups in the same processes, which send
+messages alternately. Rates are measured one after the other: every member broadcasts at eight levels in turn,
+as fast as flow control allows, in large bursts, where frames are full anyway, and in small ones, where
+priorities make batches smaller.
 """
 
 import statistics
@@ -14,16 +14,16 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.delivery import by_twins
-from benchmarks.processes import Load, run_members, slowest
-from benchmarks.rates import LEVELS, for_a_while
+from benchmarks.members import Load, run_members, slowest
+from benchmarks.rates import LEVELS, for_fixed_time
 from priocast.protocols import PROTOCOLS
 
-#: So little that no class is saturated by it, not even those with a frame from each member to each other.
+#: Low enough for every class, even those with a frame from each member to each other one.
 RATE_PER_MEMBER = 50
 MESSAGES_AT_LOW_LOAD = 100
 BURSTS = (4096, 512)
 SECONDS_AT_FULL_LOAD = 1.5
-_NO_END = 1 << 40
+_UNBOUNDED = 1 << 40
 
 
 @dataclass
@@ -41,22 +41,22 @@ class Twins:
 
 def measure_rates(order: str, members: int, burst: int, twins: Twins) -> None:
     """One round of messages per second at the slowest member."""
-    load = Load(members, _NO_END, 64, burst=burst, window=0, frame_messages=0)
-    twins.plain.append(slowest(load, for_a_while, False, order, SECONDS_AT_FULL_LOAD))
-    twins.prioritised.append(slowest(load, for_a_while, True, order, SECONDS_AT_FULL_LOAD))
+    load = Load(members, _UNBOUNDED, 64, burst=burst, window=0, frame_messages=0)
+    twins.plain.append(slowest(load, for_fixed_time, False, order, SECONDS_AT_FULL_LOAD))
+    twins.prioritised.append(slowest(load, for_fixed_time, True, order, SECONDS_AT_FULL_LOAD))
 
 
 def measure_delivery(order: str, members: int, twins: Twins) -> None:
     """One round of mean delivery times, in seconds, over all members."""
     load = Load(members, MESSAGES_AT_LOW_LOAD, 64, burst=1, window=0, frame_messages=0)
-    found = run_members(members, by_twins, load, order, RATE_PER_MEMBER)
+    found = run_members(by_twins, load, order, RATE_PER_MEMBER)
     for times, of_members in zip((twins.plain, twins.prioritised), zip(*found, strict=True), strict=True):
         times.append(statistics.mean(time for of_member in of_members for time in of_member))
 
 
 @dataclass
-class Measured:
-    """What was measured of one class in a group of one size: rates by burst, and delivery times."""
+class ClassResults:
+    """The results of one class in a group of one size: rates by burst, and delivery times."""
 
     rates: dict[int, Twins] = field(default_factory=lambda: {burst: Twins() for burst in BURSTS})
     times: Twins = field(default_factory=Twins)
@@ -78,7 +78,7 @@ def classes_table(sizes: tuple[int, ...], rounds: int, console: Console) -> Tabl
         task = progress.add_task("classes", total=len(sizes) * len(PROTOCOLS) * rounds)
         for members in sizes:
             for order in PROTOCOLS:
-                measured = Measured()
+                measured = ClassResults()
                 for _ in range(rounds):
                     for burst, rates in measured.rates.items():
                         measure_rates(order, members, burst, rates)
@@ -89,7 +89,7 @@ def classes_table(sizes: tuple[int, ...], rounds: int, console: Console) -> Tabl
     return table
 
 
-def _cells(measured: Measured) -> list[str]:
+def _cells(measured: ClassResults) -> list[str]:
     cells = []
     for rates in measured.rates.values():
         cells += [f"{statistics.median(twin) / 1e3:,.0f}" for twin in (rates.plain, rates.prioritised)]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 import priocast
-from benchmarks.processes import Load, Meeting
+from benchmarks.members import Load, MemberContext
 
 RATE_PER_MEMBER = 100
 
@@ -31,12 +31,12 @@ class _Twin:
         self.times: list[float] = []
 
     async def send(self, payload: bytes) -> None:
-        """Broadcast a message, and note when."""
+        """Broadcast a message, and note the time."""
         self._sent.append(time.perf_counter())
         await self._group.broadcast(payload)
 
     async def receive(self, total: int) -> None:
-        """Note how long the own messages take, until all of the group's have come."""
+        """Measure own messages until all messages of the group have been delivered."""
         async for event in self._group:
             if isinstance(event, priocast.Delivery):
                 if event.message.sender == self._group.me:
@@ -46,17 +46,19 @@ class _Twin:
 
 
 async def by_twins(
-    me: int, load: Load, order: str, rate: float, meeting: Meeting
+    context: MemberContext, load: Load, order: str, rate: float
 ) -> tuple[list[float], list[float]]:
     """Delivery times in seconds of this member's own messages in the plain and in the prioritised group.
 
-    The groups are of the same processes and get the messages by turns, so many a second in all: what disturbs
-    the machine disturbs them alike.
+    The groups have the same processes and send alternately, at `rate` in all: what disturbs the machine
+    disturbs both alike.
     """
-    listen, peers = meeting.way(me)
+    me, task = context.rank, context.task
     payload = bytes(load.payload_bytes)
     async with AsyncExitStack() as stack:
-        node = await stack.enter_async_context(priocast.open_node(f"m{me}", listen=listen, peers=peers))
+        node = await stack.enter_async_context(
+            priocast.open_node(task.member, listen=task.listen, peers=task.peers)
+        )
         joinings = [
             node.join(name, order=order, prioritised=prioritised, incarnation=1)
             for name, prioritised in (("plain", False), ("prioritised", True))
@@ -64,13 +66,13 @@ async def by_twins(
         groups = await asyncio.gather(*map(stack.enter_async_context, joinings))
         plain, prioritised = map(_Twin, groups)
         receiving = [asyncio.create_task(twin.receive(load.total)) for twin in (plain, prioritised)]
-        await meeting.wait()
+        await context.barrier()
         started = time.perf_counter()
         for number in range(2 * load.messages):
             await asyncio.sleep(started + _pace(number, me, load.members, rate) - time.perf_counter())
             await (prioritised if number % 2 else plain).send(payload)
         await asyncio.gather(*receiving)
-        await meeting.wait()
+        await context.barrier()
     return plain.times, prioritised.times
 
 
@@ -92,19 +94,20 @@ class _Ping(_Echo):
         self.answered.set_result(None)
 
 
-async def by_echo(me: int, load: Load, meeting: Meeting) -> list[float]:
+async def by_echo(context: MemberContext, load: Load) -> list[float]:
     """Raw round trips in seconds between this process and the first one."""
     loop = asyncio.get_running_loop()
     payload = bytes(load.payload_bytes)
     times: list[float] = []
+    me = context.rank
     if me == 0:
-        server = await loop.create_server(_Echo, *meeting.addresses[0])
-        await meeting.wait()
-        await meeting.wait()
+        server = await loop.create_server(_Echo, *context.first_address)
+        await context.barrier()
+        await context.barrier()
         server.close()
         return times
-    await meeting.wait()
-    _, ping = await loop.create_connection(_Ping, *meeting.addresses[0])
+    await context.barrier()
+    _, ping = await loop.create_connection(_Ping, *context.first_address)
     started = time.perf_counter()
     for number in range(load.messages):
         await asyncio.sleep(started + _pace(number, me, load.members, RATE_PER_MEMBER) - time.perf_counter())
@@ -113,10 +116,10 @@ async def by_echo(me: int, load: Load, meeting: Meeting) -> list[float]:
         ping.transport.write(payload)  # type: ignore[attr-defined]
         await ping.answered
         times.append(time.perf_counter() - sent)
-    await meeting.wait()
+    await context.barrier()
     return times
 
 
 def median_of_followers(times: Sequence[list[float]]) -> float:
-    """The median over all members but the first, which sequences and so has no way to go."""
+    """The median over all members but the first, which is the sequencer and needs no hop."""
     return statistics.median(value for member in times[1:] for value in member)

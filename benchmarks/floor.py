@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 
 import msgspec
 
-from benchmarks.processes import Load, Meeting
+from benchmarks.members import Load, MemberContext
 
 LEVELS = 8
 
@@ -82,10 +82,10 @@ class FloorMember:
         self.load = load
         self.wires: list[Wire] = []
         self.queue: list[tuple[int, int, Batch]] = []
-        self.arrivals = self.ordered = self.delivered = self.reported = self.sent = self.under_way = 0
+        self.arrivals = self.ordered = self.delivered = self.reported = self.sent = self.in_flight = 0
         self.consumed = [0] * load.members
         self.numbers = [0] * LEVELS
-        self.pump_is_due = False
+        self.pump_is_scheduled = False
         self.payload = bytes(load.payload_bytes)
         self.first_at = 0.0
         self.done = asyncio.Event()
@@ -97,21 +97,21 @@ class FloorMember:
             self.take(packet.batches)
         else:
             self.consumed[peer] = packet.total
-            self.be_due()
+            self.schedule_pump()
 
     def take(self, batches: list[Batch]) -> None:
         for batch in batches:
             self.arrivals += 1
             heappush(self.queue, (-batch.level, self.arrivals, batch))
-        self.be_due()
+        self.schedule_pump()
 
-    def be_due(self) -> None:
-        if not self.pump_is_due:
-            self.pump_is_due = True
+    def schedule_pump(self) -> None:
+        if not self.pump_is_scheduled:
+            self.pump_is_scheduled = True
             asyncio.get_running_loop().call_soon(self.pump)
 
     def pump(self) -> None:
-        self.pump_is_due = False
+        self.pump_is_scheduled = False
         room = self.load.window - (self.ordered - min(self.consumed))
         while self.queue and room > 0:
             batches: list[Batch] = []
@@ -136,25 +136,25 @@ class FloorMember:
             for _payload in _open_block(batch.block):
                 self.delivered += 1
             if batch.sender == self.me:
-                self.under_way -= batch.count
+                self.in_flight -= batch.count
         finished = self.delivered >= load.total
         if self.me == 0:
             self.consumed[0] = self.delivered
         elif finished or self.delivered - self.reported >= load.window // 4:
             self.reported = self.delivered
             self.wires[0].send(Consumed(self.delivered))
-        if self.sent < load.messages and self.under_way < load.burst // 2:
+        if self.sent < load.messages and self.in_flight < load.burst // 2:
             self.broadcast()
         if finished:
             self.done.set()
 
     def broadcast(self) -> None:
-        count = min(self.load.burst - self.under_way, self.load.messages - self.sent)
+        count = min(self.load.burst - self.in_flight, self.load.messages - self.sent)
         levels: list[list[bytes]] = [[] for _ in range(LEVELS)]
         for number in range(self.sent, self.sent + count):
             levels[number % LEVELS].append(self.payload)
         self.sent += count
-        self.under_way += count
+        self.in_flight += count
         batches = []
         for level in reversed(range(LEVELS)):
             if levels[level]:
@@ -167,25 +167,26 @@ class FloorMember:
             self.wires[0].send(Submit(batches))
 
 
-async def run_floor(me: int, load: Load, meeting: Meeting) -> float:
+async def run_floor(context: MemberContext, load: Load) -> float:
     """One member's part; returns the messages per second that it delivered."""
     loop = asyncio.get_running_loop()
+    me = context.rank
     member = FloorMember(me, load)
     if me == 0:
-        server = await loop.create_server(lambda: Wire(member, len(member.wires) + 1), *meeting.addresses[0])
-        await meeting.wait()
+        server = await loop.create_server(lambda: Wire(member, len(member.wires) + 1), *context.first_address)
+        await context.barrier()
         await asyncio.sleep(0.1)
         while len(member.wires) < load.members - 1:
             await asyncio.sleep(0.01)
-        await meeting.wait()
+        await context.barrier()
     else:
-        await meeting.wait()
-        await loop.create_connection(lambda: Wire(member, 0), *meeting.addresses[0])
-        await meeting.wait()
+        await context.barrier()
+        await loop.create_connection(lambda: Wire(member, 0), *context.first_address)
+        await context.barrier()
     member.broadcast()
     await member.done.wait()
     rate = load.total / (time.perf_counter() - member.first_at)
-    await meeting.wait()
+    await context.barrier()
     if me == 0:
         server.close()
     return rate

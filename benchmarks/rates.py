@@ -6,23 +6,27 @@ from contextlib import suppress
 from pathlib import Path
 
 import priocast
-from benchmarks.processes import Load, Meeting
-from priocast.runtime.node import WithNode
+from benchmarks.members import (
+    Load,
+    MemberContext,
+)
+from priocast.runtime.node import (
+    WithNode,
+)
 
 LEVELS = 8
 _PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]
 
 
 def joining(
-    me: int, prioritised: bool, trace: str, meeting: Meeting, order: str = "sequencer-ub"
+    context: MemberContext, prioritised: bool, trace: str = "", order: str = "sequencer-ub"
 ) -> WithNode[priocast.Group]:
-    """One member's way into the group; an empty `trace` records nothing."""
-    listen, peers = meeting.way(me)
+    """Join the group; an empty `trace` records nothing."""
     return priocast.join(
         "bench",
-        member=f"m{me}",
-        listen=listen,
-        peers=peers,
+        member=context.task.member,
+        listen=context.task.listen,
+        peers=context.task.peers,
         order=order,
         prioritised=prioritised,
         trace=Path(trace) if trace else None,
@@ -30,13 +34,11 @@ def joining(
     )
 
 
-async def by_batches(
-    me: int, load: Load, prioritised: bool, trace: str, order: str, meeting: Meeting
-) -> float:
+async def by_batches(context: MemberContext, load: Load, prioritised: bool, trace: str, order: str) -> float:
     """A batch at a time: `broadcast_many` and `batches`."""
     total, delivered, first_at = load.total, 0, 0.0
-    async with joining(me, prioritised, trace, meeting, order) as group:
-        await meeting.wait()
+    async with joining(context, prioritised, trace, order) as group:
+        await context.barrier()
         sending = asyncio.create_task(_send_batches(group, load))
         async for batch in group.batches():
             first_at = first_at or time.perf_counter()
@@ -46,14 +48,14 @@ async def by_batches(
                 break
         rate = delivered / (time.perf_counter() - first_at)
         await sending
-        await meeting.wait()
+        await context.barrier()
     return rate
 
 
-async def for_a_while(
-    me: int, load: Load, prioritised: bool, order: str, seconds: float, meeting: Meeting
+async def for_fixed_time(
+    context: MemberContext, load: Load, prioritised: bool, order: str, seconds: float
 ) -> float:
-    """A batch at a time, by time: the rate while the group is busy, without its beginning and its end."""
+    """A batch at a time, for a fixed time: the rate while the group is busy, without its start and end."""
     delivered = 0
 
     async def receive() -> None:
@@ -62,15 +64,15 @@ async def for_a_while(
             async for batch in group.batches():
                 delivered += len(batch.payloads)
 
-    async with joining(me, prioritised, "", meeting, order) as group:
-        await meeting.wait()
+    async with joining(context, prioritised, order=order) as group:
+        await context.barrier()
         receiving = asyncio.create_task(receive())
         sending = asyncio.create_task(_send_batches(group, load))
         await asyncio.sleep(seconds / 4)
         started, delivered_before = time.perf_counter(), delivered
         await asyncio.sleep(seconds)
         rate = (delivered - delivered_before) / (time.perf_counter() - started)
-        await meeting.wait()
+        await context.barrier()
         sending.cancel()
     await receiving
     return rate
@@ -86,11 +88,11 @@ async def _send_batches(group: priocast.Group, load: Load) -> None:
         turn += 1
 
 
-async def one_by_one(me: int, load: Load, prioritised: bool, trace: str, meeting: Meeting) -> float:
+async def one_by_one(context: MemberContext, load: Load, prioritised: bool, trace: str) -> float:
     """A message at a time: `broadcast` and `async for`."""
     total, delivered, first_at = load.total, 0, 0.0
-    async with joining(me, prioritised, trace, meeting) as group:
-        await meeting.wait()
+    async with joining(context, prioritised, trace) as group:
+        await context.barrier()
         sending = asyncio.create_task(_send_one_by_one(group, load))
         async for event in group:
             if isinstance(event, priocast.Delivery):
@@ -100,7 +102,7 @@ async def one_by_one(me: int, load: Load, prioritised: bool, trace: str, meeting
                     break
         rate = delivered / (time.perf_counter() - first_at)
         await sending
-        await meeting.wait()
+        await context.barrier()
     return rate
 
 

@@ -1,28 +1,24 @@
 """What the scheduler alone costs: raw round trips while other processes keep the cores busy."""
 
-import multiprocessing
-import time
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
-_SPAWN = multiprocessing.get_context("spawn")
+from priocast.testing.child_process import ChildProcess
 
-
-def _spin(seconds: float) -> None:
-    end = time.perf_counter() + seconds
-    while time.perf_counter() < end:
-        pass
+_BUSY_LOOP = """
+import sys, time
+end = time.perf_counter() + float(sys.argv[1])
+while time.perf_counter() < end:
+    pass
+"""
 
 
 @contextmanager
 def busy_processes(count: int, seconds_max: float = 60.0) -> Iterator[None]:
     """Keep `count` processes computing, for a bounded time."""
-    processes = [_SPAWN.Process(target=_spin, args=(seconds_max,)) for _ in range(count)]
-    for process in processes:
-        process.start()
-    try:
+    command = [sys.executable, "-c", _BUSY_LOOP, str(seconds_max)]
+    with ExitStack() as stack:
+        for number in range(count):
+            stack.enter_context(ChildProcess(f"busy-{number}", command))
         yield
-    finally:
-        for process in processes:
-            process.terminate()
-            process.join()

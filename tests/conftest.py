@@ -1,9 +1,18 @@
-"""What every suite shares: how Hypothesis searches, and the option that rewrites expected outputs."""
+"""What every suite shares: how Hypothesis searches, fresh examples of the day, and `--rewrite`.
+
+In CI the examples of Hypothesis are fixed, so that a run can be repeated. One bounded part of every run draws
+fresh examples (marker `fresh`). Its seed is the date. The summary prints it, `PRIOCAST_FRESH_SEED` repeats
+it. `PRIOCAST_FRESH_SECONDS` is how long each of these tests draws.
+"""
 
 import os
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+FRESH_SEED = "PRIOCAST_FRESH_SEED"
+FRESH_SECONDS = "PRIOCAST_FRESH_SECONDS"
 
 ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("local", ANY_MACHINE)
@@ -15,5 +24,33 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--rewrite",
         action="store_true",
-        help="write the outputs of the scripts anew instead of checking them",
+        help="write the expected outputs of the scripts instead of checking them",
     )
+
+
+def pytest_configure() -> None:
+    """Choose the seed once: worker processes inherit it."""
+    os.environ.setdefault(FRESH_SEED, f"{datetime.now(UTC):%Y%m%d}")
+    os.environ.setdefault(FRESH_SECONDS, "10")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how to repeat the fresh examples, if any were drawn."""
+    reports = [*terminalreporter.stats.get("passed", ()), *terminalreporter.stats.get("failed", ())]
+    if any("fresh" in report.keywords for report in reports):
+        seed, seconds = os.environ[FRESH_SEED], os.environ[FRESH_SECONDS]
+        terminalreporter.write_line(
+            f"fresh examples: repeat with {FRESH_SEED}={seed} {FRESH_SECONDS}={seconds} pytest -m fresh"
+        )
+
+
+@pytest.fixture(scope="session")
+def fresh_seed() -> int:
+    """The seed of the fresh examples."""
+    return int(os.environ[FRESH_SEED])
+
+
+@pytest.fixture(scope="session")
+def fresh_seconds() -> float:
+    """How long a test draws fresh examples."""
+    return float(os.environ[FRESH_SECONDS])

@@ -95,7 +95,7 @@ first at both: h, m, l.
 
 The example uses lock-sets, the paper's own form. *Locked by it* are the less urgent messages that no process
 consumes before it is inserted. A message that arrived before it and has no position yet, as m at the first
-process when h arrives, inherits the lock with its position: a trace does not distinguish these from others.""",
+process when h arrives, inherits the lock with its position: a trace does not tell these from others.""",
         "reorder-locks",
         figure_3,
         (_message("p2", URGENT), _message("p1", ROUTINE)),

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from priocast.trace.run_directory import read_manifest, segments
 from support.command import priocast, refusal, start
 from support.waiting import PATIENCE_SECONDS
@@ -158,7 +158,7 @@ def test_safe_delivery_and_a_member_that_joins_later(tmp_path: Path) -> None:
     more = ("--delivery", "safe", "--json")
     first = ("node", "g", "--member", "a", "--listen", one, "--peer", other, "--founders", "1", *more)
     second = ("node", "g", "--member", "b", "--listen", other, "--peer", one, *more)
-    with running(tmp_path, "a", *first) as founder, running(tmp_path, "b", *second) as joiner:
+    with running("a", *first) as founder, running("b", *second) as joiner:
         founder.wait_printed(view=1, reason="the group was founded")
         founder.wait_printed(view=2, reason="b joined")
         joiner.type("hello")

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
 from priocast.protocols import LAYERS, PROTOCOLS
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.command import priocast, start
 from support.waiting import PATIENCE_SECONDS
 

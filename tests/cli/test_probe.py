@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import DeadlineExceeded, InvalidAddress, InvalidOption
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.command import priocast, refusal
 
 pytestmark = pytest.mark.processes
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.processes
 def test_one_node_as_table_as_json_and_repeatedly(tmp_path: Path) -> None:
     listen, admin = map(str, free_addresses(2))
     arguments = ("node", "tickets", "--member", "a", "--listen", listen, "--admin", admin)
-    with running(tmp_path, "node", *arguments) as node:
+    with running("node", *arguments) as node:
         node.type("hello")
         node.wait_lines(2)
         members = refusal("probe", listen)
@@ -34,7 +34,7 @@ def test_one_node_as_table_as_json_and_repeatedly(tmp_path: Path) -> None:
         assert ["no", "problems"] in lines
         document = json.loads(priocast("probe", admin, "--json").stdout)
         assert (document["healthy"], document["nodes"][0]["status"]["groups"][0]["position"]) == (True, 1)
-        with running(tmp_path, "watch", "probe", admin, "--json", "--watch", "0.1") as watching:
+        with running("watch", "probe", admin, "--json", "--watch", "0.1") as watching:
             assert [json.loads(line)["healthy"] for line in watching.wait_lines(3)][:3] == [True] * 3
 
 

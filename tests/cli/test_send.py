@@ -7,7 +7,7 @@ import pytest
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.command import priocast, refusal
 
 pytestmark = pytest.mark.processes
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.processes
 
 def test_message_is_sent_and_its_position_is_printed(tmp_path: Path) -> None:
     listen, unused = map(str, free_addresses(2))
-    with running(tmp_path, "a", "node", "tickets", "--member", "a", "--listen", listen, "--json") as node:
+    with running("a", "node", "tickets", "--member", "a", "--listen", listen, "--json") as node:
         node.wait_printed(view=1)
         sending = priocast(
             "send", "tickets", "--peer", unused, "--peer", listen, "--priority", "urgent", "two seats"

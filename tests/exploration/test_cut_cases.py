@@ -8,7 +8,7 @@ import pytest
 from exploration.scenarios import assert_holds
 from priocast.core.protocol import OrderingOptions
 from protocols.harness import Group
-from protocols.lives import Chapter, end_view
+from protocols.view_sequences import ViewPlan, end_view
 
 ORDER = "reorder"
 
@@ -89,5 +89,5 @@ def test_what_only_departed_members_consumed_leaves_its_place_to_nobody() -> Non
     for source, target in ("ac", "bc", "cb", "bc", "cb"):
         group.deliver(source, target)
         group.turn(target)
-    ends = end_view(group, Chapter(ORDER, OrderingOptions(), [], 0b010, 0, 10**6, True))
+    ends = end_view(group, ViewPlan(ORDER, OrderingOptions(), [], 0b010, 0, 10**6, True))
     assert [ordered_batch.batch.payloads() for ordered_batch in ends["b"].tail] == [[b"h"], [b"y"]]

@@ -11,9 +11,10 @@ import pytest
 from exploration.scenarios import assert_holds, counterexample, explored
 from priocast.core.guarantees import LIVENESS, PRIORITY_ACCOUNTING, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.exploration import member_states
-from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
+from priocast.exploration.violation import OWN_FAULT
 from protocols import test_reorder_locks_mutants as without
 from protocols.mutants import Patch, name_of
+from protocols.trusting import trusting
 
 ORDER = "reorder-locks"
 ORDER_OR_PRIORITY = (TOTAL_ORDER, PRIORITY_ACCOUNTING)
@@ -43,7 +44,7 @@ MUTANTS: list[tuple[Patch, str, dict[str, Any], tuple[str, ...]]] = [
     (without.one_acknowledgment_may_be_missing, "a:low b:high", THREE_DISTRIBUTED, (TOTAL_ORDER,)),
     (without.the_first_target_tail_is_taken_for_the_common_set, THREE_LEVELS, TWO, (TOTAL_ORDER,)),
     (without.the_first_history_is_taken_for_the_history_set, "a:low b:high", TWO, ORDER_OR_PRIORITY),
-    (without.what_all_have_consumed_is_what_one_has, "a:low b:high", TWO, (PEER_FAULT,)),
+    (trusting(without.what_all_have_consumed_is_what_one_has), "a:low b:high", TWO, ORDER_OR_PRIORITY),
     (without.the_end_of_a_view_waits_for_what_is_lost, "a:low b:high", ENDS_OF_THREE, (OWN_FAULT,)),
     (without.the_end_of_a_view_leaves_locks_of_what_is_lost, "a:low b:high", ENDS_OF_TWO, (OWN_FAULT,)),
 ]

@@ -1,100 +1,82 @@
-"""Real processes: the command line, and nodes that run from configuration files with certificates."""
+"""Real processes that run `priocast`: single commands, and nodes with configuration and certificates."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from priocast.network.keys import Authority, make_authority, make_member_certificate
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
+from priocast.testing.child_process import ChildProcess
 from support.waiting import PATIENCE_SECONDS
 
 _COMMAND = [sys.executable, "-c", "from priocast.cli.main import main; main()"]
 
 LOGGED = ("--json", "--log-format", "json", "--log-level", "info")
 
-Told = dict[str, Any]
+Record = dict[str, Any]
 
 
-class Running:
-    """A process that runs `priocast`; what it prints and logs goes to files."""
+class CommandProcess(ChildProcess):
+    """A process that runs `priocast`; it prints and logs JSON objects."""
 
-    def __init__(self, directory: Path, name: str, *arguments: str) -> None:
-        self._out = directory / f"{name}.out"
-        self._log = directory / f"{name}.log"
-        with self._out.open("wb") as out, self._log.open("wb") as log:
-            self.process = subprocess.Popen(
-                [*_COMMAND, *arguments], stdin=subprocess.PIPE, stdout=out, stderr=log
-            )
+    def __init__(self, name: str, *arguments: str) -> None:
+        super().__init__(name, [*_COMMAND, *arguments])
 
     def type(self, *lines: str) -> None:
         """Type lines on its standard input."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("".join(f"{line}\n" for line in lines).encode())
-        self.process.stdin.flush()
+        for line in lines:
+            self.write_line(line.encode())
 
     def kill(self) -> None:
-        """End it without warning, as a machine that loses its power."""
-        os.kill(self.process.pid, signal.SIGKILL)
-        self.process.wait(PATIENCE_SECONDS)
+        """End it without warning, as a power failure does."""
+        self.send_signal(signal.SIGKILL)
+        self.wait_end(PATIENCE_SECONDS)
 
     def terminate(self) -> int:
-        """Ask it to end, as a service manager does; its exit code."""
-        os.kill(self.process.pid, signal.SIGTERM)
-        return self.process.wait(PATIENCE_SECONDS)
+        """Ask it to end, as a service manager does; returns its exit code."""
+        self.send_signal(signal.SIGTERM)
+        return self.wait_end(PATIENCE_SECONDS)
 
-    def printed(self) -> list[Told]:
-        """The events that it printed so far."""
-        return _objects(self._out)
+    def printed(self) -> list[Record]:
+        """The events that it has printed so far."""
+        return _objects(self.output)
 
-    def logged(self) -> list[Told]:
-        """The records that it logged so far."""
-        return _objects(self._log)
+    def logged(self) -> list[Record]:
+        """The records that it has logged so far."""
+        return _objects(self.errors)
 
-    def wait_printed(self, **fields: object) -> Told:
+    def wait_printed(self, **fields: object) -> Record:
         """Wait until it has printed an event with these fields."""
         return self._wait_for(self.printed, fields)
 
-    def wait_logged(self, **fields: object) -> Told:
+    def wait_logged(self, **fields: object) -> Record:
         """Wait until it has logged a record with these fields."""
         return self._wait_for(self.logged, fields)
 
     def wait_lines(self, count: int) -> list[str]:
-        """Wait until it has printed so many lines."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while len(lines := self._out.read_text().splitlines()) < count:
-            assert time.monotonic() < deadline, self._last_words()
-            time.sleep(0.02)
-        return lines
+        """Wait until it has printed `count` lines."""
+        self.wait(lambda: len(self.output) >= count, PATIENCE_SECONDS, f"{count} lines")
+        return [line.decode().rstrip("\n") for line in self.output]
 
-    def end(self) -> None:
-        """Whatever happened, leave no process behind."""
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate(timeout=PATIENCE_SECONDS)
+    def _wait_for(self, read: Callable[[], list[Record]], fields: Record) -> Record:
+        found: list[Record] = []
 
-    def _wait_for(self, read: Callable[[], list[Told]], fields: Told) -> Told:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            over = self.process.poll() is not None or time.monotonic() > deadline
-            for told in read():
-                if fields.items() <= told.items():
-                    return told
-            assert not over, f"{fields} was not told; {self._last_words()}"
-            time.sleep(0.02)
+        def is_there() -> bool:
+            ended = self.has_ended
+            found.extend(record for record in read() if fields.items() <= record.items())
+            assert found or not ended, f"it ended without {fields}; {self.describe()}"
+            return bool(found)
 
-    def _last_words(self) -> str:
-        return f"printed:\n{self._out.read_text()}\nlogged:\n{self._log.read_text()}"
+        self.wait(is_there, PATIENCE_SECONDS, f"a record with {fields}")
+        return found[0]
 
 
 class Cluster:
-    """Members' files in one directory, and the processes that were started from them."""
+    """The files of all members in one directory, and the processes that run from them."""
 
     def __init__(self, directory: Path, names: str, *groups: str, shutdown_seconds: float) -> None:
         addresses = [str(address) for address in free_addresses(2 * len(names))]
@@ -102,7 +84,7 @@ class Cluster:
         self.admin = dict(zip(names, addresses[len(names) :], strict=True))
         self.directory = directory
         self._shutdown_seconds = shutdown_seconds
-        self._running: list[Running] = []
+        self._running: list[CommandProcess] = []
         authority = make_authority(directory)
         for name in names:
             self._write(name, authority, groups)
@@ -118,10 +100,10 @@ class Cluster:
             f'[node.admin]\nlisten = "{self.admin[name]}"\n[peers]\n{peers}{of_groups}'
         )
 
-    def start(self, name: str) -> Running:
+    def start(self, name: str) -> CommandProcess:
         """Start a member's process."""
         config = str(self.directory / f"{name}.toml")
-        node = Running(self.directory, name, "node", "--config", config, *LOGGED)
+        node = CommandProcess(name, "node", "--config", config, *LOGGED)
         self._running.append(node)
         return node
 
@@ -132,18 +114,15 @@ class Cluster:
 
 
 @contextmanager
-def running(directory: Path, name: str, *arguments: str) -> Iterator[Running]:
+def running(name: str, *arguments: str) -> Iterator[CommandProcess]:
     """A process for the time of a test."""
-    started = Running(directory, name, *arguments)
-    try:
+    with CommandProcess(name, *arguments) as started:
         yield started
-    finally:
-        started.end()
 
 
 @contextmanager
 def cluster(directory: Path, names: str, *groups: str, shutdown_seconds: float = 10) -> Iterator[Cluster]:
-    """Members, none of them started yet; none is left at the end."""
+    """A cluster of members that are not started yet; none is left running at the end."""
     made = Cluster(directory, names, *groups, shutdown_seconds=shutdown_seconds)
     try:
         yield made
@@ -151,7 +130,6 @@ def cluster(directory: Path, names: str, *groups: str, shutdown_seconds: float =
         made.end()
 
 
-def _objects(path: Path) -> list[Told]:
-    """The JSON objects of a file that is being written; the last line may be incomplete."""
-    lines = path.read_text().split("\n")[:-1]
-    return [json.loads(line) for line in lines if line.startswith("{")]
+def _objects(lines: list[bytes]) -> list[Record]:
+    """The JSON objects among these lines; the last line may be incomplete."""
+    return [json.loads(line) for line in lines if line.startswith(b"{") and line.endswith(b"\n")]

@@ -13,7 +13,7 @@ from priocast.network.address import Address
 from priocast.operations import admin as admin_module
 from priocast.operations.admin import CONNECTIONS_MAX, HEAD_BYTES_MAX, Admin, check_admin_address
 from priocast.operations.node_status import NodeStatus
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.waiting import PATIENCE_SECONDS, run
 
 

@@ -16,7 +16,7 @@ from priocast.operations.admin import Admin
 from priocast.operations.node_probe import Probed, probe_all, problems_of
 from priocast.operations.node_status import NodeStatus, node_status
 from priocast.runtime.group import Group
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.waiting import run, wait_until
 
 

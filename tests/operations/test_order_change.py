@@ -12,7 +12,7 @@ from priocast.operations import admin as admin_module
 from priocast.operations.admin import Admin
 from priocast.operations.order_change import OrderChangeRequest, request_order_change
 from priocast.runtime.node import Node
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.waiting import run, wait_until
 
 

@@ -11,8 +11,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from operations.processes import Cluster, Running, cluster
-from priocast.operations.node_probe import probe_all
+from operations.processes import (
+    Cluster,
+    CommandProcess,
+    cluster,
+)
+from priocast.operations.node_probe import (
+    probe_all,
+)
 from support.command import priocast
 from support.waiting import PATIENCE_SECONDS
 
@@ -69,9 +75,9 @@ def test_failure_restart_pause_and_graceful_shutdown_of_three_nodes(tmp_path: Pa
         c = made.start("c")
         c.wait_printed(group="tickets", reason="c joined")
         c.wait_printed(group="audit", reason="c joined")
-        b.process.send_signal(signal.SIGSTOP)
+        b.send_signal(signal.SIGSTOP)
         a.wait_printed(group="tickets", reason="b failed")
-        b.process.send_signal(signal.SIGCONT)
+        b.send_signal(signal.SIGCONT)
         b.wait_printed(group="tickets", reason="b joined")
         [evicted] = [
             event["evicted"] for event in b.printed() if event["group"] == "tickets" and "evicted" in event
@@ -109,7 +115,7 @@ def test_signal_while_joining_ends_at_once(tmp_path: Path) -> None:
         assert a.wait_logged(event="stopped before joining the group")
 
 
-def node_without_quorum(made: Cluster) -> Running:
+def node_without_quorum(made: Cluster) -> CommandProcess:
     """One of two members after the other is killed, with a message that cannot be ordered."""
     a, b = (made.start(name) for name in "ab")
     a.wait_printed(view=1)
@@ -135,7 +141,7 @@ def test_unordered_messages_are_reported_at_shutdown(tmp_path: Path) -> None:
 def test_second_signal_ends_at_once(tmp_path: Path) -> None:
     with cluster(tmp_path, "ab", "tickets", shutdown_seconds=60) as made:
         b = node_without_quorum(made)
-        b.process.send_signal(signal.SIGINT)
+        b.send_signal(signal.SIGINT)
         b.wait_logged(event="SIGINT: leaving the groups; a second signal exits at once")
-        b.process.send_signal(signal.SIGINT)
-        assert b.process.wait(PATIENCE_SECONDS) == -signal.SIGINT
+        b.send_signal(signal.SIGINT)
+        assert b.wait_end(PATIENCE_SECONDS) == -signal.SIGINT

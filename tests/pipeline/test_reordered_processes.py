@@ -1,6 +1,5 @@
 """Six real processes whose consumers are slow: their queues are re-ordered, and every promise is kept."""
 
-import asyncio
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -38,7 +37,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         planned = PlannedRun(
             name=order, title=order, workload=SLOW, order=order, options=OrderingOptions(window=256)
         )
-        finished = asyncio.run(carry_out(planned, directory, lambda _: None))
+        finished = carry_out(planned, directory, lambda _: None)
         assert finished.same_digest
     return directory
 

@@ -1,7 +1,7 @@
-"""The guarantees, each as a function that looks at what happened in a group and finds what broke it.
+"""The guarantees, each as a function that checks the journal of a group.
 
-They know protocols only by their packets' `batches`, `position` and `window`, as traces do, so they hold
-for whatever is in the registry. What is delivered together is judged apart, in `together`.
+They know protocols only by their packets' `batches`, `position` and `window`, as traces do, so they hold for
+every protocol in the registry. Messages that are delivered together are checked in `joint_delivery`.
 """
 
 from collections import defaultdict
@@ -21,12 +21,12 @@ from priocast.protocols import find_protocol
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.window import WINDOW_FIRST
 from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent, Violation
-from protocols.queues import RankedQueue
-from protocols.together import check_together
+from protocols.joint_delivery import check_joint_delivery
+from protocols.ranked_queue import RankedQueue
 
 
 def check_all(group: Group) -> None:
-    """Everything that a group at rest must have kept."""
+    """All guarantees of a group in which nothing more happens."""
     prioritised = group.options.prioritised
     check_integrity(group.journal)
     check_total_order(group.journal)
@@ -56,15 +56,17 @@ def check_integrity(journal: Journal) -> None:
 
 
 def check_total_order(journal: Journal) -> None:
-    """Every member delivers the same message at the same place, from place 0 on without gaps (Px11)."""
-    at_place: dict[int, MessageId] = {}
-    next_place: dict[str, int] = defaultdict(int)
+    """Every member delivers the same message at the same position, from position 0 on without gaps (Px11)."""
+    at_position: dict[int, MessageId] = {}
+    next_position: dict[str, int] = defaultdict(int)
     for member, position, message in _deliveries(journal):
-        if position != next_place[member]:
-            raise Violation(TOTAL_ORDER, f"{member} delivers place {position} after {next_place[member] - 1}")
-        next_place[member] += 1
-        if at_place.setdefault(position, message.id) != message.id:
-            raise Violation(TOTAL_ORDER, f"{at_place[position]} and {message.id} are both at {position}")
+        if position != next_position[member]:
+            raise Violation(
+                TOTAL_ORDER, f"{member} delivers position {position} after {next_position[member] - 1}"
+            )
+        next_position[member] += 1
+        if at_position.setdefault(position, message.id) != message.id:
+            raise Violation(TOTAL_ORDER, f"{at_position[position]} and {message.id} are both at {position}")
 
 
 def check_fifo(journal: Journal, among_equals: bool) -> None:
@@ -92,7 +94,7 @@ def check_priority(group: Group) -> None:
             _check_sending(group, name, policy)
         if protocol.PRIORITIES_ACT == "sequencing":
             _check_sequencing(group, name, policy)
-    check_together(group)
+    check_joint_delivery(group)
 
 
 def _check_sending(group: Group, name: str, policy: Starvation) -> None:
@@ -166,12 +168,13 @@ def _check_places(group: Group) -> None:
         for messages in happened.packet.messages:
             bytes_left = options.window_bytes - sum(size for place, size in placed if place > slowest)
             if bytes_left <= 0 and not numbers_first:
-                raise Violation(BOUNDED_WINDOW, f"{messages} has a place although no bytes are left")
+                raise Violation(BOUNDED_WINDOW, f"{messages} is ordered although the window is full")
             end += messages.count
             placed.append((end, len(getattr(messages, "block", b""))))
         if end - slowest > granted:
             raise Violation(
-                BOUNDED_WINDOW, f"{end - slowest} messages have a place and are not consumed; {granted} may"
+                BOUNDED_WINDOW,
+                f"{end - slowest} messages are ordered, not consumed; the window is {granted}",
             )
 
 
@@ -191,11 +194,11 @@ def _check_share(group: Group, name: str) -> None:
         for batch in getattr(happened.packet, "batches", ()):
             sent += batch.count if happened.member == name and batch.sender.name == name else 0
         if sent - min(consumed.values()) > granted:
-            raise Violation(BOUNDED_WINDOW, f"{name} has {sent - min(consumed.values())} under way")
+            raise Violation(BOUNDED_WINDOW, f"{name} has {sent - min(consumed.values())} in flight")
 
 
 def check_waiting(group: Group) -> None:
-    """Who has more to order waits for somebody, and goes on when that one has consumed all it has."""
+    """A member that cannot order more names a bottleneck, and continues when that one has consumed."""
     group.settle(rounds_max=1_000, consumers=())
     for name, member in group.members.items():
         protocol = member.protocol
@@ -204,15 +207,15 @@ def check_waiting(group: Group) -> None:
             if protocol.inspect(group.now).queues and not any(
                 other.protocol.inspect(0).bottleneck for other in group.members.values()
             ):
-                raise Violation(LIVENESS, f"something waits at {name}, and nobody says for whom")
+                raise Violation(LIVENESS, f"messages wait at {name}, and no member names a bottleneck")
             continue
         group.settle(rounds_max=1_000, consumers=[waits_for.name])
         if protocol.inspect(0).bottleneck == waits_for and protocol.position_next == place:
-            raise Violation(LIVENESS, f"{name} waits for {waits_for.name}, which can do nothing about it")
+            raise Violation(LIVENESS, f"{name} waits for {waits_for.name}, which cannot end the wait")
 
 
 def check_agreement_and_liveness(group: Group) -> None:
-    """At rest every member has delivered all that was broadcast (Px8), and nobody waits for anything."""
+    """In the end every member has delivered all broadcasts (Px8), and all are idle."""
     broadcast = {happened.payload for happened in group.journal if isinstance(happened, Broadcast)}
     delivered: dict[str, set[bytes]] = {name: set() for name in group.members}
     for member, _, message in _deliveries(group.journal):
@@ -224,7 +227,7 @@ def check_agreement_and_liveness(group: Group) -> None:
             raise Violation(LIVENESS, f"{name} never delivers {sorted(broadcast - payloads)}")
     for process in group.members.values():
         if not process.idle or process.backlog:
-            raise Violation(LIVENESS, f"{process.me} still waits for something")
+            raise Violation(LIVENESS, f"{process.me} is not idle")
 
 
 def _deliveries(journal: Journal) -> list[Delivered]:

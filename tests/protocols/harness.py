@@ -1,8 +1,8 @@
-"""A whole group in one place, driven by hand: nothing happens unless a test says so.
+"""A whole group in one process, driven by hand: nothing happens unless a test says so.
 
-The members are the real ones for as long as one view lasts, with the links replaced by perfect ones, so that
-a test decides only when a packet arrives and not what becomes of its frames. Whatever goes in and out of the
-protocols is in the `journal`, in the order in which it happened in the whole group.
+The members are real ones while one view lasts, with perfect links, so that a test decides only when a packet
+arrives. All inputs and outputs of the protocols are in the `journal`, in the order in which they happened in
+the whole group.
 """
 
 from collections.abc import Iterable
@@ -18,12 +18,12 @@ from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.protocols.parts import Parts
 from support.stacks import OneView, Unobserved
 
-#: More than this happens only in a group that never comes to rest.
+#: A longer journal shows that the group never becomes idle.
 JOURNAL_MAX = 100_000
 
 
 class Violation(AssertionError):
-    """A guarantee was broken."""
+    """A guarantee is violated."""
 
     def __init__(self, guarantee: str, how: str) -> None:
         super().__init__(f"{guarantee}: {how}")
@@ -31,7 +31,7 @@ class Violation(AssertionError):
 
 
 class Broadcast(NamedTuple):
-    """The application handed a message over."""
+    """The application broadcast a message."""
 
     member: str
     payload: bytes
@@ -40,7 +40,7 @@ class Broadcast(NamedTuple):
 
 
 class Queued(NamedTuple):
-    """Messages came into the sender's own queue."""
+    """Messages entered the sender's own queue."""
 
     member: str
     batch: Batch
@@ -48,7 +48,7 @@ class Queued(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A protocol gave a packet to the links (`to` is None: to all)."""
+    """A protocol sent a packet (`to` is None: to all)."""
 
     member: str
     packet: Packet
@@ -56,7 +56,7 @@ class Sent(NamedTuple):
 
 
 class Received(NamedTuple):
-    """A packet came to a protocol."""
+    """A protocol received a packet."""
 
     member: str
     packet: Packet
@@ -107,8 +107,8 @@ class PerfectLink(FifoLink):
 class Group:
     """The members of one view, the packets between them, and the time.
 
-    `assemblers` are those of an earlier view, by name: a message's number goes on from there. `below` is what
-    each member's layer took from the order below it, if there is a layer.
+    `assemblers` are those of an earlier view, by name, whose message numbers continue. `below` is what each
+    member's layer took from the order below it, if there is a layer.
     """
 
     def __init__(
@@ -143,7 +143,7 @@ class Group:
 
             def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
                 if len(journal) > JOURNAL_MAX:
-                    raise Violation(LIVENESS, "the members talk and talk")
+                    raise Violation(LIVENESS, "the members never stop sending")
                 journal.append(Sent(me.name, packet, to.name if to else None))
 
             def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
@@ -167,7 +167,7 @@ class Group:
         return member
 
     def broadcast(self, name: str, priority: int, payloads: list[bytes], scope: Scope = TO_ALL) -> int:
-        """Let an application broadcast as many of these as there is room for."""
+        """An application broadcasts as many of these as there is room for."""
         member = self.members[name]
         accepted = payloads[: max(0, member.room(priority))]
         for payload in accepted:
@@ -182,7 +182,7 @@ class Group:
         self.members[name].turn(self.now)
 
     def deliver(self, source: str, target: str, count: int = 1) -> int:
-        """Let up to `count` packets arrive that are on their way from source to target."""
+        """Up to `count` packets in flight from source to target arrive."""
         frames = self.links[source, target].frames
         arriving = frames[:count]
         del frames[:count]
@@ -192,7 +192,7 @@ class Group:
         return len(arriving)
 
     def consume(self, name: str, count: int) -> int:
-        """Let an application take up to `count` messages."""
+        """An application takes up to `count` messages."""
         member, left = self.members[name], count
         while left and (head := member.head()):
             taken = min(left, head.batch.count - head.taken)
@@ -203,27 +203,27 @@ class Group:
         return count - left
 
     def tell_held(self, source: str, target: str) -> None:
-        """Let a member know which packets to all another one holds; what all hold is forgotten."""
-        held, epoch = self.members[source].epoch.stability.received, self.members[target].epoch
-        epoch.stability.report(epoch.ranks[self.members[source].me], held)
+        """A member learns which packets to all another one has received; stable packets are dropped."""
+        received, epoch = self.members[source].epoch.stability.received, self.members[target].epoch
+        epoch.stability.report(epoch.ranks[self.members[source].me], received)
 
     def tick(self) -> None:
-        """Let every timer fire that is due."""
+        """Fire every timer that is due."""
         for member in self.members.values():
             if not member.epoch.frozen:
                 member.tick(self.now)
 
     def flow(self) -> None:
-        """Give everybody a turn, and let everything arrive that is on its way."""
+        """Give every member a turn, and deliver all packets in flight."""
         for name in self.members:
             self.turn(name)
         for source, target in self.links:
             self.deliver(source, target, len(self.links[source, target].frames))
 
     def settle(self, rounds_max: int, consumers: Iterable[str] | None = None) -> bool:
-        """Let everything happen that can; return whether the group came to rest within so many rounds.
+        """Run until nothing more happens; returns whether that took at most `rounds_max` rounds.
 
-        Only these `consumers` take what is ordered; None: all of them.
+        Only these `consumers` consume; None: all members.
         """
         for link in self.links.values():
             link.congested = False

@@ -1,7 +1,7 @@
-"""The search for mutants: deliberate faults, each of which the shared properties must find.
+"""The search for mutants: deliberate faults, each of which the shared properties must detect.
 
-A check that cannot fail is a defect. A mutant is one plausible mistake in a protocol; beside it stand the
-guarantees by which it may be found, or a script or a test that it breaks.
+A check that cannot fail is a defect. A mutant is one plausible mistake in a protocol. Its row names the
+guarantees that may detect it, or a script or a test that fails with it.
 """
 
 from collections.abc import Callable, Collection
@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from priocast.core.errors import PeerFault
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from protocols.harness import Violation
-from protocols.lives import live, lives
 from protocols.schedules import MILLISECOND, cases, check, check_waiting_in
 from protocols.test_scripts import SCRIPTS, replay
+from protocols.view_sequences import play_views, view_sequences
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 Mutant = tuple[Patch, Collection[str]]
@@ -28,12 +28,15 @@ AGEING: Twin = (True, Ageing(MILLISECOND))
 FLUSH: Twin = (True, PeriodicRelease(MILLISECOND))
 PEER_FAULT = PeerFault.__name__
 OWN_FAULT = "our own fault"
+#: For mutants of the checks themselves: correct members must not be rejected. Every other mutant must be
+#: found by the guarantee that it breaks, if necessary among `trusting` members.
+FALSE_REJECTION = PEER_FAULT
 
 Drawn = TypeVar("Drawn")
 
 
 def name_of(case: object) -> str:
-    """What a case is called: what its mutant does, and where that is to be seen."""
+    """The name of a case: its mutant, and where it is detected."""
     parts = case if isinstance(case, tuple) else (case,)
     words = [
         part.replace(" ", "-") if isinstance(part, str) else getattr(part, "__name__", "") for part in parts
@@ -42,21 +45,21 @@ def name_of(case: object) -> str:
 
 
 def schedules_find(mutant: Mutant, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some schedule breaks one of the guarantees that stand beside the mutant."""
+    """Some schedule violates one of the guarantees of the mutant's row."""
     mutate, guarantees = mutant
     mutate(monkeypatch)
     found_in_schedules(order, guarantees)
 
 
-def lives_find(mutant: Mutant, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some life breaks one of the guarantees that stand beside the mutant."""
+def view_sequences_find(mutant: Mutant, order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some sequence of views violates one of the guarantees of the mutant's row."""
     mutate, guarantees = mutant
     mutate(monkeypatch)
-    found_in_lives(order, guarantees)
+    found_in_view_sequences(order, guarantees)
 
 
 def script_finds(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch, may_stop: bool = False) -> None:
-    """Something else happens in a script; if it `may_stop`, it need not be played to its end."""
+    """A script has another outcome; if it `may_stop`, it need not run to its end."""
     text = recorded(script)
     mutate(monkeypatch)
     assert (_replayed_or_stopped if may_stop else replay)(text) != text
@@ -84,49 +87,49 @@ def recorded(script: str) -> str:
 
 
 def found_in_schedules(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
-    """Some schedule breaks one of these guarantees."""
+    """Some schedule violates one of these guarantees."""
     found(cases(order, *twin), check, guarantees)
 
 
 def found_by_waiting(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
-    """In some schedule a member waits for one that can do nothing about it, or for nobody."""
+    """In some schedule a member names a bottleneck that cannot end the wait, or none."""
     found(cases(order, *twin), check_waiting_in, guarantees)
 
 
-def found_in_lives(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
-    """In some life, from view to view, one of these guarantees breaks."""
-    found(lives([order], [twin]), live, guarantees)
+def found_in_view_sequences(order: str, guarantees: Collection[str], twin: Twin = STRICT) -> None:
+    """Some sequence of views violates one of these guarantees."""
+    found(view_sequences([order], [twin]), play_views, guarantees)
 
 
 def found(
     drawn: st.SearchStrategy[Drawn], play: Callable[[Drawn], object], guarantees: Collection[str]
 ) -> None:
-    """Something that is drawn breaks one of these guarantees when it is played."""
+    """Some example violates one of these guarantees."""
     find(
         drawn,
         lambda each: _broken(play, each) in guarantees,
-        # The search is not the same in every process, although its dice are: what Hypothesis draws may depend
-        # on the modules that are imported. 1,000 cases once missed a mutant that was always found otherwise.
+        # The search may differ between processes in spite of the fixed seed: what Hypothesis draws may depend
+        # on the modules that are imported. 1,000 cases once missed a mutant that is otherwise always found.
         settings=settings(max_examples=10_000, database=None, phases=[Phase.generate]),
         random=Random(0),
     )
 
 
 def _broken(play: Callable[[Drawn], object], drawn: Drawn) -> str:
-    """The guarantee that broke, or the error that showed it."""
+    """The violated guarantee, or the kind of error."""
     try:
         play(drawn)
     except Violation as violation:
         return violation.guarantee
     except PeerFault:
         return PEER_FAULT
-    except AssertionError:
+    except Exception:
         return OWN_FAULT
     return ""
 
 
 def _replayed_or_stopped(text: str) -> str:
-    """What happens in a script; nothing if it cannot be played to its end."""
+    """The outcome of a script; empty if it cannot run to its end."""
     try:
         return replay(text)
     except AssertionError:

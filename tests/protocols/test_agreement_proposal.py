@@ -26,8 +26,8 @@ from priocast.protocols.flow.consumption import (
 from priocast.protocols.flow.data import (
     Data,
 )
-from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH
+from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 
 PROPOSAL = ProposedOrder(1, 0, (reference_to(batch_of(1, sender=C)),))
 

@@ -36,6 +36,7 @@ from protocols.mutants import (
     script_finds,
     single_test_finds,
 )
+from protocols.trusting import trusting
 
 
 def a_round_begins_with_the_replies_and_votes_of_the_last(patch: pytest.MonkeyPatch) -> None:
@@ -165,7 +166,7 @@ def there_is_no_window(patch: pytest.MonkeyPatch) -> None:
 DOUBLED = (INTEGRITY, PEER_FAULT, OWN_FAULT)
 
 IN_SCHEDULES: list[Mutant] = [
-    (every_further_reply_lets_the_starter_propose_again, (PEER_FAULT,)),
+    (trusting(every_further_reply_lets_the_starter_propose_again), (LIVENESS,)),
     (what_is_ordered_is_ordered_again, DOUBLED),
     (a_proposal_is_reversed, (FIFO_AMONG_EQUALS, TOTAL_ORDER, PEER_FAULT)),
     (what_came_first_is_proposed_first, (PRIORITY,)),

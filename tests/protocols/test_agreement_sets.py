@@ -31,19 +31,16 @@ from priocast.protocols.agreement.consensus import (
     ConsensusAccepted,
     ConsensusPrepare,
 )
-from priocast.protocols.agreement.sets import (
-    AgreementSets,
-    SetDecision,
-)
+from priocast.protocols.agreement.sets import AgreementSets, SetDecision
 from priocast.protocols.flow.consumption import (
     Consumed,
 )
 from priocast.protocols.flow.data import (
     Data,
 )
-from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH, TWINS, patiently
 from protocols.schedules import Case, cases, check
+from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 
 ONE = (reference_to(batch_of(1, sender=C)),)
 

@@ -32,8 +32,8 @@ from protocols.mutants import (
     Mutant,
     Patch,
     Twin,
-    found_in_lives,
     found_in_schedules,
+    found_in_view_sequences,
     name_of,
     schedules_find,
     script_finds,
@@ -176,7 +176,7 @@ def test_the_schedules_find_a_plain_set_that_is_not_in_order(monkeypatch: pytest
 )
 def test_the_lives_find_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
-    found_in_lives("agreement-sets", (VIEW_SYNCHRONY, TOTAL_ORDER, INTEGRITY, PEER_FAULT, OWN_FAULT))
+    found_in_view_sequences("agreement-sets", (VIEW_SYNCHRONY, TOTAL_ORDER, INTEGRITY, PEER_FAULT, OWN_FAULT))
 
 
 def test_the_order_of_decisions_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,15 @@ from priocast.protocols.flow.consumption import (
 from priocast.protocols.flow.data import (
     NumberedData,
 )
-from protocols.alone import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard
+from protocols.single_member import (
+    VIEW,
+    hear,
+    member_of,
+    placed_at,
+    say,
+    say_frames,
+    turn_heard,
+)
 
 _member = partial(member_of, AgreementSkeen)
 

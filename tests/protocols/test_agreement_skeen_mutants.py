@@ -13,12 +13,23 @@ from priocast.protocols.agreement.skeen import (
     FinalTimestamps,
     ProposedTimestamps,
 )
-from priocast.protocols.flow.data import NumberedData
-from protocols.faults import a_sender_sends_what_came_first
+from priocast.protocols.flow.data import (
+    NumberedData,
+)
 from protocols.harness import Group
-from protocols.lives import Chapter, End, end_view
-from protocols.mutants import PEER_FAULT, Mutant, Patch, found_in_lives, name_of, recorded, schedules_find
+from protocols.mutants import (
+    PEER_FAULT,
+    Mutant,
+    Patch,
+    found_in_view_sequences,
+    name_of,
+    recorded,
+    schedules_find,
+)
+from protocols.shared_mutants import a_sender_sends_what_came_first
 from protocols.test_scripts import replay
+from protocols.trusting import trusting
+from protocols.view_sequences import End, ViewPlan, end_view
 
 ORDER = "agreement-skeen"
 
@@ -112,9 +123,9 @@ def a_view_ends_with_everything_by_the_known_timestamps(patch: pytest.MonkeyPatc
 
 
 IN_SCHEDULES: list[Mutant] = [
-    (the_lowest_proposal_is_final, {PEER_FAULT}),
+    (trusting(the_lowest_proposal_is_final), {TOTAL_ORDER}),
     (nobody_rejects_the_lowest_proposal, {TOTAL_ORDER}),
-    (the_clock_stands_still, {PEER_FAULT}),
+    (trusting(the_clock_stands_still), {TOTAL_ORDER}),
     (what_is_final_is_ordered_at_once, {TOTAL_ORDER}),
     (a_sender_sends_what_came_first, {PRIORITY}),
     (proposals_that_a_full_link_delays_are_lost, {LIVENESS, PEER_FAULT}),
@@ -143,7 +154,7 @@ def _end_a_view_that_lacks_a_final_timestamp() -> dict[str, End]:
     group.deliver("a", "b", 2)
     assert group.consume("a", 2) == 1
     assert group.consume("b", 2) == 0
-    return end_view(group, Chapter(ORDER, group.options, [], 0b011, 0, 100, assembled=True))
+    return end_view(group, ViewPlan(ORDER, group.options, [], 0b011, 0, 100, assembled=True))
 
 
 def test_a_view_ends_with_all_final_timestamps(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,9 +163,9 @@ def test_a_view_ends_with_all_final_timestamps(monkeypatch: pytest.MonkeyPatch) 
     assert [end.position for end in _end_a_view_that_lacks_a_final_timestamp().values()] == [1, 0]
 
 
-def test_the_lives_find_that_private_proposals_decide(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_sequences_find_that_private_proposals_decide(monkeypatch: pytest.MonkeyPatch) -> None:
     a_view_ends_with_everything_by_the_known_timestamps(monkeypatch)
-    found_in_lives(ORDER, {VIEW_SYNCHRONY})
+    found_in_view_sequences(ORDER, {VIEW_SYNCHRONY})
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ from priocast.protocols.history.causal import (
     StampedData,
 )
 from protocols import harness
-from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.schedules import Case, cases, play
+from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 
 _member = partial(member_of, CausalHistory)
 

@@ -23,13 +23,14 @@ from protocols.mutants import (
     PLAIN,
     Mutant,
     Patch,
-    found_in_lives,
     found_in_schedules,
+    found_in_view_sequences,
     name_of,
     schedules_find,
     script_finds,
     single_test_finds,
 )
+from protocols.trusting import trusting
 
 DIVERGED = (TOTAL_ORDER, AGREEMENT, INTEGRITY, PEER_FAULT, OWN_FAULT)
 
@@ -153,7 +154,7 @@ IN_SCHEDULES: list[Mutant] = [
     (a_silent_member_stays_silent, (LIVENESS,)),
     (null_messages_cause_null_messages, (LIVENESS,)),
     (a_null_message_is_as_late_as_the_message, (LIVENESS,)),
-    (stamped_when_broadcast, (PEER_FAULT,)),
+    (trusting(stamped_when_broadcast), (TOTAL_ORDER,)),
     (one_clock_is_enough, DIVERGED),
     (a_bucket_is_delivered_as_it_fills, DIVERGED),
     (a_frame_is_reversed, (FIFO_AMONG_EQUALS, PEER_FAULT)),
@@ -187,11 +188,11 @@ def test_history_own_message_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     single_test_finds(a_member_does_not_wait_for_its_own_packets, case, monkeypatch, match=fault)
 
 
-def test_the_lives_find_positions_that_depend_on_the_order_of_arrival(
+def test_view_sequences_find_positions_that_depend_on_the_order_of_arrival(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     a_message_depends_on_what_arrived_last(monkeypatch)
-    found_in_lives("causal-history", (VIEW_SYNCHRONY,))
+    found_in_view_sequences("causal-history", (VIEW_SYNCHRONY,))
 
 
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))

@@ -19,7 +19,7 @@ from priocast.protocols.agreement.consensus import (
     ConsensusPromise,
     Value,
 )
-from protocols.council import INSTANCES, Broken, Schedule, hold, rolled
+from protocols.consensus_group import INSTANCES, ConsensusViolation, Schedule, hold, rolled
 
 ONE: Value = (Reference(A, 0, 0, 1),)
 TWO: Value = (Reference(B, 0, 0, 1),)
@@ -244,8 +244,8 @@ MUTANTS = [
 def _broken_by(schedule: Schedule) -> str:
     try:
         hold(schedule)
-    except Broken as broken:
-        return broken.promise
+    except ConsensusViolation as broken:
+        return broken.property_name
     return ""
 
 

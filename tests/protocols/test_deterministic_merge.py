@@ -19,7 +19,14 @@ from priocast.protocols.history.merge import (
     SkippedSlots,
     Slot,
 )
-from protocols.alone import VIEW, hear, member_of, placed_at, say, turn_heard
+from protocols.single_member import (
+    VIEW,
+    hear,
+    member_of,
+    placed_at,
+    say,
+    turn_heard,
+)
 
 _member = partial(member_of, DeterministicMerge)
 

@@ -36,13 +36,21 @@ from priocast.protocols.ring import moving_uub
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.moving_bb import MovingBb
 from priocast.protocols.ring.moving_ub import MovingUb, PendingCopy, TokenWithMessages
-from priocast.protocols.ring.moving_uub import MovingUub, NumberedByHolder
-from priocast.protocols.ring.ring import Token
-from priocast.protocols.ring.token_requests import RequestToken, TokenRequest
-from protocols.alone import VIEW, hear, member_of, packets, say, turn
+from priocast.protocols.ring.moving_uub import (
+    MovingUub,
+    NumberedByHolder,
+)
+from priocast.protocols.ring.ring import (
+    Token,
+)
+from priocast.protocols.ring.token_requests import (
+    RequestToken,
+    TokenRequest,
+)
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
 from protocols.schedules import NAMES, Broadcast, Case, Flow, cases, check
+from protocols.single_member import VIEW, hear, member_of, packets, say, turn
 
 LINKS = len(NAMES) * (len(NAMES) - 1)
 STRANGER = ProcessId("x")

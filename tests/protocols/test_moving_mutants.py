@@ -19,28 +19,49 @@ from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer
-from priocast.protocols.ring.moving_bb import MovingBb
-from priocast.protocols.ring.moving_ub import MovingUb, TokenWithMessages
-from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations, TokenWithNumberRequests
-from priocast.protocols.ring.pending_queue import PendingQueue
-from priocast.protocols.ring.ring import Ring
-from priocast.protocols.ring.token_requests import TokenRequests
-from protocols.faults import a_place_rests_on_the_packet_that_came_last
+from priocast.protocols.ring.moving_bb import (
+    MovingBb,
+)
+from priocast.protocols.ring.moving_ub import (
+    MovingUb,
+    TokenWithMessages,
+)
+from priocast.protocols.ring.moving_uub import (
+    MovingUub,
+    SharedNumberReservations,
+    TokenWithNumberRequests,
+)
+from priocast.protocols.ring.pending_queue import (
+    PendingQueue,
+)
+from priocast.protocols.ring.ring import (
+    Ring,
+)
+from priocast.protocols.ring.token_requests import (
+    TokenRequests,
+)
 from protocols.mutants import (
+    OWN_FAULT,
     PEER_FAULT,
     Patch,
     found,
-    found_in_lives,
     found_in_schedules,
+    found_in_view_sequences,
     name_of,
     script_finds,
     single_test_finds,
 )
 from protocols.schedules import check
-from protocols.test_moving import TestPositions as Positions
+from protocols.shared_mutants import (
+    a_place_rests_on_the_packet_that_came_last,
+)
+from protocols.test_moving import (
+    TestPositions as Positions,
+)
 from protocols.test_moving import TestTheToken as TheToken
 from protocols.test_moving import skewed_cases
 from protocols.test_moving_uub import TestNumbers as Numbers
+from protocols.trusting import trusting
 
 UB, BB, UUB = "moving-ub", "moving-bb", "moving-uub"
 
@@ -200,13 +221,13 @@ IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
     (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT, BOUNDED_WINDOW}),
     (what_others_have_ordered_is_ordered_again, BB, {PEER_FAULT, INTEGRITY}),
     (what_others_have_ordered_is_ordered_again, UB, {PEER_FAULT, INTEGRITY}),
-    (the_token_is_kept_and_passed_on, UB, {PEER_FAULT}),
-    (the_token_is_kept_and_passed_on, BB, {PEER_FAULT}),
-    (the_token_is_kept_and_passed_on, UUB, {PEER_FAULT}),
+    (trusting(the_token_is_kept_and_passed_on), UB, {TOTAL_ORDER}),
+    (trusting(the_token_is_kept_and_passed_on), BB, {TOTAL_ORDER}),
+    (trusting(the_token_is_kept_and_passed_on), UUB, {OWN_FAULT}),
     (the_token_circulates_for_ever, BB, {LIVENESS}),
     (what_is_pending_is_dropped_with_the_token, UB, {LIVENESS}),
     (requests_are_dropped_with_the_token, UUB, {LIVENESS}),
-    (copies_of_submitted_messages_are_ordered_too, UB, {PEER_FAULT}),
+    (trusting(copies_of_submitted_messages_are_ordered_too), UB, {OWN_FAULT}),
     (a_sender_always_submits_to_the_holder, UB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
     (the_token_is_never_requested, UB, {LIVENESS}),
     (the_token_is_never_requested, UUB, {LIVENESS}),
@@ -220,7 +241,11 @@ IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
 ]
 
 ON_SKEWED_LINKS: list[tuple[Patch, str, set[str]]] = [
-    (the_token_is_accepted_early, BB, {PEER_FAULT}),
+    (
+        trusting(the_token_is_accepted_early),
+        BB,
+        {TOTAL_ORDER, BOUNDED_WINDOW, PRIORITY, FIFO_AMONG_EQUALS, OWN_FAULT},
+    ),
     (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
     (positions_take_effect_on_arrival, UB, {TOTAL_ORDER}),
     (positions_take_effect_on_arrival, BB, {TOTAL_ORDER}),
@@ -269,9 +294,11 @@ def submitted_messages_are_not_sent_again(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("order", [UB, BB])
-def test_the_lives_find_messages_that_are_not_sent_again(order: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_sequences_find_messages_that_are_not_sent_again(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     submitted_messages_are_not_sent_again(monkeypatch)
-    found_in_lives(order, {INTEGRITY})
+    found_in_view_sequences(order, {INTEGRITY})
 
 
 IN_TESTS: list[tuple[Patch, Callable[[], None]]] = [

@@ -28,9 +28,8 @@ from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.sequencer.ub import SequencerUb
-from protocols.faults import the_sequencer_waits_for_the_fastest
 from protocols.mutants import (
-    PEER_FAULT,
+    FALSE_REJECTION,
     PLAIN,
     STRICT,
     Patch,
@@ -40,6 +39,8 @@ from protocols.mutants import (
     name_of,
 )
 from protocols.schedules import MILLISECOND
+from protocols.shared_mutants import the_sequencer_waits_for_the_fastest
+from protocols.trusting import trusting
 
 AGEING: Twin = (True, Ageing(MILLISECOND))
 
@@ -226,11 +227,11 @@ MUTANTS: list[tuple[Patch, Twin, str]] = [
     (consumption_is_never_reported, STRICT, LIVENESS),
     (only_messages_are_worth_a_report, STRICT, LIVENESS),
     (the_loop_ends_when_nothing_is_left, STRICT, LIVENESS),
-    (batches_are_numbered_instead_of_messages, STRICT, PEER_FAULT),
+    (batches_are_numbered_instead_of_messages, STRICT, FALSE_REJECTION),
     (a_sender_delivers_its_own_messages_at_once, STRICT, TOTAL_ORDER),
     (a_cut_batch_loses_its_rest, STRICT, LIVENESS),
     (a_cut_batch_repeats_its_beginning, STRICT, INTEGRITY),
-    (numbers_restart_with_each_turn, STRICT, PEER_FAULT),
+    (trusting(numbers_restart_with_each_turn), STRICT, INTEGRITY),
     (one_member_misses_what_others_get, STRICT, AGREEMENT),
 ]
 

@@ -22,7 +22,7 @@ from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
 from protocols.harness import Delivered, Group, Received, Sent, Violation
 from protocols.mutants import Patch, found
-from protocols.queues import ids
+from protocols.ranked_queue import ids
 from protocols.schedules import NAMES, Case, play, schedules
 from protocols.schedules import options as drawn_options
 

@@ -26,10 +26,10 @@ from priocast.protocols import LAYERS, PROTOCOLS, all_orders, find_protocol
 from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.parts import PART_COUNT_MAX
 from priocast.protocols.sequencer.ub import SequencerUb
-from protocols.alone import VIEW, hear, member_of, packets, say, turn
 from protocols.harness import Delivered, Group, Sent
-from protocols.queues import ids
+from protocols.ranked_queue import ids
 from protocols.schedules import MILLISECOND, Case, cases, play
+from protocols.single_member import VIEW, hear, member_of, packets, say, turn
 
 TIME, COUNT = "time-parts/sequencer-ub", "count-parts/sequencer-ub"
 

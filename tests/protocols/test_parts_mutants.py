@@ -15,7 +15,7 @@ from priocast.core.protocol import Consume, OrderingOptions, Received
 from priocast.protocols.parts import CountParts, Parts, _OpenPart
 from protocols.guarantees import check_all
 from protocols.harness import Group, Violation
-from protocols.mutants import Patch, found_in_lives, found_in_schedules
+from protocols.mutants import Patch, found_in_schedules, found_in_view_sequences
 from protocols.schedules import MILLISECOND
 
 Mutant = tuple[Patch, str, set[str]]
@@ -200,4 +200,4 @@ def test_the_lives_find_the_mutant_of_parts(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)
-    found_in_lives(order, guarantees)
+    found_in_view_sequences(order, guarantees)

@@ -21,7 +21,7 @@ from priocast.protocols.reorder.cuts import (
     CutDecisions,
     Reorder,
 )
-from protocols.alone import hear, member_of, turn
+from protocols.single_member import hear, member_of, turn
 
 _member = partial(member_of, Reorder)
 

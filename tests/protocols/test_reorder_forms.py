@@ -23,9 +23,9 @@ from priocast.core.starvation import Strict
 from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
 from protocols.harness import Delivered, Group
-from protocols.lives import Chapter, end_view
 from protocols.orders import patiently
 from protocols.schedules import NAMES, Action, Consume, options, schedules
+from protocols.view_sequences import ViewPlan, end_view
 
 CUTS, LOCKS = "reorder", "reorder-locks"
 
@@ -109,7 +109,7 @@ class Twins:
 
 def _ended(group: Group, survivors: int) -> list[tuple[list[tuple[int, bytes]], list[bytes]]]:
     """What each survivor still gets of a view that ends now, by position, and what it sends again."""
-    ends = end_view(group, Chapter(group.order, group.options, [], survivors, 0, 100, assembled=True))
+    ends = end_view(group, ViewPlan(group.order, group.options, [], survivors, 0, 100, assembled=True))
     return [
         (
             [

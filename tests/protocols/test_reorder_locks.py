@@ -23,12 +23,17 @@ from priocast.protocols.reorder.locks import (
     LockDecisions,
     ReorderLocks,
 )
-from priocast.protocols.reorder.locks_in_turn import InsertionTurns, ReorderLocksInTurn
-from priocast.protocols.reorder.message_sets import MessageRange
-from protocols.alone import hear, member_of, packets, say, turn
+from priocast.protocols.reorder.locks_in_turn import (
+    InsertionTurns,
+    ReorderLocksInTurn,
+)
+from priocast.protocols.reorder.message_sets import (
+    MessageRange,
+)
 from protocols.harness import Delivered, Group
-from protocols.lives import Chapter, end_view
 from protocols.schedules import NAMES
+from protocols.single_member import hear, member_of, packets, say, turn
+from protocols.view_sequences import ViewPlan, end_view
 
 FORMS: list[type[ReorderLocks]] = [ReorderLocks, ReorderLocksInTurn]
 
@@ -240,7 +245,7 @@ class TestTheEndOfAView:
     def _ending(group: Group, survivors: str) -> dict[str, tuple[str, str]]:
         """What each survivor has delivered at the end of the view, and what it has to send again."""
         bits = sum(1 << NAMES.index(name) for name in survivors)
-        ends = end_view(group, Chapter(group.order, group.options, [], bits, 0, 100, assembled=True))
+        ends = end_view(group, ViewPlan(group.order, group.options, [], bits, 0, 100, assembled=True))
         said = dict.fromkeys(survivors, "")
         for happened in group.journal:
             if isinstance(happened, Delivered) and happened.member in said:

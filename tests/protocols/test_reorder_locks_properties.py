@@ -14,9 +14,9 @@ from priocast.protocols.reorder.locks import ReorderLocks
 from priocast.protocols.reorder.locks_in_turn import ReorderLocksInTurn
 from protocols.accounting import check_accounting
 from protocols.harness import Group
-from protocols.lives import Life, live, lives
 from protocols.orders import TWINS, Twin, patiently
 from protocols.schedules import NAMES, Case, check, check_waiting_in, options, play, schedules
+from protocols.view_sequences import ViewSequence, play_views, view_sequences
 
 FORMS: list[type[ReorderLocks]] = [ReorderLocks, ReorderLocksInTurn]
 
@@ -51,13 +51,13 @@ class TestAnySchedule:
     @pytest.mark.parametrize("distributed", [False, True])
     def test_survivors_keep_every_guarantee(self, form: type[ReorderLocks], distributed: bool) -> None:
         @settings(max_examples=patiently(100))
-        @given(lives([form.NAME], [TWINS["strict"]]))
-        def holds(life: Life) -> None:
-            chapters = [
+        @given(view_sequences([form.NAME], [TWINS["strict"]]))
+        def holds(sequence: ViewSequence) -> None:
+            views = [
                 each._replace(options=msgspec.structs.replace(each.options, distributed=distributed))
-                for each in life.chapters
+                for each in sequence.views
             ]
-            live(life._replace(chapters=chapters))
+            play_views(sequence._replace(views=views))
 
         holds()
 

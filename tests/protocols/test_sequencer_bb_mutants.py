@@ -17,12 +17,27 @@ from priocast.core.message import Batch
 from priocast.core.protocol import PacketId
 from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.flow.packets import Data, Order
+from priocast.protocols.flow.packets import (
+    Data,
+    Order,
+)
 from priocast.protocols.sequencer.bb import SequencerBb
-from protocols.faults import a_place_rests_on_the_packet_that_came_last, the_sequencer_waits_for_the_fastest
-from protocols.mutants import PEER_FAULT, Mutant, found_by_waiting, lives_find, name_of, schedules_find
-from protocols.test_sequencer_bb import TestPositions as Positions
+from protocols.mutants import (
+    Mutant,
+    found_by_waiting,
+    name_of,
+    schedules_find,
+    view_sequences_find,
+)
+from protocols.shared_mutants import (
+    a_place_rests_on_the_packet_that_came_last,
+    the_sequencer_waits_for_the_fastest,
+)
+from protocols.test_sequencer_bb import (
+    TestPositions as Positions,
+)
 from protocols.test_sequencer_bb import TestTheEndOfAView as TheEnd
+from protocols.trusting import trusting
 
 ORDER = "sequencer-bb"
 
@@ -108,7 +123,7 @@ IN_SCHEDULES: list[Mutant] = [
     (the_sequencer_orders_by_arrival, {PRIORITY}),
     (the_sequencer_orders_at_once, {BOUNDED_WINDOW}),
     (the_loop_ends_when_nothing_is_left, {LIVENESS}),
-    (every_member_orders, {PEER_FAULT}),
+    (trusting(every_member_orders), {TOTAL_ORDER}),
 ]
 
 
@@ -141,7 +156,7 @@ IN_LIVES: list[Mutant] = [
 
 @pytest.mark.parametrize("mutant", IN_LIVES, ids=name_of)
 def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    lives_find(mutant, ORDER, monkeypatch)
+    view_sequences_find(mutant, ORDER, monkeypatch)
 
 
 @pytest.mark.parametrize("rank_left_out", [0, 2], ids=["order", "data"])

@@ -28,9 +28,9 @@ from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestN
 from priocast.protocols.numbering.requests import NumberRequest
 from priocast.protocols.sequencer.uub import SequencerUub
 from protocols import harness
-from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import TWINS
 from protocols.schedules import Case, cases, play
+from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 
 _member = partial(member_of, SequencerUub)
 _hear = partial(hear, packet_id=(0, 1))

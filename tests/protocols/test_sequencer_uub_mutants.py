@@ -26,7 +26,6 @@ from priocast.protocols.numbering.giver import NumberGiver
 from priocast.protocols.numbering.packets import NumberGrant
 from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
 from priocast.protocols.sequencer.uub import SequencerUub
-from protocols.faults import a_place_rests_on_the_packet_that_came_last
 from protocols.mutants import (
     OWN_FAULT,
     PEER_FAULT,
@@ -35,14 +34,16 @@ from protocols.mutants import (
     Patch,
     Twin,
     found,
-    lives_find,
     name_of,
     schedules_find,
     script_finds,
+    view_sequences_find,
 )
 from protocols.schedules import cases
+from protocols.shared_mutants import a_place_rests_on_the_packet_that_came_last
 from protocols.test_sequencer_uub import TestTheSequencer as TheSequencer
 from protocols.test_sequencer_uub import check_grants
+from protocols.trusting import trusting
 
 ORDER = "sequencer-uub"
 AGEING: Twin = (True, Ageing(MILLISECOND))
@@ -149,7 +150,7 @@ def the_loop_ends_when_nothing_is_left(patch: pytest.MonkeyPatch) -> None:
 
 IN_SCHEDULES: list[Mutant] = [
     (numbers_are_bound_early, {PRIORITY}),
-    (grants_are_used_last_first, {PEER_FAULT}),
+    (trusting(grants_are_used_last_first), {FIFO_AMONG_EQUALS}),
     (grants_are_used_last_first_and_not_checked, {FIFO_AMONG_EQUALS}),
     (numbers_are_granted_without_a_window, {BOUNDED_WINDOW}),
     (numbers_count_when_they_are_used, {BOUNDED_WINDOW}),
@@ -231,12 +232,12 @@ def the_numbers_of_a_view_begin_with_0(patch: pytest.MonkeyPatch) -> None:
     [
         (what_has_a_number_is_not_sent_again, {INTEGRITY}),
         (a_place_rests_on_the_packet_that_came_last, {VIEW_SYNCHRONY}),
-        (the_numbers_of_a_view_begin_with_0, {PEER_FAULT}),
+        (trusting(the_numbers_of_a_view_begin_with_0), {LIVENESS}),
     ],
     ids=name_of,
 )
 def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
-    lives_find(mutant, ORDER, monkeypatch)
+    view_sequences_find(mutant, ORDER, monkeypatch)
 
 
 def test_a_bottleneck_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

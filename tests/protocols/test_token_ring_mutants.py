@@ -9,12 +9,20 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
-from priocast.protocols.flow.grants import Grants
-from priocast.protocols.flow.packets import Ordered
-from priocast.protocols.ring.ring import Ring
-from priocast.protocols.ring.token_requests import TokenRequest, TokenRequests
+from priocast.protocols.flow.grants import (
+    Grants,
+)
+from priocast.protocols.flow.packets import (
+    Ordered,
+)
+from priocast.protocols.ring.ring import (
+    Ring,
+)
+from priocast.protocols.ring.token_requests import (
+    TokenRequest,
+    TokenRequests,
+)
 from priocast.protocols.ring.token_ring import TokenRing
-from protocols.faults import a_sender_sends_what_came_first
 from protocols.guarantees import check_window
 from protocols.harness import Group, Violation
 from protocols.mutants import (
@@ -22,11 +30,12 @@ from protocols.mutants import (
     Mutant,
     Patch,
     found_by_waiting,
-    found_in_lives,
+    found_in_view_sequences,
     name_of,
     schedules_find,
     script_finds,
 )
+from protocols.shared_mutants import a_sender_sends_what_came_first
 
 ORDER = "token-ring"
 
@@ -168,7 +177,7 @@ def test_the_property_of_waiting_finds_that_the_holder_names_no_bottleneck(
 
 def test_the_lives_find_that_every_view_begins_at_0(monkeypatch: pytest.MonkeyPatch) -> None:
     every_view_begins_at_0(monkeypatch)
-    found_in_lives(ORDER, {PEER_FAULT, LIVENESS})
+    found_in_view_sequences(ORDER, {PEER_FAULT, LIVENESS})
 
 
 def test_the_token_does_not_circulate_without_room(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from priocast.core.guarantees import INTEGRITY, LIVENESS, TOTAL_ORDER, VIEW_SYNCHRONY
+from priocast.core.guarantees import FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Protocol
@@ -27,7 +27,8 @@ from priocast.protocols.flow.submission_validator import (
     SubmissionValidator,
 )
 from priocast.protocols.sequencer.ub import SequencerUb
-from protocols.mutants import PEER_FAULT, Patch, found_in_lives, name_of
+from protocols.mutants import FALSE_REJECTION, Patch, found_in_view_sequences, name_of
+from protocols.trusting import trusting
 
 
 def what_was_not_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
@@ -159,23 +160,23 @@ def a_sender_s_numbers_begin_with_0_in_each_view(patch: pytest.MonkeyPatch) -> N
 MUTANTS: list[tuple[Patch, str]] = [
     (what_was_not_submitted_is_lost, INTEGRITY),
     (what_was_submitted_is_lost, INTEGRITY),
-    (what_was_submitted_is_sent_again_last, PEER_FAULT),
+    (trusting(what_was_submitted_is_sent_again_last), FIFO_AMONG_EQUALS),
     (a_batch_that_has_half_its_places_is_sent_again_whole, INTEGRITY),
     (what_has_a_place_is_sent_again, INTEGRITY),
     (what_is_consumed_in_part_counts_as_consumed, VIEW_SYNCHRONY),
     (a_frozen_member_does_not_hear_itself, VIEW_SYNCHRONY),
     (what_is_supplied_is_noted_and_not_heard, VIEW_SYNCHRONY),
-    (what_is_supplied_is_heard_twice_if_it_comes_twice, PEER_FAULT),
+    (trusting(what_is_supplied_is_heard_twice_if_it_comes_twice), VIEW_SYNCHRONY),
     (what_anybody_else_holds_is_forgotten, LIVENESS),
     (one_s_own_packets_are_not_kept, VIEW_SYNCHRONY),
     (one_s_own_packets_have_no_mark, VIEW_SYNCHRONY),
     (a_view_begins_at_position_0, TOTAL_ORDER),
-    (the_sequencer_numbers_from_0, PEER_FAULT),
-    (a_sender_s_numbers_begin_with_0_in_each_view, PEER_FAULT),
+    (the_sequencer_numbers_from_0, FALSE_REJECTION),
+    (a_sender_s_numbers_begin_with_0_in_each_view, FALSE_REJECTION),
 ]
 
 
 @pytest.mark.parametrize(("mutate", "guarantee"), MUTANTS, ids=map(name_of, MUTANTS))
 def test_the_lives_find_the_mutant(mutate: Patch, guarantee: str, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
-    found_in_lives("sequencer-ub", {guarantee})
+    found_in_view_sequences("sequencer-ub", {guarantee})

@@ -8,26 +8,26 @@ from hypothesis import given, settings
 
 from priocast.core.message import TO_ALL
 from priocast.core.protocol import OrderingOptions
-from protocols.lives import Chapter, Life, live, lives
 from protocols.orders import ORDERED_TWINS, ORDERS, TWINS, patiently
 from protocols.schedules import Broadcast
+from protocols.view_sequences import ViewPlan, ViewSequence, play_views, view_sequences
 
 
 @pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
 def test_survivors_keep_every_guarantee_from_view_to_view(order: str, twin: str) -> None:
     @settings(max_examples=patiently(40))
-    @given(lives([order], [TWINS[twin]]))
-    def holds(life: Life) -> None:
-        live(life)
+    @given(view_sequences([order], [TWINS[twin]]))
+    def holds(sequence: ViewSequence) -> None:
+        play_views(sequence)
 
     holds()
 
 
 def test_the_order_may_change_from_view_to_view() -> None:
     @settings(max_examples=patiently(200))
-    @given(lives(ORDERS, list(TWINS.values())))
-    def holds(life: Life) -> None:
-        live(life)
+    @given(view_sequences(ORDERS, list(TWINS.values())))
+    def holds(sequence: ViewSequence) -> None:
+        play_views(sequence)
 
     holds()
 
@@ -38,8 +38,8 @@ def test_the_order_may_change_from_view_to_view() -> None:
 def test_what_waits_through_three_orders_stays_in_order(order: str, priority: int, assembled: bool) -> None:
     """Found by lives: of what was broadcast before, in and after a plain view, the middle went first."""
     said = [Broadcast(member, each, (1, 2), TO_ALL) for member in (0, 1) for each in (priority, 100, 0)]
-    chapters = [
-        Chapter(order, OrderingOptions(prioritised=prioritised), list(said), 0b11, 0, 100, assembled)
+    views = [
+        ViewPlan(order, OrderingOptions(prioritised=prioritised), list(said), 0b11, 0, 100, assembled)
         for prioritised in (True, False, True, False, True)
     ]
-    live(Life(2, chapters))
+    play_views(ViewSequence(2, views))

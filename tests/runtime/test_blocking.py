@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import priocast
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 
 
 @contextmanager

@@ -1,16 +1,16 @@
 """Real processes that are killed, stopped, restarted and cut off under load; Spark verifies the traces."""
 
-import asyncio
 import signal
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tools.load_group import LoadGroup
 
 from priocast.membership.options import MembershipOptions
 from priocast.pipeline.study import verify_runs
-from priocast.study.living import LivingGroup
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.namespaces import Namespaces, namespaces, unavailable
 from support.waiting import PATIENCE_SECONDS
 
@@ -37,48 +37,42 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("traces")
 
 
-def on_loopback(
-    traces: Path, run: str, inject: Callable[[LivingGroup], Awaitable[None]], **changes: str
-) -> None:
+def on_loopback(traces: Path, run: str, inject: Callable[[LoadGroup], None], **changes: str) -> None:
     """Inject faults into a group of four under load."""
-
-    async def test() -> None:
-        addresses = dict(zip(NAMES, map(str, free_addresses(len(NAMES))), strict=True))
-        async with LivingGroup(
-            addresses,
-            run=run,
-            membership=options(len(NAMES), **changes),
-            trace=traces / run,
-            state_directory=traces / run / "state",
-        ) as group:
-            await group.start(*NAMES)
-            await group.wait_view(NAMES, PATIENCE_SECONDS)
-            await inject(group)
-            await group.finish(PATIENCE_SECONDS)
-
-    asyncio.run(test())
+    addresses = dict(zip(NAMES, map(str, free_addresses(len(NAMES))), strict=True))
+    with LoadGroup(
+        addresses,
+        run=run,
+        membership=options(len(NAMES), **changes),
+        trace=traces / run,
+        state_directory=traces / run / "state",
+    ) as group:
+        group.start(*NAMES)
+        group.wait_view(NAMES, PATIENCE_SECONDS)
+        inject(group)
+        group.finish(PATIENCE_SECONDS)
 
 
 @pytest.mark.parametrize("delivery", ["agreed", "safe"])
 def test_killed_members_and_coordinators_rejoin(traces: Path, delivery: str) -> None:
-    async def inject(group: LivingGroup) -> None:
+    def inject(group: LoadGroup) -> None:
         for victim in ("b", "a"):
-            await asyncio.sleep(0.3)
+            time.sleep(0.3)
             group.members[victim].send_signal(signal.SIGKILL)
-            await group.wait_view(NAMES.replace(victim, ""), PATIENCE_SECONDS)
-            await group.start(victim)
-            await group.wait_view(NAMES, PATIENCE_SECONDS)
+            group.wait_view(NAMES.replace(victim, ""), PATIENCE_SECONDS)
+            group.start(victim)
+            group.wait_view(NAMES, PATIENCE_SECONDS)
 
     on_loopback(traces, f"killed-{delivery}", inject, delivery=delivery)
 
 
 def test_a_restart_within_the_timeout_is_a_new_incarnation(traces: Path) -> None:
-    async def inject(group: LivingGroup) -> None:
-        before = group.members["c"].view
+    def inject(group: LoadGroup) -> None:
+        before = group.view("c")
         group.members["c"].send_signal(signal.SIGKILL)
-        await group.start("c")
-        await group.wait_view(NAMES, PATIENCE_SECONDS)
-        after = group.members["a"].view
+        group.start("c")
+        group.wait_view(NAMES, PATIENCE_SECONDS)
+        after = group.view("a")
         assert before is not None
         assert after is not None
         incarnations = [
@@ -90,24 +84,24 @@ def test_a_restart_within_the_timeout_is_a_new_incarnation(traces: Path) -> None
 
 
 def test_a_member_that_pauses_for_less_than_the_timeout_stays(traces: Path) -> None:
-    async def inject(group: LivingGroup) -> None:
-        before = group.members["a"].view
+    def inject(group: LoadGroup) -> None:
+        before = group.view("a")
         group.members["c"].send_signal(signal.SIGSTOP)
-        await asyncio.sleep(0.3 * FAILURE_SECONDS)
+        time.sleep(0.3 * FAILURE_SECONDS)
         group.members["c"].send_signal(signal.SIGCONT)
-        await asyncio.sleep(2 * FAILURE_SECONDS)
-        assert group.members["a"].view == before, "no view changed"
+        time.sleep(2 * FAILURE_SECONDS)
+        assert group.view("a") == before, "no view changed"
 
     on_loopback(traces, "paused", inject)
 
 
 def test_a_member_that_pauses_for_more_than_the_timeout_rejoins(traces: Path) -> None:
-    async def inject(group: LivingGroup) -> None:
+    def inject(group: LoadGroup) -> None:
         group.members["c"].send_signal(signal.SIGSTOP)
-        await group.wait_view("abd", PATIENCE_SECONDS)
+        group.wait_view("abd", PATIENCE_SECONDS)
         group.members["c"].send_signal(signal.SIGCONT)
-        await group.wait_view(NAMES, PATIENCE_SECONDS)
-        assert "stopped" in [report.kind for report in group.members["c"].reports], (
+        group.wait_view(NAMES, PATIENCE_SECONDS)
+        assert "evicted" in [report.kind for report in group.members["c"].reports], (
             "its eviction was reported"
         )
 
@@ -115,50 +109,49 @@ def test_a_member_that_pauses_for_more_than_the_timeout_rejoins(traces: Path) ->
 
 
 def in_namespaces(
-    traces: Path, run: str, inject: Callable[[LivingGroup, Namespaces], Awaitable[None]], policy: str
+    traces: Path, run: str, inject: Callable[[LoadGroup, Namespaces], None], policy: str
 ) -> None:
     """Inject faults into the network of five members under load."""
     reason = unavailable()
     if reason:
         pytest.skip(f"no network namespaces can be made here: {reason}")
 
-    async def test(network: Namespaces) -> None:
-        async with LivingGroup(
+    with (
+        namespaces("abcde") as network,
+        LoadGroup(
             network.addresses,
             run=run,
             membership=options(5, policy=policy),
             trace=traces / run,
             state_directory=traces / run / "state",
             within=network.within,
-        ) as group:
-            await group.start(*"abcde")
-            await group.wait_view("abcde", PATIENCE_SECONDS)
-            await inject(group, network)
-            network.heal()
-            await group.wait_view("abcde", PATIENCE_SECONDS)
-            await group.finish(PATIENCE_SECONDS, alike=policy == "primary")
-
-    with namespaces("abcde") as network:
-        asyncio.run(test(network))
+        ) as group,
+    ):
+        group.start(*"abcde")
+        group.wait_view("abcde", PATIENCE_SECONDS)
+        inject(group, network)
+        network.heal()
+        group.wait_view("abcde", PATIENCE_SECONDS)
+        group.finish(PATIENCE_SECONDS, same_state=policy == "primary")
 
 
 def test_the_majority_of_a_partitioned_primary_group_continues(traces: Path) -> None:
-    async def inject(group: LivingGroup, network: Namespaces) -> None:
-        before = group.members["a"].view
+    def inject(group: LoadGroup, network: Namespaces) -> None:
+        before = group.view("a")
         network.cut_apart("ab", "cde")
-        await group.wait_view("cde", PATIENCE_SECONDS)
-        await asyncio.sleep(FAILURE_SECONDS)
-        assert group.members["a"].view == before, "the minority installs no view"
+        group.wait_view("cde", PATIENCE_SECONDS)
+        time.sleep(FAILURE_SECONDS)
+        assert group.view("a") == before, "the minority installs no view"
 
     in_namespaces(traces, "cut-primary", inject, "primary")
 
 
 def test_both_sides_of_a_partitionable_group_continue(traces: Path) -> None:
-    async def inject(group: LivingGroup, network: Namespaces) -> None:
+    def inject(group: LoadGroup, network: Namespaces) -> None:
         network.cut_apart("ab", "cde")
-        await group.wait_view("cde", PATIENCE_SECONDS)
-        await group.wait_view("ab", PATIENCE_SECONDS)
-        await asyncio.sleep(FAILURE_SECONDS)
+        group.wait_view("cde", PATIENCE_SECONDS)
+        group.wait_view("ab", PATIENCE_SECONDS)
+        time.sleep(FAILURE_SECONDS)
 
     in_namespaces(traces, "cut-partitionable", inject, "partitionable")
 
@@ -167,21 +160,15 @@ def test_both_sides_of_a_partitionable_group_continue(traces: Path) -> None:
 def test_two_members_that_cannot_hear_each_other_are_never_in_one_view_for_long(
     traces: Path, policy: str
 ) -> None:
-    async def inject(group: LivingGroup, network: Namespaces) -> None:
+    def inject(group: LoadGroup, network: Namespaces) -> None:
         network.cut("a", "c")
-        await group.wait(
-            lambda: not {"a", "c"} <= {member.partition("#")[0] for member in view_of(group, "b")},
+        group.wait(
+            lambda: not {"a", "c"} <= {*group.view_members("b")},
             PATIENCE_SECONDS,
             "a view without a or without c",
         )
 
     in_namespaces(traces, f"one-way-{policy}", inject, policy)
-
-
-def view_of(group: LivingGroup, name: str) -> list[str]:
-    """The members of a member's current view."""
-    view = group.members[name].view
-    return view.members if view else []
 
 
 def test_spark_verifies_all_guarantees_in_these_runs(traces: Path) -> None:

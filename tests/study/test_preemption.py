@@ -1,6 +1,5 @@
 """The drill: what is made of the replicas' times, and one small run on real processes."""
 
-import asyncio
 from math import inf, nan
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,14 @@ import pytest
 
 from priocast.core.errors import InvalidOption
 from priocast.study.preemption import RUNS, Drill, carry_out, finished
-from priocast.study.preemption_worker import Executed
+from priocast.study.preemption_worker import PreemptionReport
 
 MS = 1_000_000
 
 
-def executed(begun_ms: list[int], urgent: int, sent_ms: int = 0, digest: str = "same") -> Executed:
+def executed(begun_ms: list[int], urgent: int, sent_ms: int = 0, digest: str = "same") -> PreemptionReport:
     begun_ns = [MS * each for each in begun_ms]
-    return Executed(
+    return PreemptionReport(
         delivered=len(begun_ms), digest=digest, begun_ns=begun_ns, urgent=urgent, sent_ns=MS * sent_ms
     )
 
@@ -62,7 +61,7 @@ def test_a_drill_that_cannot_be_is_refused(bad: dict[str, Any]) -> None:
 @pytest.mark.processes
 def test_with_reordering_the_urgent_command_overtakes_what_nobody_has_begun(tmp_path: Path) -> None:
     drill = Drill(members=3, commands=60, handling_ms=50)
-    run = asyncio.run(carry_out(RUNS[0], drill, tmp_path, lambda _: None))
+    run = carry_out(RUNS[0], drill, tmp_path, lambda _: None)
     assert run.same_digest
     assert run.overtaken > run.avoidable
     assert [replica.replica for replica in run.replicas] == ["a", "b", "c"]

@@ -1,19 +1,17 @@
 """The study of placing: what is made of the times, and one small round on real processes."""
 
-import asyncio
-
 import pytest
 
 from priocast.core.errors import GroupClosed, InvalidOption
-from priocast.study.reorder import WAYS, PlacingPlan, Times, measure_round, rows_of, times_of
-from priocast.study.reorder_worker import ROUND_TRIP, Placed
+from priocast.study.reorder import VARIANTS, InsertionPlan, InsertionTimes, measure_round, rows_of, times_of
+from priocast.study.reorder_worker import ROUND_TRIP, InsertionReport
 
 MS = 1_000_000
 
 
-def placed(times_ms: list[int], sent_ms: list[int] | None = None, **fields: int | str) -> Placed:
+def placed(times_ms: list[int], sent_ms: list[int] | None = None, **fields: int | str) -> InsertionReport:
     """What a replica noted of one way; the sender noted echoes, too."""
-    found = Placed(
+    found = InsertionReport(
         delivered=len(times_ms),
         digest=str(fields.get("digest", "same")),
         placed={"way": [MS * each for each in times_ms]},
@@ -28,8 +26,8 @@ def placed(times_ms: list[int], sent_ms: list[int] | None = None, **fields: int 
 def test_times_run_from_the_broadcast_to_the_sender_and_to_the_last_replica() -> None:
     sender = placed([13, 25, 36], sent_ms=[10, 20, 30])
     found = times_of([placed([12, 27, 39]), placed([18, 24, 33]), sender])
-    assert found["way"] == Times(at_sender_ms=5, everywhere_ms=8)
-    assert found[ROUND_TRIP] == Times(at_sender_ms=2, everywhere_ms=2)
+    assert found["way"] == InsertionTimes(at_sender_ms=5, everywhere_ms=8)
+    assert found[ROUND_TRIP] == InsertionTimes(at_sender_ms=2, everywhere_ms=2)
 
 
 def test_replicas_that_differ_or_do_not_consume_the_urgent_one_next_are_no_result() -> None:
@@ -40,15 +38,15 @@ def test_replicas_that_differ_or_do_not_consume_the_urgent_one_next_are_no_resul
         times_of([placed([12], overtaken=2), sender])
 
 
-def a_round(raw: float, base: float, other: float) -> dict[str, Times]:
-    ways = {way.name: Times(other, other + 1) for way in WAYS}
-    return {**ways, ROUND_TRIP: Times(raw, raw), "agreement-skeen": Times(base, base)}
+def a_round(raw: float, base: float, other: float) -> dict[str, InsertionTimes]:
+    ways = {way.name: InsertionTimes(other, other + 1) for way in VARIANTS}
+    return {**ways, ROUND_TRIP: InsertionTimes(raw, raw), "agreement-skeen": InsertionTimes(base, base)}
 
 
 def test_ratios_are_taken_within_a_round_and_medians_over_the_rounds() -> None:
     rounds = {2: [a_round(1, 10, 11), a_round(2, 10, 14), a_round(4, 40, 42)]}
     rows = {row.way: row for row in rows_of(rounds)}
-    assert list(rows) == [ROUND_TRIP, *(way.name for way in WAYS)]
+    assert list(rows) == [ROUND_TRIP, *(way.name for way in VARIANTS)]
     reorder = rows["reorder"]
     assert (reorder.members, reorder.at_sender_ms, reorder.everywhere_ms) == (2, 14, 15)
     assert reorder.round_trips == pytest.approx(10.5)
@@ -76,14 +74,14 @@ def test_ratios_are_taken_within_a_round_and_medians_over_the_rounds() -> None:
 )
 def test_a_plan_that_cannot_be_is_refused(bad: dict[str, int]) -> None:
     with pytest.raises(InvalidOption):
-        PlacingPlan(**bad)  # type: ignore[arg-type]
+        InsertionPlan(**bad)  # type: ignore[arg-type]
 
 
 @pytest.mark.processes
 def test_a_round_of_real_replicas_measures_every_way() -> None:
     heard: list[int] = []
-    plan = PlacingPlan(members=(3,), rounds=1, messages=5, queued=3)
-    found = asyncio.run(measure_round(3, plan, heard.append))
-    assert set(found) == {ROUND_TRIP, *(way.name for way in WAYS)}
+    plan = InsertionPlan(members=(3,), rounds=1, messages=5, queued=3)
+    found = measure_round(3, plan, heard.append)
+    assert set(found) == {ROUND_TRIP, *(way.name for way in VARIANTS)}
     assert heard[-1] == 5
     assert all(0 < times.at_sender_ms <= times.everywhere_ms for times in found.values())

@@ -23,7 +23,7 @@ from priocast.network.security import TlsSecurity
 from priocast.network.tcp import TcpNetwork
 from priocast.network.udp import UdpNetwork
 from priocast.network.udp_socket import open_multicast_socket
-from priocast.study.processes import free_addresses
+from priocast.testing.addresses import free_addresses
 from support.waiting import wait_until
 
 KINDS = ("memory", "tcp", "tls", "udp", "multicast", "unix")

@@ -1,6 +1,5 @@
 """What the studies on real processes share: output directory, progress bar, verdict, durations."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -47,9 +46,7 @@ def run_planned(planned: PlannedRun, traces: Path, console: Console) -> Finished
     """Carry out a run and show its progress."""
     with progress_bar(console) as progress:
         task = progress.add_task(planned.title, total=planned.workload.total)
-        return asyncio.run(
-            carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))
-        )
+        return carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))
 
 
 def study_traces(output: StudyOutput, master: str, console: Console) -> "Outcome":

@@ -1,6 +1,5 @@
 """`priocast study preemption`: one urgent command among hundreds of queued ones, and when it is executed."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,9 +69,7 @@ def preemption(
 def _run(planned: PlannedDrill, drill: Drill, traces: Path, console: Console) -> FinishedDrill:
     with progress_bar(console) as progress:
         task = progress.add_task(planned.title, total=drill.commands + 1)
-        return asyncio.run(
-            carry_out(planned, drill, traces, lambda executed: progress.update(task, completed=executed))
-        )
+        return carry_out(planned, drill, traces, lambda executed: progress.update(task, completed=executed))
 
 
 def _show(finished: list[FinishedDrill], drill: Drill, outcome: "Outcome", console: Console) -> None:

@@ -1,6 +1,5 @@
 """`priocast study reorder`: the time until an urgent message is at the head of the queues of a group."""
 
-import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -14,7 +13,7 @@ from priocast.cli.option_checks import check_directory, check_pipeline, first_gi
 from priocast.cli.shared_options import AsJson
 from priocast.cli.study_output import progress_bar
 from priocast.core.errors import InvalidOption
-from priocast.study.reorder import BASE, Placing, PlacingPlan, Round, measure_round, rows_of
+from priocast.study.reorder import BASE, InsertionPlan, InsertionRow, Round, measure_round, rows_of
 from priocast.study.reorder_worker import ROUND_TRIP
 
 EXAMPLES = """
@@ -29,7 +28,7 @@ EXAMPLES = """
 _QUICK_ROUNDS = 2
 _QUICK_MESSAGES = 40
 _ALLOWED_WITH_QUICK = {"members", "payload_bytes", "queued", "quick", "out", "as_json"}
-_DEFAULT = PlacingPlan()
+_DEFAULT = InsertionPlan()
 
 
 def reorder(
@@ -59,7 +58,7 @@ def reorder(
     """
     if quick and (given := first_given(context, except_for=_ALLOWED_WITH_QUICK)):
         raise InvalidOption(f"--quick sets the number of rounds and messages: omit {given}, or omit --quick")
-    plan = PlacingPlan(
+    plan = InsertionPlan(
         members=_sizes(members),
         rounds=_QUICK_ROUNDS if quick else rounds,
         messages=_QUICK_MESSAGES if quick else messages,
@@ -89,7 +88,7 @@ def _sizes(text: str) -> tuple[int, ...]:
         ) from None
 
 
-def _measure(plan: PlacingPlan, console: Console) -> dict[int, list[Round]]:
+def _measure(plan: InsertionPlan, console: Console) -> dict[int, list[Round]]:
     """All rounds by group size; each round measures every size in turn."""
     found: dict[int, list[Round]] = {size: [] for size in plan.members}
     with progress_bar(console) as progress:
@@ -102,13 +101,13 @@ def _measure(plan: PlacingPlan, console: Console) -> dict[int, list[Round]]:
                 def show(placed: int, before: int = done) -> None:
                     progress.update(task, completed=before + placed)
 
-                found[size].append(asyncio.run(measure_round(size, plan, show)))
+                found[size].append(measure_round(size, plan, show))
                 done += plan.messages
                 progress.update(task, completed=done)
     return found
 
 
-def _draw(rows: list[Placing], out: Path) -> list[Path]:
+def _draw(rows: list[InsertionRow], out: Path) -> list[Path]:
     from priocast.pipeline.figures.gallery import write_figure
     from priocast.pipeline.figures.placing import PlacingTime, draw_placing
 
@@ -116,7 +115,7 @@ def _draw(rows: list[Placing], out: Path) -> list[Path]:
     return write_figure("placing", draw_placing(times), out)
 
 
-def _table(rows: list[Placing], plan: PlacingPlan) -> Table:
+def _table(rows: list[InsertionRow], plan: InsertionPlan) -> Table:
     title = (
         f"an urgent message of {plan.payload_bytes:,} bytes, queues of {plan.queued}: "
         f"ms until it has its position"
@@ -137,7 +136,7 @@ def _table(rows: list[Placing], plan: PlacingPlan) -> Table:
     return table
 
 
-def _cells(row: Placing) -> list[str]:
+def _cells(row: InsertionRow) -> list[str]:
     over = row.overhead_ms is not None and row.overhead is not None and row.way != BASE.name
     return [
         f"{row.at_sender_ms:.3f}",

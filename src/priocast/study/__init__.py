@@ -1,1 +1,1 @@
-"""Experiments on real processes of this machine."""
+"""Experiments with real processes on this machine."""

@@ -1,4 +1,4 @@
-"""What priorities buy under overload, class by class: the same work through each, plain and prioritised."""
+"""The effect of priorities under overload: the same workload for each protocol, plain and prioritised."""
 
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ class Times(NamedTuple):
 
 
 class Twin(msgspec.Struct, frozen=True):
-    """What came of the work in one run.
+    """The result of one run.
 
     `inversions` are pairs of which the group delivered the less urgent message first; see the pipeline's
     table of the same name. `longest_ms` is the longest time that any message took.
@@ -32,7 +32,7 @@ class Twin(msgspec.Struct, frozen=True):
 
 
 class ClassRow(msgspec.Struct, frozen=True):
-    """What one class of total order makes of the work: plain and prioritised."""
+    """The results of one protocol: plain and prioritised."""
 
     order: str
     plain: Twin
@@ -40,7 +40,7 @@ class ClassRow(msgspec.Struct, frozen=True):
 
     @property
     def gain(self) -> float:
-        """How many times sooner 99 of 100 urgent messages arrive."""
+        """The ratio of the 99th percentiles of urgent messages: plain to prioritised."""
         return self.plain.urgent.p99_ms / self.prioritised.urgent.p99_ms
 
 
@@ -69,7 +69,7 @@ def class_row(
     times: dict[tuple[str, int], Times],
     inversions: dict[str, int],
 ) -> ClassRow:
-    """Put together what was measured of one class: times by run and priority, inversions by run."""
+    """Combine the measurements of one protocol: times by run and priority, inversions by run."""
 
     def twin(run: PlannedRun) -> Twin:
         of_run = {priority: each for (name, priority), each in times.items() if name == run.name}

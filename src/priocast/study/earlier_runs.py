@@ -1,4 +1,4 @@
-"""Makes room for the traces of a study: what an earlier one left there goes, and nothing else does."""
+"""Empties the directory of a study: removes the runs of an earlier study, and nothing else."""
 
 import re
 from pathlib import Path
@@ -8,14 +8,14 @@ from priocast.trace.run_directory import EVENTS, MANIFEST, read_manifest
 
 #: Segments, whole and begun, and journals, as members name them: a-1-000000.parquet.
 _ROWS = re.compile(r".+-\d+-\d{6}\.parquet|\..+-\d+-\d{6}\.part|.+-\d+\.journal")
-#: Every run of a study says in its manifest what it shows; a run that was recorded otherwise does not.
+#: Only runs of a study have this label in their manifest.
 _LABEL = "title"
 
 
 def prepare(directory: Path) -> None:
-    """Make an empty directory for the traces; runs of an earlier study are removed if nothing else is there.
+    """Make an empty directory for traces; removes runs of an earlier study if nothing else is there.
 
-    Everything is looked at before anything is removed.
+    Everything is checked before anything is removed.
     """
     directory.mkdir(parents=True, exist_ok=True)
     runs = sorted(directory.iterdir())
@@ -29,7 +29,7 @@ def prepare(directory: Path) -> None:
 
 
 def _files_of(run: Path) -> list[Path]:
-    """The files of a run of a study; refuses what is none, or holds anything else."""
+    """The files of a run of a study; rejects other directories, and runs with other files."""
     if run.is_symlink() or not (run / MANIFEST).is_file():
         raise _rejection(run, "is no run")
     try:

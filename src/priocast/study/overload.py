@@ -6,16 +6,16 @@ from pathlib import Path
 import msgspec
 
 from priocast.core.protocol import OrderingOptions
-from priocast.study.processes import Program, run_tasks, seats
-from priocast.study.worker import Handled, Task
+from priocast.study.overload_worker import OverloadProgress, OverloadTask
 from priocast.study.workload import Workload
+from priocast.testing.process_group import WorkerProgram, loopback_members, run_tasks
 
 HALF_LOAD = 0.5
-_WORKER = Program("priocast.study.worker", Handled)
+_WORKER = WorkerProgram("priocast.study.overload_worker", OverloadProgress)
 
 
 class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One run: its name, what it does, and how messages are ordered."""
+    """One run: its name, its workload, and its ordering protocol and options."""
 
     name: str
     title: str
@@ -25,7 +25,7 @@ class PlannedRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What the members of a run said at its end."""
+    """The result of a run."""
 
     name: str
     messages: int
@@ -58,23 +58,23 @@ def plan(workload: Workload, order: str, options: OrderingOptions) -> list[Plann
     ]
 
 
-async def carry_out(planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]) -> FinishedRun:
-    """Do one run on real processes of this machine, over TCP on the loopback address."""
+def carry_out(planned: PlannedRun, traces: Path, on_progress: Callable[[int], None]) -> FinishedRun:
+    """Carry out one run on processes of this machine, over TCP on the loopback network."""
     tasks = [
-        Task(
+        OverloadTask(
             run=planned.name,
-            member=seat.member,
-            listen=seat.listen,
-            peers=seat.peers,
+            member=member.member,
+            listen=member.listen,
+            peers=member.peers,
             order=planned.order,
             options=planned.options,
             workload=planned.workload,
             trace=str(traces / planned.name),
             labels={"title": planned.title, "load": f"{planned.workload.load:g}"},
         )
-        for seat in seats(planned.workload.members)
+        for member in loopback_members(planned.workload.members)
     ]
-    results = await run_tasks(_WORKER, tasks, on_progress)
+    results = run_tasks(_WORKER, tasks, on_progress)
     return FinishedRun(
         name=planned.name,
         messages=planned.workload.total,

@@ -1,8 +1,8 @@
 """A demo of preemption: an urgent command in the middle of queues of hundreds, in three orders.
 
-With re-ordering the urgent command overtakes what is queued at the replicas, unless one of them has begun it.
-A prioritised sequencer lets it overtake what has no place yet; what is in the window goes before it. In a
-plain group it waits for all that was broadcast before.
+With re-ordering the urgent command overtakes all queued commands that no replica has started. With a
+prioritised sequencer it overtakes commands that have no position yet; those in the window go before it. In a
+plain group it waits for all earlier commands.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,17 +12,17 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
-from priocast.study.preemption_worker import Executed, ReplicaTask
-from priocast.study.processes import Program, run_tasks, seats
+from priocast.study.preemption_worker import PreemptionReport, PreemptionTask
+from priocast.testing.process_group import WorkerProgram, loopback_members, run_tasks
 
 REPLICAS_MAX = 16
 COMMANDS_MAX = 10_000
 HANDLING_MS_MAX = 60_000
-_WORKER = Program("priocast.study.preemption_worker", Executed)
+_WORKER = WorkerProgram("priocast.study.preemption_worker", PreemptionReport)
 
 
 class Drill(msgspec.Struct, frozen=True, kw_only=True):
-    """What the replicas of a run do: so many commands in all, each takes so long."""
+    """The workload of the drill: the number of commands in all, and the time that each takes."""
 
     members: int = 4
     commands: int = 200
@@ -34,8 +34,8 @@ class Drill(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption(f"members is {self.members}: from 1 to {REPLICAS_MAX}")
         if not self.urgent_during < self.commands <= COMMANDS_MAX:
             raise InvalidOption(
-                f"commands is {self.commands}: it must be at most {COMMANDS_MAX:,}, and above "
-                f"{self.urgent_during}, during which the urgent one is broadcast"
+                f"commands is {self.commands}: it must be above {self.urgent_during}, when the urgent "
+                f"command is broadcast, and at most {COMMANDS_MAX:,}"
             )
         if not 0 < self.handling_ms <= HANDLING_MS_MAX:
             raise InvalidOption(
@@ -64,9 +64,9 @@ RUNS = (
 
 
 class Preemption(msgspec.Struct, frozen=True):
-    """What one replica did: how many commands it began between broadcast and execution, and the time.
+    """The result at one replica: commands started between broadcast and execution, and the time.
 
-    `longest_stall_ms` is how long it held up queued commands until the urgent one had its place.
+    `longest_stall_ms` is how long queued commands waited until the urgent one had its position.
     """
 
     replica: str
@@ -76,10 +76,10 @@ class Preemption(msgspec.Struct, frozen=True):
 
 
 class FinishedDrill(msgspec.Struct, frozen=True):
-    """What came of one run.
+    """The result of one run.
 
-    `avoidable` are the commands before the urgent one that nobody had begun when it was broadcast;
-    `overtaken` those after it.
+    `avoidable` are the commands before the urgent one that no replica had started when it was broadcast;
+    `overtaken` are those after it.
     """
 
     name: str
@@ -90,15 +90,15 @@ class FinishedDrill(msgspec.Struct, frozen=True):
     same_digest: bool
 
 
-async def carry_out(
+def carry_out(
     planned: PlannedDrill, drill: Drill, traces: Path, on_progress: Callable[[int], None]
 ) -> FinishedDrill:
-    """Do one run on real processes of this machine, over TCP on the loopback address."""
+    """Run the drill on processes of this machine, over TCP on the loopback network."""
     tasks = [
-        ReplicaTask(
-            member=seat.member,
-            listen=seat.listen,
-            peers=seat.peers,
+        PreemptionTask(
+            member=member.member,
+            listen=member.listen,
+            peers=member.peers,
             run=planned.name,
             order=planned.order,
             options=planned.options,
@@ -109,14 +109,16 @@ async def carry_out(
             trace=str(traces / planned.name),
             labels={"title": planned.title},
         )
-        for index, seat in enumerate(seats(drill.members))
+        for index, member in enumerate(loopback_members(drill.members))
     ]
-    executed = await run_tasks(_WORKER, tasks, on_progress)
+    executed = run_tasks(_WORKER, tasks, on_progress)
     return finished(planned, [task.member for task in tasks], executed)
 
 
-def finished(planned: PlannedDrill, names: Sequence[str], executed: Sequence[Executed]) -> FinishedDrill:
-    """Put together what the replicas of a run noted; they tell the time by one clock."""
+def finished(
+    planned: PlannedDrill, names: Sequence[str], executed: Sequence[PreemptionReport]
+) -> FinishedDrill:
+    """Combine the reports of all replicas, which share one clock."""
     sent = max(each.sent_ns for each in executed)
     replicas = [
         Preemption(

@@ -1,8 +1,8 @@
 """One replica of the drill, as a process of its own: `python -m priocast.study.preemption_worker`.
 
-It broadcasts routine commands, and executes whatever is delivered, one command after the other, each for the
-same time. One replica broadcasts an urgent command in the middle of executing another one. What is left after
-the urgent command is executed in no time: there is nothing more to be seen.
+It broadcasts routine commands, and executes delivered commands one by one, each for the same time. One
+replica broadcasts an urgent command while it executes another one. Commands after the urgent one take no
+time: they are not measured.
 """
 
 import asyncio
@@ -19,17 +19,17 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
-from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
+from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
 
-# A machine that is busy with all replicas at once must not look like one that has failed.
+# All replicas share one busy machine: a slow replica must not be suspected.
 _FAILURE_MS = 5_000.0
 _SLOW_MS = 60_000.0
 
 
-class ReplicaTask(MemberTask, frozen=True, kw_only=True):
-    """What one replica is to do: `commands` are its own, `total` all, with the urgent one.
+class PreemptionTask(MemberTask, frozen=True, kw_only=True):
+    """The task of one replica: `commands` are its own, `total` is the count of all, with the urgent one.
 
-    The urgent command is broadcast while the one of this number is executed (0: not by this replica).
+    `urgent_during` is the command during which it broadcasts the urgent one (0: another replica does).
     """
 
     run: str
@@ -43,10 +43,10 @@ class ReplicaTask(MemberTask, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-class Executed(Progress, frozen=True, kw_only=True):
-    """When each command was begun, in order (monotonic clock, ns), and where the urgent one is among them.
+class PreemptionReport(MemberProgress, frozen=True, kw_only=True):
+    """The start of each command, in order (monotonic clock, ns), and the index of the urgent one.
 
-    `longest_stall_ms` is how long queued commands were held up until the urgent one had its place.
+    `longest_stall_ms` is how long queued commands waited until the urgent one had its position.
     """
 
     begun_ns: list[int] = msgspec.field(default_factory=list)
@@ -55,10 +55,10 @@ class Executed(Progress, frozen=True, kw_only=True):
     longest_stall_ms: float = 0.0
 
 
-class Replica:
+class PreemptionReplica:
     """Executes commands."""
 
-    def __init__(self, task: ReplicaTask, group: Group) -> None:
+    def __init__(self, task: PreemptionTask, group: Group) -> None:
         self._task = task
         self._group = group
         self._handling = task.handling_ms / 1000
@@ -75,7 +75,7 @@ class Replica:
                 if len(self._begun) == self._task.total:
                     return
             elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
-                raise GroupClosed(f"the run is over, because the group changed: {event.reason}")
+                raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
 
     async def _execute(self, delivery: Delivery, tasks: asyncio.TaskGroup) -> None:
         message = delivery.message
@@ -86,7 +86,7 @@ class Replica:
         if len(self._begun) == self._task.urgent_during:
             tasks.create_task(self._broadcast_urgent())
         if self._urgent is None:
-            say(Progress(delivered=len(self._begun)))
+            report(MemberProgress(delivered=len(self._begun)))
             await asyncio.sleep(self._handling)
 
     async def _broadcast_urgent(self) -> None:
@@ -94,10 +94,10 @@ class Replica:
         self._sent = time.monotonic_ns()
         await self._group.broadcast(b"stop", URGENT)
 
-    def summary(self) -> Executed:
-        """What this replica saw."""
+    def summary(self) -> PreemptionReport:
+        """The final report."""
         assert self._urgent is not None, "the urgent command is one of all"
-        return Executed(
+        return PreemptionReport(
             delivered=len(self._begun),
             digest=self._digest.hexdigest(),
             begun_ns=self._begun,
@@ -107,9 +107,9 @@ class Replica:
         )
 
 
-async def work(task: ReplicaTask) -> None:
+async def work(task: PreemptionTask) -> None:
     """Take part in one run."""
-    life = MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS, slow_ms=_SLOW_MS)
+    membership = MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS, slow_ms=_SLOW_MS)
     joining = join(
         "preemption",
         member=task.member,
@@ -118,21 +118,21 @@ async def work(task: ReplicaTask) -> None:
         order=task.order,
         options=task.options,
         prioritised=task.options.prioritised,
-        membership=life,
+        membership=membership,
         incarnation=1,
         trace=Path(task.trace),
         run=task.run,
         labels=task.labels,
     )
     async with joining as group, asyncio.TaskGroup() as tasks:
-        replica = Replica(task, group)
-        await joined()
+        replica = PreemptionReplica(task, group)
+        await wait_start()
         if task.commands:
             await group.broadcast_many([b"step"] * task.commands, ROUTINE)
         await replica.run(tasks)
-        say(replica.summary())
-        await line_of_input()
+        report(replica.summary())
+        await read_line()
 
 
 if __name__ == "__main__":
-    do_task(ReplicaTask, work)
+    run_worker(PreemptionTask, work)

@@ -1,8 +1,8 @@
-"""How long it takes to place an urgent message in the queues of a group, as in the reorder paper's Figure 5.
+"""How long it takes to insert an urgent message into the queues of a group (reorder paper, Figure 5).
 
-The time runs from the broadcast until the message has its place: with re-ordering, at the head of the queue;
-in the unprioritised group, at its end. What an application does then is not in it. Every round has all ways
-in the same processes by turns; ratios are taken within a round, and the figures are medians over the rounds.
+The time is from the broadcast until the message has its position: with re-ordering, at the head of the queue;
+in the unprioritised group, at its end. Consumption is not part of it. Every round measures all variants in the
+same processes, alternately; ratios are taken within a round, and the figures are medians over the rounds.
 """
 
 import statistics
@@ -13,25 +13,26 @@ import msgspec
 from priocast.core.errors import GroupClosed, InvalidOption
 from priocast.core.message import PAYLOAD_BYTES_MAX
 from priocast.membership.options import MEMBERS_MAX
-from priocast.study.processes import Program, free_addresses, run_tasks, seats
-from priocast.study.reorder_worker import ROUND_TRIP, Placed, ReplicaTask, Way
+from priocast.study.reorder_worker import ROUND_TRIP, InsertionReport, InsertionTask, OrderVariant
+from priocast.testing.addresses import free_addresses
+from priocast.testing.process_group import WorkerProgram, loopback_members, run_tasks
 
-BASE = Way(name="agreement-skeen", order="agreement-skeen", prioritised=False)
-WAYS = (
+BASE = OrderVariant(name="agreement-skeen", order="agreement-skeen", prioritised=False)
+VARIANTS = (
     BASE,
-    Way(name="reorder", order="reorder"),
-    Way(name="reorder-distributed", order="reorder", distributed=True),
-    Way(name="reorder-locks", order="reorder-locks"),
+    OrderVariant(name="reorder", order="reorder"),
+    OrderVariant(name="reorder-distributed", order="reorder", distributed=True),
+    OrderVariant(name="reorder-locks", order="reorder-locks"),
 )
 ROUNDS_MAX = 1_000
 MESSAGES_MAX = 100_000
 QUEUED_MAX = 256
-_WORKER = Program("priocast.study.reorder_worker", Placed)
+_WORKER = WorkerProgram("priocast.study.reorder_worker", InsertionReport)
 _NS = 1e6
 
 
-class PlacingPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """What is measured: groups of these sizes, each so many times, with queues of so many messages."""
+class InsertionPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """The measurements: sizes of groups, rounds, messages, and the length of the queues."""
 
     members: tuple[int, ...] = (2, 3, 4, 6, 8)
     rounds: int = 5
@@ -53,25 +54,25 @@ class PlacingPlan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def total(self) -> int:
-        """How many messages are sent in each way."""
+        """How many messages are sent with each variant."""
         return len(self.members) * self.rounds * self.messages
 
 
-class Times(msgspec.Struct, frozen=True):
-    """Medians of one way in one round: until the sender knows the place, and until all replicas do (ms)."""
+class InsertionTimes(msgspec.Struct, frozen=True):
+    """Medians of one variant in one round: until the sender knows the position, and until all replicas do."""
 
     at_sender_ms: float
     everywhere_ms: float
 
 
-Round = dict[str, Times]
+Round = dict[str, InsertionTimes]
 
 
-class Placing(msgspec.Struct, frozen=True, kw_only=True):
-    """How long one way takes in a group of one size: medians over the rounds.
+class InsertionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The times of one variant in a group of one size: medians over the rounds.
 
-    `round_trips` is the time at the sender as a multiple of the raw round trip; `overhead` is what it takes
-    more than the unprioritised way, as a part of that (0.1: a tenth); the raw round trip has none.
+    `round_trips` is the time at the sender as a multiple of the raw round trip; `overhead` is the additional
+    time over the unprioritised variant, as a fraction of it; the raw round trip has none.
     """
 
     members: int
@@ -83,15 +84,15 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
     overhead: float | None
 
 
-async def measure_round(members: int, plan: PlacingPlan, on_progress: Callable[[int], None]) -> Round:
-    """One round on real processes of this machine, over TCP on the loopback address."""
+def measure_round(members: int, plan: InsertionPlan, on_progress: Callable[[int], None]) -> Round:
+    """One round on processes of this machine, over TCP on the loopback network."""
     echo = str(free_addresses(1)[0])
     tasks = [
-        ReplicaTask(
-            member=seat.member,
-            listen=seat.listen,
-            peers=seat.peers,
-            ways=list(WAYS),
+        InsertionTask(
+            member=member.member,
+            listen=member.listen,
+            peers=member.peers,
+            ways=list(VARIANTS),
             messages=plan.messages,
             payload_bytes=plan.payload_bytes,
             queued=plan.queued,
@@ -99,13 +100,13 @@ async def measure_round(members: int, plan: PlacingPlan, on_progress: Callable[[
             echoes=index == 0,
             sends=index == members - 1,
         )
-        for index, seat in enumerate(seats(members))
+        for index, member in enumerate(loopback_members(members))
     ]
-    return times_of(await run_tasks(_WORKER, tasks, on_progress))
+    return times_of(run_tasks(_WORKER, tasks, on_progress))
 
 
-def times_of(results: Sequence[Placed]) -> Round:
-    """The medians of a round, from what its replicas noted; the sender is the last one."""
+def times_of(results: Sequence[InsertionReport]) -> Round:
+    """The medians of a round, from the reports of its replicas; the sender is the last one."""
     if len({result.digest for result in results}) > 1:
         raise GroupClosed("the replicas did not consume the same messages in the same order")
     if overtaken := sum(result.overtaken for result in results):
@@ -115,25 +116,25 @@ def times_of(results: Sequence[Placed]) -> Round:
     for way, sent in sender.sent.items():
         at_each = [result.placed[way] for result in results if way in result.placed]
         last = [max(times) for times in zip(*at_each, strict=True)]
-        found[way] = Times(_median_ms(sent, sender.placed[way]), _median_ms(sent, last))
+        found[way] = InsertionTimes(_median_ms(sent, sender.placed[way]), _median_ms(sent, last))
     return found
 
 
-def rows_of(rounds: dict[int, list[Round]]) -> list[Placing]:
-    """What came of the rounds of each size; the raw round trip first, then the ways."""
+def rows_of(rounds: dict[int, list[Round]]) -> list[InsertionRow]:
+    """The results of each size; the raw round trip first, then the variants."""
     return [
         _row(members, way, of_size)
         for members, of_size in rounds.items()
-        for way in (ROUND_TRIP, *(each.name for each in WAYS))
+        for way in (ROUND_TRIP, *(each.name for each in VARIANTS))
     ]
 
 
-def _row(members: int, way: str, rounds: list[Round]) -> Placing:
+def _row(members: int, way: str, rounds: list[Round]) -> InsertionRow:
     def median(read: Callable[[Round], float]) -> float:
         return statistics.median(map(read, rounds))
 
     over = way != ROUND_TRIP
-    return Placing(
+    return InsertionRow(
         members=members,
         way=way,
         at_sender_ms=median(lambda each: each[way].at_sender_ms),
@@ -145,7 +146,7 @@ def _row(members: int, way: str, rounds: list[Round]) -> Placing:
 
 
 def _more(of_round: Round, way: str) -> float:
-    """What a way takes more than the unprioritised one."""
+    """The additional time of a variant over the unprioritised one."""
     return of_round[way].at_sender_ms - of_round[BASE.name].at_sender_ms
 
 

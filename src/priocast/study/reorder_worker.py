@@ -1,11 +1,10 @@
-"""One replica of the study of placing, as a process of its own: `python -m priocast.study.reorder_worker`.
+"""One replica of the study of insertion times, as a process: `python -m priocast.study.reorder_worker`.
 
-A replica is in one group for each way of ordering, all at the same time and over the same connections. The
-ways take turns, message by message, so what disturbs the machine disturbs them alike. In every group a few
-routine messages are queued that a busy application leaves there. One replica broadcasts urgent messages, one
-at a time; as soon as one has its place in a replica's queue it is consumed there, so the queues stay as long
-as they are. Between them, the sender measures the raw round trip: the same bytes to another replica's process
-and back, with nothing but an event loop and TCP.
+A replica is in one group for each variant, all at the same time and over the same connections. The variants
+alternate, message by message, so what disturbs the machine disturbs them alike. In every group a few routine
+messages stay queued. One replica broadcasts urgent messages, one at a time; as soon as one has its position in
+a replica's queue it is consumed there, so the queues keep their length. Between them, the sender measures the
+raw round trip: the same bytes to another replica's process and back, with only an event loop and TCP.
 """
 
 import asyncio
@@ -30,7 +29,7 @@ from priocast.network.interface import Receiver
 from priocast.network.tcp import TcpNetwork, TcpPort
 from priocast.runtime.driver import Driver
 from priocast.runtime.node import Node
-from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
+from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
 
 ROUND_TRIP = "raw round trip"
 WARM_UP = 10
@@ -39,13 +38,13 @@ _LIMIT_SECONDS = 15.0
 _POLL_SECONDS = 0.01
 _PROGRESS_SECONDS = 0.25
 _WINDOW = 1024
-# A machine that is busy with all replicas at once must not look like one that has failed.
-_LIFE = MembershipOptions(founders=2, heartbeat_ms=500, failure_ms=10_000, slow_ms=60_000)
+# All replicas share one busy machine: a slow replica must not be suspected.
+_MEMBERSHIP = MembershipOptions(founders=2, heartbeat_ms=500, failure_ms=10_000, slow_ms=60_000)
 _DROPPED = (RuntimeError, RuntimeError("no longer needed"), None)
 
 
-class Way(msgspec.Struct, frozen=True, kw_only=True):
-    """A way of ordering that is measured."""
+class OrderVariant(msgspec.Struct, frozen=True, kw_only=True):
+    """A protocol with its options."""
 
     name: str
     order: str
@@ -53,10 +52,10 @@ class Way(msgspec.Struct, frozen=True, kw_only=True):
     distributed: bool = False
 
 
-class ReplicaTask(MemberTask, frozen=True, kw_only=True):
-    """What one replica is to do; `echo` is where the first one answers for the raw round trip."""
+class InsertionTask(MemberTask, frozen=True, kw_only=True):
+    """The task of one replica; `echo` is the address at which the first one answers raw round trips."""
 
-    ways: list[Way]
+    ways: list[OrderVariant]
     messages: int
     payload_bytes: int
     queued: int
@@ -65,10 +64,10 @@ class ReplicaTask(MemberTask, frozen=True, kw_only=True):
     sends: bool
 
 
-class Placed(Progress, frozen=True, kw_only=True):
-    """When the urgent messages of each way were sent and had their places here (monotonic clock, ns).
+class InsertionReport(MemberProgress, frozen=True, kw_only=True):
+    """When the urgent messages of each variant were sent and had their positions (monotonic clock, ns).
 
-    `overtaken` counts those that were not the next to be consumed although they were more urgent than all.
+    `overtaken` counts those that were not the next to be consumed although they were the most urgent.
     """
 
     sent: dict[str, list[int]] = msgspec.field(default_factory=dict)
@@ -76,10 +75,10 @@ class Placed(Progress, frozen=True, kw_only=True):
     overtaken: int = 0
 
 
-class Queue:
-    """One group's application: it is busy, and consumes only what comes beyond the queued messages."""
+class InsertionQueue:
+    """One group's application: it consumes only what exceeds the queued messages."""
 
-    def __init__(self, way: Way, queued: int) -> None:
+    def __init__(self, way: OrderVariant, queued: int) -> None:
         self.way = way
         self.driver: Driver | None = None
         self.sent: list[int] = []
@@ -96,7 +95,7 @@ class Queue:
         return self.driver.member.epoch.protocol.inspect(now=0).unconsumed
 
     def look(self) -> None:
-        """See whether one more message has its place, and consume what is at the head then."""
+        """Check whether one more message has its position, and consume the head then."""
         while self.driver is not None and self.length > self._queued:
             head = self.driver.head()
             if not isinstance(head, OrderedBatch):
@@ -110,18 +109,18 @@ class Queue:
                 self._waits.set_result(None)
 
     async def send(self, payload: bytes) -> None:
-        """Broadcast an urgent message, and wait until it has its place here."""
+        """Broadcast an urgent message, and wait until it has its position here."""
         assert self.driver is not None
         self._waits = asyncio.get_running_loop().create_future()
         self.sent.append(time.monotonic_ns())
         self.driver.broadcast(payload, URGENT)
-        await _in_time(self._waits, f"an urgent message has no place in {self.way.name}")
+        await _in_time(self._waits, f"an urgent message has no position in {self.way.name}")
 
 
 class _Watched:
-    """Stands between the network and a group, and looks at its queue whenever something has come."""
+    """Sits between the network and a group, and checks its queue after every reception."""
 
-    def __init__(self, receiver: Receiver, queue: Queue) -> None:
+    def __init__(self, receiver: Receiver, queue: InsertionQueue) -> None:
         self._receiver = receiver
         self._queue = queue
 
@@ -137,9 +136,11 @@ class _Watched:
 
 
 class WatchedNetwork(TcpNetwork):
-    """A network whose groups are looked at."""
+    """A network that checks the queues of its groups."""
 
-    def __init__(self, name: str, listen: Address, peers: list[Address], queues: list[Queue]) -> None:
+    def __init__(
+        self, name: str, listen: Address, peers: list[Address], queues: list[InsertionQueue]
+    ) -> None:
         super().__init__(name, listen, peers)
         self._queues = {queue.way.name: queue for queue in queues}
 
@@ -148,7 +149,7 @@ class WatchedNetwork(TcpNetwork):
 
 
 class Echo(asyncio.Protocol):
-    """Sends back what comes."""
+    """Returns the bytes that it receives."""
 
     transport: asyncio.Transport
 
@@ -176,7 +177,7 @@ class Caller(Echo):
             self._waits.set_result(None)
 
     async def send(self, payload: bytes) -> None:
-        """There and back."""
+        """One round trip."""
         self._waits = asyncio.get_running_loop().create_future()
         self._missing = len(payload)
         self.sent.append(time.monotonic_ns())
@@ -184,10 +185,10 @@ class Caller(Echo):
         await _in_time(self._waits, "an echo has not come back")
 
 
-async def work(task: ReplicaTask) -> None:
+async def work(task: InsertionTask) -> None:
     """Take part in one round."""
     loop = asyncio.get_running_loop()
-    queues = [Queue(way, task.queued) for way in task.ways]
+    queues = [InsertionQueue(way, task.queued) for way in task.ways]
     peers = [parse_address(peer) for peer in task.peers]
     network = WatchedNetwork(task.member, parse_address(task.listen), peers, queues)
     async with AsyncExitStack() as stack:
@@ -196,27 +197,27 @@ async def work(task: ReplicaTask) -> None:
             stack.callback(server.close)
         node = await stack.enter_async_context(Node(task.member, network, len(peers) + 1, None))
         await asyncio.gather(*(_join(node, queue, len(peers) + 1, stack) for queue in queues))
-        await joined()
+        await wait_start()
         reporting = asyncio.create_task(_report(queues, task.messages))
         caller = await _measure(task, queues) if task.sends else None
         await reporting
-        say(_summary(queues, caller))
-        await line_of_input()
+        report(_summary(queues, caller))
+        await read_line()
 
 
-async def _join(node: Node, queue: Queue, founders: int, stack: AsyncExitStack) -> None:
+async def _join(node: Node, queue: InsertionQueue, founders: int, stack: AsyncExitStack) -> None:
     way = queue.way
     joining = node.join(
         way.name,
         order=way.order,
         options=OrderingOptions(distributed=way.distributed, window=_WINDOW),
         prioritised=way.prioritised,
-        membership=_LIFE,
+        membership=_MEMBERSHIP,
         founders=founders,
         incarnation=1,
     )
     await joining.__aenter__()
-    # Nobody needs the group in the end: it is dropped, which is quicker than to leave it in good order.
+    # The group is not needed in the end: dropping it is faster than leaving it.
     stack.push_async_callback(joining.__aexit__, *_DROPPED)
     driver = node.groups[way.name]
     head = driver.head()
@@ -226,8 +227,8 @@ async def _join(node: Node, queue: Queue, founders: int, stack: AsyncExitStack) 
     queue.look()
 
 
-async def _measure(task: ReplicaTask, queues: list[Queue]) -> Caller:
-    """Fill the queues, and send urgent messages and echoes by turns."""
+async def _measure(task: InsertionTask, queues: list[InsertionQueue]) -> Caller:
+    """Fill the queues, and send urgent messages and raw round trips alternately."""
     _, caller = await asyncio.get_running_loop().create_connection(Caller, *parse_address(task.echo))
     for queue in queues:
         assert queue.driver is not None
@@ -244,24 +245,24 @@ async def _measure(task: ReplicaTask, queues: list[Queue]) -> Caller:
     return caller
 
 
-def _placed(queues: list[Queue]) -> int:
-    """How many messages have their places in all groups, after the first ones."""
+def _placed(queues: list[InsertionQueue]) -> int:
+    """How many messages have their positions in all groups, without the warm-up."""
     return max(0, min(len(queue.placed) for queue in queues) - WARM_UP)
 
 
-async def _report(queues: list[Queue], messages: int) -> None:
+async def _report(queues: list[InsertionQueue], messages: int) -> None:
     """Report progress until all is done."""
     while _placed(queues) < messages:
-        say(Progress(delivered=_placed(queues)))
+        report(MemberProgress(delivered=_placed(queues)))
         await asyncio.sleep(_PROGRESS_SECONDS)
 
 
-def _summary(queues: list[Queue], caller: Caller | None) -> Placed:
+def _summary(queues: list[InsertionQueue], caller: Caller | None) -> InsertionReport:
     sent = {queue.way.name: queue.sent[WARM_UP:] for queue in queues if queue.sent}
     placed = {queue.way.name: queue.placed[WARM_UP:] for queue in queues}
     if caller is not None:
         sent[ROUND_TRIP], placed[ROUND_TRIP] = caller.sent[WARM_UP:], caller.answered[WARM_UP:]
-    return Placed(
+    return InsertionReport(
         delivered=_placed(queues),
         digest=" ".join(queue.digest.hexdigest() for queue in queues),
         sent=sent,
@@ -279,4 +280,4 @@ async def _in_time(waits: "asyncio.Future[None]", otherwise: str) -> None:
 
 
 if __name__ == "__main__":
-    do_task(ReplicaTask, work)
+    run_worker(InsertionTask, work)

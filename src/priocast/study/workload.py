@@ -1,8 +1,8 @@
-"""The overloaded, mixed-priority work that shows what priorities are for.
+"""The workload of overload runs: four priorities, at a multiple of the saturating rate.
 
-Every member broadcasts messages of four classes at fixed rates, whatever becomes of them, and handles each
-message that it consumes for a fixed time. One member can handle `1 / handling` messages a second: that is
-what saturates the group, and `load` is a multiple of it.
+Every member broadcasts messages of four priorities at fixed rates, regardless of deliveries, and handles each
+message that it consumes for a fixed time. A member can handle `1 / handling` messages per second: that rate
+saturates the group, and `load` is a multiple of it.
 """
 
 import msgspec
@@ -18,7 +18,7 @@ _LIMITS = {"load": 1_000, "seconds": 3_600, "handling_us": 10_000_000}
 
 
 class Workload(msgspec.Struct, frozen=True, kw_only=True):
-    """What the members of one run do."""
+    """The workload of one run."""
 
     members: int = 4
     load: float = 3.0
@@ -28,23 +28,25 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if not 1 <= self.members <= 64:
-            raise InvalidOption(f"members is {self.members}: a demo has 1 to 64")
+            raise InvalidOption(f"members is {self.members}: it must be from 1 to 64")
         for name, most in _LIMITS.items():
             value = getattr(self, name)
             if not 0 < value <= most:
                 raise InvalidOption(f"{name} is {value}: it must be above 0, and at most {most:,}")
         if not 0 <= self.payload_bytes <= PAYLOAD_BYTES_MAX:
-            raise InvalidOption(f"payload_bytes is {self.payload_bytes}: from 0 to {PAYLOAD_BYTES_MAX:,}")
+            raise InvalidOption(
+                f"payload_bytes is {self.payload_bytes}: it must be from 0 to {PAYLOAD_BYTES_MAX:,}"
+            )
         if self.total > MESSAGES_MAX:
             raise InvalidOption(
-                f"these are {self.total:,} messages: choose a load and a time with at most {MESSAGES_MAX:,}"
+                f"there are {self.total:,} messages: choose a load and a time with at most {MESSAGES_MAX:,}"
             )
         if self.counts[URGENT] < 1:
-            raise InvalidOption("so little load in so short a time has no urgent message at all")
+            raise InvalidOption("the workload has no urgent message: choose a higher load or a longer time")
 
     @property
     def saturating_rate(self) -> float:
-        """How many messages a second the group can take."""
+        """How many messages per second the group can handle."""
         return 1_000_000 / self.handling_us
 
     @property

@@ -1,6 +1,6 @@
-"""One member of a run, as a process of its own: `python -m priocast.study.worker`, started by `processes`.
+"""One member of an overload run, as a process of its own: `python -m priocast.study.overload_worker`.
 
-It broadcasts at fixed rates, and handles what it delivers. How it talks to its parent, `piped` says.
+It broadcasts at fixed rates, and handles each message that it delivers for a fixed time.
 """
 
 import asyncio
@@ -15,23 +15,23 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import join
-from priocast.study.piped import MemberTask, Progress, do_task, joined, line_of_input, say
 from priocast.study.workload import Workload
+from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
 
 _TICK_SECONDS = 0.002
-# A machine that is busy with all members at once must not look like one that has failed.
+# All members share one busy machine: a slow member must not be suspected.
 _FAILURE_MS = 5_000.0
 _PROGRESS_SECONDS = 0.1
-# Event loops have a clock of one millisecond: shorter work is gathered until it is worth sleeping for.
+# Event loops have a resolution of one millisecond: shorter handling times are added up before sleeping.
 _SLEEP_SECONDS_MIN = 0.001
-# A handler that was woken late while messages waited makes up for it, as one that never slept would.
+# A handler that was woken late while messages waited catches up, as one that never slept.
 _CATCH_UP_SECONDS = 0.005
-# A message that took longer than this to come was not waiting: until then there was nothing to handle.
+# If the next message takes longer than this, the queue was empty.
 _IDLE_SECONDS = 0.0001
 
 
-class Task(MemberTask, frozen=True, kw_only=True):
-    """What one member is to do."""
+class OverloadTask(MemberTask, frozen=True, kw_only=True):
+    """The task of one member."""
 
     run: str
     order: str
@@ -41,14 +41,14 @@ class Task(MemberTask, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-class Handled(Progress, frozen=True, kw_only=True):
-    """How far a member has come, and how late it was woken: 99 of 100 times by no more than this."""
+class OverloadProgress(MemberProgress, frozen=True, kw_only=True):
+    """The progress of a member, and the 99th percentile of how late it was woken."""
 
     late_ms_p99: float = 0.0
 
 
 class Handler:
-    """Handles messages one after the other, each for the same time, and notes how late it was woken."""
+    """Handles messages one by one, each for the same time, and measures how late it was woken."""
 
     def __init__(self, handling_us: int) -> None:
         self._handling = handling_us / 1_000_000
@@ -69,11 +69,11 @@ class Handler:
             self._late.append(max(0.0, time.perf_counter() - self._free_at))
         self._asked_at = time.perf_counter()
 
-    def summary(self) -> Handled:
-        """What this member saw."""
+    def summary(self) -> OverloadProgress:
+        """The final report."""
         late = sorted(self._late)
         p99 = late[len(late) * 99 // 100] * 1000 if late else 0.0
-        return Handled(delivered=self.delivered, digest=self._digest.hexdigest(), late_ms_p99=p99)
+        return OverloadProgress(delivered=self.delivered, digest=self._digest.hexdigest(), late_ms_p99=p99)
 
 
 async def _send(group: Group, priority: int, count: int, seconds: float, payload: bytes) -> None:
@@ -95,16 +95,16 @@ async def _consume(group: Group, handler: Handler, total: int) -> None:
             if handler.delivered == total:
                 return
         elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
-            raise GroupClosed(f"the run is over, because the group changed: {event.reason}")
+            raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
 
 
 async def _report(handler: Handler) -> None:
     while True:
         await asyncio.sleep(_PROGRESS_SECONDS)
-        say(Progress(delivered=handler.delivered))
+        report(MemberProgress(delivered=handler.delivered))
 
 
-async def work(task: Task) -> None:
+async def work(task: OverloadTask) -> None:
     """Take part in one run."""
     workload = task.workload
     payload = bytes(workload.payload_bytes)
@@ -124,15 +124,15 @@ async def work(task: Task) -> None:
         labels=task.labels,
     )
     async with joining as group, asyncio.TaskGroup() as tasks:
-        await joined()
+        await wait_start()
         reporting = tasks.create_task(_report(handler))
         for priority, count in workload.counts.items():
             tasks.create_task(_send(group, priority, count, workload.seconds, payload))
         await _consume(group, handler, workload.total)
         reporting.cancel()
-        say(handler.summary())
-        await line_of_input()
+        report(handler.summary())
+        await read_line()
 
 
 if __name__ == "__main__":
-    do_task(Task, work)
+    run_worker(OverloadTask, work)

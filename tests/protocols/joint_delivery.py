@@ -1,7 +1,7 @@
-"""Priority inside what is delivered together: a part, a bucket, a decided set, a round of proposals.
+"""Priority within messages that are delivered together: a part, a bucket, a decided set, a round.
 
-Each of these has its rule, and where it begins and ends follows from what its class says: so these judges,
-unlike those of the other guarantees, know the packets of the classes that they judge.
+Each of these has its own rule, and its limits follow from packets of its protocol: so these checks, unlike
+those of the other guarantees, know the packets of the protocols.
 """
 
 from collections import defaultdict, deque
@@ -20,13 +20,13 @@ from priocast.protocols.flow.data import Data
 from priocast.protocols.history.causal import CausalHistory, StampedData
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation
-from protocols.queues import RankedQueue, ids
+from protocols.ranked_queue import RankedQueue, ids
 
 Kind = TypeVar("Kind", bound=Packet)
 
 
-def check_together(group: Group) -> None:
-    """What is delivered together is in the order of its class, and what is chosen for it is by rank."""
+def check_joint_delivery(group: Group) -> None:
+    """Messages that are delivered together are in the order of their protocol, and are chosen by sort key."""
     for name, member in group.members.items():
         match member.protocol:
             case Parts():
@@ -41,7 +41,7 @@ def check_together(group: Group) -> None:
 
 
 def _check_delivered(group: Group, name: str, in_order: list[MessageId]) -> None:
-    """What a member has delivered is in this order; whether anything is missing is for others to say."""
+    """A member has delivered in this order; other checks find missing messages."""
     delivered = [each.message.id for each in _of(group, name) if isinstance(each, Delivered)]
     wanted = set(delivered)
     for message, expected in zip(delivered, filter(wanted.__contains__, in_order), strict=False):

@@ -1,4 +1,4 @@
-"""What a queue that goes by priority may let out: the judge of all places at which messages wait by rank."""
+"""Checks that a priority queue releases messages in the order of their sort keys."""
 
 from priocast.core.guarantees import PRIORITY
 from priocast.core.identity import MessageId
@@ -8,7 +8,7 @@ from protocols.harness import Violation
 
 
 class RankedQueue:
-    """What waits at one place, by rank."""
+    """The messages that wait in one queue, with their sort keys."""
 
     def __init__(self, policy: Starvation) -> None:
         self._policy = policy
@@ -16,7 +16,7 @@ class RankedQueue:
         self._gone: set[MessageId] = set()
 
     def enter(self, batch: Batch, now: int) -> None:
-        """Messages come, unless they have their places already."""
+        """Messages enter, unless they are ordered already."""
         coming = [message for message in ids(batch) if message not in self._gone]
         self._waiting.update(dict.fromkeys(coming, self._policy.sort_key(batch.urgency, now)))
 
@@ -24,7 +24,7 @@ class RankedQueue:
         for message in ids(messages):
             rank, best = self._waiting.pop(message, None), min(self._waiting.values(), default=None)
             if rank is not None and best is not None and best < rank:
-                raise Violation(PRIORITY, f"{message} goes before what should overtake it")
+                raise Violation(PRIORITY, f"{message} leaves before a message with a lower sort key")
 
     def forget(self, messages: Batch | Reference, for_good: bool) -> None:
         for message in ids(messages):
@@ -34,6 +34,6 @@ class RankedQueue:
 
 
 def ids(messages: Batch | Reference) -> list[MessageId]:
-    """The names of these messages, one by one."""
+    """The ids of these messages."""
     numbers = range(messages.first, messages.first + messages.count)
     return [MessageId(messages.sender, messages.level, number) for number in numbers]

@@ -1,8 +1,8 @@
-"""Lives: a group from view to view, each of which ends at any point of its schedule.
+"""Sequences of views: a group from view to view, each of which ends at any point of its schedule.
 
-A view ends as membership lets it end. Everybody who goes on is frozen; what any of them holds of the packets
-to all, all of them get; then each knows the rest of the view, and which of its own messages have no place.
-Those it sends again in the next view. Whoever does not go on is simply not asked any more.
+A view ends as membership ends it. The survivors freeze; the flush gives each of them the packets to all that
+any of them has received; then each knows the rest of the view, and which of its own messages are unordered.
+Those it submits again in the next view. Members that do not survive are not asked any more.
 """
 
 from itertools import count
@@ -29,11 +29,11 @@ from support.stacks import OneView
 Twin = tuple[bool, Starvation]
 
 
-class Chapter(NamedTuple):
-    """One view: how it is ordered, what happens in it, and how it ends.
+class ViewPlan(NamedTuple):
+    """One view: its protocol and options, its schedule, and its end.
 
-    Who goes on is drawn as bits, and in which order they are the next view by a rotation. The flush hands
-    over `bytes_cut` at a time; `assembled` says whether all that the application said is in batches before.
+    The survivors are bits, and their order in the next view is a rotation. The flush transfers `bytes_cut` at
+    a time; `assembled` says whether all broadcasts are in batches before.
     """
 
     order: str
@@ -45,15 +45,15 @@ class Chapter(NamedTuple):
     assembled: bool
 
 
-class Life(NamedTuple):
+class ViewSequence(NamedTuple):
     size: int
-    chapters: list[Chapter]
+    views: list[ViewPlan]
 
 
-def lives(orders: list[str], twins: list[Twin]) -> st.SearchStrategy[Life]:
-    """Lives whose views are each ordered in one of these ways."""
-    chapter = st.builds(
-        Chapter,
+def view_sequences(orders: list[str], twins: list[Twin]) -> st.SearchStrategy[ViewSequence]:
+    """Sequences whose views each use one of these protocols and variants."""
+    plan = st.builds(
+        ViewPlan,
         st.sampled_from(orders),
         st.sampled_from(twins).flatmap(lambda twin: options(*twin)),
         schedules(bursts_max=8, flowing=True),
@@ -62,60 +62,62 @@ def lives(orders: list[str], twins: list[Twin]) -> st.SearchStrategy[Life]:
         st.sampled_from([1, 100, 10**6]),
         st.booleans(),
     )
-    return st.builds(Life, st.sampled_from([1, 2, 3, 3, 4, 4]), st.lists(chapter, min_size=2, max_size=4))
+    return st.builds(
+        ViewSequence, st.sampled_from([1, 2, 3, 3, 4, 4]), st.lists(plan, min_size=2, max_size=4)
+    )
 
 
 class End(NamedTuple):
-    """How a view ended for one member: what it still gets of it, and what it has to send again."""
+    """How a view ended for one member: the rest of the order, and its unordered messages."""
 
     tail: list[OrderedBatch]
     unordered: list[Batch]
     position: int
 
 
-def live(life: Life) -> None:
-    """Let a life happen, and raise whatever it broke."""
-    serials, said = count(), 6 * sum(len(chapter.actions) for chapter in life.chapters)
-    names = NAMES[: life.size]
+def play_views(sequence: ViewSequence) -> None:
+    """Execute a sequence; raises the guarantee that it violates."""
+    serials, said = count(), 6 * sum(len(plan.actions) for plan in sequence.views)
+    names = NAMES[: sequence.size]
     journal: Journal = []
-    group = Group(names, life.chapters[0].order, life.chapters[0].options)
-    for chapter, following in zip(life.chapters, life.chapters[1:], strict=False):
-        act_out(group, chapter.actions, serials)
-        ends = end_view(group, chapter)
+    group = Group(names, sequence.views[0].order, sequence.views[0].options)
+    for plan, following in zip(sequence.views, sequence.views[1:], strict=False):
+        act_out(group, plan.actions, serials)
+        ends = end_view(group, plan)
         journal += (*group.journal, *_rest_of(ends))
         check_end(group, ends, journal)
-        group = _next_group(group, ends, chapter, following)
-    act_out(group, life.chapters[-1].actions, serials)
+        group = _next_group(group, ends, plan, following)
+    act_out(group, sequence.views[-1].actions, serials)
     come_to_rest(group, messages=said)
     check_priority(group)
     check_window(group)
-    among_equals = any(chapter.options.prioritised for chapter in life.chapters)
-    check_life(group, journal + group.journal, among_equals)
+    among_equals = any(plan.options.prioritised for plan in sequence.views)
+    check_sequence(group, journal + group.journal, among_equals)
 
 
-def end_view(group: Group, chapter: Chapter) -> dict[str, End]:
-    """Let those who go on agree on how the view ends; returns that for each of them, by name."""
-    names = [name for rank, name in enumerate(NAMES) if chapter.survivors >> rank & 1]
+def end_view(group: Group, plan: ViewPlan) -> dict[str, End]:
+    """End the view for its survivors; returns the end for each of them, by name."""
+    names = [name for rank, name in enumerate(NAMES) if plan.survivors >> rank & 1]
     names = [name for name in names if name in group.members] or list(group.members)[:1]
     staying = {name: group.members[name] for name in names}
     for member in staying.values():
-        if chapter.assembled:
+        if plan.assembled:
             member.act(group.now)
         member.epoch.freeze(group.now)
-    plan = _flush_plan(staying)
+    flush_plan = _flush_plan(staying)
     for member in staying.values():
-        _flush(member, staying, plan, chapter.bytes_cut, group.now)
+        _flush(member, staying, flush_plan, plan.bytes_cut, group.now)
     ends = {}
     for name, member in staying.items():
-        tail = member.epoch.ending(plan)
+        tail = member.epoch.ending(flush_plan)
         ends[name] = End(tail, member.unordered(), member.protocol.position_next)
     return ends
 
 
 def _flush_plan(staying: dict[str, OneView]) -> FlushPlan:
-    """What any of those who go on holds counts for all of them."""
-    held = [member.epoch.stability.received for member in staying.values()]
-    columns = list(zip(*held, strict=True))
+    """Packets that any survivor has received count for all of them."""
+    received = [member.epoch.stability.received for member in staying.values()]
+    columns = list(zip(*received, strict=True))
     view = next(iter(staying.values())).epoch.view
     return FlushPlan(
         view.id,
@@ -126,19 +128,21 @@ def _flush_plan(staying: dict[str, OneView]) -> FlushPlan:
     )
 
 
-def _flush(member: OneView, staying: dict[str, OneView], plan: FlushPlan, bytes_cut: int, now: int) -> None:
-    """Hand a member the packets that it lacks, from whoever has them."""
+def _flush(
+    member: OneView, staying: dict[str, OneView], flush_plan: FlushPlan, bytes_cut: int, now: int
+) -> None:
+    """Give a member the packets that it lacks, from a member that has them."""
     epoch = member.epoch
-    while (missing := epoch.missing(plan)) is not None:
+    while (missing := epoch.missing(flush_plan)) is not None:
         holder, sender, first, last = missing
         rank = epoch.ranks[sender]
         bodies = staying[holder.name].epoch.stability.bodies(rank, first, last, bytes_cut)
         if not bodies:
             raise Violation(
-                LIVENESS, f"{holder} has forgotten packet {first} of {sender}, which {member.me} lacks"
+                LIVENESS, f"{holder} has forgotten packet {first} of {sender}, although {member.me} lacks it"
             )
         epoch.on_flush_reply(FlushReply(epoch.view.id, sender, first, tuple(bodies)), now)
-        if epoch.missing(plan) == missing:
+        if epoch.missing(flush_plan) == missing:
             raise Violation(LIVENESS, f"{member.me} was given packet {first} of {sender} and still lacks it")
 
 
@@ -152,10 +156,10 @@ def _rest_of(ends: dict[str, End]) -> list[Delivered]:
     ]
 
 
-def _next_group(before: Group, ends: dict[str, End], chapter: Chapter, following: Chapter) -> Group:
-    """The next view; its members send again what has no place."""
+def _next_group(before: Group, ends: dict[str, End], plan: ViewPlan, following: ViewPlan) -> Group:
+    """The next view; its members submit their unordered messages again."""
     names = list(ends)
-    turn = chapter.rotation % len(names)
+    turn = plan.rotation % len(names)
     group = Group(
         names[turn:] + names[:turn],
         following.order,
@@ -171,7 +175,7 @@ def _next_group(before: Group, ends: dict[str, End], chapter: Chapter, following
 
 
 def check_end(group: Group, ends: dict[str, End], journal: Journal) -> None:
-    """Those who go on have delivered the same, all of it or the rest of it, and know what has no place."""
+    """The survivors have delivered the same messages, and know which of theirs are unordered."""
     sequences = {
         name: [
             (said.position, said.message)
@@ -183,21 +187,21 @@ def check_end(group: Group, ends: dict[str, End], journal: Journal) -> None:
     first, *others = ends
     for other in others:
         if sequences[other] != sequences[first]:
-            raise Violation(VIEW_SYNCHRONY, f"the view ends otherwise at {other} than at {first}")
+            raise Violation(VIEW_SYNCHRONY, f"the view ends differently at {other} than at {first}")
         if ends[other].position != ends[first].position:
-            raise Violation(VIEW_SYNCHRONY, f"the next view begins elsewhere for {other} than for {first}")
+            raise Violation(VIEW_SYNCHRONY, f"the next view starts elsewhere for {other} than for {first}")
     if group.members[first].protocol.PARTITIONABLE:
-        _check_evidence(group, ends)
+        _check_dependencies(group, ends)
     for name, end in ends.items():
         placed = [message.payload for _, message in sequences[name] if message.sender.name == name]
         unordered = [payload for batch in end.unordered for payload in batch.payloads()]
         said = [each.payload for each in journal if isinstance(each, Broadcast) and each.member == name]
         if sorted(placed + unordered) != sorted(said):
-            raise Violation(INTEGRITY, f"what {name} broadcast is not what has a place and what has none")
+            raise Violation(INTEGRITY, f"the broadcasts of {name} are not its ordered and unordered messages")
 
 
-def _check_evidence(group: Group, ends: dict[str, End]) -> None:
-    """What places a message are the same packets at all members, and they hold them."""
+def _check_dependencies(group: Group, ends: dict[str, End]) -> None:
+    """The position of a message depends on the same packets at all members, and they have received them."""
     dependencies: dict[int, tuple[int, ...]] = {}
     for name, end in ends.items():
         held = group.members[name].epoch.stability.received
@@ -206,19 +210,17 @@ def _check_evidence(group: Group, ends: dict[str, End]) -> None:
                 dependencies.setdefault(ordered_batch.position, ordered_batch.dependencies)
                 != ordered_batch.dependencies
             ):
-                raise Violation(
-                    VIEW_SYNCHRONY, f"{ordered_batch.batch} was placed by other packets at {name}"
-                )
+                raise Violation(VIEW_SYNCHRONY, f"{ordered_batch.batch} depends on other packets at {name}")
             if not any(ordered_batch.dependencies) or not all(
                 map(int.__le__, ordered_batch.dependencies, held)
             ):
                 raise Violation(
-                    VIEW_SYNCHRONY, f"{ordered_batch.batch} was placed by a packet that {name} lacks"
+                    VIEW_SYNCHRONY, f"{ordered_batch.batch} depends on a packet that {name} lacks"
                 )
 
 
-def check_life(group: Group, journal: Journal, among_equals: bool) -> None:
-    """What the members of the last view have delivered in their whole life."""
+def check_sequence(group: Group, journal: Journal, among_equals: bool) -> None:
+    """What the members of the last view have delivered in the whole sequence."""
     staying: Journal = [
         happened
         for happened in journal
@@ -241,4 +243,4 @@ def check_life(group: Group, journal: Journal, among_equals: bool) -> None:
             raise Violation(LIVENESS, f"{happened.payload!r} of {happened.member} is never delivered")
     for member in group.members.values():
         if not member.idle or member.backlog:
-            raise Violation(LIVENESS, f"{member.me} still waits for something")
+            raise Violation(LIVENESS, f"{member.me} is not idle")

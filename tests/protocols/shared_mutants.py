@@ -1,4 +1,4 @@
-"""Deliberate faults that more than one protocol may have."""
+"""Mutants that apply to more than one protocol."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_sequencer_waits_for_the_fastest(patch: pytest.MonkeyPatch) -> None:
-    """Whoever is waited for too long is put out: it must not be somebody who is ahead of the others."""
+    """A bottleneck is evicted after a while: it must not be a member that is ahead of the others."""
 
     def bottleneck(self: Grants, level: int) -> ProcessId | None:
         slowest = original(self, level)

@@ -1,4 +1,4 @@
-"""One member by itself, without a network: what it is told, and what it says."""
+"""One protocol by itself, step by step: its inputs, and the outputs of each."""
 
 from typing import TypeVar
 
@@ -26,17 +26,17 @@ Kind = TypeVar("Kind", bound=Packet)
 
 
 def member_of(protocol_class: type[Member], me: ProcessId, position: int = 0, **options: object) -> Member:
-    """A member of a group of three, in a view that begins at this position."""
+    """A member of a group of three, in a view that starts at this position."""
     return protocol_class(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
 
 
 def say(member: Protocol, batch: Batch, now: int = 0) -> None:
-    """Let a member's application broadcast something."""
+    """The application of a member broadcasts a batch."""
     member.step(Broadcast(batch), now)
 
 
 def say_frames(member: Protocol, count: int) -> None:
-    """Let a member's application broadcast so many messages, each of which fills a frame."""
+    """The application of a member broadcasts `count` messages, each of which fills a frame."""
     for number in range(count):
         say(member, batch_of(1, first=number, sender=member.me, size=BATCH_BYTES_CUT))
 
@@ -48,17 +48,17 @@ def hear(
     packet_id: tuple[int, int] = (0, 0),
     now: int = 0,
 ) -> list[Output]:
-    """What a member does when a packet comes; one that was sent to all has an id."""
+    """The outputs when a packet arrives; a packet that was sent to all has an id."""
     return member.step(Received(sender, packet, packet_id), now)
 
 
 def turn(member: Protocol, now: int = 0) -> list[Output]:
-    """What a member does in a turn; it does not hear that itself."""
+    """The outputs of a turn; the member does not receive its own packets."""
     return member.step(Turn(), now)
 
 
 def turn_heard(member: Protocol) -> list[Output]:
-    """What a member does in a turn; it hears itself, as its driver sees to that."""
+    """The outputs of a turn; the member receives its own packets, as from its driver."""
     outputs = turn(member)
     for output in outputs:
         if isinstance(output, SendAll | SendEach) or (isinstance(output, Send) and output.to == member.me):
@@ -67,16 +67,16 @@ def turn_heard(member: Protocol) -> list[Output]:
 
 
 def packets(outputs: list[Output], kind: type[Kind]) -> list[Kind]:
-    """The packets of this kind among what a member does, whoever they are for."""
+    """The packets of this kind among these outputs."""
     sent = [output.packet for output in outputs if isinstance(output, Send | SendAll | SendEach)]
     return [packet for packet in sent if isinstance(packet, kind)]
 
 
 def placed(member: Protocol) -> list[str]:
-    """What has a place at a member and waits there for the application, in order."""
+    """The ordered batches that wait for the application."""
     return [str(ordered_batch.batch) for ordered_batch in member.unconsumed()]
 
 
 def placed_at(member: Protocol) -> list[str]:
-    """The same, each with its position."""
+    """The same, with their positions."""
     return [f"{ordered_batch.position}: {ordered_batch.batch}" for ordered_batch in member.unconsumed()]

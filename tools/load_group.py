@@ -1,0 +1,119 @@
+"""A group of real processes under load, whose members are killed, suspended, restarted and cut off."""
+
+import time
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from priocast.core.protocol import OrderingOptions
+from priocast.membership.options import MembershipOptions
+from priocast.testing.process_group import ProcessGroup, WorkerProgram
+from tools.load_worker import LoadReport, LoadTask
+
+_LEAVE_SECONDS = 60.0
+_QUIET_NS = 500_000_000
+_PROGRAM = WorkerProgram("tools.load_worker", LoadReport, (str(Path(__file__).parents[1]),))
+
+
+class LoadGroup(ProcessGroup[LoadReport]):
+    """Members by name, at given addresses; all have the same options."""
+
+    def __init__(
+        self,
+        addresses: dict[str, str],
+        *,
+        run: str,
+        membership: MembershipOptions,
+        options: OrderingOptions | None = None,
+        order: str = "sequencer-ub",
+        rate_per_second: int = 500,
+        burst: int = 0,
+        payload_bytes: int = 64,
+        report_ms: float = 50.0,
+        trace: Path | None = None,
+        state_directory: Path | None = None,
+        within: Callable[[str], Sequence[str]] = lambda _: (),
+    ) -> None:
+        super().__init__(_PROGRAM, within)
+        self._addresses = addresses
+        self._task = LoadTask(
+            run=run,
+            member="",
+            listen="",
+            peers=[],
+            order=order,
+            options=options or OrderingOptions(),
+            membership=membership,
+            rate_per_second=rate_per_second,
+            burst=burst,
+            payload_bytes=payload_bytes,
+            report_ms=report_ms,
+            trace=str(trace) if trace else None,
+            state_directory=str(state_directory) if state_directory else None,
+        )
+
+    def start(self, *names: str) -> None:
+        """Start members, or start them again."""
+        for name in names:
+            address = self._addresses[name]
+            peers = [other for other in self._addresses.values() if other != address]
+            self.start_member(msgspec.structs.replace(self._task, member=name, listen=address, peers=peers))
+
+    def view(self, name: str) -> LoadReport | None:
+        """The current view of a member; None before the first one and after an eviction."""
+        reports = [report for report in self.members[name].reports if report.kind in ("view", "evicted")]
+        return reports[-1] if reports and reports[-1].kind == "view" else None
+
+    def view_members(self, name: str) -> list[str]:
+        """The names of the members in a member's current view, sorted."""
+        view = self.view(name)
+        return sorted(member.partition("#")[0] for member in view.members) if view else []
+
+    def wait_view(self, names: Sequence[str], seconds: float, of: Sequence[str] | None = None) -> float:
+        """Wait until these members are in one view that consists of them (or of those in `of`).
+
+        Returns when the last of them reported it, in seconds of the monotonic clock.
+        """
+        expected = sorted(of or names)
+
+        def agreed() -> bool:
+            views = {tuple(view.members) if (view := self.view(name)) else () for name in names}
+            return len(views) == 1 and all(self.view_members(name) == expected for name in names)
+
+        self.wait(agreed, seconds, f"one view of {', '.join(expected)} at {', '.join(names)}")
+        return max(view.time_ns for name in names if (view := self.view(name))) / 1e9
+
+    def joining_at(self, name: str, seconds: float) -> float:
+        """When a member that was started called `join`: its interpreter has to start first."""
+        member = self.members[name]
+        self.wait(lambda: member.reports, seconds, f"a report of {name}")
+        return member.reports[0].time_ns / 1e9
+
+    def rate(self, name: str, start: float, stop: float) -> float:
+        """Messages per second that a member delivered between these times of the monotonic clock."""
+        samples = [(report.time_ns / 1e9, report.delivered) for report in self.members[name].reports]
+        first, last = (min(bisect_left(samples, (at, 0)), len(samples) - 1) for at in (start, stop))
+        return (samples[last][1] - samples[first][1]) / (stop - start)
+
+    def finish(self, seconds: float, same_state: bool = True) -> None:
+        """End the load, wait until no member delivers any more, and let all leave.
+
+        With `same_state`, all members must have the same state by then.
+        """
+        running = [member for member in self.members.values() if member.is_running]
+        for member in running:
+            member.write_line(b"finish")
+
+        def settled() -> bool:
+            since = time.monotonic_ns() - _QUIET_NS
+            recent = [
+                [report.digest for report in member.reports[-50:] if report.time_ns > since]
+                for member in running
+            ]
+            quiet = all(len(digests) > 1 and len(set(digests)) == 1 for digests in recent)
+            return quiet and (not same_state or len({digests[0] for digests in recent}) == 1)
+
+        self.wait(settled, seconds, "an end of deliveries, and one state at all members")
+        self.leave(_LEAVE_SECONDS)
