@@ -4,7 +4,9 @@ from typing import cast
 
 from membership.builders import A, B
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.protocol import Protocol
+from priocast.core.stall import Stalls
 from priocast.membership.slowness import Slowness
 
 
@@ -15,8 +17,8 @@ class Waiting:
         self.slowest: ProcessId | None = B
         self.position_next = 10
 
-    def bottleneck(self) -> ProcessId | None:
-        return self.slowest
+    def inspect(self, now: int) -> ProtocolInspection:
+        return ProtocolInspection(0, [], 0, Stalls(), 0, bottleneck=self.slowest)
 
 
 def found(slowness: Slowness, protocol: Waiting, now: int, could_consume: bool = True) -> ProcessId | None:

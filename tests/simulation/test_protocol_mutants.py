@@ -91,12 +91,12 @@ class IndifferentHolder(TokenRing):
 
 
 class HoardedCredit(InFlight):
-    def placed(self, batch: Batch) -> None:
+    def ordered(self, batch: Batch) -> None:
         pass
 
 
 class HoardingSender(SequencerUb):
-    """Never takes back the credit of a message that has its place."""
+    """Never returns the credit of a message that is ordered."""
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
