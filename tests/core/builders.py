@@ -1,4 +1,4 @@
-"""Short ways to make the values that the tests of the core are about."""
+"""Short constructors for the values that the tests of the core use."""
 
 from hypothesis import strategies as st
 
@@ -15,10 +15,10 @@ payload_lists = st.lists(st.binary(max_size=40), min_size=1, max_size=40)
 
 
 def numbered(count: int, size: int = 8) -> list[bytes]:
-    """Payloads that tell which they are."""
+    """Payloads that contain their index."""
     return [index.to_bytes(size, "big") for index in range(count)]
 
 
 def batch_of(count: int, level: int = 0, first: int = 0, sender: ProcessId = A, size: int = 8) -> Batch:
-    """A batch of messages that tell which they are."""
+    """A batch of messages whose payloads contain their index."""
     return pack(sender, level, first, numbered(first + count, size)[first:])

@@ -164,7 +164,7 @@ def test_the_order_may_stop_and_begin_to_be_prioritised_between_two_turns() -> N
 
 
 def test_what_was_said_before_the_order_changed_keeps_its_level_and_its_priority() -> None:
-    # Found by the lives of `protocols/lives.py`: all shared the priorities of those that told theirs.
+    # Found by the lives of `protocols/lives.py`: all shared the priorities of those that had their own.
     assembler = Assembler(A, prioritised=True)
     for number, prioritised in enumerate((True, False, True)):
         assembler.prioritised = prioritised

@@ -1,4 +1,4 @@
-"""What the application gets."""
+"""The events that the application receives."""
 
 from typing import get_args
 

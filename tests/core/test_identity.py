@@ -1,4 +1,4 @@
-"""The names of processes and messages, and which names are usable."""
+"""The ids of processes and messages, and which names are valid."""
 
 from typing import Any
 

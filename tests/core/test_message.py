@@ -1,4 +1,4 @@
-"""Batches: closing, opening, cutting, and what a damaged one does."""
+"""Batches: encoding, decoding, cutting, and damaged ones."""
 
 import msgspec
 import pytest

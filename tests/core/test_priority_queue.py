@@ -22,7 +22,7 @@ POLICIES: list[Starvation] = [Strict(), Ageing(3), PeriodicRelease(10), FirstInF
 
 
 class Waiting(NamedTuple):
-    """A message of the model; sorted as it should leave."""
+    """A message of the model, sorted in the order of leaving."""
 
     rank: int
     arrival: int
@@ -44,7 +44,7 @@ def _messages(batch: Batch) -> list[tuple[ProcessId, int, int, bytes, int, Scope
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Whatever enters leaves by rank, then in the order of arrival, and is counted all the while."""
+    """Messages leave by sort key, then in the order of arrival, and are counted throughout."""
 
     @initialize(policy=st.sampled_from(POLICIES))
     def start(self, policy: Starvation) -> None:
@@ -103,7 +103,7 @@ class QueueMachine(RuleBasedStateMachine):
     def what_waits_is_counted(self) -> None:
         assert bool(self.queue) == bool(self.waiting)
         assert self.queue.count == len(self.waiting)
-        # A message counts for its share of the block that it came in, whatever was cut or joined since.
+        # A message counts for its share of the block that it arrived in, whatever was cut or joined since.
         least = len(self.waiting) * MESSAGE_BYTES
         assert least <= self.queue.bytes <= least + 9 * len(self.waiting)
 
@@ -127,7 +127,7 @@ class QueueMachine(RuleBasedStateMachine):
         for level, count, waited in told:
             entered = [message.entered_at for message in self.waiting if message.level == level]
             assert count == len(entered)
-            # What has joined others is as old as the first of them, which may have left.
+            # A batch that joined others is as old as the first of them, which may have left.
             assert self.now - min(entered) <= waited <= self.now
 
 
@@ -149,8 +149,8 @@ def test_bytes_are_reserved_by_class_like_messages() -> None:
 
 
 def test_counting_bytes_does_not_drift_while_the_queue_never_empties() -> None:
-    # Found by the machine above: the parts of a cut batch are longer than the batch, and what was subtracted
-    # too much was only made good when the queue was empty, so a lasting backlog lost its bound in bytes.
+    # Found by the machine above: the parts of a cut batch are longer than the batch, and the
+    # excess was corrected only when the queue was empty, so a lasting backlog lost its bound in bytes.
     queue = PriorityQueue(Strict(), 10**6, 10**6)
     kept = batch_of(1, level=0, size=100)
     queue.put(kept, now=0)
@@ -199,7 +199,7 @@ def test_batches_that_do_not_follow_or_do_not_fit_leave_apart(second: Batch) -> 
 def test_batches_with_one_priority_per_message_do_not_join_others(
     told_first: bool,
 ) -> None:
-    # Found by reading: joined, they were a batch with too few priorities, and its sender was put out for it.
+    # Found in review: joined, they were a batch with too few priorities, and its sender was evicted for it.
     queue = PriorityQueue(FirstInFirstOut(), COUNT_MAX, BYTES_MAX)
     batches = [batch_of(3), pack(A, 0, 3, [b"x"], bytes([5]))]
     if told_first:

@@ -1,4 +1,4 @@
-"""The priority queue, looked into without taking anything, and left without making a batch."""
+"""The priority queue: inspecting it without taking, and dropping without packing a batch."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ POLICIES: list[Starvation] = [Strict(), Ageing(3), FirstInFirstOut()]
 
 
 def _filled(policy: Starvation, entries: list[tuple[int, int]], cut: int) -> PriorityQueue:
-    """A queue that batches of these levels and counts came into, one a moment; some messages have left."""
+    """A queue with batches of these levels and counts, one per time unit; some messages have left."""
     queue = PriorityQueue(policy, 1_000, 10**6)
     first: dict[int, int] = {}
     for now, (level, count) in enumerate(entries):

@@ -1,4 +1,4 @@
-"""The frame of every protocol: options that are checked, one way in and one way out."""
+"""The base of every protocol: options that are checked, one way in and one way out."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class Shout(Packet, frozen=True, tag="shout"):
 
 
 class Immediate(Protocol):
-    """Gives a place to whatever it is given at once: no protocol, but enough to see the frame work."""
+    """Orders every message at once: no real protocol, but enough to test the base class."""
 
     NAME = "immediate"
     PRIORITIES_ACT = "sending"

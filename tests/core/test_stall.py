@@ -1,4 +1,4 @@
-"""The stall meter: how often, how long in all, and the longest time."""
+"""The stall meter: how often, how long in total, and the longest time."""
 
 from priocast.core.stall import StallMeter, Stalls
 

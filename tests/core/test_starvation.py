@@ -40,7 +40,7 @@ def test_in_the_plain_variant_nothing_overtakes(one: int, other: int, early: int
 def test_ageing_orders_as_if_each_waiting_message_rose_by_a_level_per_step(
     step_ns: int, one: int, other: int, entered_one: int, entered_other: int, waited: int
 ) -> None:
-    # The definition, looked at whenever one likes: priority plus waited / step, times step.
+    # The definition at any time: priority plus waited / step, times step.
     now = max(entered_one, entered_other) + waited
     aged_one = one * step_ns + (now - entered_one)
     aged_other = other * step_ns + (now - entered_other)

@@ -1,4 +1,4 @@
-"""Views: who coordinates, what they are called, and what cannot be a view."""
+"""Views: the coordinator, the id, and what is not a view."""
 
 import msgspec
 import pytest

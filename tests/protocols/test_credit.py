@@ -1,4 +1,4 @@
-"""Credit: what one sender may have under way."""
+"""Credit: what one sender may have in flight."""
 
 from collections import deque
 
@@ -23,7 +23,7 @@ actions = st.lists(
 
 
 def _messages(batches: list[Batch]) -> list[tuple[int, int]]:
-    """Level and number of each message; opening the blocks shows that they hold what they should."""
+    """Level and number of each message; decoding the blocks checks their content."""
     return [
         (batch.level, batch.first + index) for batch in batches for index, _ in enumerate(batch.payloads())
     ]
@@ -76,7 +76,7 @@ def test_an_exhausted_share_reopens_when_a_part_of_it_is_free() -> None:
 
 
 def test_a_position_for_a_message_that_was_never_sent_is_a_peer_fault() -> None:
-    # Found by reading: this was a KeyError or an IndexError, as if the fault were ours.
+    # Found in review: this raised a KeyError or an IndexError instead of a PeerFault.
     credit = InFlight(40, 600, reserved=True)
     with pytest.raises(PeerFault, match="never sent"):
         credit.ordered(batch_of(1, level=7))
@@ -96,4 +96,4 @@ def test_unordered_messages_are_returned_as_they_were_sent() -> None:
         pack(B, 0, 4, [b"b", b"c"], bytes([8, 9]), scope),
         batch_of(2, level=5, sender=B),
     ]
-    assert credit.count == 4, "asking changes nothing"
+    assert credit.count == 4, "reading changes nothing"

@@ -1,4 +1,4 @@
-"""Flow by consumption: what may be put into the order, what is reported, and how a window is shared."""
+"""The window: what may be put into the order, what is reported, and how a window is shared."""
 
 import pytest
 
@@ -85,7 +85,7 @@ class TestConsumption:
         assert reports == [None, None, Consumed(3, 1_000)]
 
     def test_the_bottleneck_sends_keep_alives(self) -> None:
-        """A steady application of 50 ms a message was put out for being slow before its next report."""
+        """A steady application of 50 ms a message was evicted as slow before its next report."""
         consumption = Consumption(OrderingOptions(window=1_000))
         consumption.announced(A, 100, 100)
         for is_bottleneck in (False, True):

@@ -1,4 +1,4 @@
-"""The store and the validator: what came and waits for its place, and what senders are held to."""
+"""The message store, and the validation of what senders submit."""
 
 import pytest
 from hypothesis import given
@@ -22,7 +22,7 @@ def test_messages_are_found_by_reference_with_the_id_of_the_last_packet() -> Non
     _, packet_id = store.take(Reference(A, 7, 0, 1))
     assert packet_id == (0, 1)
     _, packet_id = store.take(Reference(A, 7, 1, 2))
-    assert packet_id == (0, 4), "the second message of this reference came with the later packet"
+    assert packet_id == (0, 4), "the second message of this reference arrived with the later packet"
     _, packet_id = store.take(Reference(A, 7, 3, 2))
     assert packet_id == (0, 4)
 

@@ -1,6 +1,6 @@
-"""The moving sequencers: one token, which is accepted late and rests, what is handed over, what is refused.
+"""The moving sequencers: one token, which is accepted late and rests, what it carries, what is rejected.
 
-What they do when everybody behaves is in `scripts/` and in the property suite.
+What they do with correct peers is in `scripts/` and in the property suite.
 """
 
 from functools import partial
@@ -68,9 +68,9 @@ def _token(outputs: list[Output]) -> TokenWithMessages:
 
 
 def skewed_cases(order: str, prioritised: bool = True) -> st.SearchStrategy[Case]:
-    """Groups in which something is always to be ordered, and some links are much slower than others.
+    """Groups in which there is always something to order, and some links are much slower than others.
 
-    So the token often comes by two quick links before what was ordered comes by the slow one.
+    So the token often arrives over two fast links before the order arrives over the slow one.
     """
     who, level = st.integers(0, len(NAMES) - 1), st.sampled_from([0, 100, 255])
     said = st.builds(Broadcast, who, level, st.just((1,)), st.just(TO_ALL))
@@ -86,7 +86,7 @@ def skewed_cases(order: str, prioritised: bool = True) -> st.SearchStrategy[Case
 @pytest.mark.parametrize("prioritised", [True, False], ids=["prioritised", "plain"])
 @pytest.mark.parametrize("order", MOVING)
 def test_moving_no_double_sequence(order: str, prioritised: bool) -> None:
-    """A token that is faster than the order does no harm: no message gets two places, and no place two."""
+    """A token that overtakes the order does no harm: positions and messages stay one to one."""
 
     @settings(max_examples=150)
     @given(skewed_cases(order, prioritised))
@@ -198,7 +198,7 @@ class TestTheToken:
         assert output.to == C
 
     def test_a_holder_that_cannot_send_keeps_it(self) -> None:
-        """Or two members with full links would pass it to each other for ever."""
+        """Otherwise two members with full links would pass it to each other for ever."""
         holder = _ub(A)
         holder.step(LinkBlocked(B), now=0)
         hear(holder, A, Submit((batch_of(1),)))
@@ -213,7 +213,7 @@ def _is_token(packet: Packet) -> bool:
 
 
 def _tokens(group: Group) -> int:
-    """How many tokens there are: at members, and on their way."""
+    """How many tokens there are: at members, and in flight."""
     held = on_the_way = 0
     for member in group.members.values():
         protocol = member.protocol
@@ -351,7 +351,7 @@ class TestWhatTheTokenCarries:
         assert len(_token(turn(holder)).pending) == 2
 
     def test_a_copy_of_a_submitted_message_is_ignored(self) -> None:
-        """A copy that comes back with the token is not ordered beside what it is a copy of."""
+        """A copy that returns with the token is not ordered in addition to the message itself."""
         member = _ub(B, window=9)
         hear(member, C, Submit((batch_of(2, sender=C),)))
         hear(member, A, TokenWithMessages(0, NO_REQUESTS, (PendingCopy(batch_of(2, sender=C), 5),)))

@@ -67,7 +67,7 @@ UB, BB, UUB = "moving-ub", "moving-bb", "moving-uub"
 
 
 def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
-    """As soon as it comes, whether or not all is here that has the places below its number."""
+    """On arrival, whether or not everything below its position is here."""
 
     def accept(self: Ring, position_next: int) -> None:
         if self._token is not None:
@@ -99,7 +99,7 @@ def the_token_circulates_for_ever(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_pending_is_dropped_with_the_token(patch: pytest.MonkeyPatch) -> None:
-    """Whoever passes the token on thinks that it has nothing more to do with what it was sent."""
+    """A member that passes the token forgets what was submitted to it."""
 
     def release_token(self: MovingUb, now: int) -> TokenWithMessages:
         token = original(self, now)
@@ -173,7 +173,7 @@ def the_token_is_passed_with_or_without_room(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_others_order_is_not_in_the_window(patch: pytest.MonkeyPatch) -> None:
-    """Who orders counts while filling a frame; what others have ordered is counted when it arrives."""
+    """The holder counts while it fills a frame; messages that others have ordered count on arrival."""
 
     def init(self: MovingSequencer[Any], *given: Any) -> None:
         original(self, *given)
@@ -205,7 +205,7 @@ def the_holder_orders_by_arrival(patch: pytest.MonkeyPatch) -> None:
 
 
 def positions_take_effect_on_arrival(patch: pytest.MonkeyPatch) -> None:
-    """Each packet is taken for the next one, whatever its position is."""
+    """Each packet is treated as the next one, whatever its position is."""
 
     def in_order(self: MovingSequencer[Any], sender: ProcessId, order: Any, packet_id: Any) -> Any:
         for messages in order.messages:
@@ -275,9 +275,9 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
     (what_others_have_ordered_is_ordered_again, "moving-no-double-sequence"),
     (the_token_is_accepted_early, "moving-ub-early-token"),
     (the_token_is_accepted_early, "moving-uub-numbers-in-order"),
-    (the_token_carries_nothing, "moving-ub-hands-over"),
+    (the_token_carries_nothing, "moving-ub-token-carries-messages"),
     (the_waiting_time_restarts_when_the_token_carries_a_message, "moving-ub-waiting-counts"),
-    (requests_are_dropped_with_the_token, "moving-uub-hands-over"),
+    (requests_are_dropped_with_the_token, "moving-uub-token-carries-requests"),
     (the_token_is_never_requested, "moving-ub-finds-work"),
     (the_token_circulates_for_ever, "moving-token-rests"),
 ]
@@ -285,7 +285,7 @@ IN_SCRIPTS: list[tuple[Patch, str]] = [
 
 @pytest.mark.parametrize(("mutate", "script"), IN_SCRIPTS, ids=map(name_of, IN_SCRIPTS))
 def test_the_script_shows_the_mutant(mutate: Patch, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that cannot be played to its end shows it, too."""
+    """A script that cannot be played to its end shows it, too."""
     script_finds(mutate, script, monkeypatch, may_stop=True)
 
 

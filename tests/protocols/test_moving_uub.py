@@ -1,4 +1,4 @@
-"""The moving sequencer that gives out numbers: what is asked for, handed over, used, and refused."""
+"""The moving sequencer that grants numbers: what is requested, carried, used, and rejected."""
 
 from functools import partial
 

@@ -16,7 +16,7 @@ POLICIES = [Strict(), Ageing(MILLISECOND), PeriodicRelease(10 * MILLISECOND), Fi
 
 
 def _served(asks: NumberRequestQueue) -> list[tuple[ProcessId, int, int]]:
-    """Who is served, for which level and how many, until nobody asks."""
+    """The members that are served, with level and count, until there are no requests."""
     served = []
     while asks:
         head = asks.head()

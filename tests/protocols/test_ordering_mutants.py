@@ -1,7 +1,7 @@
 """Deliberate faults, each of which the property suite must find: a check that cannot fail is a defect.
 
-Each mutant is one plausible mistake in the protocol, its queue or the assembler; beside it stands the
-guarantee that breaks. Several are what the papers' pseudo-code does when it is taken at its word.
+Each mutant is one plausible mistake in the protocol, its queue or the assembler; each is listed with
+the guarantee that breaks. Several are what the papers' pseudo-code does if taken literally.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""The fixed sequencer that broadcasts references: what it refuses, and what waits for what.
+"""The fixed sequencer that broadcasts references: what it rejects, and what waits for what.
 
 What it does when everybody behaves is in `scripts/bb-*` and in the property suite.
 """
@@ -67,7 +67,7 @@ class TestWhatIsRejected:
 
     @pytest.mark.parametrize("position", [0, 2, 4])
     def test_a_gap_or_a_repetition_in_the_order(self, position: int) -> None:
-        """Positions follow each other, whether the messages are here or not."""
+        """Positions are consecutive, whether the messages are here or not."""
         member = _member(B)
         _hear(member, A, Order(0, (Reference(A, 0, 0, 2), Reference(C, 0, 0, 1))))
         with pytest.raises(PeerFault, match=f"a#1 orders position {position}; expected 3 from a#1"):
@@ -128,7 +128,7 @@ class TestPositions:
 
     @pytest.mark.parametrize("order_first", [True, False])
     def test_a_position_depends_on_the_order_and_on_all_data_up_to_it(self, order_first: bool) -> None:
-        """The same packets give the same evidence, in whatever order they come from different senders."""
+        """The same packets give the same dependencies, in whatever order they arrive."""
         member = _member(B)
         of_c, of_b = batch_of(1, 9, sender=C), batch_of(1, 1, sender=C)
         order = Order(0, (reference_to(of_c), reference_to(of_b)))
@@ -151,7 +151,7 @@ class TestPositions:
 
 class TestTheEndOfAView:
     def test_a_position_whose_message_is_lost_ends_the_order(self) -> None:
-        """What has a place behind it is sent again by its sender."""
+        """Messages with later positions are sent again by their senders."""
         member = _member(B)
         for batch in (batch_of(2, 5, sender=B), batch_of(1, 9, sender=B)):
             say(member, batch)

@@ -43,7 +43,7 @@ ORDER = "sequencer-bb"
 
 
 def messages_are_ordered_on_arrival(patch: pytest.MonkeyPatch) -> None:
-    """Order by arrival: the sequencer's word is not waited for."""
+    """Messages do not wait for the sequencer's order."""
 
     def on_data(
         self: SequencerBb, sender: ProcessId, batches: tuple[Batch, ...], packet_id: PacketId, now: int
@@ -56,7 +56,7 @@ def messages_are_ordered_on_arrival(patch: pytest.MonkeyPatch) -> None:
 
 
 def positions_do_not_wait_for_missing_messages(patch: pytest.MonkeyPatch) -> None:
-    """The places do not wait for their messages, so later ones are taken first."""
+    """Later messages that are here are appended before earlier ones that are not."""
 
     def append_next(self: SequencerBb) -> None:
         references, store = self._messages._references, self._messages._store
@@ -138,7 +138,7 @@ def test_the_property_of_waiting_finds_the_mutant(monkeypatch: pytest.MonkeyPatc
 
 
 def messages_are_not_kept_for_others(patch: pytest.MonkeyPatch) -> None:
-    """Only the order is handed on when a view ends; who lacks a message cannot go on."""
+    """Only the order is exchanged when a view ends; a member that lacks a message cannot continue."""
     patch.setattr(Data, "TO_ALL", False)
     patch.setattr(SequencerBb, "send_all", _send_as_it_is_marked)
 
@@ -161,7 +161,7 @@ def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("rank_left_out", [0, 2], ids=["order", "data"])
 def test_dependencies_without_a_packet_are_found(rank_left_out: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All members leave it out alike, so lives do not show it: only what is safe too early does."""
+    """All members omit it alike, so lives do not show it: only messages that are safe too early do."""
 
     def depends_on(self: SequencerBb, packet_id: tuple[int, int]) -> None:
         if packet_id[0] != rank_left_out:
@@ -176,7 +176,7 @@ def test_dependencies_without_a_packet_are_found(rank_left_out: int, monkeypatch
 def test_a_sender_that_forgets_messages_behind_a_gap_is_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A place counts as soon as it is known, although nobody may have what has the places before it.
+    """A position counts as soon as it is known, although the messages before it may be lost.
 
     Lives seldom show it: the sequencer and the sender of what is missing must both be gone.
     """

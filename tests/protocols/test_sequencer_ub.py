@@ -1,6 +1,6 @@
-"""The fixed sequencer: what it refuses from others, and how it cuts its work into frames.
+"""The fixed sequencer: what it rejects, and how it cuts its work into frames.
 
-What it does when everybody behaves is in `scripts/` and in the property suite.
+What it does with correct peers is in `scripts/` and in the property suite.
 """
 
 from functools import partial
@@ -90,7 +90,7 @@ class TestWhatIsRejected:
             hear(member, A, Ordered(position, (batch_of(1, first=2),)))
 
     def test_a_position_for_a_message_that_was_never_submitted(self) -> None:
-        # Found by reading: this was a KeyError, as if the fault were ours.
+        # Found in review: this raised a KeyError instead of a PeerFault.
         with pytest.raises(PeerFault, match="never sent"):
             hear(_member(B), A, Ordered(0, (batch_of(1, sender=B),)))
 
@@ -115,7 +115,7 @@ class TestWhatIsRejected:
             hear(sequencer, B, Consumed(43, 16))
 
     def test_consumption_before_anything_is_ordered(self) -> None:
-        # Found by reading: any number was believed, and the window was open that far.
+        # Found in review: any number was accepted, and the window was open that far.
         with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
             hear(_member(A), B, Consumed(5, 16))
 

@@ -1,4 +1,4 @@
-"""The fixed sequencer that gives out numbers: what it refuses, who asks for how much, and late binding.
+"""The fixed sequencer that grants numbers: what it rejects, what members request, and late binding.
 
 What it does when everybody behaves is in `scripts/uub-*` and in the property suite.
 """
@@ -37,7 +37,7 @@ _hear = partial(hear, packet_id=(0, 1))
 
 
 def _after_broadcasting(member: SequencerUub, *batches: tuple[int, int]) -> list[Output]:
-    """Let a member broadcast so many messages of these levels, and have a turn."""
+    """Let a member broadcast messages, given as count and level, and take a turn."""
     for count, level in batches:
         first = member.outgoing.count if level == 0 else 0
         say(member, batch_of(count, level, first, sender=member.me))
@@ -45,12 +45,12 @@ def _after_broadcasting(member: SequencerUub, *batches: tuple[int, int]) -> list
 
 
 def _number_requests(*counts: tuple[int, int]) -> RequestNumbers:
-    """An ask for so many messages of these levels, of ten bytes each."""
+    """Number requests, given as count and level, for messages of ten bytes each."""
     return RequestNumbers(tuple(NumberRequest(level, count, 10 * count) for count, level in counts))
 
 
 class TestWhatIsRejected:
-    @pytest.mark.parametrize("packet", [_number_requests((1, 0)), Consumed(0, 5)], ids=["ask", "report"])
+    @pytest.mark.parametrize("packet", [_number_requests((1, 0)), Consumed(0, 5)], ids=["request", "report"])
     def test_packets_for_the_sequencer_at_another_member(self, packet: Packet) -> None:
         with pytest.raises(PeerFault, match="c#1 takes b#1 for the sequencer, which is a#1"):
             _hear(_member(B), C, packet)
@@ -66,7 +66,7 @@ class TestWhatIsRejected:
     @pytest.mark.parametrize(
         ("sender", "grant"),
         [(C, NumberGrant(40, 1)), (A, NumberGrant(39, 1)), (A, NumberGrant(40, 4))],
-        ids=["of another member", "of a number that is used", "of more than was asked for"],
+        ids=["of another member", "of a number that is used", "of more than was requested"],
     )
     def test_a_grant(self, sender: ProcessId, grant: NumberGrant) -> None:
         member = _member(B, position=40)
@@ -242,7 +242,7 @@ class TestTheSequencer:
         assert sequencer.settled
 
     def test_there_is_no_bottleneck_while_granted_numbers_are_unused(self) -> None:
-        """Who has numbers and does not use them must not be mistaken for who does not consume."""
+        """A member that does not use its numbers must not be mistaken for one that does not consume."""
         sequencer = _member(A, window=2)
         _hear(sequencer, B, _number_requests((3, 5)))
         turn(sequencer)
@@ -325,10 +325,10 @@ def test_a_member_is_idle_when_all_its_messages_are_ordered() -> None:
 
 
 def check_grants(case: Case) -> None:
-    """The property: numbers are granted by the rank of the asks, one by one, and used as they were granted.
+    """The property: numbers are granted by the sort key of the requests, and used as they were granted.
 
-    The sequencer has no messages in its queue, so the shared suite cannot see what it does. Who asks again
-    for the same is served with its ask that waits, until that one is the first and has got a number.
+    The sequencer has no messages in its queue, so the shared suite cannot see what it does. A further request
+    with the same key joins the one that waits, until that one is the first and was granted a number.
     """
     group = play(case)
     rank = case.options.policy.sort_key

@@ -1,4 +1,4 @@
-"""Deliberate faults in the sequencer that gives out numbers: each breaks a guarantee, and is found."""
+"""Deliberate faults in the sequencer that grants numbers: each breaks a guarantee, and is found."""
 
 from collections import deque
 from typing import Any
@@ -50,7 +50,7 @@ AGEING: Twin = (True, Ageing(MILLISECOND))
 
 
 def numbers_are_bound_early(patch: pytest.MonkeyPatch) -> None:
-    """A number is for the message that it was asked for, whatever became urgent since."""
+    """A number is bound to the message that it was requested for, whatever became urgent since."""
 
     def request_numbers(self: SequencerUub) -> None:
         bound = vars(self).setdefault("bound", PriorityQueue(FirstInFirstOut(), 1_000, 10**6))
@@ -88,13 +88,13 @@ def numbers_are_granted_without_a_window(patch: pytest.MonkeyPatch) -> None:
 
 
 def numbers_count_when_they_are_used(patch: pytest.MonkeyPatch) -> None:
-    """What is given out and was not used yet is not in the window."""
+    """Granted numbers that were not used yet are not in the window."""
     patch.setattr(NumberReservations, "reserve", lambda *_: None)
     patch.setattr(NumberReservations, "ordered", Grants.ordered)
 
 
 def reservations_never_end(patch: pytest.MonkeyPatch) -> None:
-    """The bytes that were asked for stay in the window beside the messages."""
+    """The requested bytes stay in the window in addition to the messages."""
 
     def reserve(self: NumberReservations, count: int, size: int) -> None:
         original(self, count, size)
@@ -116,7 +116,7 @@ def what_has_a_later_number_does_not_wait(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_sender_requests_more_than_it_has(patch: pytest.MonkeyPatch) -> None:
-    """And leaves the numbers unused for which it has nothing."""
+    """And leaves numbers unused for which it has no messages."""
 
     def on_broadcast(self: SequencerUub, event: Broadcast, now: int) -> None:
         original(self, event, now)
@@ -241,7 +241,7 @@ def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_bottleneck_while_numbers_are_unused_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever is waited for too long is put out: here somebody who has nothing to consume."""
+    """A bottleneck is evicted after a while: here a member that has nothing to consume."""
 
     def inspect(self: SequencerUub, now: int) -> ProtocolInspection:
         return msgspec.structs.replace(Protocol.inspect(self, now), bottleneck=self._giver.bottleneck())

@@ -1,6 +1,6 @@
-"""The token ring: one token, which comes when it is wanted and rests when it is not, and what is refused.
+"""The token ring: one token, which moves on request and rests otherwise, and what is rejected.
 
-What it does when everybody behaves is in `scripts/` and in the property suite.
+What it does with correct peers is in `scripts/` and in the property suite.
 """
 
 from functools import partial
@@ -109,7 +109,7 @@ class TestTheToken:
         second, third = _member(B), _member(C)
         for member in (second, third):
             hear(member, A, _token(0, 5, 5, 5))
-        assert _passed(turn_heard(second)) == [], "b knows of nobody: a wish with number 0 is none"
+        assert _passed(turn_heard(second)) == [], "b knows of no request: one with number 0 does not count"
         second, third = _member(B), _member(C)
         for member in (second, third):
             hear(member, A, RequestToken(TokenRequest(1, 7)))
@@ -120,7 +120,7 @@ class TestTheToken:
         member = _member(B)
         hear(member, A, TokenWithRequests(0, _requests((1, NOTHING), (0, NOTHING), (2, NOTHING))))
         hear(member, C, RequestToken(TokenRequest(1, 7)))
-        assert turn_heard(member) == [], "c had the token since, and sent what it had"
+        assert turn_heard(member) == [], "c has had the token since, and sent its messages"
         hear(member, C, RequestToken(TokenRequest(3, 7)))
         assert _passed(turn_heard(member)) == [("c", 0)]
 
@@ -138,7 +138,7 @@ class TestTheToken:
         say(member, batch_of(1, level=10, sender=B))
         assert turn_heard(member) == [SendEach(RequestToken(TokenRequest(1, 10)))]
         say(member, batch_of(1, level=20, sender=B))
-        assert turn_heard(member) == [], "a class that was asked for"
+        assert turn_heard(member) == [], "a class that was requested"
         say(member, batch_of(1, level=200, sender=B))
         assert turn_heard(member) == [SendEach(RequestToken(TokenRequest(2, 200)))]
 
@@ -146,7 +146,7 @@ class TestTheToken:
         member = _member(C)
         say(member, batch_of(1, sender=C))
         hear(member, B, _token(3))
-        assert turn_heard(member) == [], "neither is anything sent, nor asked for: the token is here"
+        assert turn_heard(member) == [], "nothing is sent or requested: the token is here"
         hear(member, B, Ordered(2, (batch_of(1, sender=B),)))
         assert turn_heard(member) == []
         hear(member, A, Ordered(0, (batch_of(2),)))
@@ -166,7 +166,7 @@ class TestAVisit:
         assert [type(output) for output in outputs] == [SendAll] * 6 + [MoreToDo]
         hear(holder, C, RequestToken(TokenRequest(1, 0)))
         outputs = turn_heard(holder)
-        assert [type(output) for output in outputs] == [SendAll] * 6 + [Send], "somebody else waits"
+        assert [type(output) for output in outputs] == [SendAll] * 6 + [Send], "another member waits"
         assert _passed(outputs) == [("c", 12)]
 
     def test_a_holder_without_room_keeps_the_token(self) -> None:
@@ -240,7 +240,7 @@ class TestTheWindow:
         assert holder.inspect(0).bottleneck is None
         assert holder.idle
         hear(holder, B, RequestToken(TokenRequest(1, 0)))
-        assert not holder.idle, "the token is to be passed on"
+        assert not holder.idle, "the token must be passed"
         assert holder.inspect(0).bottleneck == A
         hear(holder, A, Consumed(1, 1))
         assert holder.inspect(0).bottleneck == B

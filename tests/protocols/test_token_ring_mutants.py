@@ -45,17 +45,17 @@ def a_holder_never_passes_the_token(patch: pytest.MonkeyPatch) -> None:
 
 
 def the_token_never_rests(patch: pytest.MonkeyPatch) -> None:
-    """The papers' token goes round although nobody has anything to send."""
+    """The papers' token circulates although no member has anything to send."""
     patch.setattr(TokenRing, "_requesting", lambda self: list(self._ring.others))
 
 
 def a_holder_without_room_passes_the_token(patch: pytest.MonkeyPatch) -> None:
-    """It goes round until the slowest consumes something."""
+    """It circulates until the slowest member consumes something."""
     patch.setattr(TokenRing, "_has_room", lambda *_: True)
 
 
 def the_token_is_accepted_early(patch: pytest.MonkeyPatch) -> None:
-    """The room that is left is unknown to who does not know what has a place; others send there, too."""
+    """A holder that does not know what is ordered does not know the room that is left."""
 
     def accept(self: Ring, position_next: int) -> None:
         if self._token is not None:
@@ -70,7 +70,7 @@ def the_token_is_never_requested(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_former_holder_does_not_request_again(patch: pytest.MonkeyPatch) -> None:
-    """A lost wake-up: the holder believes that whoever had the token has sent everything."""
+    """A lost wake-up: the holder believes that the previous holder has sent everything."""
 
     def request_token(self: TokenRing) -> None:
         if self._token_requests._of[self.me].number == 0:
@@ -81,7 +81,7 @@ def a_former_holder_does_not_request_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def late_requests_are_accepted(patch: pytest.MonkeyPatch) -> None:
-    """A wish that the token has overtaken calls it to where nothing is to be sent."""
+    """A request that the token has overtaken calls it to where there is nothing to send."""
 
     def learn(self: TokenRequests, member: ProcessId, request: TokenRequest) -> None:
         if member != self._me:
@@ -193,7 +193,7 @@ def test_the_token_does_not_circulate_without_room(monkeypatch: pytest.MonkeyPat
 
 
 def _pass_the_token_before_the_messages() -> Group:
-    """The token comes to c by way of b before what a has sent, as in the script `token-accepted-late`."""
+    """The token reaches c through b before a's messages do, as in the script `token-accepted-late`."""
     group = Group(["a", "b", "c"], ORDER, OrderingOptions(window=2))
     for name in group.members:
         group.broadcast(name, 0, [name.encode()])

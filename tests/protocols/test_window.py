@@ -1,4 +1,4 @@
-"""The window: it follows the application's speed, and the time for which it has to be provided."""
+"""The size of the window follows the application's speed and the time that a grant takes."""
 
 import pytest
 from hypothesis import given
@@ -99,7 +99,7 @@ def test_consuming_more_than_waits_is_an_assertion_error() -> None:
 
 
 def _rounds(window: ConsumptionWindow, runs_dry: bool, is_bottleneck: bool, rounds: int) -> list[int]:
-    """What is granted when the application takes a message every 0.1 ms and sees its queue end, or not."""
+    """The grants while the application consumes a message every 0.1 ms and runs dry, or not."""
     grants, now = [], 0
     window.queued(1, is_bottleneck)
     for _ in range(rounds):

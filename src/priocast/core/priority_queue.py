@@ -15,7 +15,7 @@ from priocast.core.priority import CLASS_SHIFT, limits_by_class
 from priocast.core.starvation import FirstInFirstOut, Starvation
 
 
-class _Waiting:
+class _QueuedBatches:
     """Batches of one sender and level with consecutive numbers; the first `cut` messages have left.
 
     `size` is the share of their blocks that has not left, `since` the time when the first of them arrived.
@@ -91,8 +91,8 @@ class PriorityQueue:
 
     def __init__(self, starvation: Starvation, count_max: int, bytes_max: int) -> None:
         self._sort_key = starvation.sort_key
-        self._heap: list[tuple[int, int, _Waiting]] = []
-        self._tails: dict[int, _Waiting] = {}
+        self._heap: list[tuple[int, int, _QueuedBatches]] = []
+        self._tails: dict[int, _QueuedBatches] = {}
         self._arrivals = 0
         reserved = not isinstance(starvation, FirstInFirstOut)
         self._count_limits = limits_by_class(count_max, reserved)
@@ -117,7 +117,7 @@ class PriorityQueue:
         tail = self._tails.get(sort_key)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
-            self._tails[sort_key] = tail = _Waiting(batch, urgency, now)
+            self._tails[sort_key] = tail = _QueuedBatches(batch, urgency, now)
             heappush(self._heap, (sort_key, self._arrivals, tail))
         self.count += batch.count
         self.bytes += len(batch.block)
@@ -161,7 +161,7 @@ class PriorityQueue:
         waiting, count = self._leave(count_max)
         waiting.cut += count
 
-    def _leave(self, count_max: int) -> tuple[_Waiting, int]:
+    def _leave(self, count_max: int) -> tuple[_QueuedBatches, int]:
         """Account for the messages that leave next; return where they are, and how many."""
         assert self._heap and count_max > 0
         sort_key, _, waiting = self._heap[0]

@@ -3,7 +3,7 @@
 A sender keeps its own messages until they have a position, so that the next view's protocol can send them
 again; its credit bounds how many there are. A destination reports how many messages its application has
 consumed to those who assign positions. (`PacedProtocol` is for protocols in which every member sends at its
-own pace, and is told about its own messages only.)
+own pace, and receives reports about its own messages only.)
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +36,7 @@ class FlowControlledProtocol(Protocol):
         self.in_flight = InFlight(options.submit_max, options.submit_bytes_max, options.prioritised)
         self._reports_to = reports_to
         self._consumption = Consumption(options)
-        # The account of all messages, whoever assigned their positions.
+        # One account for all messages, regardless of the member that assigned their positions.
         self._account = view.coordinator
 
     @property

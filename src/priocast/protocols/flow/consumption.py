@@ -35,13 +35,13 @@ class Consumption:
         self.window = ConsumptionWindow(options.window, int(options.window_ms * _MILLISECOND))
         self._shares = shares
         self._bytes_max = share(options.window_bytes, shares)
-        self._accounts: dict[ProcessId, _Account] = {}
+        self._accounts: dict[ProcessId, _SourceAccount] = {}
 
     def announced(self, source: ProcessId, count: int, size: int) -> None:
         """A source has put messages of this size into the order, which it counts as one."""
         account = self._accounts.get(source)
         if account is None:
-            account = self._accounts[source] = _Account(share(self.window.size, self._shares))
+            account = self._accounts[source] = _SourceAccount(share(self.window.size, self._shares))
         account.announced += count
         account.waiting.append((account.announced, size))
 
@@ -69,7 +69,7 @@ class Consumption:
         return Consumed(account.reported, account.granted)
 
 
-class _Account:
+class _SourceAccount:
     """What one source has announced, what was consumed of it here and what was reported.
 
     Source and destination must free bytes at the same counts. Otherwise the source may wait for bytes that

@@ -5,8 +5,8 @@ Members therefore grant a window of messages that are ordered and not yet consum
 members that put messages into the order stay within what all of them have granted (`Grants`).
 
 Where one member at a time assigns the positions, it has the whole window, and is told how many messages of
-the order were consumed. Where every member sends at its own pace and nobody knows the positions beforehand,
-each sender has a *share* of the window, and is told how many of its own messages were consumed.
+the order were consumed. Where every member sends at its own pace and no member knows the positions in
+advance, each sender has a *share* of the window, and is told how many of its own messages were consumed.
 """
 
 from collections import deque
@@ -28,8 +28,8 @@ _CLASS_LAST = CLASS_COUNT - 1
 class Grants:
     """How much may be put into the order: no more than every member has granted, in messages and in bytes.
 
-    If nobody else puts messages there (`alone`), a member that reports more consumed messages than that is
-    at fault.
+    If no other member puts messages there (`alone`), a member that reports more consumed messages than that
+    is at fault.
     """
 
     def __init__(self, view: View, options: OrderingOptions, shares: int = 1, alone: bool = True) -> None:

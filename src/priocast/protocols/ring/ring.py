@@ -37,7 +37,7 @@ class Ring:
     def __init__(self, me: ProcessId, view: View, position: int) -> None:
         rank = view.members.index(me)
         self._me = me
-        self._members = view.members
+        self._successors = dict(zip(view.members, view.members[1:] + view.members[:1], strict=True))
         self.others = view.members[rank + 1 :] + view.members[:rank]
         self.position = position if me == view.coordinator else None
         self._token: Token | None = None
@@ -49,7 +49,7 @@ class Ring:
 
     def successor(self, member: ProcessId) -> ProcessId:
         """The next member along the ring."""
-        return self._members[(self._members.index(member) + 1) % len(self._members)]
+        return self._successors[member]
 
     def reachable(self, blocked: Container[ProcessId]) -> list[ProcessId]:
         """The others along the ring whose links are not full."""

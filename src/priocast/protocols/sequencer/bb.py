@@ -12,7 +12,7 @@ Reference: the techniques paper, sections 5.1 and 6.1.
 Diverges: as in `sequencer-ub`, the sequencer numbers a message only when every member has room for it, so
     that the backlog waits in its queue, and its loop waits for more instead of ending. A destination keeps
     the messages that have no position yet and the positions whose messages have not arrived, and proceeds in
-    the order of the positions. If the view ends, the first position whose message nobody has ends the order,
+    the order of the positions. If the view ends, the first position whose message is lost ends the order,
     and messages with later positions are sent again. Batches move, not messages.
 """
 
