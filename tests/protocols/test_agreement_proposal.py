@@ -15,12 +15,12 @@ from priocast.core.starvation import Starvation
 from priocast.protocols.agreement.proposal import (
     AgreementProposal,
     ApplyOrder,
+    Data,
     OrderVote,
     ProposedOrder,
     ReceivedCounts,
     StartConsensus,
 )
-from priocast.protocols.flow.data import Data
 from priocast.protocols.flow.grants import Consumed
 from protocols.alone import VIEW, hear, member_of, placed, say, say_frames, turn
 from protocols.orders import AGEING, FLUSH

@@ -32,8 +32,7 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.base import PlacingProtocol
-from priocast.protocols.flow.data import Data
-from priocast.protocols.flow.grants import BottleneckName, Consumed, Grants, References, fill_frame
+from priocast.protocols.flow.grants import Batches, BottleneckName, Consumed, Grants, References, fill_frame
 from priocast.protocols.flow.references import Named, NamedMessages
 from priocast.protocols.flow.submissions import Submissions
 
@@ -41,6 +40,14 @@ _MEMBERS_MAX = 1024
 
 RoundNumber = Annotated[int, msgspec.Meta(ge=1)]
 Counts = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
+
+
+class Data(Packet, frozen=True, tag="data"):
+    """From a sender to all: its messages."""
+
+    TO_ALL = True
+
+    batches: Batches
 
 
 class StartConsensus(Packet, frozen=True, tag="start-consensus"):

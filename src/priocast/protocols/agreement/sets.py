@@ -36,7 +36,7 @@ from priocast.protocols.agreement.consensus import (
     Instance,
     Value,
 )
-from priocast.protocols.flow.data import Data
+from priocast.protocols.flow.data import PacedData
 from priocast.protocols.flow.grants import FRAMES_PER_TURN, Consumed, References
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.references import Named, NamedMessages
@@ -60,7 +60,7 @@ class AgreementSets(PacedProtocol):
     NAME = "agreement-sets"
     PRIORITIES_ACT = "consensus"
     PARTITIONABLE = False
-    PACKETS = (Data, SetDecision, *CONSENSUS_PACKETS, Consumed)
+    PACKETS = (PacedData, SetDecision, *CONSENSUS_PACKETS, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
@@ -84,7 +84,7 @@ class AgreementSets(PacedProtocol):
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Data(batches=batches, bottleneck=bottleneck):
+            case PacedData(batches=batches, bottleneck=bottleneck):
                 self.accept(event.sender, batches, bottleneck)
                 for batch in batches:
                     self._on_batch(batch, self.packet_id, now)
@@ -116,7 +116,7 @@ class AgreementSets(PacedProtocol):
             batches, bottleneck = self.take_frame()
             if not batches:
                 return
-            self.send_all(Data(batches, bottleneck))
+            self.send_all(PacedData(batches, bottleneck))
         self.more_to_do()
 
     # Leader
