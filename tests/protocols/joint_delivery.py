@@ -14,9 +14,9 @@ from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import Packet
 from priocast.protocols.agreement.consensus import ConsensusAccept, Value
-from priocast.protocols.agreement.proposal import AgreementProposal, ProposedOrder, ReceivedCounts
+from priocast.protocols.agreement.proposal import AgreementProposal, Data, ProposedOrder, ReceivedCounts
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
-from priocast.protocols.flow.data import Data
+from priocast.protocols.flow.data import PacedData
 from priocast.protocols.history.causal import CausalHistory, StampedData
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation
@@ -101,7 +101,7 @@ def _sets_in_order(group: Group) -> list[MessageId]:
     precedence: dict[MessageId, tuple[int, int, int]] = {}
     for rank, name in enumerate(group.members):
         serials = count()
-        for packet in _packets_sent(group, name, Data):
+        for packet in _packets_sent(group, name, PacedData):
             for batch in packet.batches:
                 urgency = batch.urgency if group.options.prioritised else 0
                 precedence.update((message, (-urgency, rank, next(serials))) for message in ids(batch))
@@ -122,7 +122,7 @@ def _check_chosen(group: Group, name: str) -> None:
     proposed: set[tuple[int, Value]] = set()
     for happened in group.journal:
         match happened:
-            case Received(member=receiver, packet=Data(batches=batches), now=now) if receiver == name:
+            case Received(member=receiver, packet=PacedData(batches=batches), now=now) if receiver == name:
                 for batch in batches:
                     key = (group.options.policy.sort_key(batch.urgency, now), next(arrivals))
                     waiting.update(dict.fromkeys(ids(batch), key))

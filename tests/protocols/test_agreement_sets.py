@@ -36,7 +36,7 @@ from priocast.protocols.flow.consumption import (
     Consumed,
 )
 from priocast.protocols.flow.data import (
-    Data,
+    PacedData,
 )
 from protocols.orders import AGEING, FLUSH, TWINS, patiently
 from protocols.schedules import Case, cases, check
@@ -50,7 +50,7 @@ _member = partial(member_of, AgreementSets)
 def _hear_data(member: AgreementSets, *batches: Batch) -> None:
     """Receive messages, each in a packet of its own."""
     for batch in batches:
-        hear(member, batch.sender, Data((batch,)))
+        hear(member, batch.sender, PacedData((batch,)))
 
 
 def _proposed(member: AgreementSets) -> list[str]:
@@ -64,7 +64,7 @@ def _proposed(member: AgreementSets) -> list[str]:
 class TestRejections:
     def test_a_forged_sender(self) -> None:
         with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
-            hear(_member(A), C, Data((batch_of(1, sender=B),)))
+            hear(_member(A), C, PacedData((batch_of(1, sender=B),)))
 
     def test_a_contradicting_decision(self) -> None:
         member = _member(A)
@@ -131,8 +131,8 @@ class TestASet:
         monkeypatch.setattr(agreement_sets, "REFERENCES_MAX", 1)
         for waited_ms, first in ((7, "b#1/9/0+1"), (10, "c#1/1/0+1")):
             leader = _member(A, starvation=policy)
-            hear(leader, C, Data((batch_of(1, 1, sender=C),)))
-            hear(leader, B, Data((batch_of(1, 9, sender=B),)), now=waited_ms * MILLISECOND)
+            hear(leader, C, PacedData((batch_of(1, 1, sender=C),)))
+            hear(leader, B, PacedData((batch_of(1, 9, sender=B),)), now=waited_ms * MILLISECOND)
             assert _proposed(leader) == [first]
 
     def test_what_is_resent_from_a_plain_view_stays_in_order(self) -> None:
@@ -173,7 +173,7 @@ class TestDecisions:
     def test_a_position_depends_on_the_message_and_on_the_first_decision(self) -> None:
         member = _member(B)
         for sender, packet_id, packet in (
-            (C, (2, 4), Data((batch_of(1, sender=C),))),
+            (C, (2, 4), PacedData((batch_of(1, sender=C),))),
             (A, (0, 3), SetDecision(0, 0, ONE)),
             (C, (2, 5), SetDecision(0, 0, ONE)),
         ):
@@ -194,7 +194,7 @@ class TestTimeout:
     def test_a_timer_runs_while_something_waits_for_a_decision(self) -> None:
         member = _member(B)
         assert turn(member) == []
-        hear(member, C, Data((batch_of(1, sender=C),)), now=5)
+        hear(member, C, PacedData((batch_of(1, sender=C),)), now=5)
         (timer,) = turn(member, now=9)
         assert isinstance(timer, SetTimer)
         assert timer.at == 5 + DECISION_TIMEOUT_NS
@@ -257,7 +257,7 @@ class TestFrames:
 
 
 def test_what_decides_the_order_is_sent_to_all() -> None:
-    assert [packet for packet in AgreementSets.PACKETS if packet.TO_ALL] == [Data, SetDecision]
+    assert [packet for packet in AgreementSets.PACKETS if packet.TO_ALL] == [PacedData, SetDecision]
     assert not AgreementSets.PARTITIONABLE, "members know a position from different packets"
     assert AgreementSets.orderer(VIEW) is None
 

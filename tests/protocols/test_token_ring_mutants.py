@@ -9,9 +9,7 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, Turn
 from priocast.core.starvation import FirstInFirstOut
-from priocast.protocols.flow.grants import (
-    Grants,
-)
+from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.packets import (
     Ordered,
 )

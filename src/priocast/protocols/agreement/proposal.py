@@ -38,10 +38,8 @@ from priocast.protocols.flow.base import (
 from priocast.protocols.flow.consumption import (
     Consumed,
 )
-from priocast.protocols.flow.data import (
-    Data,
-)
 from priocast.protocols.flow.frames import (
+    Batches,
     BottleneckName,
     References,
     fill_frame,
@@ -59,6 +57,14 @@ _MEMBERS_MAX = 1024
 
 RoundNumber = Annotated[int, msgspec.Meta(ge=1)]
 Counts = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
+
+
+class Data(Packet, frozen=True, tag="data"):
+    """From a sender to all: its messages."""
+
+    TO_ALL = True
+
+    batches: Batches
 
 
 class StartConsensus(Packet, frozen=True, tag="start-consensus"):

@@ -40,7 +40,7 @@ from priocast.protocols.flow.consumption import (
     Consumed,
 )
 from priocast.protocols.flow.data import (
-    Data,
+    PacedData,
 )
 from priocast.protocols.flow.frames import (
     FRAMES_PER_TURN,
@@ -68,7 +68,7 @@ class AgreementSets(PacedProtocol):
     NAME = "agreement-sets"
     PRIORITIES_ACT = "consensus"
     PARTITIONABLE = False
-    PACKETS = (Data, SetDecision, *CONSENSUS_PACKETS, Consumed)
+    PACKETS = (PacedData, SetDecision, *CONSENSUS_PACKETS, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
@@ -92,7 +92,7 @@ class AgreementSets(PacedProtocol):
 
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
-            case Data(batches=batches, bottleneck=bottleneck):
+            case PacedData(batches=batches, bottleneck=bottleneck):
                 self.accept(event.sender, batches, bottleneck)
                 for batch in batches:
                     self._on_batch(batch, event.packet_id, now)
@@ -124,7 +124,7 @@ class AgreementSets(PacedProtocol):
             batches, bottleneck = self.take_frame()
             if not batches:
                 return
-            self.send_all(Data(batches, bottleneck))
+            self.send_all(PacedData(batches, bottleneck))
         self.more_to_do()
 
     # Leader

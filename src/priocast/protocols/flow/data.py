@@ -8,7 +8,7 @@ from priocast.core.protocol import Packet
 from priocast.protocols.flow.frames import Batches, BottleneckName
 
 
-class Data(Packet, frozen=True, tag="data"):
+class PacedData(Packet, frozen=True, tag="data"):
     """From a sender to all: its messages.
 
     `bottleneck` names the member whose grant the sender's next messages wait for, if they wait.
@@ -23,7 +23,7 @@ class Data(Packet, frozen=True, tag="data"):
 class NumberedData(Packet, frozen=True, tag="data"):
     """From a sender to all: its messages, in its packet of this number (from 0 on).
 
-    `bottleneck` is as in `Data`.
+    `bottleneck` is as in `PacedData`.
     """
 
     TO_ALL = True
