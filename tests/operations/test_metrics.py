@@ -74,7 +74,7 @@ def test_refusals_are_counted_by_reason_those_of_the_network_once() -> None:
             driver_of(a).member.reject("earlier life")
             a.network.rejections["malformed content"] += 3
             found = samples(a)
-            assert value(found, "refusals_total", reason="earlier incarnation") == 1
+            assert value(found, "refusals_total", reason="earlier life") == 1
             network = {
                 key: count for key, count in found.items() if key[0] == "priocast_network_refusals_total"
             }

@@ -322,7 +322,7 @@ class TestWhatDoesNotFit:
             town = Town(network, "abc")
             async with entered(*(town.join(name, founders=2) for name in "ab")):
                 with pytest.raises(
-                    JoinRejected, match=r"is in a group of another kind: .*\"prioritised\":true"
+                    JoinRejected, match=r"has other group options: .*\"prioritised\":true"
                 ):
                     async with town.join("c", founders=2, prioritised=False):
                         pass
