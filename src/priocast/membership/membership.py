@@ -9,7 +9,7 @@ all proposers. What is decided is installed: the old epoch ends and the next one
                         └───────── given up, with a pause ───┘
 
 Trigger, proposer, voter and state transfer are state machines with inputs and outputs (`outputs.py`). This
-module gives them their inputs, and is the only place that carries out their outputs.
+module gives them their inputs, and is the only one that carries out their outputs.
 """
 
 from collections import deque
