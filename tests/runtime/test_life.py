@@ -321,9 +321,7 @@ class TestWhatDoesNotFit:
         async def test() -> None:
             town = Town(network, "abc")
             async with entered(*(town.join(name, founders=2) for name in "ab")):
-                with pytest.raises(
-                    JoinRejected, match=r"has other group options: .*\"prioritised\":true"
-                ):
+                with pytest.raises(JoinRejected, match=r"has other group options: .*\"prioritised\":true"):
                     async with town.join("c", founders=2, prioritised=False):
                         pass
 
