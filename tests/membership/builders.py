@@ -48,9 +48,7 @@ def heartbeat(
     *hears: ProcessId, of: ViewId | None = None, leaving: bool = False, members: tuple[ProcessId, ...] = ()
 ) -> Heartbeat:
     """The heartbeat of a process that hears these processes and is in this view."""
-    return Heartbeat(
-        config=1, view=of, members=members, accepted=None, round=0, hears=hears, received=(), leaving=leaving
-    )
+    return Heartbeat(config=1, view=of, members=members, round=0, hears=hears, received=(), leaving=leaving)
 
 
 def acquainted(me: ProcessId, others: dict[ProcessId, Heartbeat], now: int = 0, **chosen: Any) -> Neighbours:

@@ -9,7 +9,7 @@ all proposers. What is decided is installed: the old epoch ends and the next one
                         └───────── given up, with a pause ───┘
 
 Trigger, proposer, voter and state transfer are state machines with inputs and outputs (`outputs.py`). This
-module gives them their inputs, and is the only place that carries out their outputs.
+module gives them their inputs, and is the only one that carries out their outputs.
 """
 
 from collections import deque
@@ -385,12 +385,11 @@ class Membership:
         if now < self.heartbeats.due_at and hears == self._hears_sent:
             return
         self._hears_sent = hears
-        view, accepted = self.view, self.voter.accepted
+        view = self.view
         heartbeat = Heartbeat(
             self._config_hash,
             view.id if view else None,
             view.members if view else (),
-            accepted.view.id if accepted else None,
             self.proposer.round_highest,
             hears,
             tuple(self.epoch.stability.received) if self.epoch else (),

@@ -121,7 +121,6 @@ class Heartbeat(Control, frozen=True, tag="heartbeat"):
     config: int
     view: ViewId | None
     members: Processes
-    accepted: ViewId | None
     round: Count
     hears: Processes
     received: Counts

@@ -52,7 +52,7 @@ class Proposer:
         self.round_highest = max(self.round_highest, number)
 
     def on_view(self, view: View | None) -> None:
-        """A view was installed, whoever proposed it; None: one without this member."""
+        """A view was installed, by any proposer; None: one without this member."""
         self._view = view or self._view
         self.round = None
         self._pauses = 0
@@ -98,7 +98,7 @@ class Proposer:
         return []
 
     def on_tick(self, now: int) -> list[MembershipOutput]:
-        """Ask again whoever has not answered; give up if the round does not advance."""
+        """Ask voters again that have not answered; give up if the round does not advance."""
         round_ = self.round
         if round_ is None:
             return []

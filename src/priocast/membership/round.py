@@ -165,16 +165,16 @@ class Round:
         """A packet that one of those who continue has received counts for all of them."""
         promises = [self._promises[voter] for voter in voters]
         columns = list(zip(*(promise.received for promise in promises), strict=True))
-        cut = tuple(max(column) for column in columns)
+        counts = tuple(max(column) for column in columns)
         holders = tuple(column.index(max(column)) for column in columns)
-        known: tuple[tuple[int, ...], ...] = ()
+        acknowledged: tuple[tuple[int, ...], ...] = ()
         if not self._primary:
             matrices = [promise.acknowledged for promise in promises]
-            known = tuple(
+            acknowledged = tuple(
                 tuple(max(values) for values in zip(*rows, strict=True))
                 for rows in zip(*matrices, strict=True)
             )
-        return FlushPlan(view_id, tuple(voters), cut, holders, known)
+        return FlushPlan(view_id, tuple(voters), counts, holders, acknowledged)
 
     def _reason(self, view: View) -> ViewReason:
         """What is new in the view, compared with the views that its voters come from."""
