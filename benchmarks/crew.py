@@ -15,9 +15,9 @@ from multiprocessing.connection import Connection, wait
 from typing import NamedTuple
 
 import msgspec
-import uvloop
 
 import priocast
+from priocast.runtime import event_loop
 from priocast.study.processes import free_addresses
 
 HEARTBEAT_MS = 50.0
@@ -153,7 +153,7 @@ def _name(me: int) -> str:
 
 
 def _member(order: Order, pipe: Connection) -> None:
-    uvloop.run(_live(order, pipe))
+    event_loop.run(_live(order, pipe))
 
 
 async def _live(order: Order, pipe: Connection) -> None:

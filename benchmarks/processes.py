@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-import uvloop
-
 from priocast.network.address import Address
+from priocast.runtime import event_loop
 from priocast.runtime.gc_freeze import freeze_gc
 from priocast.study.processes import free_addresses
 
@@ -88,7 +87,7 @@ def _member(
         return await part(member, *arguments, meeting)
 
     try:
-        results.put((member, uvloop.run(run()), ""))
+        results.put((member, event_loop.run(run()), ""))
     except BaseException:
         meeting.barrier.abort()
         results.put((member, None, traceback.format_exc()))
