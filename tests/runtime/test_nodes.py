@@ -2,12 +2,15 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 import pytest
 
 import priocast
-from support.groups import NETWORKS, Cluster, ids, quick, reading, take
-from support.waiting import run, wait_until
+from own_network import UnixNetwork
+from priocast.network.security import TlsSecurity
+from support.groups import NETWORKS, Cluster, entered, ids, quick, reading, take
+from support.waiting import PATIENCE_SECONDS, run, wait_until
 
 over_every_network = pytest.mark.parametrize("network", NETWORKS)
 
@@ -110,6 +113,13 @@ def test_a_name_can_be_on_a_hub_once_at_a_time() -> None:
             {"hub": priocast.MemoryHub(), "size": 1, "listen": "127.0.0.1:7401"},
             "give one of these: listen= and peers=",
         ),
+        (
+            {"network": 5, "size": 1},
+            "network is 5, which has no link_options, .*: implement priocast.network",
+        ),
+        ({"network": 5}, "give one of these: listen= and peers="),
+        ({"network": 5, "hub": priocast.MemoryHub(), "size": 1}, "give one of these: listen= and peers="),
+        ({"network": 5, "size": 1, "tls": TlsSecurity("a", "b", "c")}, "tls requires listen="),
         ({"listen": "nowhere", "peers": []}, "is not an address"),
         ({"listen": "127.0.0.1:7401", "peers": ["nowhere"]}, "is not an address"),
         (
@@ -152,5 +162,25 @@ def test_a_join_that_fails_leaves_nothing_behind() -> None:
             assert not node.groups
             async with node.join("test", founders=1) as group:
                 await wait_until(lambda: group.status().state == "active")
+
+    run(test)
+
+
+def test_groups_and_clients_run_over_a_network_of_the_user(tmp_path: Path) -> None:
+    async def test() -> None:
+        names = "abc"
+        networks = [UnixNetwork(tmp_path, name) for name in names]
+        joinings = [
+            priocast.join("test", member=name, network=network, size=3)
+            for name, network in zip(names, networks, strict=True)
+        ]
+        async with entered(*joinings) as members, reading(*members) as readers:
+            await members[0].broadcast(b"from a member")
+            network = UnixNetwork(tmp_path, "shop")
+            async with priocast.open_client("test", client="shop", network=network) as client:
+                assert await client.send(b"from a client", timeout_seconds=PATIENCE_SECONDS) == 1
+            for reader in readers:
+                await reader.wait_payloads(b"from a member", b"from a client")
+                assert reader.payloads == [b"from a member", b"from a client"]
 
     run(test)
