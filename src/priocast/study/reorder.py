@@ -1,8 +1,8 @@
 """How long it takes to insert an urgent message into the queues of a group (reorder paper, Figure 5).
 
 The time is from the broadcast until the message has its position: with re-ordering, at the head of the queue;
-in the unprioritised group, at its end. Consumption is not part of it. Every round measures all variants in the
-same processes, alternately; ratios are taken within a round, and the figures are medians over the rounds.
+in the unprioritised group, at its end. Consumption is not part of it. Every round measures all variants in
+the same processes, alternately; ratios are taken within a round, and the figures are medians over the rounds.
 """
 
 import statistics

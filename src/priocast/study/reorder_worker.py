@@ -2,9 +2,9 @@
 
 A replica is in one group for each variant, all at the same time and over the same connections. The variants
 alternate, message by message, so what disturbs the machine disturbs them alike. In every group a few routine
-messages stay queued. One replica broadcasts urgent messages, one at a time; as soon as one has its position in
-a replica's queue it is consumed there, so the queues keep their length. Between them, the sender measures the
-raw round trip: the same bytes to another replica's process and back, with only an event loop and TCP.
+messages stay queued. One replica broadcasts urgent messages, one at a time; as soon as one has its position
+in a replica's queue it is consumed there, so the queues keep their length. Between them, the sender measures
+the raw round trip: the same bytes to another replica's process and back, with only an event loop and TCP.
 """
 
 import asyncio

@@ -10,9 +10,9 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import msgspec
-import uvloop
 
 from priocast.core.errors import PriocastError
+from priocast.runtime import event_loop
 from priocast.runtime.gc_freeze import freeze_gc
 
 
@@ -60,6 +60,6 @@ def run_worker(task_type: type[TaskT], work: Callable[[TaskT], Awaitable[None]])
         await work(task)
 
     try:
-        uvloop.run(run())
+        event_loop.run(run())
     except* PriocastError as errors:
         sys.exit(f"{task.member}: {errors.exceptions[0]}")
