@@ -26,8 +26,10 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import WINDOW_FRAMES, Frame
 from priocast.member import Member
+from priocast.membership.departure import Departed
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import Ordering
 from priocast.protocols import PROTOCOLS
@@ -45,11 +47,11 @@ class Notebook:
     def installed(self, view: View) -> None:
         self.lines.append(f"installed view {view.number}")
 
-    def view(self, view: View, ordering: Ordering, position: int, reason: str, now: int) -> None:
+    def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None:
         self.lines.append(f"view {view.number} by {ordering.order} from {position}: {reason}")
 
-    def stopped(self, reason: str, now: int) -> None:
-        self.lines.append(f"stopped: {reason}")
+    def stopped(self, departed: Departed, now: int) -> None:
+        self.lines.append(f"stopped: {departed}")
 
     def restored(self, view: View, position: int, size: int, now: int) -> None:
         self.lines.append(f"restored {size} bytes at {position} in view {view.number}")

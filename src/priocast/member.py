@@ -25,9 +25,11 @@ from priocast.core.message import TO_ALL, Batch, Scope
 from priocast.core.protocol import Broadcast, OrderingOptions, Packet
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
+from priocast.core.view_reason import Eviction, ViewReason
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.membership.clients import Clients, scope_of
 from priocast.membership.datagrams import CHANNEL, frames_of, read
+from priocast.membership.departure import Departed
 from priocast.membership.epoch import Epoch
 from priocast.membership.ledger import Ledger
 from priocast.membership.life import Life
@@ -160,7 +162,7 @@ class Member:
             view, ordering = self.stream.view, self.stream.ordering
             assert view is not None and ordering is not None, "a state comes after a view"
             if isinstance(event, ViewChange):
-                self._observer.view(view, ordering, event.position, event.reason, now)
+                self._observer.view(view, ordering, event.position, _as_data(event.reason), now)
             else:
                 self._observer.restored(view, event.position, event.bytes, now)
         return event
@@ -392,7 +394,7 @@ class Member:
         if self.departed is None:
             self.departed, self.left = reason, wanted
             if self._observer is not None:
-                self._observer.stopped(reason, now)
+                self._observer.stopped(Departed(wanted, _as_data(reason.rpartition(": ")[2])), now)
 
     def _sent(self, packet: Packet, to: ProcessId | None, now: int) -> None:
         if self._observer is not None and self.membership.epoch is not None:
@@ -401,3 +403,21 @@ class Member:
     def _received(self, packet: Packet, peer: ProcessId | None, now: int) -> None:
         if self._observer is not None and self.membership.epoch is not None and peer is not None:
             self._observer.received(packet, peer, now, self.membership.epoch.protocol.backlog)
+
+
+def _as_data(reason: str) -> ViewReason:
+    """The reason for a view, from its text."""
+    said = [part.partition(" ") for part in reason.split("; ")]
+    changed = "the order changes to "
+    return ViewReason(
+        founded=reason == "the group was founded",
+        joined=tuple(name for name, _, what in said if what == "joined"),
+        left=tuple(name for name, _, what in said if what == "left"),
+        failed=tuple(name for name, _, what in said if what == "failed"),
+        evicted=tuple(
+            Eviction(name, "slow", what)
+            for name, _, what in said
+            if what and name != "the" and what not in ("joined", "left", "failed")
+        ),
+        order="".join(part.removeprefix(changed) for part in reason.split("; ") if part.startswith(changed)),
+    )

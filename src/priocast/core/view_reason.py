@@ -1,6 +1,6 @@
 """Why there is a new view, as data. Text is made from it where a person reads it."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -9,22 +9,37 @@ from priocast.core.identity import NAME_LENGTH_MAX
 MEMBERS_MAX = 256
 """How many members a reason names at most; `membership/options.py` bounds the members of a view further."""
 
+DETAIL_LENGTH_MAX = 256
+
+EvictionCause = Literal["slow", "overflow", "fault"]
+"""Why a member is evicted.
+
+`slow`: the order waited too long for its application. `overflow`: it did not acknowledge what was sent to it,
+and the buffer for it is full. `fault`: it sent something that violates the protocol.
+"""
+
 _Name = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
 _Names = Annotated[tuple[_Name, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
 
 
 class Eviction(msgspec.Struct, frozen=True, array_like=True):
-    """A member that was removed against its will, and why, for people to read."""
+    """A member that was removed against its will, and why; `detail` is text for people."""
 
     member: _Name
-    cause: Annotated[str, msgspec.Meta(max_length=256)]
+    cause: EvictionCause
+    detail: Annotated[str, msgspec.Meta(max_length=DETAIL_LENGTH_MAX)] = ""
+
+    def __str__(self) -> str:
+        text = f"{self.member} was evicted ({self.cause})"
+        return f"{text}: {self.detail}" if self.detail else text
 
 
 class ViewReason(msgspec.Struct, frozen=True, array_like=True):
     """What is new in a view, by the names of the members concerned.
 
-    `founded`: it is the group's first view. `merged`: members that come from another view, after a partition.
-    `order`: the protocol that orders from here on, if it was changed.
+    `founded`: it is the first view of the group. `joined`: members that come from no view. `merged`: members
+    that come from another view than the first ones, after a partition. `order`: the protocol that orders from
+    here on, if the order was changed.
     """
 
     founded: bool = False
@@ -36,12 +51,12 @@ class ViewReason(msgspec.Struct, frozen=True, array_like=True):
     order: Annotated[str, msgspec.Meta(max_length=2 * NAME_LENGTH_MAX)] = ""
 
     def __str__(self) -> str:
-        said = ["the group was founded"] if self.founded else []
-        said += [f"{name} joined" for name in self.joined]
-        said += [f"{name} merged" for name in self.merged]
-        said += [f"{name} failed" for name in self.failed]
-        said += [f"{name} left" for name in self.left]
-        said += [f"{eviction.member} was evicted: {eviction.cause}" for eviction in self.evicted]
+        changes = ["the group was founded"] if self.founded else []
+        changes += [f"{name} joined" for name in self.joined]
+        changes += [f"{name} merged" for name in self.merged]
+        changes += [f"{name} failed" for name in self.failed]
+        changes += [f"{name} left" for name in self.left]
+        changes += [str(eviction) for eviction in self.evicted]
         if self.order:
-            said.append(f"the order changed to {self.order}")
-        return "; ".join(said) or "the view was renewed"
+            changes.append(f"the order changed to {self.order}")
+        return "; ".join(changes) or "the view was renewed"
