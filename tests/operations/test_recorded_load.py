@@ -17,7 +17,7 @@ def test_a_simulated_run_is_measured(tmp_path: Path) -> None:
     run = run_scenario(draw(5, Choice(order="token-ring")))
     write_run(run, tmp_path)
     load = measure_run(tmp_path, rtt_ms=2.0)
-    said = [row for row in run.rows if row.event == BROADCAST]
+    said = [row for row in run.messages if row.event == BROADCAST]
     assert load.order == "token-ring"
     assert load.messages == sum(row.count for row in said)
     assert load.situation.rtt_ms == 2.0
@@ -29,7 +29,7 @@ def test_a_simulated_run_is_measured(tmp_path: Path) -> None:
     }
     taken = [
         row.time_ns - times[row.sender, row.sender_incarnation, row.level, row.first + index]
-        for row in run.rows
+        for row in run.messages
         if row.event == DELIVERED and (row.member, row.incarnation) == (row.sender, row.sender_incarnation)
         for index in range(row.count)
     ]

@@ -18,7 +18,8 @@ from priocast.simulation.checkers.window import Window
 from priocast.simulation.counters import Counters
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.watch import Watch
-from priocast.trace.schema import STOPPED, VIEW, Row
+from priocast.trace.schema import STOPPED, VIEW
+from simulation.rows import Row
 
 
 def findings(
@@ -67,6 +68,6 @@ def _install(watch: Watch, rows: list[Row], ordering: Ordering) -> None:
     """Members work in a view before they tell their application of it."""
     for row in rows:
         if row.event == VIEW:
-            members = [member.rpartition("#") for member in row.peer.split(",")]
+            members = [member.rpartition("#") for member in row.members]
             view = View(row.view, tuple(ProcessId(name, int(life)) for name, _, life in members))
             watch.installed(ProcessId(row.member, row.incarnation), view, ordering)

@@ -10,7 +10,8 @@ from priocast.membership.options import MembershipOptions
 from priocast.simulation.faults import FaultOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario, WorkloadOptions
 from priocast.simulation.simulator import Run, run_scenario
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW
+from simulation.rows import Row
 
 MILLISECOND = 1_000_000
 HIGH, LOW = 1, 0
@@ -68,7 +69,7 @@ def run_without_violation(scenario: Scenario) -> Run:
 
 def views_of(run: Run, process: str) -> list[str]:
     """The views that a life was told of, as number and members: `2:b#1,c#1`."""
-    return [f"{row.view}:{row.peer}" for row in told(run, process)]
+    return [f"{row.view}:{','.join(row.members)}" for row in told(run, process)]
 
 
 def told(run: Run, process: str) -> list[Row]:
@@ -80,7 +81,7 @@ def delivered_by(run: Run, process: str) -> list[str]:
     """The messages that a life delivered, in its order."""
     return [
         f"{row.sender}#{row.sender_incarnation}/{row.level}/{number}"
-        for row in run.rows
+        for row in run.messages
         if row.event == DELIVERED and f"{row.member}#{row.incarnation}" == process
         for number in range(row.first, row.first + row.count)
     ]
@@ -90,7 +91,7 @@ def waits_ms(run: Run) -> dict[int, list[float]]:
     """By level: how long each message waited between broadcast and delivery, at every member."""
     broadcast_at: dict[tuple[str, int, int], int] = {}
     found: dict[int, list[float]] = defaultdict(list)
-    for row in run.rows:
+    for row in run.messages:
         for number in range(row.first, row.first + row.count):
             key = (row.sender, row.level, number)
             if row.event == BROADCAST:
@@ -117,7 +118,7 @@ def passages(run: Run, orderer: str = "a") -> list[Passage]:
     """When each message entered the orderer's queue and at which position it left it, by position."""
     entered_at: dict[tuple[str, int, int], int] = {}
     found = []
-    for row in run.rows:
+    for row in run.messages:
         if row.member != orderer:
             continue
         for number in range(row.first, row.first + row.count):

@@ -15,8 +15,9 @@ from priocast.simulation.checkers.checker import Violation
 from priocast.simulation.checkers.integrity import Integrity
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.workload import payload_of
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT
 from simulation.replay import findings
+from simulation.rows import Row
 from simulation.scenarios import HIGH, LOW, MILLISECOND, group
 
 SEED = 5
@@ -46,8 +47,8 @@ def message_of(row: Row) -> dict[str, object]:
 def swap(rows: list[Row], first: int, second: int) -> list[Row]:
     """Let two rows name each other's messages, each at its own time and position."""
     mutant = list(rows)
-    mutant[first] = rows[first]._replace(**message_of(rows[second]))  # type: ignore[arg-type]
-    mutant[second] = rows[second]._replace(**message_of(rows[first]))  # type: ignore[arg-type]
+    mutant[first] = rows[first]._replace(**message_of(rows[second]))
+    mutant[second] = rows[second]._replace(**message_of(rows[first]))
     return mutant
 
 
@@ -108,7 +109,9 @@ def stepped_back(rows: list[Row]) -> tuple[list[Row], int]:
         index for index in deliveries(rows, "b") if (rows[index].sender, rows[index].level) == ("b", LOW)
     ]
     broadcast_at = {
-        row.first: row.time_ns for row in rows if (row.event, row.sender, row.level) == (BROADCAST, "b", LOW)
+        row.first: row.time_ns
+        for row in rows
+        if row.event == BROADCAST and (row.sender, row.level) == ("b", LOW)
     }
     first, second = next(
         (rows[one].position, rows[other].position)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import priocast.protocols.reorder.base
-from pipeline.damages import exchange_places
+from pipeline.damages import exchange_positions
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.core.protocol import OrderingOptions
 from priocast.protocols import PROTOCOLS
@@ -24,8 +24,9 @@ from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.simulator import Run, run_scenario
 from priocast.simulation.swarm import run_seed
 from priocast.trace.recorded_run import process_of
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, STATE, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, STATE
 from simulation.replay import findings
+from simulation.rows import Row
 from simulation.scenarios import HIGH, LOW, delivered_by, group, run_without_violation, told
 
 ORDERS = ["reorder", "reorder-locks"]
@@ -75,7 +76,7 @@ def crowded(order: str, **options: Any) -> Scenario:
 
 def alone(run: Run, view: int = 1) -> list[tuple[Row, Row]]:
     """What member a delivered one after the other in a view, if both messages have a row of their own."""
-    here = [row for row in run.rows if (row.event, row.member, row.view) == (DELIVERED, "a", view)]
+    here = [row for row in run.messages if (row.event, row.member, row.view) == (DELIVERED, "a", view)]
     return [(one, other) for one, other in pairwise(here) if one.count == other.count == 1]
 
 
@@ -103,7 +104,7 @@ def when(run: Run, event: str, member: str, message: Row) -> int:
     """When something happened to a message at a member, as a place among all rows."""
     return next(
         index
-        for index, row in enumerate(run.rows)
+        for index, row in enumerate(run.messages)
         if (row.event, row.member, row.sender, row.level) == (event, member, message.sender, message.level)
         and row.first <= message.first < row.first + row.count
     )
@@ -119,7 +120,7 @@ def test_a_message_behind_one_that_nobody_had_consumed_is_named(order: str) -> N
     run = run_without_violation(scenario)
     assert findings(scenario, run.rows) == []
     urgent, other = overtaking(run)
-    violation, *_ = findings(scenario, exchange_places(run.rows, urgent, other))
+    violation, *_ = findings(scenario, exchange_positions(run.rows, urgent, other))
     assert violation.property == PRIORITY_ACCOUNTING and violation.position == other.position
     assert violation.messages == (id_of(urgent), id_of(other))
     assert violation.members == ("a#1", "b#1", "c#1")
@@ -137,7 +138,7 @@ def test_a_message_before_one_that_somebody_had_consumed_is_named(order: str) ->
     )
     run = run_without_violation(scenario)
     urgent, other = let_pass(run)
-    violation, *_ = findings(scenario, exchange_places(run.rows, other, urgent))
+    violation, *_ = findings(scenario, exchange_positions(run.rows, other, urgent))
     assert violation.property == PRIORITY_ACCOUNTING and violation.position == other.position
     assert violation.messages == (id_of(urgent),) and len(violation.members) == 1
     assert f"came to {violation.members[0]} that had reached {other.position}" in violation.text
@@ -149,7 +150,7 @@ def test_the_view_after_a_failure_is_judged_by_its_members(order: str) -> None:
     scenario = group((80, 80, 80), rate_per_second=250, consume_us=3_000, order=order, faults=faults)
     run = run_without_violation(scenario)
     urgent, other = overtaking(run, view=2)
-    mutant = exchange_places(run.rows, urgent, other)
+    mutant = exchange_positions(run.rows, urgent, other)
     violation, *_ = findings(scenario, mutant, crashed=("c#1",))
     assert violation.property == PRIORITY_ACCOUNTING and violation.position == other.position
     assert violation.messages == (id_of(urgent), id_of(other)) and violation.members == ("a#1", "b#1")

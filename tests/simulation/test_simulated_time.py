@@ -14,7 +14,7 @@ from simulation.scenarios import MILLISECOND, group, mean, run_without_violation
 
 
 def times(run: Run, event: str, member: str) -> list[int]:
-    return [row.time_ns for row in run.rows if (row.event, row.member) == (event, member)]
+    return [row.time_ns for row in run.messages if (row.event, row.member) == (event, member)]
 
 
 def test_same_time_happens_in_the_order_it_was_put_down() -> None:
@@ -50,7 +50,7 @@ def test_busy_processor_forms_batches() -> None:
     idle_run, busy_run = run_without_violation(scenario), run_without_violation(busy)
 
     def ordered_at_once(run: Run) -> float:
-        return mean([row.count for row in run.rows if row.event == BROADCAST])
+        return mean([row.count for row in run.messages if row.event == BROADCAST])
 
     assert busy_run.counters.occurred["busy processor"] > 100
     assert "busy processor" not in idle_run.counters.occurred
@@ -61,7 +61,7 @@ def test_busy_processor_forms_batches() -> None:
 def test_paused_process_does_nothing_and_then_catches_up() -> None:
     faults = FaultOptions(pauses=(Pause(member="b", from_us=60_000, for_us=80_000),), healed_at_us=140_000)
     run = run_without_violation(group((100, 0, 0), rate_per_second=1_000, faults=faults))
-    of_b = [row.time_ns for row in run.rows if row.member == "b"]
+    of_b = [row.time_ns for row in run.messages if row.member == "b"]
     assert not [time for time in of_b if 60 * MILLISECOND <= time < 140 * MILLISECOND]
     assert len(times(run, DELIVERED, "b")) == 100 and run.counters.occurred["pause"]
 
@@ -71,7 +71,7 @@ def test_cut_is_one_way_and_heals() -> None:
     cut = Cut(kind="one-way", members=("a", "b"), from_us=50_000, for_us=80_000)
     run = run_without_violation(group((10, 10, 0), faults=FaultOptions(cuts=(cut,), healed_at_us=130_000)))
     assert min(times(run, DELIVERED, "b")) >= 130 * MILLISECOND
-    received = [row for row in run.rows if (row.event, row.member, row.peer) == (RECEIVED, "a", "b")]
+    received = [row for row in run.messages if (row.event, row.member, row.peer) == (RECEIVED, "a", "b")]
     assert received[0].time_ns < 70 * MILLISECOND, "the other direction works"
     assert run.counters.views == 1
     assert run.counters.occurred["cut: one-way"] and run.counters.occurred["retransmission"]
@@ -89,7 +89,7 @@ def test_back_pressure_delays_and_loses_nothing() -> None:
     tight = OrderingOptions(window=1, queue_max=2, submit_max=1)
     run = run_without_violation(group((100, 100), burst=50, consume_us=500, ordering=tight))
     assert run.counters.occurred["back-pressure"] and run.counters.broadcasts == 200
-    assert max(row.backlog for row in run.rows if (row.event, row.member) == (SENT, "b")) <= 2
+    assert max(row.backlog for row in run.messages if (row.event, row.member) == (SENT, "b")) <= 2
 
 
 def test_consumer_needs_its_time_for_each_message() -> None:

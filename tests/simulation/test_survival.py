@@ -25,7 +25,10 @@ def test_one_after_the_other_all_but_two_may_crash() -> None:
     """Then two are left, and the run is about a group."""
     run = run_with(5, *one_after_the_other(5))
     assert run.counters.occurred["crash of the coordinator"] == 3
-    assert [row.peer for row in run.rows if row.event == "view" and row.member == "e"][-1] == "d#1,e#1"
+    assert [row.members for row in run.group_events if row.event == "view" and row.member == "e"][-1] == (
+        "d#1",
+        "e#1",
+    )
 
 
 def test_at_once_only_a_minority_crashes_in_a_primary_group() -> None:

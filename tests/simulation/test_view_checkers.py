@@ -7,8 +7,9 @@ import pytest
 
 from priocast.simulation.faults import Crash, FaultOptions
 from priocast.simulation.simulator import run_scenario
-from priocast.trace.schema import DELIVERED, VIEW, Row
+from priocast.trace.schema import DELIVERED, VIEW
 from simulation.replay import findings
+from simulation.rows import Row
 from simulation.scenarios import group
 
 CRASHED = ("a#1",)
@@ -30,12 +31,12 @@ PARTITIONABLE = msgspec.structs.replace(
 def good() -> list[Row]:
     run = run_scenario(SCENARIO)
     assert not run.violations
-    assert {row.peer for row in run.rows if row.event == VIEW} == {
-        "a#1,b#1,c#1",
-        "b#1,c#1",
-        "b#1,c#1,a#2",
+    assert {row.members for row in run.group_events if row.event == VIEW} == {
+        ("a#1", "b#1", "c#1"),
+        ("b#1", "c#1"),
+        ("b#1", "c#1", "a#2"),
     }
-    last_of_a = [row for row in run.rows if is_delivery("a", 1)(row)][-1]
+    last_of_a = [row for row in run.messages if is_delivery("a", 1)(row)][-1]
     assert last_of_a.sender != "a", "or nobody could send it again"
     return run.rows
 
@@ -43,7 +44,7 @@ def good() -> list[Row]:
 def change(rows: list[Row], chosen: Callable[[Row], bool], **changes: object) -> list[Row]:
     """The rows, with the first that is chosen changed."""
     index = next(index for index, row in enumerate(rows) if chosen(row))
-    return [*rows[:index], rows[index]._replace(**changes), *rows[index + 1 :]]  # type: ignore[arg-type]
+    return [*rows[:index], rows[index]._replace(**changes), *rows[index + 1 :]]
 
 
 def is_view(member: str, number: int) -> Callable[[Row], bool]:
@@ -61,14 +62,18 @@ def test_good_run_has_no_violation(good: list[Row]) -> None:
 @pytest.mark.parametrize(
     ("chosen", "changes", "says"),
     [
-        (is_view("c", 2), {"peer": "b#1"}, "is not a member"),
-        (is_view("c", 2), {"peer": "c#1,b#1"}, "is told of view 2@b#1 of c#1,b#1"),
+        (is_view("c", 2), {"members": ("b#1",)}, "is not a member"),
+        (is_view("c", 2), {"members": ("c#1", "b#1")}, "is told of view 2@b#1 of c#1,b#1"),
         (is_view("c", 2), {"view": 1}, "after 1"),
-        (is_view("c", 2), {"position": 1}, "from position 1 on"),
-        (is_view("c", 2), {"packet": "c failed"}, "(c failed)"),
-        (is_view("c", 2), {"peer": "c#1", "coordinator": "c#1", "sender": "c"}, "there are two views 2"),
+        (is_view("c", 2), {"position": 1}, "from 1 on"),
+        (is_view("c", 2), {"failed": ("c",)}, "(c failed)"),
+        (
+            is_view("c", 2),
+            {"members": ("c#1",), "coordinator": "c#1", "orderer": "c#1"},
+            "there are two views 2",
+        ),
         (is_view("c", 2), {"view": 3}, "goes from view 1 to 3"),
-        (is_view("b", 2), {"packet": "a failed; c failed"}, "that is no quorum"),
+        (is_view("b", 2), {"failed": ("a", "c")}, "that is no quorum"),
         (
             is_delivery("c", 2),
             {"view": 1, "coordinator": "a#1"},
@@ -97,8 +102,12 @@ def test_sender_that_is_not_in_the_view_is_caught(good: list[Row]) -> None:
 
 def without(rows: list[Row], member: str, message: Row) -> list[Row]:
     """The rows, without this member's delivery of the message."""
-    key = (DELIVERED, member, message.sender, message.level, message.first)
-    return [row for row in rows if (row.event, row.member, row.sender, row.level, row.first) != key]
+    key = (message.sender, message.level, message.first)
+    return [
+        row
+        for row in rows
+        if (row.event, row.member) != (DELIVERED, member) or (row.sender, row.level, row.first) != key
+    ]
 
 
 def last_of_view(rows: list[Row], member: str, number: int, *, safe: bool) -> Row:

@@ -6,7 +6,7 @@ import pytest
 
 from priocast.study.reorder_page import FIGURES, SCENES, explanations, figure_2, figure_3, write
 from priocast.study.stage import Stage
-from priocast.trace.schema import DELIVERED
+from priocast.trace.schema import DELIVERED, MessageRow
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 ORDERS = ("reorder", "reorder-locks")
@@ -15,7 +15,11 @@ ORDERS = ("reorder", "reorder-locks")
 def order_of(stage: Stage) -> list[tuple[str, ...]]:
     """What each member delivered, in its order."""
     return [
-        tuple(f"{row.sender}/{row.level}/{row.first}" for row in actor.rows if row.event == DELIVERED)
+        tuple(
+            f"{row.sender}/{row.level}/{row.first}"
+            for row in actor.rows
+            if isinstance(row, MessageRow) and row.event == DELIVERED
+        )
         for actor in stage.actors.values()
     ]
 

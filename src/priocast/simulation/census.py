@@ -2,10 +2,11 @@
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
+from priocast.core.view_reason import ViewReason
 from priocast.membership.packets import Ordering
 from priocast.simulation.checkers.checker import Checker
 from priocast.simulation.counters import Counters
-from priocast.trace.schema import Row
+from priocast.trace.schema import GroupEventRow
 
 
 class Census(Checker):
@@ -49,20 +50,20 @@ class Census(Checker):
         if before.coordinator not in view.members and str(before.coordinator) in self._crashed:
             self._counters.count("crash of the coordinator")
 
-    def on_view(self, row: Row) -> None:
-        for part, kind in (
-            ("failed", "failure"),
-            ("left", "leave"),
-            ("was too slow", "eviction"),
-            ("the view was renewed", "renewed"),
-            ("the order changes", "order changed"),
+    def on_view(self, row: GroupEventRow) -> None:
+        for happened, kind in (
+            (row.failed, "failure"),
+            (row.left, "leave"),
+            (row.evicted, "eviction"),
+            (row.reason == ViewReason(), "renewed"),
+            (row.order_change, "order changed"),
         ):
-            if part in row.packet:
+            if happened:
                 self._counters.count(kind)
 
-    def on_stopped(self, row: Row) -> None:
-        if "went on without" in row.packet:
+    def on_stopped(self, row: GroupEventRow) -> None:
+        if not row.voluntary:
             self._excluded.add(row.member)
 
-    def on_state(self, row: Row) -> None:
+    def on_state(self, row: GroupEventRow) -> None:
         self._counters.count("state transfer")

@@ -32,7 +32,7 @@ from priocast.simulation.scenario import MILLISECOND, Scenario
 from priocast.simulation.settlement import Settlement
 from priocast.simulation.watch import Watch, Witness
 from priocast.simulation.workload import CLIENT, Wish, requests, wishes
-from priocast.trace.schema import Row
+from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
 
 _EVENTS_MAX = 2_000_000
 _REJOIN_AFTER_NS = MILLISECOND
@@ -44,10 +44,20 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a scenario."""
 
     scenario: Scenario
-    rows: list[Row]
+    rows: list[TraceRow]
     violations: list[Violation]
     duration_ns: int
     counters: Counters
+
+    @property
+    def messages(self) -> list[MessageRow]:
+        """The rows of the table `messages`, in the order in which they were recorded."""
+        return [row for row in self.rows if isinstance(row, MessageRow)]
+
+    @property
+    def group_events(self) -> list[GroupEventRow]:
+        """The rows of the table `group_events`, in the order in which they were recorded."""
+        return [row for row in self.rows if isinstance(row, GroupEventRow)]
 
     @property
     def digest(self) -> str:

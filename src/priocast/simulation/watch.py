@@ -1,6 +1,7 @@
 """The watch: takes every row that the members' recorders write, and shows it to the checkers at once."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
@@ -10,7 +11,7 @@ from priocast.member import Member
 from priocast.membership.packets import Ordering
 from priocast.simulation.checkers.checker import Checker, Violation
 from priocast.trace.recorder import Recorder
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, TraceRow
 
 _HANDLERS = {
     BROADCAST: "on_broadcast",
@@ -27,11 +28,11 @@ class Watch:
     """One run's rows, in the order in which they happened, and the violations found in them."""
 
     def __init__(self, seed: int) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
         self.violations: list[Violation] = []
         self._seed = seed
         self._checkers: list[Checker] = []
-        self._handlers: dict[str, list[Callable[[Row], None]]] = {}
+        self._handlers: dict[str, list[Callable[[Any], None]]] = {}
 
     def appoint(self, checkers: list[Checker]) -> None:
         """Let these see the rows; each gets only the events that it has a handler for."""
@@ -43,7 +44,7 @@ class Watch:
                 if getattr(type(checker), name) is not getattr(Checker, name)
             )
 
-    def emit(self, row: Row) -> None:
+    def emit(self, row: TraceRow) -> None:
         """A member did something."""
         self.rows.append(row)
         for handler in self._handlers.get(row.event, ()):

@@ -26,11 +26,12 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
 from priocast.trace.recorder import Recorder
 from priocast.trace.run_directory import write_manifest, write_segment
-from priocast.trace.schema import Manifest, Row
+from priocast.trace.schema import Manifest, TraceRow
 
 STEP_NS = 100_000
 
@@ -40,7 +41,7 @@ class Actor:
 
     def __init__(self, me: ProcessId, view: View, ordering: Ordering, options: OrderingOptions) -> None:
         self.me = me
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
         self.protocol = find_protocol(ordering.order)(me, view, options)
         self.channels: dict[ProcessId, deque[Packet]] = {peer: deque() for peer in view.members}
         self._recorder = Recorder(me, self.rows.append)
@@ -48,7 +49,7 @@ class Actor:
         self._held = dict.fromkeys(view.members, 0)
         self._restless = False
         self._recorder.installed(view)
-        self._recorder.view(view, ordering, 0, "founded", 0)
+        self._recorder.view(view, ordering, 0, ViewReason(founded=True), 0)
 
     def broadcast(self, payloads: Iterable[bytes], priority: int, now: int) -> None:
         """The application broadcasts."""
@@ -117,7 +118,7 @@ class Stage:
         self.now = 0
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TraceRow]:
         """What the members recorded, one member after the other."""
         return [row for actor in self.actors.values() for row in actor.rows]
 

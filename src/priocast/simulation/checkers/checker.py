@@ -13,7 +13,7 @@ from priocast.core.identity import MessageId, ProcessId
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
 from priocast.trace.recorder import view_order
-from priocast.trace.schema import NO_POSITION, Row
+from priocast.trace.schema import NO_POSITION, GroupEventRow, MessageRow, TraceRow
 
 Key = tuple[str, int, int, int]
 """The name of a message, as rows have it: sender, incarnation, level, number."""
@@ -49,13 +49,13 @@ class Checker:
     def __init__(self, report: Report) -> None:
         self._report = report
 
-    def on_broadcast(self, row: Row) -> None: ...
-    def on_sent(self, row: Row) -> None: ...
-    def on_received(self, row: Row) -> None: ...
-    def on_delivered(self, row: Row) -> None: ...
-    def on_view(self, row: Row) -> None: ...
-    def on_stopped(self, row: Row) -> None: ...
-    def on_state(self, row: Row) -> None: ...
+    def on_broadcast(self, row: MessageRow) -> None: ...
+    def on_sent(self, row: MessageRow) -> None: ...
+    def on_received(self, row: MessageRow) -> None: ...
+    def on_delivered(self, row: MessageRow) -> None: ...
+    def on_view(self, row: GroupEventRow) -> None: ...
+    def on_stopped(self, row: GroupEventRow) -> None: ...
+    def on_state(self, row: GroupEventRow) -> None: ...
 
     def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
         """A member's protocol works in this view from here on; its application will hear of it."""
@@ -85,7 +85,7 @@ class Checker:
         )
 
 
-def keys_of(row: Row) -> list[Key]:
+def keys_of(row: MessageRow) -> list[Key]:
     """The messages of a row."""
     sender, incarnation, level = row.sender, row.sender_incarnation, row.level
     return [(sender, incarnation, level, number) for number in range(row.first, row.first + row.count)]
@@ -97,12 +97,12 @@ def name_of(key: Key) -> str:
     return str(MessageId(ProcessId(sender, incarnation), level, number))
 
 
-def process_of(row: Row) -> str:
+def process_of(row: TraceRow) -> str:
     """The life that a row is about."""
     return f"{row.member}#{row.incarnation}"
 
 
-def view_of(row: Row) -> ViewKey:
+def view_of(row: TraceRow) -> ViewKey:
     """The view that a row is about."""
     return row.view, row.coordinator
 

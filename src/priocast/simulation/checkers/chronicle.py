@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from priocast.simulation.checkers.checker import Checker, Key, ViewKey, keys_of, process_of, view_of
-from priocast.trace.schema import Row
+from priocast.trace.schema import GroupEventRow, MessageRow
 
 STAYED: ViewKey = (-1, "stayed")
 FELL_OUT: ViewKey = (-1, "fell out")
@@ -53,7 +53,7 @@ class Chronicle(Checker):
         self.lives: dict[str, Life] = {}
         self.at_rest: set[str] = set()
 
-    def on_view(self, row: Row) -> None:
+    def on_view(self, row: GroupEventRow) -> None:
         process = process_of(row)
         life = self.lives.setdefault(process, Life(process))
         stay = Stay(process, view_of(row))
@@ -61,7 +61,7 @@ class Chronicle(Checker):
             life.stays[-1].onward = stay.view
         life.stays.append(stay)
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         life = self.lives.get(process_of(row))
         stay = life.stays[-1] if life and life.stays else None
         if stay is None or stay.view != view_of(row):
@@ -69,7 +69,7 @@ class Chronicle(Checker):
         for position, key in enumerate(keys_of(row), row.position):
             stay.delivered[key] = Delivered(position, row.to, row.safe)
 
-    def on_state(self, row: Row) -> None:
+    def on_state(self, row: GroupEventRow) -> None:
         self.lives[process_of(row)].owes_from = row.position
 
     def finish(self, now: int) -> None:

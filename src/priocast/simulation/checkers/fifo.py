@@ -16,7 +16,7 @@ from priocast.simulation.checkers.checker import (
     process_of,
     view_of,
 )
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 
 class Fifo(Checker):
@@ -31,13 +31,13 @@ class Fifo(Checker):
         self._not_for_all: dict[Key, str] = {}
         self._requests: set[Key] = set()
 
-    def on_broadcast(self, row: Row) -> None:
+    def on_broadcast(self, row: MessageRow) -> None:
         if row.to:
             self._not_for_all.update(dict.fromkeys(keys_of(row), row.to))
-        if row.packet:
+        if row.client:
             self._requests.update(keys_of(row))
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         process = process_of(row)
         stream = (process, row.sender, row.sender_incarnation, row.level)
         expected, view = self._next.get(stream, (None, view_of(row)))
@@ -53,7 +53,7 @@ class Fifo(Checker):
                 text, row.time_ns, position=row.position, messages=[key], members=[process, row.sender]
             )
 
-    def _skipped(self, row: Row, expected: int) -> Key | None:
+    def _skipped(self, row: MessageRow, expected: int) -> Key | None:
         """The first message that should have come before."""
         for number in range(expected, row.first):
             key = (row.sender, row.sender_incarnation, row.level, number)

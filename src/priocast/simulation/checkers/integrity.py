@@ -11,7 +11,7 @@ from priocast.core.message import Message
 from priocast.simulation.application import State
 from priocast.simulation.checkers.checker import Checker, Key, Report, keys_of, name_of, process_of
 from priocast.simulation.workload import CLIENT, name_in, payload_of
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 
 class Integrity(Checker):
@@ -25,7 +25,7 @@ class Integrity(Checker):
         self._delivered: dict[str, set[Key]] = {}
         self._wish_of: dict[Key, str] = {}
 
-    def on_broadcast(self, row: Row) -> None:
+    def on_broadcast(self, row: MessageRow) -> None:
         for key in keys_of(row):
             own = (row.member, row.incarnation) == (row.sender, row.sender_incarnation)
             if key in self._broadcast or not own:
@@ -33,7 +33,7 @@ class Integrity(Checker):
                 self.violated(text, row.time_ns, messages=[key], members=[process_of(row)])
             self._broadcast.add(key)
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         process = process_of(row)
         delivered = self._delivered.setdefault(process, set())
         for position, key in enumerate(keys_of(row), row.position):

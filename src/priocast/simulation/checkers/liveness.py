@@ -19,7 +19,7 @@ from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.network import HEADER_BYTES
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.workload import CLIENT, Wish, name_in
-from priocast.trace.schema import Row
+from priocast.trace.schema import GroupEventRow
 
 FAILURE_TIMEOUTS = 10
 """In which the group becomes whole again, once everybody can hear everybody."""
@@ -59,8 +59,8 @@ class Liveness(Checker):
         self._fulfilled.setdefault(wish, []).append((str(me), view))
         self._sender_of[wish] = str(message.sender)
 
-    def on_stopped(self, row: Row) -> None:
-        if "was too slow" in row.packet:
+    def on_stopped(self, row: GroupEventRow) -> None:
+        if any((name, cause) == (row.member, "slow") for name, cause, _ in row.evicted):
             self._slow.add(process_of(row))
 
     def finish(self, now: int) -> None:

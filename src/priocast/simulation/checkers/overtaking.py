@@ -26,13 +26,13 @@ from priocast.simulation.checkers.checker import (
     view_of,
 )
 from priocast.trace.recorded_run import sender_of, urgency_of
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 
 class _Waiting:
     """A message that waits at a member: the row of its first consumer, and how often it was overtaken."""
 
-    def __init__(self, consumed: Row, position: int) -> None:
+    def __init__(self, consumed: MessageRow, position: int) -> None:
         self.consumed = consumed
         self.position = position
         self.urgency = urgency_of(consumed)
@@ -73,7 +73,7 @@ class Overtaking(Checker):
         if re_orders(ordering):
             self._accounts.setdefault((view.number, str(view.coordinator)), _Account(view))
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         account = self._accounts.get(view_of(row))
         if account is None:
             return
@@ -84,7 +84,7 @@ class Overtaking(Checker):
                 for member in self._who_know(row, account.waiting):
                     account.waiting[member][key] = _Waiting(row, position)
 
-    def _who_know(self, consumed: Row, members: Iterable[str]) -> Iterator[str]:
+    def _who_know(self, consumed: MessageRow, members: Iterable[str]) -> Iterator[str]:
         """Who surely knows, when a message is consumed for the first time, and has to consume it, too."""
         is_safe, to = consumed.safe or self._all_safe, consumed.to.split(",")
         for member in members:
@@ -93,7 +93,7 @@ class Overtaking(Checker):
             if knows and is_for_it and member != process_of(consumed) and member not in self._joiners:
                 yield member
 
-    def on_sent(self, row: Row) -> None:
+    def on_sent(self, row: MessageRow) -> None:
         account, process = self._accounts.get(view_of(row)), process_of(row)
         if account is None or not row.bytes:
             return
@@ -104,7 +104,7 @@ class Overtaking(Checker):
                     self._wrong(row, key, waiting)
                     return
 
-    def _wrong(self, row: Row, key: Key, waiting: _Waiting) -> None:
+    def _wrong(self, row: MessageRow, key: Key, waiting: _Waiting) -> None:
         process, consumer, last = process_of(row), process_of(waiting.consumed), keys_of(row)[-1]
         text = (
             f"{process} lets {name_of(key)} wait, which {consumer} consumed at {waiting.position}, and has "

@@ -37,7 +37,7 @@ from priocast.simulation.checkers.checker import (
 from priocast.simulation.counters import Counters
 from priocast.trace.recorded_run import urgency_of
 from priocast.trace.recorder import view_order
-from priocast.trace.schema import NO_POSITION, Row
+from priocast.trace.schema import NO_POSITION, MessageRow
 
 
 class _Entry(NamedTuple):
@@ -56,7 +56,7 @@ class _Queue:
         self._by_rank: list[_Entry] = []
         self._entered = 0
 
-    def enter(self, row: Row) -> None:
+    def enter(self, row: MessageRow) -> None:
         rank = self._rank(urgency_of(row), row.time_ns)
         for key in keys_of(row):
             if key in self.early:
@@ -106,12 +106,12 @@ class Priority(Checker):
             find_protocol(ordering.order).orderer(view) == me,
         )
 
-    def on_broadcast(self, row: Row) -> None:
+    def on_broadcast(self, row: MessageRow) -> None:
         stay = self._stay(row)
         if stay is not None and stay.sending is not None:
             stay.sending.enter(row)
 
-    def on_received(self, row: Row) -> None:
+    def on_received(self, row: MessageRow) -> None:
         stay = self._stay(row)
         if stay is None or stay.sequencing is None:
             return
@@ -120,7 +120,7 @@ class Priority(Checker):
         elif row.bytes:
             stay.sequencing.enter(row)
 
-    def on_sent(self, row: Row) -> None:
+    def on_sent(self, row: MessageRow) -> None:
         stay = self._stay(row)
         if stay is None:
             return
@@ -133,17 +133,17 @@ class Priority(Checker):
         else:
             self._leave(row, stay.sequencing, "orders", from_nowhere=not stay.orders)
 
-    def _stay(self, row: Row) -> _Stay | None:
+    def _stay(self, row: MessageRow) -> _Stay | None:
         stay = self._stays.get(process_of(row))
         return stay if stay is not None and stay.view == view_of(row) else None
 
-    def _forget(self, queue: _Queue, row: Row) -> None:
+    def _forget(self, queue: _Queue, row: MessageRow) -> None:
         named_only = row.position != NO_POSITION and not row.bytes
         for key in keys_of(row):
             if queue.waiting.pop(key, None) is None and named_only:
                 queue.early.add(key)
 
-    def _leave(self, row: Row, queue: _Queue, does: str, from_nowhere: bool = True) -> None:
+    def _leave(self, row: MessageRow, queue: _Queue, does: str, from_nowhere: bool = True) -> None:
         """Messages leave; `from_nowhere` says that they need not have waited here."""
         process = process_of(row)
         for index, key in enumerate(keys_of(row)):
@@ -163,5 +163,5 @@ class Priority(Checker):
                 text = f"{process} {does} {name_of(key)} while {name_of(best.key)}, more urgent, waits"
                 self._wrong(row, position, text, [key, best.key])
 
-    def _wrong(self, row: Row, position: int, text: str, messages: list[Key]) -> None:
+    def _wrong(self, row: MessageRow, position: int, text: str, messages: list[Key]) -> None:
         self.violated(text, row.time_ns, position=position, messages=messages, members=[process_of(row)])

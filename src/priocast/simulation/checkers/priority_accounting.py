@@ -38,7 +38,7 @@ from priocast.simulation.checkers.checker import (
 )
 from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle, Stay
 from priocast.trace.recorded_run import urgency_of
-from priocast.trace.schema import Row
+from priocast.trace.schema import GroupEventRow, MessageRow
 
 _NOTHING = -1
 _EVERYTHING = 1 << 62
@@ -116,10 +116,10 @@ class PriorityAccounting(Checker):
             visits = {str(member): _Visit() for member in view.members}
             self._visits.setdefault((view.number, str(view.coordinator)), visits)
 
-    def on_view(self, row: Row) -> None:
+    def on_view(self, row: GroupEventRow) -> None:
         self._begins_at[view_of(row)] = row.position
 
-    def on_received(self, row: Row) -> None:
+    def on_received(self, row: MessageRow) -> None:
         visits = self._visits.get(view_of(row))
         if visits is None or not row.bytes:
             return
@@ -132,7 +132,7 @@ class PriorityAccounting(Checker):
         life = self._chronicle.lives.get(process)
         return len(life.stays[-1].delivered) if life and life.stays[-1].view == view else 0
 
-    def on_state(self, row: Row) -> None:
+    def on_state(self, row: GroupEventRow) -> None:
         self._waiting.discard(process_of(row))
         self._had_no_state(process_of(row))
 

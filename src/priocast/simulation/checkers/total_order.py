@@ -21,7 +21,7 @@ from priocast.simulation.checkers.checker import (
     view_of,
 )
 from priocast.simulation.checkers.chronicle import FELL_OUT, Chronicle
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 _Place = tuple[ViewKey, int]
 
@@ -39,7 +39,7 @@ class TotalOrder(Checker):
         self._message_at: dict[_Place, tuple[Key, str]] = {}
         self._reached: dict[str, int] = {}
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         process, view = process_of(row), view_of(row)
         reached = self._reached.get(process, -1)
         if row.position <= reached:

@@ -13,7 +13,7 @@ from priocast.simulation.checkers.checker import (
     text_of,
     view_of,
 )
-from priocast.trace.schema import Row
+from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
 
 
 class ViewSynchrony(Checker):
@@ -32,51 +32,51 @@ class ViewSynchrony(Checker):
     def __init__(self, report: Report, primary: bool) -> None:
         super().__init__(report)
         self._primary = primary
-        self._now_in: dict[str, Row] = {}
-        self._told: dict[ViewKey, Row] = {}
+        self._now_in: dict[str, GroupEventRow] = {}
+        self._told: dict[ViewKey, GroupEventRow] = {}
         self._members: dict[ViewKey, frozenset[str]] = {}
-        self._by_number: dict[int, Row] = {}
+        self._by_number: dict[int, GroupEventRow] = {}
 
-    def on_view(self, row: Row) -> None:
-        process, view, members = process_of(row), view_of(row), row.peer.split(",")
+    def on_view(self, row: GroupEventRow) -> None:
+        process, view, members = process_of(row), view_of(row), row.members
         before = self._now_in.get(process)
         self._now_in[process] = row
         if process not in members:
             self._wrong(row, f"{process} is told of view {text_of(view)}, of which it is not a member")
         if members[0] != row.coordinator or len(set(members)) != len(members):
-            self._wrong(row, f"{process} is told of view {text_of(view)} of {row.peer}")
+            self._wrong(row, f"{process} is told of view {text_of(view)} of {','.join(members)}")
         if before is not None and row.view <= before.view:
             self._wrong(row, f"{process} is told of view {text_of(view)} after {before.view}")
         first = self._told.setdefault(view, row)
         self._members[view] = frozenset(members)
         if _said(first) != _said(row):
             text = (
-                f"{process} is told that view {text_of(view)} is {row.peer} from position {row.position} on "
-                f"({row.packet}), {process_of(first)} was told {first.peer} from {first.position} on "
-                f"({first.packet}); ordered {row.order} and {first.order}"
+                f"{process} is told that view {text_of(view)} is {row.members} from {row.position} on "
+                f"({row.reason}), {process_of(first)} was told {first.members} from {first.position} on "
+                f"({first.reason}); ordered {row.view_order} and {first.view_order}"
             )
             self._wrong(row, text, process_of(first))
         if self._primary:
             self._check_chain(row, before)
 
-    def _check_chain(self, row: Row, before: Row | None) -> None:
+    def _check_chain(self, row: GroupEventRow, before: GroupEventRow | None) -> None:
         same = self._by_number.setdefault(row.view, row)
         if same.coordinator != row.coordinator:
-            text = f"there are two views {row.view}: of {row.peer} and of {same.peer}"
+            text = f"there are two views {row.view}: of {row.members} and of {same.members}"
             self._wrong(row, text, process_of(same))
         if before is None:
             return
         if row.view != before.view + 1:
             text = f"{process_of(row)} goes from view {before.view} to {row.view}"
             self._wrong(row, text)
-        reasons = row.packet.split("; ")
-        members = [_parsed(member) for member in before.peer.split(",")]
-        voters = [member for member in members if f"{member.name} failed" not in reasons]
+        members = [_parsed(member) for member in before.members]
+        voters = [member for member in members if member.name not in row.failed]
         if not is_quorum(members, voters):
-            text = f"view {row.view} of {row.peer} follows {before.peer} ({row.packet}): that is no quorum"
+            follows = f"view {row.view} of {row.members} follows {before.members} ({row.reason})"
+            text = f"{follows}: that is no quorum"
             self._wrong(row, text)
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         process, told = process_of(row), self._now_in.get(process_of(row))
         if told is None or view_of(told) != view_of(row):
             was_in = text_of(view_of(told)) if told else "no view"
@@ -89,8 +89,8 @@ class ViewSynchrony(Checker):
             text = f"{process} delivers {message} at {row.position} in a view that begins at {told.position}"
             self._wrong(row, text)
 
-    def _wrong(self, row: Row, text: str, *others: str) -> None:
-        messages = keys_of(row)[:1] if row.count else []
+    def _wrong(self, row: TraceRow, text: str, *others: str) -> None:
+        messages = keys_of(row)[:1] if isinstance(row, MessageRow) else []
         self.violated(
             text,
             row.time_ns,
@@ -100,8 +100,8 @@ class ViewSynchrony(Checker):
         )
 
 
-def _said(row: Row) -> tuple[str, int, str, str, str]:
-    return row.peer, row.position, row.packet, row.sender, row.order
+def _said(row: GroupEventRow) -> tuple[object, ...]:
+    return row.members, row.position, row.reason, row.orderer, row.view_order
 
 
 def _parsed(process: str) -> ProcessId:

@@ -17,7 +17,7 @@ from priocast.protocols.flow.base import PlacingProtocol
 from priocast.protocols.flow.grants import share
 from priocast.protocols.flow.paced import PacedProtocol
 from priocast.simulation.checkers.checker import Checker, Key, Report, ViewKey, keys_of, process_of, view_of
-from priocast.trace.schema import NO_POSITION, Row
+from priocast.trace.schema import NO_POSITION, MessageRow
 
 _EVERYBODY = ""
 
@@ -56,20 +56,20 @@ class Window(Checker):
             accounts = {_EVERYBODY: _Account(members, self._window)}
         self._accounts[key] = accounts
 
-    def on_sent(self, row: Row) -> None:
+    def on_sent(self, row: MessageRow) -> None:
         accounts, sender = self._accounts.get(view_of(row), {}), process_of(row)
         if _EVERYBODY in accounts and row.position != NO_POSITION:
             self._put(row, accounts[_EVERYBODY])
         elif sender in accounts and row.bytes and sender == f"{row.sender}#{row.sender_incarnation}":
             self._put(row, accounts[sender])
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         accounts = self._accounts.get(view_of(row), {})
         for source in (_EVERYBODY, f"{row.sender}#{row.sender_incarnation}"):
             if source in accounts and process_of(row) in accounts[source].consumed:
                 accounts[source].consumed[process_of(row)] += row.count
 
-    def _put(self, row: Row, account: _Account) -> None:
+    def _put(self, row: MessageRow, account: _Account) -> None:
         account.put.update(keys_of(row))
         slowest = min(account.consumed, key=lambda member: account.consumed[member])
         under_way = len(account.put) - account.consumed[slowest]
