@@ -1,4 +1,4 @@
-"""Runs of the classes that re-order queues: played by dice on a stage, or drawn in the simulator."""
+"""Runs of the protocols that reorder queues: random moves on a stage, or simulated."""
 
 import random
 
@@ -20,20 +20,20 @@ ORDERS = ("reorder", "reorder-locks")
 def played(
     seed: int, order: str = "reorder", batch_max: int = 1, moves: int = 90, prioritised: bool = True
 ) -> SampleRun:
-    """Members broadcast, packets arrive and applications consume as the dice say; all of it in the end."""
-    dice = random.Random(seed)
-    options = OrderingOptions(prioritised=prioritised, distributed=dice.random() < 0.3)
+    """Members broadcast, packets arrive and applications consume at random, until everything is consumed."""
+    rng = random.Random(seed)
+    options = OrderingOptions(prioritised=prioritised, distributed=rng.random() < 0.3)
     stage = Stage("abc", order, options)
     names = list(stage.actors)
     for move in range(moves):
-        name, other = dice.sample(names, 2)
-        match dice.choice(("broadcast", "arrive", "arrive", "arrive", "consume")):
+        name, other = rng.sample(names, 2)
+        match rng.choice(("broadcast", "arrive", "arrive", "arrive", "consume")):
             case "broadcast":
-                stage.broadcast(name, dice.choice(LEVELS), *[b"x"] * dice.randint(1, batch_max))
+                stage.broadcast(name, rng.choice(LEVELS), *[b"x"] * rng.randint(1, batch_max))
             case "arrive":
-                stage.arrive(name, other, dice.randint(1, 4))
+                stage.arrive(name, other, rng.randint(1, 4))
             case "consume":
-                stage.consume(name, dice.randint(1, 2))
+                stage.consume(name, rng.randint(1, 2))
         if move % 30 == 29:
             stage.settle()
     stage.finish()
@@ -46,7 +46,7 @@ def simulated(seed: int, order: str = "reorder") -> SampleRun:
 
 
 def with_a_joiner_that_never_had_the_state(order: str) -> SampleRun:
-    """One that comes back crashes while the state is on its way; it had kept what was ordered meanwhile."""
+    """A rejoining member crashes during the state transfer; it had kept what was ordered meanwhile."""
     crashes = (
         Crash(member="c", at_us=200_000, back_after_us=100_000),
         Crash(member="c", at_us=500_000, back_after_us=100_000),

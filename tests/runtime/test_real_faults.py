@@ -190,5 +190,5 @@ def test_spark_finds_every_promise_kept_in_all_of_these_runs(traces: Path) -> No
     broken = [verdict for verdict in found.verdicts if verdict.promised and not verdict.holds]
     assert not broken, broken
     for run in found.runs:
-        delivered = sum(census.deliveries for census in found.census if census.run == run.name)
+        delivered = sum(counts.deliveries for counts in found.counts if counts.run == run.name)
         assert delivered > 1000, f"there was a load in {run.name}"

@@ -31,7 +31,7 @@ from priocast.study.overload import FinishedRun, plan
 from priocast.study.workload import Workload
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Outcome
+    from priocast.pipeline.results import StudyResult
     from priocast.pipeline.tables.delivery_time import DeliveryTime
 
 EXAMPLES = """
@@ -99,7 +99,7 @@ def demo(
         raise typer.Exit(EXIT_VIOLATED)
 
 
-def _show(load: float, finished: list[FinishedRun], outcome: "Outcome", console: Console) -> None:
+def _show(load: float, finished: list[FinishedRun], outcome: "StudyResult", console: Console) -> None:
     half, plain, prioritised = finished
     times = {(time.run, time.priority): time for time in outcome.delivery_times}
     console.print(_comparison(times, load, half.name, plain.name, prioritised.name))
@@ -122,7 +122,7 @@ def _show(load: float, finished: list[FinishedRun], outcome: "Outcome", console:
         f"({kept} of {promised})."
     )
     for broken in outcome.broken:
-        console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
+        console.print(f"  [red]{broken.run}: {broken.guarantee}: {broken.violations} violation(s)[/]")
     assert outcome.report is not None
     console.print(f"Open the report: [link={outcome.report.resolve().as_uri()}]{outcome.report}[/link]")
 
@@ -173,10 +173,10 @@ def _show_urgent(
     )
 
 
-def _document(finished: list[FinishedRun], outcome: "Outcome") -> dict[str, object]:
+def _document(finished: list[FinishedRun], outcome: "StudyResult") -> dict[str, object]:
     return {
         "runs": msgspec.to_builtins(finished),
-        "verdicts": [asdict(verdict) for verdict in outcome.verdicts],
+        "verdicts": [msgspec.to_builtins(verdict) for verdict in outcome.verdicts],
         "delivery_times": [
             {key: value for key, value in asdict(time).items() if key != "curve"}
             for time in outcome.delivery_times

@@ -12,7 +12,7 @@ from priocast.study.earlier_runs import prepare
 from priocast.study.overload import FinishedRun, PlannedRun, carry_out
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Outcome
+    from priocast.pipeline.results import StudyResult
 
 
 class Output(NamedTuple):
@@ -52,7 +52,7 @@ def run_planned(planned: PlannedRun, traces: Path, console: Console) -> Finished
         )
 
 
-def study_traces(output: Output, master: str, console: Console) -> "Outcome":
+def study_traces(output: Output, master: str, console: Console) -> "StudyResult":
     """Check and measure all runs, and write the report."""
     from priocast.pipeline.study import study_runs
 
@@ -60,12 +60,12 @@ def study_traces(output: Output, master: str, console: Console) -> "Outcome":
         return study_runs(output.traces, master, output.report, lambda line: status.update(f"Spark: {line}"))
 
 
-def print_verdict(outcome: "Outcome", console: Console) -> None:
+def print_verdict(outcome: "StudyResult", console: Console) -> None:
     """Whether every promise was kept, and where the report is."""
     kept = "[bold green]every promise kept[/]" if not outcome.broken else "[bold red]promises broken[/]"
     console.print(f"Spark checked {outcome.events:,} events of {len(outcome.runs)} runs: {kept}.")
     for broken in outcome.broken:
-        console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
+        console.print(f"  [red]{broken.run}: {broken.guarantee}: {broken.violations} violation(s)[/]")
     console.print(f"The report: {outcome.report}")
 
 

@@ -14,7 +14,7 @@ from priocast.cli.running import duration, prepare_output, print_verdict, progre
 from priocast.study.preemption import RUNS, Drill, FinishedDrill, PlannedDrill, carry_out
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Outcome
+    from priocast.pipeline.results import StudyResult
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -58,7 +58,7 @@ def preemption(
         document = {
             "drill": drill,
             "runs": finished,
-            "broken": [f"{verdict.run}: {verdict.property}" for verdict in outcome.broken],
+            "broken": [f"{verdict.run}: {verdict.guarantee}" for verdict in outcome.broken],
             "report": str(outcome.report),
         }
         typer.echo(msgspec.json.format(msgspec.json.encode(document), indent=2).decode())
@@ -76,7 +76,7 @@ def _run(planned: PlannedDrill, drill: Drill, traces: Path, console: Console) ->
         )
 
 
-def _show(finished: list[FinishedDrill], drill: Drill, outcome: "Outcome", console: Console) -> None:
+def _show(finished: list[FinishedDrill], drill: Drill, outcome: "StudyResult", console: Console) -> None:
     console.print(_table(finished, drill))
     for run in finished:
         begun = max(replica.began for replica in run.replicas)

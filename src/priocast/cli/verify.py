@@ -1,10 +1,10 @@
 """`priocast verify`: check every property of recorded runs, on Spark."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 from rich.console import Console
 
@@ -12,7 +12,7 @@ from priocast.cli.checks import check_pipeline
 from priocast.cli.output import print_verdicts, show_progress
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Verification
+    from priocast.pipeline.results import Verification
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -63,5 +63,5 @@ def _document(verification: "Verification") -> dict[str, object]:
             {"run": run.name, "directory": str(run.directory), "events": run.events}
             for run in verification.runs
         ],
-        "verdicts": [asdict(verdict) for verdict in verification.verdicts],
+        "verdicts": [msgspec.to_builtins(verdict) for verdict in verification.verdicts],
     }
