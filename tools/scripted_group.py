@@ -20,7 +20,7 @@ from priocast.protocols import find_protocol
 from priocast.testing.protocol_runner import ProtocolRunner
 from priocast.trace.recorder import Recorder
 from priocast.trace.run_directory import write_manifest, write_segment
-from priocast.trace.schema import Manifest, Row
+from priocast.trace.schema import Manifest, TraceRow
 
 STEP_NS = 100_000
 
@@ -31,7 +31,7 @@ class ScriptedMember(ProtocolRunner):
     def __init__(self, me: ProcessId, view: View, ordering: Ordering, options: OrderingOptions) -> None:
         super().__init__(find_protocol(ordering.order)(me, view, options))
         self.me = me
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
         self.channels: dict[ProcessId, deque[Packet]] = {peer: deque() for peer in view.members if peer != me}
         self._recorder = Recorder(me, self.rows.append)
         self._assembler = Assembler(me, options.prioritised)
@@ -92,7 +92,7 @@ class ScriptedGroup:
         self.now = 0
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[TraceRow]:
         """The trace of all members, one member after the other."""
         return [row for member in self.members.values() for row in member.rows]
 

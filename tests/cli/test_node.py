@@ -10,8 +10,13 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.testing.addresses import free_addresses
-from priocast.trace.run_directory import read_manifest, segments
+from priocast.testing.addresses import (
+    free_addresses,
+)
+from priocast.trace.run_directory import (
+    find_segments,
+    read_manifest,
+)
 from support.command import priocast, refusal, start
 from support.waiting import PATIENCE_SECONDS
 
@@ -54,7 +59,7 @@ def test_three_processes_print_the_same_events(tmp_path: Path) -> None:
         (224, "x"),
     ]
     assert read_manifest(tmp_path / "run").order == "sequencer-ub"
-    assert len(segments(tmp_path / "run")) == 3
+    assert len(find_segments(tmp_path / "run").group_events) == 3
 
 
 def test_events_as_text() -> None:

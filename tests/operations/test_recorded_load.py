@@ -29,7 +29,7 @@ def test_load_of_a_simulated_run(tmp_path: Path) -> None:
     }
     taken = [
         row.time_ns - times[row.sender, row.sender_incarnation, row.level, row.first + index]
-        for row in run.rows
+        for row in run.messages
         if row.event == DELIVERED and (row.member, row.incarnation) == (row.sender, row.sender_incarnation)
         for index in range(row.count)
     ]

@@ -1,18 +1,28 @@
-"""Damages: ways in which a run can be made wrong, at a place that the dice choose."""
+"""Damages: ways in which a run can be made wrong, at a row that is chosen at random."""
 
 import random
 from collections.abc import Callable
 
 from pipeline.sample_runs import SampleRun
-from pipeline.story import orderer_of as sender_of
-from pipeline.story import process_of
+from pipeline.trace_facts import process_of, sender_of
 from priocast.membership.packets import Ordering
 from priocast.trace.recorder import view_order
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, Row
+from priocast.trace.schema import (
+    BROADCAST,
+    DELIVERED,
+    RECEIVED,
+    SENT,
+    STATE,
+    STOPPED,
+    VIEW,
+    GroupEventRow,
+    MessageRow,
+    TraceRow,
+)
 
-_WAYS = [
-    view_order(Ordering(*way))
-    for way in (
+_ORDERS = [
+    view_order(Ordering(*options))
+    for options in (
         ("sequencer-ub", True, "none"),
         ("sequencer-ub", True, "ageing:5us"),
         ("sequencer-ub", False, "none"),
@@ -21,222 +31,245 @@ _WAYS = [
     )
 ]
 
-Damage = Callable[[list[Row], random.Random], list[Row]]
+Damage = Callable[[list[TraceRow], random.Random], list[TraceRow]]
 
 
-def damaged(run: SampleRun, dice: random.Random, damages: tuple[Damage, ...], count: int) -> SampleRun:
-    """The run with so many damages."""
+def damaged(run: SampleRun, rng: random.Random, damages: tuple[Damage, ...], count: int) -> SampleRun:
+    """The run with this many damages."""
     for _ in range(count):
-        damage = dice.choice(damages)
-        run = run.changed(lambda rows: damage(rows, dice))  # noqa: B023 (called at once)
+        damage = rng.choice(damages)
+        run = run.changed(lambda rows: damage(rows, rng))  # noqa: B023 (called at once)
     return run
 
 
-def drop(rows: list[Row], dice: random.Random) -> list[Row]:
-    kind = dice.choice((BROADCAST, DELIVERED, DELIVERED, RECEIVED, SENT))
-    if places := _places(rows, kind):
-        del rows[dice.choice(places)]
+def drop(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    kind = rng.choice((BROADCAST, DELIVERED, DELIVERED, RECEIVED, SENT))
+    if indexes := _indexes(rows, kind):
+        del rows[rng.choice(indexes)]
     return rows
 
 
-def repeat(rows: list[Row], dice: random.Random) -> list[Row]:
-    row = rows[dice.choice(_places(rows, DELIVERED))]
-    rows.insert(dice.randrange(rows.index(row), len(rows)), row)
+def repeat(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    row = rows[rng.choice(_indexes(rows, DELIVERED))]
+    rows.insert(rng.randrange(rows.index(row), len(rows)), row)
     return rows
 
 
-def exchange(rows: list[Row], dice: random.Random) -> list[Row]:
-    """Two rows of one kind at one process change places in time."""
-    kind = dice.choice((DELIVERED, DELIVERED, SENT, RECEIVED))
-    process = process_of(rows[dice.choice(_places(rows, kind))])
-    places = [place for place in _places(rows, kind) if process_of(rows[place]) == process]
-    if len(places) > 1:
-        one, other = dice.sample(places, 2)
+def exchange(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """Two rows of one kind at one process are exchanged in time."""
+    kind = rng.choice((DELIVERED, DELIVERED, SENT, RECEIVED))
+    process = process_of(rows[rng.choice(_indexes(rows, kind))])
+    indexes = [index for index in _indexes(rows, kind) if process_of(rows[index]) == process]
+    if len(indexes) > 1:
+        one, other = rng.sample(indexes, 2)
         rows[one], rows[other] = rows[other], rows[one]
     return rows
 
 
-def shuffle_departures(rows: list[Row], dice: random.Random) -> list[Row]:
-    """The orderers let messages out in any order at all, which also breaks the order within a level."""
-    places = [place for place in _places(rows, SENT) if rows[place].position >= 0]
-    process = process_of(rows[dice.choice(places)])
-    places = [place for place in places if process_of(rows[place]) == process]
-    shuffled = [rows[place] for place in places]
-    dice.shuffle(shuffled)
-    for place, row in zip(places, shuffled, strict=True):
-        rows[place] = row
+def shuffle_departures(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """An orderer orders messages in a random order, which also breaks the order within a level."""
+    indexes = [index for index in _indexes(rows, SENT) if rows[index].position >= 0]
+    process = process_of(rows[rng.choice(indexes)])
+    indexes = [index for index in indexes if process_of(rows[index]) == process]
+    shuffled = [rows[index] for index in indexes]
+    rng.shuffle(shuffled)
+    for index, row in zip(indexes, shuffled, strict=True):
+        rows[index] = row
     return rows
 
 
-def shuffle_sendings(rows: list[Row], dice: random.Random) -> list[Row]:
-    """A member sends its own messages in any order at all."""
-    own = [place for place in _places(rows, SENT) if process_of(rows[place]) == sender_of(rows[place])]
-    process = process_of(rows[dice.choice(own)])
-    places = [place for place in own if process_of(rows[place]) == process]
-    shuffled = [rows[place] for place in places]
-    dice.shuffle(shuffled)
-    for place, row in zip(places, shuffled, strict=True):
-        rows[place] = row
+def shuffle_sendings(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """A member sends its own messages in a random order."""
+    own = [
+        index
+        for index, row in enumerate(rows)
+        if isinstance(row, MessageRow) and row.event == SENT and process_of(row) == sender_of(row)
+    ]
+    process = process_of(rows[rng.choice(own)])
+    indexes = [index for index in own if process_of(rows[index]) == process]
+    shuffled = [rows[index] for index in indexes]
+    rng.shuffle(shuffled)
+    for index, row in zip(indexes, shuffled, strict=True):
+        rows[index] = row
     return rows
 
 
-def misplace(rows: list[Row], dice: random.Random) -> list[Row]:
-    place = dice.choice(_places(rows, DELIVERED))
-    wrong = max(0, rows[place].position + dice.choice((-2, -1, 1, 2, 40)))
-    rows[place] = rows[place]._replace(position=wrong)
+def misposition(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    index = rng.choice(_indexes(rows, DELIVERED))
+    wrong = max(0, rows[index].position + rng.choice((-2, -1, 1, 2, 40)))
+    rows[index] = rows[index]._replace(position=wrong)
     return rows
 
 
-def lose(rows: list[Row], dice: random.Random) -> list[Row]:
-    """Nobody delivers the batches that a message is in."""
-    lost = rows[dice.choice(_places(rows, DELIVERED))]
+def lose(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """Nobody delivers the batches that contain a message."""
+    lost = _message_row(rows, rng.choice(_indexes(rows, DELIVERED)))
 
-    def holds_it(row: Row) -> bool:
-        one_stream = (row.event, row.sender, row.sender_incarnation, row.level) == (
-            DELIVERED,
-            lost.sender,
-            lost.sender_incarnation,
-            lost.level,
+    def contains_it(row: TraceRow) -> bool:
+        return (
+            isinstance(row, MessageRow)
+            and (row.event, row.level) == (DELIVERED, lost.level)
+            and sender_of(row) == sender_of(lost)
+            and row.first <= lost.first < row.first + row.count
         )
-        return one_stream and row.first <= lost.first < row.first + row.count
 
-    return [row for row in rows if not holds_it(row)]
+    return [row for row in rows if not contains_it(row)]
 
 
-def misinsert(rows: list[Row], dice: random.Random) -> list[Row]:
-    """Everybody delivers two messages in the other order that follow each other, each alone in its row."""
+def misinsert(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """All members deliver two consecutive messages in the opposite order, each alone in its row."""
     alone = {
         (row.view, row.coordinator, row.position): row
         for row in rows
-        if row.event == DELIVERED and row.count == 1
+        if isinstance(row, MessageRow) and row.event == DELIVERED and row.count == 1
     }
-    pairs = [(row, alone.get((*place[:2], place[2] + 1))) for place, row in alone.items()]
-    one, other = dice.choice([(row, next_row) for row, next_row in pairs if next_row])
-    return exchange_places(rows, one, other)
+    pairs = [(row, alone.get((*position[:2], position[2] + 1))) for position, row in alone.items()]
+    one, other = rng.choice([(row, next_row) for row, next_row in pairs if next_row])
+    return exchange_positions(rows, one, other)
 
 
-def exchange_places(rows: list[Row], one: Row, other: Row) -> list[Row]:
-    """Everybody delivers one message where the other one was, at the same time as before."""
+def exchange_positions(rows: list[TraceRow], one: MessageRow, other: MessageRow) -> list[TraceRow]:
+    """All members deliver each message at the position of the other, at the same times as before."""
     names = ("sender", "sender_incarnation", "level", "first", "priorities", "safe", "to")
 
-    def exchange(row: Row) -> Row:
+    def exchange(row: TraceRow) -> TraceRow:
         for this, that in ((one, other), (other, one)):
             same = ("event", "view", "coordinator", "position", "count")
-            if all(getattr(row, name) == getattr(this, name) for name in same):
+            if isinstance(row, MessageRow) and all(
+                getattr(row, name) == getattr(this, name) for name in same
+            ):
                 return row._replace(**{name: getattr(that, name) for name in names})
         return row
 
     return [exchange(row) for row in rows]
 
 
-def deliver_elsewhere(rows: list[Row], dice: random.Random) -> list[Row]:
-    """What one process delivered in a view, it says it delivered in another."""
-    place = dice.choice(_places(rows, DELIVERED))
-    view = rows[dice.choice(_places(rows, VIEW))]
-    rows[place] = rows[place]._replace(view=view.view, coordinator=view.coordinator)
+def deliver_elsewhere(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """A process records a delivery in another view."""
+    index = rng.choice(_indexes(rows, DELIVERED))
+    view = rows[rng.choice(_indexes(rows, VIEW))]
+    rows[index] = rows[index]._replace(view=view.view, coordinator=view.coordinator)
     return rows
 
 
-def deliver_again_elsewhere(rows: list[Row], dice: random.Random) -> list[Row]:
-    """A process delivers once more what was delivered, in a view of its own."""
-    row = rows[dice.choice(_places(rows, DELIVERED))]
-    place = dice.choice(_places(rows, VIEW))
-    told = rows[place]
+def deliver_again_elsewhere(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """A process delivers a delivered message again, in one of its views."""
+    row = _message_row(rows, rng.choice(_indexes(rows, DELIVERED)))
+    index = rng.choice(_indexes(rows, VIEW))
+    view = rows[index]
     again = row._replace(
-        member=told.member,
-        incarnation=told.incarnation,
-        view=told.view,
-        coordinator=told.coordinator,
-        position=told.position + dice.randint(0, 3),
+        member=view.member,
+        incarnation=view.incarnation,
+        view=view.view,
+        coordinator=view.coordinator,
+        position=view.position + rng.randint(0, 3),
     )
-    rows.insert(dice.randint(place + 1, len(rows)), again)
+    rows.insert(rng.randint(index + 1, len(rows)), again)
     return rows
 
 
-def tell_otherwise(rows: list[Row], dice: random.Random) -> list[Row]:
-    """One process is told something else of a view than others."""
-    place = dice.choice(_places(rows, VIEW))
-    row = rows[place]
-    members = row.peer.split(",")
-    rows[place] = dice.choice(
+def receive_otherwise(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """One process receives a view that differs from what the others receive."""
+    index = rng.choice(_indexes(rows, VIEW))
+    row = rows[index]
+    assert isinstance(row, GroupEventRow)
+    order = rng.choice(_ORDERS)
+    rows[index] = rng.choice(
         (
-            row._replace(peer=",".join(reversed(members))),
-            row._replace(peer=",".join([*members, "z#1"])),
-            row._replace(peer=",".join(members[:-1]) or "z#1"),
-            row._replace(position=row.position + dice.choice((-1, 1, 3))),
-            row._replace(sender="", sender_incarnation=0),
-            row._replace(order=str(dice.choice(_WAYS))),
-            row._replace(view=row.view + dice.choice((-1, 1))),
+            row._replace(members=tuple(reversed(row.members))),
+            row._replace(members=(*row.members, "z#1")),
+            row._replace(members=row.members[:-1] or ("z#1",)),
+            row._replace(position=row.position + rng.choice((-1, 1, 3))),
+            row._replace(orderer=""),
+            row._replace(
+                order=order.order,
+                starvation=order.policy,
+                priorities_act=order.priorities_act,
+                sends_by_priority=order.sends_by_priority,
+            ),
+            row._replace(view=row.view + rng.choice((-1, 1))),
             row._replace(coordinator="z#1"),
+            row._replace(joined=("z",), left=row.failed, failed=()),
         )
     )
     return rows
 
 
-def forget(rows: list[Row], dice: random.Random) -> list[Row]:
-    """A view, a state or an end is not on record."""
-    del rows[dice.choice([*_places(rows, VIEW), *_places(rows, STATE), *_places(rows, STOPPED)])]
+def forget(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """A view, a state or a stop is not recorded."""
+    del rows[rng.choice([*_indexes(rows, VIEW), *_indexes(rows, STATE), *_indexes(rows, STOPPED)])]
     return rows
 
 
-def move(rows: list[Row], dice: random.Random) -> list[Row]:
-    """A view, a state or a delivery comes at another time."""
-    kind = dice.choice((VIEW, STATE, DELIVERED))
-    if places := _places(rows, kind):
-        place = dice.choice(places)
-        row = rows.pop(place)
-        rows.insert(dice.randrange(len(rows)), row)
+def move(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """A view, a state or a delivery is recorded at another time."""
+    kind = rng.choice((VIEW, STATE, DELIVERED))
+    if indexes := _indexes(rows, kind):
+        index = rng.choice(indexes)
+        row = rows.pop(index)
+        rows.insert(rng.randrange(len(rows)), row)
     return rows
 
 
-def shift_state(rows: list[Row], dice: random.Random) -> list[Row]:
-    for place in _places(rows, STATE):
-        rows[place] = rows[place]._replace(position=max(0, rows[place].position + dice.choice((-3, 1, 5))))
+def shift_state(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    for index in _indexes(rows, STATE):
+        rows[index] = rows[index]._replace(position=max(0, rows[index].position + rng.choice((-3, 1, 5))))
     return rows
 
 
-def readdress(rows: list[Row], dice: random.Random) -> list[Row]:
-    """A sender asked for other addressees than the delivery says."""
-    place = dice.choice(_places(rows, dice.choice((BROADCAST, DELIVERED))))
-    rows[place] = rows[place]._replace(to=dice.choice(("a", "b,c", "z")))
+def readdress(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """The sender asked for other recipients than the delivery contains."""
+    index = rng.choice(_indexes(rows, rng.choice((BROADCAST, DELIVERED))))
+    rows[index] = _message_row(rows, index)._replace(to=rng.choice(("a", "b,c", "z")))
     return rows
 
 
-def impersonate(rows: list[Row], dice: random.Random) -> list[Row]:
-    """Somebody's messages are said to be of another life."""
-    of = rows[dice.choice(_places(rows, BROADCAST))]
+def impersonate(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """The messages of a sender are recorded with another incarnation."""
+    of = _message_row(rows, rng.choice(_indexes(rows, BROADCAST)))
 
-    def change(row: Row) -> Row:
-        same = (row.sender, row.sender_incarnation, row.level) == (of.sender, of.sender_incarnation, of.level)
-        return row._replace(sender_incarnation=9) if same and row.event != VIEW and row.count else row
+    def change(row: TraceRow) -> TraceRow:
+        if not isinstance(row, MessageRow) or (sender_of(row), row.level) != (sender_of(of), of.level):
+            return row
+        return row._replace(sender_incarnation=9)
 
     return [change(row) for row in rows]
 
 
-def cut_short(rows: list[Row], dice: random.Random) -> list[Row]:
-    """The record of a process just ends."""
-    process = process_of(dice.choice(rows))
-    own = [place for place, row in enumerate(rows) if process_of(row) == process]
-    end = dice.choice(own)
-    return [row for place, row in enumerate(rows) if process_of(row) != process or place <= end]
+def truncate(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """The record of a process ends early."""
+    process = process_of(rng.choice(rows))
+    own = [index for index, row in enumerate(rows) if process_of(row) == process]
+    end = rng.choice(own)
+    return [row for index, row in enumerate(rows) if process_of(row) != process or index <= end]
 
 
-OF_MESSAGES = (drop, repeat, exchange, shuffle_departures, shuffle_sendings, misplace, lose)
-OF_REORDERED = (drop, repeat, exchange, shuffle_sendings, misplace, lose, misinsert, misinsert)
+OF_MESSAGES = (drop, repeat, exchange, shuffle_departures, shuffle_sendings, misposition, lose)
+OF_REORDERED = (drop, repeat, exchange, shuffle_sendings, misposition, lose, misinsert, misinsert)
 OF_VIEWS = (
     *OF_MESSAGES,
     deliver_elsewhere,
     deliver_again_elsewhere,
-    tell_otherwise,
-    tell_otherwise,
+    receive_otherwise,
+    receive_otherwise,
     forget,
     move,
     shift_state,
     readdress,
     impersonate,
-    cut_short,
+    truncate,
 )
 
 
-def _places(rows: list[Row], kind: str) -> list[int]:
-    return [place for place, row in enumerate(rows) if row.event == kind]
+#: Not every protocol has a member that orders alone.
+OF_SIMULATED = tuple(damage for damage in OF_VIEWS if damage is not shuffle_departures)
+
+
+def _indexes(rows: list[TraceRow], kind: str) -> list[int]:
+    return [index for index, row in enumerate(rows) if row.event == kind]
+
+
+def _message_row(rows: list[TraceRow], index: int) -> MessageRow:
+    row = rows[index]
+    assert isinstance(row, MessageRow)
+    return row

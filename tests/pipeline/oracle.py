@@ -1,49 +1,54 @@
-"""What the checks should find, said in the plainest way: every message by itself, every pair compared.
+"""What the checks must find, computed in the simplest way: message by message, pair by pair.
 
-Slow, and without any idea that the Spark checks use; both read the same rows.
+Slow, and without any of the ideas that the Spark checks use; both read the same rows.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import combinations
 
-from pipeline import oracle_of_accounting, oracle_of_views
+from pipeline import accounting_oracle, view_oracle
 from pipeline.sample_runs import SampleRun
-from pipeline.story import Event, Place, Story, View, id_of, name_of, process_of
+from pipeline.trace_facts import Event, Place, TraceFacts, View, id_of, name_of, process_of
 from priocast.core.starvation import parse_starvation
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, MessageRow
 
 Queue = tuple[dict[str, Event], dict[str, Event]]
 """What entered a queue, and what left it."""
 
 
 def expected_places(run: SampleRun) -> dict[str, list[Place]]:
-    """Every violation of every property, by property."""
-    story = Story(run)
+    """Every violation of every guarantee, by guarantee."""
+    facts = TraceFacts(run)
     return {
         "Integrity": [
-            *repeated(story),
-            *never_broadcast(story),
-            *outsiders(story),
-            *not_addressed(story),
-            *in_the_state(story),
+            *repeated(facts),
+            *never_broadcast(facts),
+            *outsiders(facts),
+            *not_addressed(facts),
+            *covered_by_state(facts),
         ],
-        "Total order": [*conflicts(story), *unfilled(story), *steps_back(story), *scattered(story)],
-        "Agreement": list(disagreements(story)),
-        "View synchrony": list(oracle_of_views.expected_places(story)),
-        "Uniformity": [*not_everywhere(story), *not_held(story)],
-        "FIFO among equals": list(out_of_fifo(story)),
-        "Priority": [*wronged(story), *out_of_nowhere(story)],
-        "Priority accounting": list(oracle_of_accounting.expected_places(story, _agreed(story))),
+        "Total order": [
+            *conflicts(facts),
+            *empty_positions(facts),
+            *steps_back(facts),
+            *several_positions(facts),
+        ],
+        "Agreement": list(disagreements(facts)),
+        "View synchrony": list(view_oracle.expected_places(facts)),
+        "Uniformity": [*not_everywhere(facts), *not_received(facts)],
+        "FIFO among equals": list(out_of_fifo(facts)),
+        "Priority": [*overtaken(facts), *not_in_queue(facts)],
+        "Priority accounting": list(accounting_oracle.expected_places(facts, _agreed(facts))),
     }
 
 
 def orders_differ(run: SampleRun) -> bool:
     """Total order as it is defined: whether two processes deliver two messages in different orders."""
     sequences = defaultdict(list)
-    story = Story(run)
-    for event in sorted(story.deliveries, key=lambda event: (event.step, event.position)):
-        if story.binds(event.message, event.view):
+    facts = TraceFacts(run)
+    for event in sorted(facts.deliveries, key=lambda event: (event.step, event.position)):
+        if facts.binds(event.message, event.view):
             sequences[event.process].append(event.message)
     for one, other in combinations(sequences.values(), 2):
         shared = set(one) & set(other)
@@ -57,9 +62,9 @@ def orders_differ(run: SampleRun) -> bool:
 # Integrity
 
 
-def repeated(story: Story) -> Iterator[Place]:
+def repeated(facts: TraceFacts) -> Iterator[Place]:
     at = defaultdict(list)
-    for event in story.deliveries:
+    for event in facts.deliveries:
         at[event.message, event.process].append(event)
     for (message, process), events in at.items():
         if len(events) > 1:
@@ -67,12 +72,12 @@ def repeated(story: Story) -> Iterator[Place]:
             yield Place(name_of(view), max(event.position for event in events), (message,), (process,))
 
 
-def never_broadcast(story: Story) -> Iterator[Place]:
-    for message, events in story.by_message.items():
+def never_broadcast(facts: TraceFacts) -> Iterator[Place]:
+    for message, events in facts.by_message.items():
         first = events[0]
-        known = [event.number for event in story.of(BROADCAST) if event.stream == first.stream]
-        is_cut = first.stream[0] in story.lost and first.number > max(known, default=-1)
-        if message not in story.broadcasts and not is_cut:
+        known = [event.number for event in facts.of(BROADCAST) if event.stream == first.stream]
+        is_cut = first.stream[0] in facts.truncated and first.number > max(known, default=-1)
+        if message not in facts.broadcasts and not is_cut:
             yield Place(
                 name_of(min(event.view for event in events)),
                 min(event.position for event in events),
@@ -81,37 +86,37 @@ def never_broadcast(story: Story) -> Iterator[Place]:
             )
 
 
-def outsiders(story: Story) -> Iterator[Place]:
-    for view in {event.view for event in story.deliveries}:
-        members = story.members(view) if view in story.views else ()
-        for process in {event.process for event in story.deliveries if event.view == view} - set(members):
+def outsiders(facts: TraceFacts) -> Iterator[Place]:
+    for view in {event.view for event in facts.deliveries}:
+        members = facts.members(view) if view in facts.views else ()
+        for process in {event.process for event in facts.deliveries if event.view == view} - set(members):
             positions = [
-                event.position for event in story.deliveries if (event.view, event.process) == (view, process)
+                event.position for event in facts.deliveries if (event.view, event.process) == (view, process)
             ]
             yield Place(name_of(view), min(positions), (), (process,))
 
 
-def not_addressed(story: Story) -> Iterator[Place]:
-    for event in story.deliveries:
-        if not story.is_addressed(event.message, event.process):
+def not_addressed(facts: TraceFacts) -> Iterator[Place]:
+    for event in facts.deliveries:
+        if not facts.is_addressed(event.message, event.process):
             yield Place(name_of(event.view), event.position, (event.message,), (event.process,))
 
 
-def in_the_state(story: Story) -> Iterator[Place]:
-    for row in story.rows(DELIVERED):
-        for state in story.states.get(process_of(row), []):
-            held = row.step > state.step and row.position < state.position
-            undone = row.step < state.step and row.position + row.count > state.position
-            if held or undone:
+def covered_by_state(facts: TraceFacts) -> Iterator[Place]:
+    for row in facts.rows(DELIVERED):
+        for state in facts.states.get(process_of(row), []):
+            covered = row.step > state.step and row.position < state.position
+            replaced = row.step < state.step and row.position + row.count > state.position
+            if covered or replaced:
                 yield _of_row(row)
 
 
 # Total order
 
 
-def conflicts(story: Story) -> Iterator[Place]:
+def conflicts(facts: TraceFacts) -> Iterator[Place]:
     at = defaultdict(list)
-    for event in story.deliveries:
+    for event in facts.deliveries:
         at[event.view, event.position].append(event)
     for (view, position), events in at.items():
         messages = tuple(sorted({event.message for event in events}))
@@ -119,41 +124,41 @@ def conflicts(story: Story) -> Iterator[Place]:
             yield Place(name_of(view), position, messages, _processes(events))
 
 
-def unfilled(story: Story) -> Iterator[Place]:
-    passed_over = story.without_place & story.special
-    explained = story.placed(passed_over)
-    for view in story.views:
-        if not _is_gapless(story, view) or (passed_over and not story.orderer(view)):
+def empty_positions(facts: TraceFacts) -> Iterator[Place]:
+    passed_over = facts.without_position & facts.special
+    explained = facts.positions(passed_over)
+    for view in facts.views:
+        if not _is_gapless(facts, view) or (passed_over and not facts.orderer(view)):
             continue
-        due = story.first_position(view)
-        for position in sorted({event.position for event in story.deliveries if event.view == view}):
+        due = facts.first_position(view)
+        for position in sorted({event.position for event in facts.deliveries if event.view == view}):
             if any((view, empty) not in explained for empty in range(due, position)):
                 yield Place(name_of(view), due, (), ())
             due = max(due, position + 1)
 
 
-def _is_gapless(story: Story, view: View) -> bool:
-    """Whether nobody fell out who alone could know what belongs in a place."""
-    ways = [story.way_on(member, view) for member in story.members(view)]
+def _is_gapless(facts: TraceFacts, view: View) -> bool:
+    """Whether no position can be empty because the only members that knew its message dropped out."""
+    ways = [facts.continuation(member, view) for member in facts.members(view)]
     together = None not in ways and len(set(ways)) == 1
-    orderer_is_there = story.orderer(view) in story.members(view) and (
-        story.way_on(story.orderer(view), view) is not None
+    orderer_is_there = facts.orderer(view) in facts.members(view) and (
+        facts.continuation(facts.orderer(view), view) is not None
     )
-    return story.is_final(view) or together or (orderer_is_there and story.run.manifest.policy == "primary")
+    return facts.is_final(view) or together or (orderer_is_there and facts.run.manifest.policy == "primary")
 
 
-def steps_back(story: Story) -> Iterator[Place]:
+def steps_back(facts: TraceFacts) -> Iterator[Place]:
     reached: dict[str, int] = {}
-    for row in story.rows(DELIVERED):
+    for row in facts.rows(DELIVERED):
         process = process_of(row)
         if row.position <= reached.get(process, -1):
             yield _of_row(row)
         reached[process] = max(reached.get(process, -1), row.position + row.count - 1)
 
 
-def scattered(story: Story) -> Iterator[Place]:
-    for message in story.by_message:
-        events = [event for event in story.by_message[message] if story.binds(message, event.view)]
+def several_positions(facts: TraceFacts) -> Iterator[Place]:
+    for message in facts.by_message:
+        events = [event for event in facts.by_message[message] if facts.binds(message, event.view)]
         places = {(event.view, event.position) for event in events}
         if len(places) > 1:
             view, position = min(places)
@@ -163,12 +168,12 @@ def scattered(story: Story) -> Iterator[Place]:
 # Agreement and Uniformity
 
 
-def disagreements(story: Story) -> Iterator[Place]:
-    for message, view, events in _in_views(story):
+def disagreements(facts: TraceFacts) -> Iterator[Place]:
+    for message, view, events in _in_views(facts):
         have = {event.process for event in events}
         position = min(event.position for event in events)
-        due = [member for member in story.members(view) if story.is_for(message, member, position)]
-        ways = {member: story.way_on(member, view) for member in due}
+        due = [member for member in facts.members(view) if facts.is_for(message, member, position)]
+        ways = {member: facts.continuation(member, view) for member in due}
         missing = {
             member
             for member, other in _pairs(due)
@@ -178,45 +183,45 @@ def disagreements(story: Story) -> Iterator[Place]:
             and member not in have
         }
         on = [member for member in due if ways[member] is not None]
-        if set(on) <= have and (on or story.is_final(view)):
+        if set(on) <= have and (on or facts.is_final(view)):
             missing |= {
                 member
                 for member in due
-                if ways[member] is None and member not in have and position <= story.last_in(member, view)
+                if ways[member] is None and member not in have and position <= facts.last_in(member, view)
             }
         if missing:
             yield Place(name_of(view), position, (message,), tuple(sorted(missing)))
 
 
-def not_everywhere(story: Story) -> Iterator[Place]:
-    """A safe message that any process delivered, and that others who went on lack."""
-    for message, view, events in _in_views(story):
+def not_everywhere(facts: TraceFacts) -> Iterator[Place]:
+    """A safe message that one process delivered, and that others that continued lack."""
+    for message, view, events in _in_views(facts):
         have = {event.process for event in events}
         position = min(event.position for event in events)
-        ways_of_havers = {story.way_on(process, view) for process in have & set(story.members(view))}
+        continuations = {facts.continuation(process, view) for process in have & set(facts.members(view))}
         missing = [
             member
-            for member in story.members(view)
-            if _is_safe(story, message)
-            and story.is_for(message, member, position)
-            and story.way_on(member, view) is not None
+            for member in facts.members(view)
+            if _is_safe(facts, message)
+            and facts.is_for(message, member, position)
+            and facts.continuation(member, view) is not None
             and member not in have
-            and (story.run.manifest.policy == "primary" or story.way_on(member, view) in ways_of_havers)
+            and (facts.run.manifest.policy == "primary" or facts.continuation(member, view) in continuations)
         ]
         if missing:
             yield Place(name_of(view), position, (message,), tuple(sorted(missing)))
 
 
-def not_held(story: Story) -> Iterator[Place]:
-    """A safe message that was delivered in the course of a view, and that some of its members do not hold."""
-    for message, view, events in _in_views(story):
-        members = story.members(view)
+def not_received(facts: TraceFacts) -> Iterator[Place]:
+    """A safe message that was delivered during a view, and that some of its members did not receive."""
+    for message, view, events in _in_views(facts):
+        members = facts.members(view)
         inside = [event for event in events if event.process in members]
-        if not _is_safe(story, message) or not any(_in_course(story, event) for event in inside):
+        if not _is_safe(facts, message) or not any(_during_view(facts, event) for event in inside):
             continue
         packets = [
             event
-            for event in story.of(BROADCAST, SENT, RECEIVED)
+            for event in facts.of(BROADCAST, SENT, RECEIVED)
             if (event.message, event.view) == (message, view)
         ]
         carriers = {event.process for event in packets if event.is_carried}
@@ -226,8 +231,8 @@ def not_held(story: Story) -> Iterator[Place]:
         lacking = [
             member
             for member in members
-            if story.is_addressed(message, member)
-            and not (member in story.lost and story.way_on(member, view) is None)
+            if facts.is_addressed(message, member)
+            and not (member in facts.truncated and facts.continuation(member, view) is None)
             and member not in carriers
         ]
         if lacking:
@@ -235,50 +240,50 @@ def not_held(story: Story) -> Iterator[Place]:
             yield Place(name_of(view), position, (message,), tuple(sorted(lacking)))
 
 
-def _in_course(story: Story, delivery: Event) -> bool:
-    """Whether a delivery was certainly made before its view was closed."""
-    return story.is_final(delivery.view) or any(
+def _during_view(facts: TraceFacts, delivery: Event) -> bool:
+    """Whether a delivery was certainly made before its view ended."""
+    return facts.is_final(delivery.view) or any(
         event.step > delivery.step
-        for event in story.of(BROADCAST, SENT, RECEIVED)
+        for event in facts.of(BROADCAST, SENT, RECEIVED)
         if (event.process, event.view) == (delivery.process, delivery.view)
     )
 
 
-def _is_safe(story: Story, message: str) -> bool:
-    return any(event.safe for event in story.by_message[message])
+def _is_safe(facts: TraceFacts, message: str) -> bool:
+    return any(event.safe for event in facts.by_message[message])
 
 
 # FIFO among equals
 
 
-def out_of_fifo(story: Story) -> Iterator[Place]:
+def out_of_fifo(facts: TraceFacts) -> Iterator[Place]:
     due = Counter[tuple[str, int]]()
     last_view: dict[tuple[str, int], View] = {}
-    for event in sorted(_agreed(story), key=lambda event: (event.view[0], event.position, event.number)):
+    for event in sorted(_agreed(facts), key=lambda event: (event.view[0], event.position, event.number)):
         sender = event.stream[0]
-        began_in = next(iter(story.views_of(sender)), None)
+        began_in = next(iter(facts.views_of(sender)), None)
         skipped = [f"{sender}/{event.level}/{number}" for number in range(due[event.stream], event.number)]
         excused = event.number >= due[event.stream] and all(
-            message in story.without_place for message in skipped
+            message in facts.without_position for message in skipped
         )
         changed = (
-            story.run.manifest.policy != "primary"
+            facts.run.manifest.policy != "primary"
             and event.number > due[event.stream]
             and began_in is not None
             and last_view.get(event.stream, began_in) != event.view
         )
         if event.number != due[event.stream] and not excused and not changed:
-            view = name_of(event.view) if event.view in story.views else ""
+            view = name_of(event.view) if event.view in facts.views else ""
             yield Place(view, event.position, (event.message,), (sender,))
         due[event.stream] = max(due[event.stream], event.number + 1)
         last_view[event.stream] = event.view
 
 
-def _agreed(story: Story) -> list[Event]:
-    """Every message once, where most delivered it."""
+def _agreed(facts: TraceFacts) -> list[Event]:
+    """Every message once, at the position where most delivered it."""
     agreed = []
-    for message in story.by_message:
-        events = [event for event in story.by_message[message] if story.binds(message, event.view)]
+    for message in facts.by_message:
+        events = [event for event in facts.by_message[message] if facts.binds(message, event.view)]
         if not events:
             continue
         votes = Counter((event.view, event.position) for event in events)
@@ -290,20 +295,18 @@ def _agreed(story: Story) -> list[Event]:
 # Priority
 
 
-def wronged(story: Story) -> Iterator[Place]:
-    """Who was wronged; by whom, and where, is left open where several did."""
-    for view in story.views:
-        if story.order(view)["policy"] == "fifo":
+def overtaken(facts: TraceFacts) -> Iterator[Place]:
+    """The messages that were overtaken wrongly; by which other message is left open if there are several."""
+    for view in facts.views:
+        if facts.order(view).policy == "fifo":
             continue
-        policy = parse_starvation(story.order(view)["policy"])
-        for process, (entered, left) in _queues(story, view):
-            rank = {
-                message: policy.sort_key(event.urgency, event.time_ns) for message, event in entered.items()
-            }
+        policy = parse_starvation(facts.order(view).policy)
+        for process, (entered, left) in _queues(facts, view):
+            key = {message: policy.rank(event.urgency, event.time_ns) for message, event in entered.items()}
             for waiting in entered:
                 if any(
                     entered[waiting].step < gone.step
-                    and rank[waiting] < rank[other]
+                    and key[waiting] < key[other]
                     and (waiting not in left or _order(gone) < _order(left[waiting]))
                     for other, gone in left.items()
                     if other in entered
@@ -311,43 +314,43 @@ def wronged(story: Story) -> Iterator[Place]:
                     yield Place(name_of(view), None, (waiting,), (process,))
 
 
-def out_of_nowhere(story: Story) -> Iterator[Place]:
-    for view in story.views:
-        entered, left = _ordering_queue(story, view)
+def not_in_queue(facts: TraceFacts) -> Iterator[Place]:
+    for view in facts.views:
+        entered, left = _ordering_queue(facts, view)
         for message, gone in left.items():
-            views = {event.view for event in story.by_message.get(message, [])}
+            views = {event.view for event in facts.by_message.get(message, [])}
             is_late = message not in entered or gone.step < entered[message].step
             if is_late and (not views or view in views):
-                yield Place(name_of(view), gone.position, (message,), (story.orderer(view),))
+                yield Place(name_of(view), gone.position, (message,), (facts.orderer(view),))
 
 
-def _queues(story: Story, view: View) -> Iterator[tuple[str, Queue]]:
-    """The queues of a view that go by priority, and whose they are."""
-    yield story.orderer(view), _ordering_queue(story, view)
-    if story.order(view)["sends_by_priority"]:
-        for process in story.processes:
-            yield process, _sending_queue(story, view, process)
+def _queues(facts: TraceFacts, view: View) -> Iterator[tuple[str, Queue]]:
+    """The queues of a view that are ordered by priority, and their owners."""
+    yield facts.orderer(view), _ordering_queue(facts, view)
+    if facts.order(view).sends_by_priority:
+        for process in facts.processes:
+            yield process, _sending_queue(facts, view, process)
 
 
-def _ordering_queue(story: Story, view: View) -> Queue:
-    """What the one that orders received, and what it gave a position."""
-    order = story.order(view)
-    if order["priorities_act"] != "sequencing" or order["policy"] == "fifo":
+def _ordering_queue(facts: TraceFacts, view: View) -> Queue:
+    """What the orderer received, and what it gave a position."""
+    order = facts.order(view)
+    if order.priorities_act != "sequencing" or order.policy == "fifo":
         return {}, {}
-    here = [event for event in story.events if (event.process, event.view) == (story.orderer(view), view)]
+    here = [event for event in facts.events if (event.process, event.view) == (facts.orderer(view), view)]
     received = [event for event in here if event.kind == RECEIVED and event.position < 0 and event.is_carried]
     sent = [event for event in here if event.kind == SENT and event.position >= 0]
     return {event.message: event for event in received}, {event.message: event for event in sent}
 
 
-def _sending_queue(story: Story, view: View, process: str) -> Queue:
-    """What a process broadcast in a view, and what it sent there of that, unless it had done so before."""
-    own = [event for event in story.events if event.process == process == event.stream[0]]
+def _sending_queue(facts: TraceFacts, view: View, process: str) -> Queue:
+    """What a process broadcast in a view, and which of that it first sent there."""
+    own = [event for event in facts.events if event.process == process == event.stream[0]]
     offered = [event for event in own if event.kind == BROADCAST and event.view == view]
     first: dict[str, Event] = {}
     for event in own:
-        judged = event.view in story.views and story.order(event.view)["sends_by_priority"]
-        if event.kind == SENT and event.is_carried and judged and story.order(event.view)["policy"] != "fifo":
+        judged = event.view in facts.views and facts.order(event.view).sends_by_priority
+        if event.kind == SENT and event.is_carried and judged and facts.order(event.view).policy != "fifo":
             first.setdefault(event.message, event)
     return {event.message: event for event in offered}, {
         message: event for message, event in first.items() if event.view == view
@@ -355,14 +358,14 @@ def _sending_queue(story: Story, view: View, process: str) -> Queue:
 
 
 def _order(event: Event) -> tuple[int, int]:
-    """When it left; the messages of one row do so in the order of their numbers."""
+    """When it left; the messages of one row leave in the order of their numbers."""
     return event.step, event.number
 
 
-def _in_views(story: Story) -> Iterator[tuple[str, View, list[Event]]]:
-    """The deliveries of each message in each view that is known."""
-    for message, events in story.by_message.items():
-        for view in {event.view for event in events} & set(story.views):
+def _in_views(facts: TraceFacts) -> Iterator[tuple[str, View, list[Event]]]:
+    """The deliveries of each message in each known view."""
+    for message, events in facts.by_message.items():
+        for view in {event.view for event in events} & set(facts.views):
             yield message, view, [event for event in events if event.view == view]
 
 
@@ -374,5 +377,5 @@ def _processes(events: Iterable[Event]) -> tuple[str, ...]:
     return tuple(sorted({event.process for event in events}))
 
 
-def _of_row(row: Row) -> Place:
+def _of_row(row: MessageRow) -> Place:
     return Place(f"{row.view}@{row.coordinator}", row.position, (id_of(row),), (process_of(row),))

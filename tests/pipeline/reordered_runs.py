@@ -1,8 +1,6 @@
-"""Runs of the classes that re-order queues: played by dice on a group, or drawn in the simulator."""
+"""Runs of the protocols that reorder queues: random moves on a stage, or simulated."""
 
 import random
-
-from tools.scripted_group import ScriptedGroup
 
 from pipeline.sample_runs import SampleRun
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
@@ -23,20 +21,20 @@ ORDERS = ("reorder", "reorder-locks")
 def played(
     seed: int, order: str = "reorder", batch_max: int = 1, moves: int = 90, prioritised: bool = True
 ) -> SampleRun:
-    """Members broadcast, packets arrive and applications consume as the dice say; all of it in the end."""
-    dice = random.Random(seed)
-    options = OrderingOptions(prioritised=prioritised, distributed=dice.random() < 0.3)
-    group = ScriptedGroup("abc", order, options)
-    names = list(group.members)
+    """Members broadcast, packets arrive and applications consume at random, until everything is consumed."""
+    rng = random.Random(seed)
+    options = OrderingOptions(prioritised=prioritised, distributed=rng.random() < 0.3)
+    stage = Stage("abc", order, options)
+    names = list(stage.actors)
     for move in range(moves):
-        name, other = dice.sample(names, 2)
-        match dice.choice(("broadcast", "arrive", "arrive", "arrive", "consume")):
+        name, other = rng.sample(names, 2)
+        match rng.choice(("broadcast", "arrive", "arrive", "arrive", "consume")):
             case "broadcast":
-                group.broadcast(name, dice.choice(LEVELS), *[b"x"] * dice.randint(1, batch_max))
+                stage.broadcast(name, rng.choice(LEVELS), *[b"x"] * rng.randint(1, batch_max))
             case "arrive":
-                group.arrive(name, other, dice.randint(1, 4))
+                stage.arrive(name, other, rng.randint(1, 4))
             case "consume":
-                group.consume(name, dice.randint(1, 2))
+                stage.consume(name, rng.randint(1, 2))
         if move % 30 == 29:
             group.settle()
     group.finish()
@@ -49,7 +47,7 @@ def simulated(seed: int, order: str = "reorder") -> SampleRun:
 
 
 def with_a_joiner_that_never_had_the_state(order: str) -> SampleRun:
-    """One that comes back crashes while the state is on its way; it had kept what was ordered meanwhile."""
+    """A rejoining member crashes during the state transfer; it had kept what was ordered meanwhile."""
     crashes = (
         Crash(member="c", at_us=200_000, back_after_us=100_000),
         Crash(member="c", at_us=500_000, back_after_us=100_000),

@@ -1,17 +1,18 @@
-"""Small runs for the pipeline's tests: protocols, played by hand and written down by the real recorder.
+"""Small runs for the pipeline's tests: models of protocols, recorded by the real recorder.
 
-- `sequencer-ub`: every member submits batches to the first one, which orders what its queue lets out;
-- `sequencer-bb`: every member sends batches to all, and the first one says their order by naming them;
-- `token-ring`: one member after the other sends what its own queue lets out, with its place in the order.
+- `sequencer-ub`: every member submits batches to the first one, which orders what leaves its queue;
+- `sequencer-bb`: every member sends batches to all, and the first one orders them by reference;
+- `token-ring`: one member after the other sends what leaves its own queue, with its position.
 
-Only a few messages are ordered at a time, so that there is a backlog; members consume what is ordered in
-bites that cut batches in two. The clock is virtual, the dice are seeded.
+Only a few messages are ordered at a time, so that there is a backlog. Members consume ordered messages in
+portions that split batches. The clock is virtual, the random numbers are seeded.
 """
 
 import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from heapq import heappop, heappush
 from pathlib import Path
 
@@ -28,11 +29,11 @@ from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
 from priocast.trace.recorder import Recorder
 from priocast.trace.run_directory import write_manifest, write_segment
-from priocast.trace.schema import Manifest, Row
+from priocast.trace.schema import GroupEventRow, Manifest, MessageRow, TraceRow
 
 LEVELS = (BACKGROUND, ROUTINE, ELEVATED, URGENT)
 TICK_NS = 1_000_000
-_BLOCK = bytes(64)  # what is in a message is not traced
+_BLOCK = bytes(64)  # payloads are not traced
 
 
 class Submit(Packet, frozen=True, tag="submit"):
@@ -44,37 +45,48 @@ class Ordered(Packet, frozen=True, tag="ordered"):
     batches: tuple[Batch, ...]
 
 
-class Named(Packet, frozen=True, tag="order"):
+class ByReference(Packet, frozen=True, tag="order"):
     position: int
     references: tuple[Reference, ...]
 
 
-def naming(ordered: Ordered) -> Named:
-    """The same order, for those who have the messages."""
-    return Named(ordered.position, tuple(map(reference_to, ordered.batches)))
+def by_reference(ordered: Ordered) -> ByReference:
+    """The same order, for members that have the messages."""
+    return ByReference(ordered.position, tuple(map(reference_to, ordered.batches)))
+
+
+Change = Callable[[list[TraceRow]], list[TraceRow]]
 
 
 @dataclass(frozen=True)
 class SampleRun:
-    """A run in memory: change its rows to make a mutant, write it to have a run directory."""
+    """A run in memory: change its rows to make a mutant, write it to get a run directory."""
 
     manifest: Manifest
-    rows: list[Row]
+    rows: list[TraceRow]
+
+    @cached_property
+    def messages(self) -> list[MessageRow]:
+        return [row for row in self.rows if isinstance(row, MessageRow)]
+
+    @cached_property
+    def group_events(self) -> list[GroupEventRow]:
+        return [row for row in self.rows if isinstance(row, GroupEventRow)]
 
     def named(self, run: str) -> "SampleRun":
         return replace(self, manifest=msgspec.structs.replace(self.manifest, run=run))
 
-    def changed(self, change: Callable[[list[Row]], list[Row]]) -> "SampleRun":
-        """The same run with other rows; every member's steps are counted anew in the order of the list."""
+    def changed(self, change: "Change") -> "SampleRun":
+        """The same run with other rows; the steps of each process are renumbered in the order of the list."""
         steps: dict[tuple[str, int], int] = {}
-        rows = []
+        rows: list[TraceRow] = []
         for row in change(list(self.rows)):
             step = steps[row.member, row.incarnation] = steps.get((row.member, row.incarnation), -1) + 1
             rows.append(row._replace(step=step))
         return replace(self, rows=rows)
 
     def write(self, parent: Path) -> Path:
-        """Write it as members do: each its own segments, more than one."""
+        """Write it as members do: each writes several segments."""
         directory = parent / self.manifest.run
         write_manifest(directory, self.manifest)
         for member in sorted({row.member for row in self.rows}):
@@ -85,7 +97,7 @@ class SampleRun:
         return directory
 
     def write_whole(self, parent: Path) -> Path:
-        """Write it as one segment: where there are many small runs, to open files takes the most time."""
+        """Write it as one segment: with many small runs, opening files takes most of the time."""
         directory = parent / self.manifest.run
         write_manifest(directory, self.manifest)
         write_segment(directory, "all-1-000000", self.rows)
@@ -93,7 +105,7 @@ class SampleRun:
 
 
 class _Queue:
-    """Batches by rank, and equal ones first in, first out."""
+    """Batches by sort key, and equal ones first in, first out."""
 
     def __init__(self, policy: Starvation) -> None:
         self.count = 0
@@ -107,7 +119,7 @@ class _Queue:
         heappush(self._heap, (self._policy.sort_key(batch.urgency, now), self._arrivals, batch))
 
     def take(self, count_max: int) -> list[Batch]:
-        """So many messages, if there are as many."""
+        """Up to `count_max` messages."""
         batches: list[Batch] = []
         while self._heap and count_max:
             rank, arrival, batch = heappop(self._heap)
@@ -130,16 +142,16 @@ class _Member:
 
 
 class _Play:
-    """The run as it is being played; a member sends at most `credit` messages in a tick."""
+    """The state of a run; a member sends at most `credit` messages in a tick."""
 
     def __init__(self, names: list[str], ordering: Ordering, credit: int, seed: int) -> None:
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.order_name = ordering.order
         self.prioritised = ordering.prioritised
         self.credit = credit
         policy = parse_starvation(ordering.starvation) if self.prioritised else FirstInFirstOut()
         self.queue = _Queue(policy)
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
         self.now = 0
         self.position = 0
         processes = tuple(ProcessId(name) for name in names)
@@ -150,8 +162,8 @@ class _Play:
             member.recorder.view(self.view, ordering, 0, ViewReason(founded=True), self.now)
 
     def broadcast(self, member: _Member, count_max: int) -> None:
-        count = self.dice.randint(1, count_max)
-        asked = [self.dice.choice(LEVELS)] * count if self.prioritised else self.dice.choices(LEVELS, k=count)
+        count = self.rng.randint(1, count_max)
+        asked = [self.rng.choice(LEVELS)] * count if self.prioritised else self.rng.choices(LEVELS, k=count)
         level = asked[0] if self.prioritised else 0
         first = member.next_number.get(level, 0)
         member.next_number[level] = first + count
@@ -161,7 +173,7 @@ class _Play:
         member.outgoing.put(batch, self.now)
 
     def send(self, member: _Member) -> None:
-        """What a member has for the sequencer."""
+        """A member sends what it has for the sequencer."""
         orderer = self.members[0]
         for batch in member.outgoing.take(self.credit):
             packet = Submit((batch,))
@@ -176,7 +188,7 @@ class _Play:
         if not batches:
             return
         ordered = Ordered(self.position, tuple(batches))
-        packet = naming(ordered) if self.order_name == "sequencer-bb" else ordered
+        packet = by_reference(ordered) if self.order_name == "sequencer-bb" else ordered
         orderer.recorder.sent(packet, None, self.now, queue.count)
         for member in self.members:
             member.recorder.received(packet, orderer.me, self.now, 0)
@@ -186,8 +198,8 @@ class _Play:
                 position += batch.count
         self.position += sum(batch.count for batch in batches)
 
-    def tick(self, count_max: int, bite: int) -> None:
-        """Everybody sends, somebody orders, everybody consumes."""
+    def tick(self, count_max: int, portion: int) -> None:
+        """All members send, one orders, all consume."""
         if self.order_name == "token-ring":
             holder = self.members[self.now // TICK_NS % len(self.members)]
             self.order(holder, holder.outgoing, min(self.credit, count_max))
@@ -196,7 +208,7 @@ class _Play:
                 self.send(member)
             self.order(self.members[0], self.queue, count_max)
         for member in self.members:
-            self.consume(member, bite)
+            self.consume(member, portion)
 
     @property
     def is_over(self) -> bool:
@@ -204,9 +216,9 @@ class _Play:
         return not waiting and not self.queue.count
 
     def consume(self, member: _Member, count_max: int) -> None:
-        """The application takes a bite, and mostly another one."""
+        """The application consumes a portion, and usually another one."""
         assert count_max > 0
-        while member.waiting and self.dice.random() < 0.9:
+        while member.waiting and self.rng.random() < 0.9:
             ordered_batch = member.waiting[0]
             count = min(count_max, ordered_batch.batch.count - ordered_batch.taken)
             member.recorder.delivered(ordered_batch, count, self.now, self.queue.count)
@@ -232,26 +244,26 @@ def play(
     credit: int = 1_000_000,
     broadcasts: int = 1,
 ) -> SampleRun:
-    """A correct run: bursts at every member in each tick, and an orderer that does not keep up."""
+    """A correct run: bursts at every member in each tick, and an orderer that is slower than that."""
     playing = _Play(list(names), Ordering(order, prioritised, starvation), credit, seed)
-    bite = max(1, batch_max - 1)
+    portion = max(1, batch_max - 1)
     for _ in range(ticks):
         playing.now += TICK_NS
         for member in playing.members * broadcasts:
             playing.broadcast(member, batch_max)
-        playing.tick(2 * batch_max, bite)
+        playing.tick(2 * batch_max, portion)
     while not playing.is_over:
         playing.now += TICK_NS
-        playing.tick(2 * batch_max, bite)
+        playing.tick(2 * batch_max, portion)
     manifest = manifest_of(run, names, seed, prioritised=prioritised, starvation=starvation, order=order)
     return SampleRun(manifest, playing.rows)
 
 
 def with_local_clocks(run: SampleRun) -> SampleRun:
-    """The same run, each process with a clock of its own."""
-    lives = sorted({(row.member, row.incarnation) for row in run.rows})
-    rows = [
-        row._replace(time_ns=row.time_ns + 10**12 * lives.index((row.member, row.incarnation)))
+    """The same run, with a different clock at each process."""
+    processes = sorted({(row.member, row.incarnation) for row in run.rows})
+    rows: list[TraceRow] = [
+        row._replace(time_ns=row.time_ns + 10**12 * processes.index((row.member, row.incarnation)))
         for row in run.rows
     ]
     return SampleRun(msgspec.structs.replace(run.manifest, clock="local"), rows)
@@ -268,7 +280,7 @@ def manifest_of(
     clock: str = "virtual",
     order: str = "sequencer-ub",
 ) -> Manifest:
-    """What a run is."""
+    """The manifest of a run."""
     protocol = find_protocol(order)
     view = View(1, tuple(map(ProcessId, names)))
     return Manifest(

@@ -1,4 +1,4 @@
-"""Figures can be drawn of anything that the tables can hold, and take the colour of the page."""
+"""Figures can be drawn of any values of the tables, and take the text colour of the page."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from pipeline.outcomes import delivery_time, lanes, outcome
+from pipeline.sample_results import delivery_time, lanes, result
 from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
 from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
+from priocast.pipeline.figures.ordering_time import OrderingTime, draw_ordering_times
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
-from priocast.pipeline.figures.placing import PlacingTime, draw_placing
 from priocast.pipeline.figures.style import (
     INK,
     colours_of_priorities,
@@ -21,9 +21,9 @@ from priocast.pipeline.figures.style import (
 )
 from priocast.pipeline.tables.queue_depth import QueueDepth
 
-TWO = outcome("plain", "prioritised")
-PLACING = [
-    PlacingTime(way, members, members * factor, compared=way == "raw")
+TWO = result("plain", "prioritised")
+ORDERING = [
+    OrderingTime(way, members, members * factor, compared=way == "raw")
     for way, factor in (("raw", 0.1), ("skeen", 1.0), ("reorder", 1.1))
     for members in (8, 2, 4)
 ]
@@ -33,7 +33,7 @@ FIGURES = {
     "throughput": lambda: draw_throughput(TWO.throughputs),
     "queue depth": lambda: draw_queue_depth(TWO.queue_depths),
     "membership": lambda: draw_membership(TWO.lanes),
-    "placing": lambda: draw_placing(PLACING),
+    "ordering time": lambda: draw_ordering_times(ORDERING),
 }
 
 
@@ -65,8 +65,8 @@ MANY = [f"{order} {twin}" for order in "abcdefghijklmn" for twin in ("plain", "p
 
 
 @pytest.mark.filterwarnings("error")
-def test_many_runs_have_room_and_are_told_apart() -> None:
-    all_of_them = outcome(*MANY)
+def test_many_runs_have_room_and_are_distinguishable() -> None:
+    all_of_them = result(*MANY)
     figures = [
         draw_p99(all_of_them.delivery_times),
         draw_throughput(all_of_them.throughputs),
@@ -117,14 +117,14 @@ def test_run_that_took_no_time_can_be_drawn() -> None:
     assert render_svg(draw_membership([lane]))
 
 
-def test_queues_of_two_lives_of_a_member_are_told_apart() -> None:
+def test_queues_of_two_incarnations_of_a_member_are_distinguishable() -> None:
     depths = [QueueDepth("run", process, 0.1, (1, 2)) for process in ("a#1", "b#1", "a#2")]
     (axes,) = draw_queue_depth(depths).axes
     assert [line.get_label() for line in axes.lines] == ["run (at a#1)", "run (at b)", "run (at a#2)"]
 
 
-def test_placing_has_a_line_a_way_over_the_sizes_in_order() -> None:
-    (axes,) = draw_placing(PLACING).axes
+def test_ordering_time_has_a_line_for_each_protocol_over_the_sizes() -> None:
+    (axes,) = draw_ordering_times(ORDERING).axes
     lines = {str(line.get_label()): line for line in axes.lines}
     assert list(lines) == ["raw", "skeen", "reorder"]
     points: Any = lines["skeen"].get_xydata()

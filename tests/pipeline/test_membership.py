@@ -1,166 +1,181 @@
-"""Who went on with whom, and who owes what: small chronicles, written by hand."""
+"""Which members continued together, and what they owe: small histories, written by hand."""
 
 from dataclasses import replace
 
 from priocast.core.starvation import Ageing
+from priocast.core.view_reason import ViewReason
 from priocast.membership.packets import Ordering
-from priocast.pipeline.chronicle import Chronicle, Life, Restored, Span, Stop, Told, ViewName
 from priocast.pipeline.membership import (
-    FELL_OUT,
-    STAYED,
-    Audience,
+    DROPPED_OUT,
+    REMAINED,
+    DeliveryObligation,
     GroupView,
-    audiences,
-    lost_processes,
-    most,
-    survey,
+    delivery_obligations,
+    most_common,
+    reconstruct_views,
+    truncated_processes,
+)
+from priocast.pipeline.process_history import (
+    DeliverySpan,
+    ReceivedState,
+    ReceivedView,
+    RecordedProcess,
+    RecordedStop,
+    TraceHistory,
 )
 from priocast.trace.recorder import view_order
+from priocast.trace.schema import ViewName
 
 ONE, TWO, OTHER_TWO = ViewName(1, "a#1"), ViewName(2, "a#1"), ViewName(2, "c#1")
 MEMBERS = {ONE: ("a#1", "b#1", "c#1"), TWO: ("a#1", "b#1"), OTHER_TWO: ("c#1",)}
 
 
-ORDER = str(view_order(Ordering("sequencer-ub", True, "none")))
+ORDER = view_order(Ordering("sequencer-ub", True, "none"))
 
 
-def told(view: ViewName, step: int, position: int = 0) -> Told:
-    return Told(view, step, step, MEMBERS[view], view.coordinator, position, "", ORDER)
+def received(view: ViewName, step: int) -> ReceivedView:
+    return ReceivedView(view, step, step, MEMBERS[view], view.coordinator, 0, ViewReason(), ORDER)
 
 
-def life(
-    process: str,
+def process(
+    name: str,
     *views: ViewName,
     reached: dict[ViewName, int] | None = None,
     state: int | None = None,
     stopped: str | None = None,
-) -> Life:
-    """A process that was told of these views, and delivered up to these positions in them."""
-    return Life(
-        process=process,
-        told=tuple(told(view, place * 10, 0) for place, view in enumerate(views)),
-        delivered={view: Span(1, 1, 2, 0, last, 1, 2) for view, last in (reached or {}).items()},
+) -> RecordedProcess:
+    """A process that received these views, and delivered up to these positions in them."""
+    return RecordedProcess(
+        id=name,
+        views=tuple(received(view, index * 10) for index, view in enumerate(views)),
+        delivered={view: DeliverySpan(1, 1, 2, 0, last, 1, 2) for view, last in (reached or {}).items()},
         worked_until={},
-        restored=() if state is None else (Restored(1, 1, state),),
-        stopped=None if stopped is None else Stop(5, stopped),
+        states=() if state is None else (ReceivedState(1, 1, state),),
+        stop=None if stopped is None else RecordedStop(5, True, ViewReason(left=(stopped,))),
         first_ns=0,
         last_ns=9,
     )
 
 
-def chronicle(*lives: Life) -> Chronicle:
-    return Chronicle({life.process: life for life in lives}, frozenset(), frozenset())
+def history(*processes: RecordedProcess) -> TraceHistory:
+    return TraceHistory({process.id: process for process in processes}, frozenset(), frozenset())
 
 
-def ways(view: GroupView) -> dict[str, tuple[str, int, int]]:
-    return {stay.process: (stay.onward, stay.owes_from, stay.owes_until) for stay in view.stays}
+def continuations(view: GroupView) -> dict[str, tuple[str, int, int]]:
+    return {each.process: (each.next_view, each.owes_from, each.owes_until) for each in view.participations}
 
 
-def test_members_of_a_final_view_stay_and_owe_all_that_one_of_them_has() -> None:
-    views = survey(chronicle(life("a#1", ONE, reached={ONE: 7}), life("b#1", ONE, reached={ONE: 5})), True)
-    assert ways(views[ONE]) == {"a#1": (STAYED, 0, 8), "b#1": (STAYED, 0, 8), "c#1": (STAYED, 0, 8)}
+def test_members_of_a_final_view_remain_and_owe_what_any_of_them_delivered() -> None:
+    views = reconstruct_views(
+        history(process("a#1", ONE, reached={ONE: 7}), process("b#1", ONE, reached={ONE: 5})), True
+    )
+    assert continuations(views[ONE]) == {
+        "a#1": (REMAINED, 0, 8),
+        "b#1": (REMAINED, 0, 8),
+        "c#1": (REMAINED, 0, 8),
+    }
     assert views[ONE].final
     assert views[ONE].gapless
 
 
-def test_one_that_says_that_it_stopped_does_not_stay() -> None:
-    group = chronicle(
-        life("a#1", ONE, reached={ONE: 7}),
-        life("b#1", ONE, reached={ONE: 5}, stopped="left"),
-        life("c#1", ONE, reached={ONE: 6}),
+def test_a_stopped_member_does_not_remain() -> None:
+    group = history(
+        process("a#1", ONE, reached={ONE: 7}),
+        process("b#1", ONE, reached={ONE: 5}, stopped="left"),
+        process("c#1", ONE, reached={ONE: 6}),
     )
-    assert ways(survey(group, primary=True)[ONE])["b#1"] == (FELL_OUT, 0, 6)
+    assert continuations(reconstruct_views(group, primary=True)[ONE])["b#1"] == (DROPPED_OUT, 0, 6)
 
 
-def test_those_who_go_on_together_owe_each_other_and_who_fell_out_its_own() -> None:
-    group = chronicle(
-        life("a#1", ONE, TWO, reached={ONE: 4}),
-        life("b#1", ONE, TWO, reached={ONE: 9}),
-        life("c#1", ONE, reached={ONE: 2}),
+def test_members_that_continue_together_owe_each_other_and_a_dropped_one_only_its_own() -> None:
+    group = history(
+        process("a#1", ONE, TWO, reached={ONE: 4}),
+        process("b#1", ONE, TWO, reached={ONE: 9}),
+        process("c#1", ONE, reached={ONE: 2}),
     )
-    views = survey(group, primary=True)
-    assert ways(views[ONE]) == {
+    views = reconstruct_views(group, primary=True)
+    assert continuations(views[ONE]) == {
         "a#1": (str(TWO), 0, 10),
         "b#1": (str(TWO), 0, 10),
-        "c#1": (FELL_OUT, 0, 3),
+        "c#1": (DROPPED_OUT, 0, 3),
     }
     assert not views[ONE].final
-    assert views[ONE].gapless  # the one that orders went on
-    assert not survey(group, primary=False)[ONE].gapless  # but it may have dropped what c sent
-    assert lost_processes(group, views) == {"c#1"}
+    assert views[ONE].gapless  # the orderer continued
+    assert not reconstruct_views(group, primary=False)[ONE].gapless  # but it may have dropped what c sent
+    assert truncated_processes(group, views) == {"c#1"}
 
 
-def test_sides_of_a_cut_owe_nothing_to_each_other() -> None:
-    group = chronicle(
-        life("a#1", ONE, TWO, reached={ONE: 4}),
-        life("b#1", ONE, TWO, reached={ONE: 4}),
-        life("c#1", ONE, OTHER_TWO, reached={ONE: 9}),
+def test_sides_of_a_partition_owe_nothing_to_each_other() -> None:
+    group = history(
+        process("a#1", ONE, TWO, reached={ONE: 4}),
+        process("b#1", ONE, TWO, reached={ONE: 4}),
+        process("c#1", ONE, OTHER_TWO, reached={ONE: 9}),
     )
-    views = survey(group, primary=True)
-    assert ways(views[ONE]) == {
+    views = reconstruct_views(group, primary=True)
+    assert continuations(views[ONE]) == {
         "a#1": (str(TWO), 0, 5),
         "b#1": (str(TWO), 0, 5),
         "c#1": (str(OTHER_TWO), 0, 10),
     }
-    assert list(audiences(views[ONE], [])) == [
-        Audience("", 0, 5, ("a#1", "b#1", "c#1"), binding=True, complete=True),
-        Audience("", 5, 10, ("c#1",), binding=True, complete=False),
+    assert list(delivery_obligations(views[ONE], [])) == [
+        DeliveryObligation("", 0, 5, ("a#1", "b#1", "c#1"), binding=True, complete=True),
+        DeliveryObligation("", 5, 10, ("c#1",), binding=True, complete=False),
     ]
 
 
-def test_what_only_one_delivered_that_fell_out_binds_nobody() -> None:
-    group = chronicle(
-        life("a#1", ONE, TWO, reached={ONE: 4}),
-        life("b#1", ONE, TWO, reached={ONE: 4}),
-        life("c#1", ONE, reached={ONE: 6}),
+def test_a_delivery_only_by_a_dropped_member_is_nonbinding() -> None:
+    group = history(
+        process("a#1", ONE, TWO, reached={ONE: 4}),
+        process("b#1", ONE, TWO, reached={ONE: 4}),
+        process("c#1", ONE, reached={ONE: 6}),
     )
-    assert list(audiences(survey(group, primary=True)[ONE], [])) == [
-        Audience("", 0, 5, ("a#1", "b#1", "c#1"), binding=True, complete=True),
-        Audience("", 5, 7, ("c#1",), binding=False, complete=False),
+    assert list(delivery_obligations(reconstruct_views(group, primary=True)[ONE], [])) == [
+        DeliveryObligation("", 0, 5, ("a#1", "b#1", "c#1"), binding=True, complete=True),
+        DeliveryObligation("", 5, 7, ("c#1",), binding=False, complete=False),
     ]
 
 
-def test_what_was_delivered_binds_if_all_left_and_nobody_is_there_who_may_not_have_heard_of_it() -> None:
-    group = chronicle(
+def test_every_delivery_is_binding_if_all_members_stopped() -> None:
+    group = history(
         *(
-            life(f"{name}#1", ONE, reached={ONE: last}, stopped="left")
+            process(f"{name}#1", ONE, reached={ONE: last}, stopped="left")
             for name, last in zip("abc", (4, 4, 6), strict=True)
         )
     )
-    view = survey(group, primary=True)[ONE]
+    view = reconstruct_views(group, primary=True)[ONE]
     assert not view.survived
-    assert list(audiences(view, [])) == [
-        Audience("", 0, 5, ("a#1", "b#1", "c#1"), binding=True, complete=True),
-        Audience("", 5, 7, ("c#1",), binding=True, complete=True),
+    assert list(delivery_obligations(view, [])) == [
+        DeliveryObligation("", 0, 5, ("a#1", "b#1", "c#1"), binding=True, complete=True),
+        DeliveryObligation("", 5, 7, ("c#1",), binding=True, complete=True),
     ]
 
 
-def test_order_of_a_view_may_have_gaps_if_the_one_that_orders_fell_out() -> None:
-    group = chronicle(
-        life("a#1", ONE), life("b#1", ONE, OTHER_TWO), life("c#1", ONE, OTHER_TWO, reached={ONE: 3})
+def test_the_order_of_a_view_may_have_gaps_if_the_orderer_dropped_out() -> None:
+    group = history(
+        process("a#1", ONE), process("b#1", ONE, OTHER_TWO), process("c#1", ONE, OTHER_TWO, reached={ONE: 3})
     )
-    assert not survey(group, primary=True)[ONE].gapless
+    assert not reconstruct_views(group, primary=True)[ONE].gapless
 
 
 def ordered(orderer: str, order: str, prioritised: bool = True) -> GroupView:
-    """The first of two views, of which c#1 fell out, as it is when it is ordered so."""
-    told_so = str(view_order(Ordering(order, prioritised, "ageing:5ms")))
-    lives = [life("a#1", ONE, TWO), life("b#1", ONE, TWO), life("c#1", ONE)]
-    group = chronicle(
+    """The first of two views, from which c#1 dropped out, with this order."""
+    view_ordering = view_order(Ordering(order, prioritised, "ageing:5ms"))
+    processes = [process("a#1", ONE, TWO), process("b#1", ONE, TWO), process("c#1", ONE)]
+    group = history(
         *(
             replace(
                 each,
-                told=tuple(replace(telling, orderer=orderer, order=told_so) for telling in each.told),
+                views=tuple(replace(event, orderer=orderer, order=view_ordering) for event in each.views),
             )
-            for each in lives
+            for each in processes
         )
     )
-    return survey(group, primary=True)[ONE]
+    return reconstruct_views(group, primary=True)[ONE]
 
 
-def test_queues_that_go_by_rank_are_those_of_the_class_of_a_view() -> None:
+def test_which_queues_are_ordered_by_priority_depends_on_the_protocol() -> None:
     def judged(view: GroupView) -> tuple[bool, bool]:
-        return view.orders_by_rank, view.sends_by_rank
+        return view.orders_by_priority, view.sends_by_priority
 
     assert judged(ordered("a#1", "sequencer-bb")) == (True, True)
     assert judged(ordered("", "moving-bb")) == (False, True)
@@ -170,21 +185,21 @@ def test_queues_that_go_by_rank_are_those_of_the_class_of_a_view() -> None:
     assert ordered("a#1", "sequencer-bb").order.starvation == Ageing(5_000_000)
 
 
-def test_order_that_nobody_alone_decides_may_have_gaps_if_anybody_fell_out() -> None:
+def test_an_order_without_an_orderer_may_have_gaps_if_any_member_dropped_out() -> None:
     assert ordered("a#1", "sequencer-ub").gapless
     assert not ordered("", "token-ring").gapless
 
 
-def test_state_holds_what_is_before_it_and_addressees_are_named() -> None:
-    group = chronicle(life("a#1", TWO, reached={TWO: 9}), life("b#1", TWO, reached={TWO: 9}, state=6))
-    assert list(audiences(survey(group, primary=True)[TWO], ["b", "a,z", "z"])) == [
-        Audience("", 0, 6, ("a#1",), binding=True, complete=True),
-        Audience("", 6, 10, ("a#1", "b#1"), binding=True, complete=True),
-        Audience("a,z", 0, 10, ("a#1",), binding=True, complete=True),
-        Audience("b", 6, 10, ("b#1",), binding=True, complete=True),
+def test_a_state_covers_earlier_positions_and_recipients_are_named() -> None:
+    group = history(process("a#1", TWO, reached={TWO: 9}), process("b#1", TWO, reached={TWO: 9}, state=6))
+    assert list(delivery_obligations(reconstruct_views(group, primary=True)[TWO], ["b", "a,z", "z"])) == [
+        DeliveryObligation("", 0, 6, ("a#1",), binding=True, complete=True),
+        DeliveryObligation("", 6, 10, ("a#1", "b#1"), binding=True, complete=True),
+        DeliveryObligation("a,z", 0, 10, ("a#1",), binding=True, complete=True),
+        DeliveryObligation("b", 6, 10, ("b#1",), binding=True, complete=True),
     ]
 
 
-def test_most_is_what_most_say_and_of_several_the_greatest() -> None:
-    assert most(["x", "y", "y"]) == "y"
-    assert most([3, 5, 4]) == 5
+def test_most_common_is_the_most_frequent_value_and_of_several_the_greatest() -> None:
+    assert most_common(["x", "y", "y"]) == "y"
+    assert most_common([3, 5, 4]) == 5

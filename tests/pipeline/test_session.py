@@ -1,4 +1,4 @@
-"""There is one session, and what cannot be a session is said in one line."""
+"""There is one session, and an invalid master gives an error of one line."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ for master in ("local[1]", "local[2]"):
     with spark_session(master) as spark:
         print(spark.sparkContext.master, spark.conf.get("spark.sql.session.timeZone"))
 """
-OPEN_NOWHERE = """
+OPEN_INVALID = """
 from priocast.core.errors import InvalidOption
 from priocast.pipeline.session import spark_session
 try:
@@ -44,7 +44,7 @@ def test_sessions_can_follow_each_other() -> None:
     assert (done.stdout.splitlines(), done.stderr) == (["local[1] UTC", "local[2] UTC"], "")
 
 
-def test_bad_master_is_said_in_one_line() -> None:
-    done = run_python(OPEN_NOWHERE)
+def test_invalid_master_gives_an_error_of_one_line() -> None:
+    done = run_python(OPEN_INVALID)
     assert done.stdout.startswith("Spark cannot run on master 'nowhere': ")
     assert done.stdout.count("\n") == 1

@@ -1,4 +1,4 @@
-"""Run directories are read whole, or refused with one clear line."""
+"""Run directories are read completely, or rejected with an error of one line."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,11 @@ import pytest
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
-from pipeline.living_groups import LivingGroup
+from pipeline.group_model import GroupModel
 from pipeline.sample_runs import SampleRun, play
 from priocast.core.errors import ForeignTrace, InvalidInput, InvalidOption, PriocastError, UnreadableTrace
 from priocast.core.identity import MessageId, ProcessId
-from priocast.pipeline.sources import message_id, messages, open_runs, read_events
+from priocast.pipeline.sources import message_id, messages, open_runs, read_batches
 
 
 def test_runs_below_a_directory_are_found_by_name(tmp_path: Path) -> None:
@@ -26,13 +26,13 @@ def test_runs_below_a_directory_are_found_by_name(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_every_row_is_read_with_its_run(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark must not take a path for a pattern, nor lose a file whose name it escapes."""
+    """Spark must not take a path for a pattern, and must find a file whose name it escapes."""
     runs = {name: play(run=name, ticks=3, seed=seed) for seed, name in enumerate(["one", "two"])}
     for run in runs.values():
         run.write(tmp_path / "od d é+%20[x] {y}*")
-    events = read_events(spark, open_runs(tmp_path / "od d é+%20[x] {y}*"))
-    counts = {row["run"]: row["count"] for row in events.groupBy("run").count().collect()}
-    assert counts == {name: len(run.rows) for name, run in runs.items()}
+    batches = read_batches(spark, open_runs(tmp_path / "od d é+%20[x] {y}*"))
+    counts = {row["run"]: row["count"] for row in batches.groupBy("run").count().collect()}
+    assert counts == {name: len(run.messages) for name, run in runs.items()}
 
 
 @pytest.mark.spark
@@ -40,7 +40,7 @@ def test_every_row_is_read_with_its_run(spark: SparkSession, tmp_path: Path) -> 
 def test_batches_are_exploded_into_messages(spark: SparkSession, tmp_path: Path, prioritised: bool) -> None:
     run = play(prioritised=prioritised, ticks=4)
     run.write(tmp_path)
-    exploded = messages(read_events(spark, open_runs(tmp_path))).withColumn("message", message_id())
+    exploded = messages(read_batches(spark, open_runs(tmp_path))).withColumn("message", message_id())
     columns = ("process", "step", "event", "message", "priority", "position")
     found = sorted(tuple(row[column] for column in columns) for row in exploded.collect())
     assert found == sorted(
@@ -52,73 +52,73 @@ def test_batches_are_exploded_into_messages(spark: SparkSession, tmp_path: Path,
             row.priorities[index] if row.priorities else row.level,
             row.position if row.position < 0 else row.position + index,
         )
-        for row in run.rows
+        for row in run.messages
         for index in range(row.count)
     )
 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(("delivery", "safe"), [("agreed", {True, False}), ("safe", {True})])
-def test_what_a_run_delivers_safely_is_safe(
+def test_all_messages_of_a_run_with_safe_delivery_are_safe(
     spark: SparkSession, tmp_path: Path, delivery: str, safe: set[bool]
 ) -> None:
-    run = LivingGroup(safe_share=0.5).work(3).done()
+    run = GroupModel(safe_share=0.5).work(3).done()
     SampleRun(msgspec.structs.replace(run.manifest, delivery=delivery), run.rows).write(tmp_path)
-    events = read_events(spark, open_runs(tmp_path)).where("event = 'delivered'")
-    assert {row["safe"] for row in events.collect()} == safe
+    batches = read_batches(spark, open_runs(tmp_path)).where("event = 'delivered'")
+    assert {row["safe"] for row in batches.collect()} == safe
 
 
-def test_missing_manifest_is_said(tmp_path: Path) -> None:
+def test_missing_manifest_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(UnreadableTrace, match="is not a run directory"):
         open_runs(tmp_path)
 
 
-def test_other_schema_version_is_refused(tmp_path: Path) -> None:
+def test_other_schema_version_is_rejected(tmp_path: Path) -> None:
     path = play(ticks=2).write(tmp_path) / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "schema_version": 99}))
     with pytest.raises(ForeignTrace, match="schema version 99"):
         open_runs(tmp_path)
 
 
-def test_foreign_parquet_is_refused(tmp_path: Path) -> None:
+def test_foreign_parquet_is_rejected(tmp_path: Path) -> None:
     directory = play(ticks=2).write(tmp_path)
-    parquet.write_table(pa.table({"x": [1, 2]}), directory / "events" / "stray.parquet")
+    parquet.write_table(pa.table({"x": [1, 2]}), directory / "messages" / "stray.parquet")
     with pytest.raises(ForeignTrace, match=r"stray\.parquet"):
         open_runs(tmp_path)
 
 
-def test_truncated_parquet_is_refused(tmp_path: Path) -> None:
-    segment = next((play(ticks=2).write(tmp_path) / "events").glob("*.parquet"))
+def test_truncated_parquet_is_rejected(tmp_path: Path) -> None:
+    segment = next((play(ticks=2).write(tmp_path) / "messages").glob("*.parquet"))
     segment.write_bytes(segment.read_bytes()[:-10])
     with pytest.raises(UnreadableTrace, match="damaged"):
         open_runs(tmp_path)
 
 
-def test_run_without_events_is_refused(tmp_path: Path) -> None:
+def test_run_without_rows_is_rejected(tmp_path: Path) -> None:
     directory = play(ticks=2).write(tmp_path)
-    for segment in (directory / "events").glob("*.parquet"):
+    for segment in directory.glob("*/*.parquet"):
         segment.unlink()
-    with pytest.raises(UnreadableTrace, match="holds no trace"):
+    with pytest.raises(UnreadableTrace, match="contains no rows"):
         open_runs(tmp_path)
 
 
-def test_unknown_starvation_policy_is_refused(tmp_path: Path) -> None:
+def test_unknown_starvation_policy_is_rejected(tmp_path: Path) -> None:
     path = play(ticks=2).write(tmp_path) / "manifest.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "starvation": "perhaps"}))
     with pytest.raises(InvalidOption, match="perhaps"):
         open_runs(tmp_path)
 
 
-def test_two_runs_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_runs_with_one_name_are_rejected(tmp_path: Path) -> None:
     play(ticks=2).write(tmp_path)
     play(ticks=2).write(tmp_path).rename(tmp_path / "copy")
     play(ticks=2).write(tmp_path)
-    with pytest.raises(InvalidInput, match="both called run 'sample'"):
+    with pytest.raises(InvalidInput, match="both named run 'sample'"):
         open_runs(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "file"])
-def test_what_is_no_directory_is_said(tmp_path: Path, name: str) -> None:
+def test_a_path_that_is_no_directory_is_rejected(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(PriocastError) as raised:
         open_runs(tmp_path / name)

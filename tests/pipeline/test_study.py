@@ -5,63 +5,63 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pipeline import living_runs
+from pipeline import model_runs
 from pipeline.mutants import delivery_dropped
 from pipeline.sample_runs import play
 from priocast.core.errors import UnreadableTrace
 from priocast.pipeline import study_runs, verify_runs
-from priocast.pipeline.figures.gallery import write_figures
+from priocast.pipeline.figures.figure_files import write_figures
 
 pytestmark = pytest.mark.spark
 
 
-def test_study_judges_measures_and_reports(spark: SparkSession, tmp_path: Path) -> None:
+def test_study_checks_measures_and_reports(spark: SparkSession, tmp_path: Path) -> None:
     play(run="plain", prioritised=False, ticks=10).write(tmp_path / "runs")
     play(run="strict", ticks=10).write(tmp_path / "runs")
     lines: list[str] = []
-    outcome = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html", progress=lines.append)
-    assert outcome.broken == ()
-    assert outcome.report == tmp_path / "report.html"
-    assert "All 11 promises were kept." in outcome.report.read_text()
-    assert {time.run for time in outcome.delivery_times} == {"plain", "strict"}
-    assert [throughput.run for throughput in outcome.throughputs] == ["plain", "strict"]
-    assert [depth.process for depth in outcome.queue_depths] == ["a#1", "a#1"]
-    assert sum(of.overtaken for of in outcome.inversions if of.run == "strict") == 0
-    assert [(view.run, view.view) for view in outcome.views] == [("plain", "1@a#1"), ("strict", "1@a#1")]
+    result = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html", progress=lines.append)
+    assert result.broken == ()
+    assert result.report == tmp_path / "report.html"
+    assert "All 11 promises were kept." in result.report.read_text()
+    assert {time.run for time in result.delivery_times} == {"plain", "strict"}
+    assert [throughput.run for throughput in result.throughputs] == ["plain", "strict"]
+    assert [depth.process for depth in result.queue_depths] == ["a#1", "a#1"]
+    assert sum(of.overtaken for of in result.inversions if of.run == "strict") == 0
+    assert [(view.run, view.view) for view in result.views] == [("plain", "1@a#1"), ("strict", "1@a#1")]
     assert lines[0] == "starting Spark"
     assert "checked Agreement" in lines
 
 
 def test_study_of_a_group_that_changed(spark: SparkSession, tmp_path: Path) -> None:
-    living_runs.returned().named("returned").write(tmp_path / "runs")
-    living_runs.merged().named("merged").write(tmp_path / "runs")
-    outcome = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html")
-    assert outcome.broken == ()
+    model_runs.returned().named("returned").write(tmp_path / "runs")
+    model_runs.merged().named("merged").write(tmp_path / "runs")
+    result = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html")
+    assert result.broken == ()
     page = (tmp_path / "report.html").read_text()
     assert "a lane for each process" in page
     assert "joined: d#2" in page
-    names = {path.name for path in write_figures(outcome, tmp_path / "figures")}
+    names = {path.name for path in write_figures(result, tmp_path / "figures")}
     assert {"membership.svg", "membership.png"} <= names
 
 
 def test_run_without_messages_breaks_no_promise(spark: SparkSession, tmp_path: Path) -> None:
     play(ticks=0).write(tmp_path / "runs")
-    outcome = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html")
-    assert outcome.broken == ()
-    assert {verdict.examined for verdict in outcome.verdicts if verdict.property != "View synchrony"} == {0}
-    assert outcome.delivery_times == ()
-    assert outcome.inversions == ()
+    result = study_runs(tmp_path / "runs", out_html=tmp_path / "report.html")
+    assert result.broken == ()
+    assert {verdict.examined for verdict in result.verdicts if verdict.guarantee != "View synchrony"} == {0}
+    assert result.delivery_times == ()
+    assert result.inversions == ()
 
 
-def test_broken_promise_is_in_the_outcome(spark: SparkSession, tmp_path: Path) -> None:
+def test_broken_promise_is_in_the_result(spark: SparkSession, tmp_path: Path) -> None:
     delivery_dropped(play(batch_max=1)).run.write(tmp_path)
     verification = verify_runs(tmp_path, examples_max=1)
-    assert [verdict.property for verdict in verification.broken] == ["Agreement"]
+    assert [verdict.guarantee for verdict in verification.broken] == ["Agreement"]
 
 
-def test_damage_that_only_spark_sees_is_said(spark: SparkSession, tmp_path: Path) -> None:
-    """The footer is whole, the pages are not."""
-    segment = next((play(ticks=5).write(tmp_path) / "events").glob("*.parquet"))
+def test_damage_that_only_spark_finds_is_reported(spark: SparkSession, tmp_path: Path) -> None:
+    """The footer is intact, the pages are not."""
+    segment = next((play(ticks=5).write(tmp_path) / "messages").glob("*.parquet"))
     content = bytearray(segment.read_bytes())
     content[4:400] = bytes(396)
     segment.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The tables say what a plain computation over the rows says."""
+"""The tables agree with a plain computation over the rows."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,14 +10,14 @@ from pyspark.sql import SparkSession
 from pipeline.mutants import delivery_dropped
 from pipeline.sample_runs import LEVELS, SampleRun, play, with_local_clocks
 from priocast.core.priority import LOWEST
-from priocast.pipeline.evidence import Evidence, gather
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.tables.delivery_time import delivery_times, name_of
 from priocast.pipeline.tables.inversions import count_inversions
 from priocast.pipeline.tables.queue_depth import queue_depths
 from priocast.pipeline.tables.throughput import throughputs
 from priocast.pipeline.tables.timeline import Timeline, timelines
-from priocast.trace.schema import BROADCAST, DELIVERED, Row
+from priocast.pipeline.trace_tables import TraceTables, load_trace
+from priocast.trace.schema import BROADCAST, DELIVERED, MessageRow, TraceRow
 
 RUNS = {
     "ageing": play(run="ageing", starvation="ageing:50us", ticks=30),
@@ -29,17 +29,17 @@ RUNS = {
 
 
 @pytest.fixture(scope="module")
-def evidence(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
+def trace(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TraceTables]:
     directory = tmp_path_factory.mktemp("runs")
     for run in RUNS.values():
         run.write(directory)
-    with gather(spark, open_runs(directory)) as gathered:
+    with load_trace(spark, open_runs(directory)) as gathered:
         yield gathered
 
 
-def messages(run: SampleRun, event: str) -> Iterator[tuple[tuple[str, int, int], int, Row]]:
-    """Each message of each row of a kind: its key, its priority and the row."""
-    for row in run.rows:
+def messages(run: SampleRun, event: str) -> Iterator[tuple[tuple[str, int, int], int, MessageRow]]:
+    """Each message of each row of an event: its key, its priority and the row."""
+    for row in run.messages:
         if row.event == event:
             for index in range(row.count):
                 priority = row.priorities[index] if row.priorities else row.level
@@ -48,12 +48,12 @@ def messages(run: SampleRun, event: str) -> Iterator[tuple[tuple[str, int, int],
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", RUNS)
-def test_delivery_time_is_from_broadcast_to_delivery_at_the_sender(evidence: Evidence, name: str) -> None:
+def test_delivery_time_is_from_broadcast_to_delivery_at_the_sender(trace: TraceTables, name: str) -> None:
     own = {key: row.time_ns for key, _, row in messages(RUNS[name], DELIVERED) if row.member == row.sender}
     took_ms = defaultdict(list)
     for key, priority, row in messages(RUNS[name], BROADCAST):
         took_ms[priority].append((own[key] - row.time_ns) / 1e6)
-    found = {time.priority: time for time in delivery_times(evidence) if time.run == name}
+    found = {time.priority: time for time in delivery_times(trace) if time.run == name}
     assert found.keys() == took_ms.keys()
     for priority, times in took_ms.items():
         time = found[priority]
@@ -65,8 +65,8 @@ def test_delivery_time_is_from_broadcast_to_delivery_at_the_sender(evidence: Evi
 
 
 @pytest.mark.spark
-def test_inversions_are_few_in_a_strict_run_and_many_in_a_plain_one(evidence: Evidence) -> None:
-    found = {(of.run, of.priority): of for of in count_inversions(evidence)}
+def test_inversions_are_few_in_a_strict_run_and_many_in_a_plain_one(trace: TraceTables) -> None:
+    found = {(of.run, of.priority): of for of in count_inversions(trace)}
     assert {run for run, _ in found} == set(RUNS) - {"local"}
     assert {found[run, min(LEVELS)].pairs for run, _ in found} == {0}
     strict, plain, ring = (found[run, max(LEVELS)] for run in ("strict", "plain", "ring"))
@@ -77,7 +77,7 @@ def test_inversions_are_few_in_a_strict_run_and_many_in_a_plain_one(evidence: Ev
 @pytest.mark.spark
 @pytest.mark.parametrize("name", sorted(set(RUNS) - {"local"}))
 def test_inversions_are_all_pairs_that_the_group_delivered_in_the_wrong_order(
-    evidence: Evidence, name: str
+    trace: TraceTables, name: str
 ) -> None:
     broadcast_at = {key: row.time_ns for key, _, row in messages(RUNS[name], BROADCAST)}
     delivered_at: dict[tuple[str, int, int], tuple[int, int]] = {}
@@ -93,16 +93,16 @@ def test_inversions_are_all_pairs_that_the_group_delivered_in_the_wrong_order(
         )
         for high in delivered_at
     }
-    for found in (of for of in count_inversions(evidence) if of.run == name):
+    for found in (of for of in count_inversions(trace) if of.run == name):
         of_priority = [count for key, count in before.items() if priority_of[key] == found.priority]
         assert (found.messages, found.pairs) == (len(of_priority), sum(of_priority))
         assert (found.overtaken, found.worst) == (sum(map(bool, of_priority)), max(of_priority))
 
 
 @pytest.mark.spark
-def test_timelines_add_up(evidence: Evidence) -> None:
-    for timeline in timelines(evidence):
-        rows = [row for row in RUNS[timeline.run].rows if f"{row.member}#1" == timeline.process]
+def test_timelines_add_up(trace: TraceTables) -> None:
+    for timeline in timelines(trace):
+        rows = [row for row in RUNS[timeline.run].messages if f"{row.member}#1" == timeline.process]
         delivered = [row for row in rows if row.event == DELIVERED]
         assert sum(timeline.delivered) == sum(row.count for row in delivered)
         assert max(timeline.waiting) == max(row.backlog for row in rows)
@@ -117,21 +117,22 @@ def test_undelivered_are_counted_by_priority(
     spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     run = play(ticks=6)
-    gone = next(row for row in run.rows if row.event == DELIVERED)
-    lost = run.changed(
-        lambda rows: [
-            row for row in rows if (row.event, row.sender, row.level) != (DELIVERED, gone.sender, gone.level)
-        ]
-    )
+    gone = next(row for row in run.messages if row.event == DELIVERED)
+
+    def is_lost(row: TraceRow) -> bool:
+        lost = (DELIVERED, gone.sender, gone.level)
+        return isinstance(row, MessageRow) and (row.event, row.sender, row.level) == lost
+
+    lost = run.changed(lambda rows: [row for row in rows if not is_lost(row)])
     directory = tmp_path_factory.mktemp("lost")
     lost.write(directory)
     expected = sum(
         row.count
-        for row in run.rows
+        for row in run.messages
         if (row.event, row.sender, row.level) == (BROADCAST, gone.sender, gone.level)
     )
-    with gather(spark, open_runs(directory)) as evidence:
-        undelivered = {counted.priority: counted.undelivered for counted in evidence.census}
+    with load_trace(spark, open_runs(directory)) as trace:
+        undelivered = {counts.priority: counts.undelivered for counts in trace.counts}
     assert undelivered.pop(gone.level) == expected
     assert set(undelivered.values()) == {0}
 
@@ -142,8 +143,8 @@ def test_delivery_dropped_at_one_member_is_not_undelivered(
 ) -> None:
     directory = tmp_path_factory.mktemp("dropped")
     delivery_dropped(play(batch_max=1)).run.write(directory)
-    with gather(spark, open_runs(directory)) as evidence:
-        assert {counted.undelivered for counted in evidence.census} == {0}
+    with load_trace(spark, open_runs(directory)) as trace:
+        assert {counts.undelivered for counts in trace.counts} == {0}
 
 
 def timeline(
@@ -156,12 +157,12 @@ def timeline(
     return Timeline("run", process, decides, 0.5, delivered, delivered, present, rate)
 
 
-def test_throughput_is_that_of_the_slowest() -> None:
+def test_throughput_is_that_of_the_slowest_member() -> None:
     (found,) = throughputs([timeline("a#1", (5, 1), 6.0), timeline("b#1", (2, 3), 5.0)])
     assert (found.slowest, found.per_second, found.over_time) == ("b#1", 5.0, (4.0, 2.0))
 
 
-def test_throughput_does_not_count_who_was_not_there() -> None:
+def test_throughput_does_not_count_absent_members() -> None:
     gone = timeline("c#1", (4, 0), 7.0, present=(True, False))
     (found,) = throughputs([timeline("a#1", (5, 3), 6.0), gone])
     assert found.over_time == (8.0, 6.0)
@@ -169,7 +170,7 @@ def test_throughput_does_not_count_who_was_not_there() -> None:
     assert nobody.over_time == (8.0, 0.0)
 
 
-def test_queue_is_where_the_order_was_decided() -> None:
+def test_queue_depth_is_measured_where_the_order_is_decided() -> None:
     with_orderer = [timeline("a#1", (5, 1), 1.0, decides=True), timeline("b#1", (2, 3), 1.0)]
     assert [(depth.process, depth.deepest) for depth in queue_depths(with_orderer)] == [("a#1", 5)]
 

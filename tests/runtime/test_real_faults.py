@@ -179,5 +179,5 @@ def test_spark_verifies_all_guarantees_in_these_runs(traces: Path) -> None:
     broken = [verdict for verdict in found.verdicts if verdict.promised and not verdict.holds]
     assert not broken, broken
     for run in found.runs:
-        delivered = sum(census.deliveries for census in found.census if census.run == run.name)
+        delivered = sum(counts.deliveries for counts in found.counts if counts.run == run.name)
         assert delivered > 1000, f"there was a load in {run.name}"

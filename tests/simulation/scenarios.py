@@ -10,7 +10,7 @@ from priocast.membership.options import MembershipOptions
 from priocast.simulation.faults import FaultOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario, WorkloadOptions
 from priocast.simulation.simulator import SimulatedRun, run_scenario
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, MessageRow
 
 MILLISECOND = 1_000_000
 HIGH, LOW = 1, 0
@@ -71,7 +71,7 @@ def views_of(run: SimulatedRun, process: str) -> list[str]:
     return [f"{row.view}:{row.peer}" for row in view_rows(run, process)]
 
 
-def view_rows(run: SimulatedRun, process: str) -> list[Row]:
+def view_rows(run: SimulatedRun, process: str) -> list[MessageRow]:
     """The rows about the views of an incarnation."""
     return [row for row in run.rows if row.event == VIEW and f"{row.member}#{row.incarnation}" == process]
 

@@ -26,7 +26,10 @@ def test_all_but_two_may_crash_in_sequence() -> None:
     """Two members remain, so that the run still tests a group."""
     run = run_with(5, *one_after_the_other(5))
     assert run.counters.occurred["crash of the coordinator"] == 3
-    assert [row.peer for row in run.rows if row.event == "view" and row.member == "e"][-1] == "d#1,e#1"
+    assert [row.members for row in run.group_events if row.event == "view" and row.member == "e"][-1] == (
+        "d#1",
+        "e#1",
+    )
 
 
 def test_only_a_minority_of_a_primary_group_crashes_at_once() -> None:

@@ -17,7 +17,7 @@ from priocast.simulation.faults import Crash, FaultOptions, PlannedOrderChange
 from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.simulator import SimulatedRun, run_scenario
 from priocast.trace.recorded_run import process_of
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, STATE, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, STATE, MessageRow
 from simulation.protocol_mutants import OneLevel, OneLevelWithLocks
 from simulation.replay import violations_in
 from simulation.scenarios import HIGH, LOW, delivered_by, group, run_without_violation, view_rows
@@ -40,13 +40,13 @@ def crowded(order: str, **options: Any) -> Scenario:
     )
 
 
-def alone(run: SimulatedRun, view: int = 1) -> list[tuple[Row, Row]]:
+def alone(run: SimulatedRun, view: int = 1) -> list[tuple[MessageRow, MessageRow]]:
     """Consecutive deliveries of member a in a view, where both messages have a row of their own."""
     here = [row for row in run.rows if (row.event, row.member, row.view) == (DELIVERED, "a", view)]
     return [(one, other) for one, other in pairwise(here) if one.count == other.count == 1]
 
 
-def overtaking(run: SimulatedRun, view: int = 1) -> tuple[Row, Row]:
+def overtaking(run: SimulatedRun, view: int = 1) -> tuple[MessageRow, MessageRow]:
     """A message, and the less urgent one that it overtook last."""
     return next(
         (one, other)
@@ -56,7 +56,7 @@ def overtaking(run: SimulatedRun, view: int = 1) -> tuple[Row, Row]:
     )
 
 
-def let_pass(run: SimulatedRun) -> tuple[Row, Row]:
+def let_pass(run: SimulatedRun) -> tuple[MessageRow, MessageRow]:
     """A message, and the less urgent one before it, which somebody consumed while it was in flight."""
     return next(
         (other, one)
@@ -66,7 +66,7 @@ def let_pass(run: SimulatedRun) -> tuple[Row, Row]:
     )
 
 
-def when(run: SimulatedRun, event: str, member: str, message: Row) -> int:
+def when(run: SimulatedRun, event: str, member: str, message: MessageRow) -> int:
     """When something happened to a message at a member, as an index of the rows."""
     return next(
         index
@@ -76,7 +76,7 @@ def when(run: SimulatedRun, event: str, member: str, message: Row) -> int:
     )
 
 
-def id_of(row: Row) -> str:
+def id_of(row: MessageRow) -> str:
     return f"{row.sender}#{row.sender_incarnation}/{row.level}/{row.first}"
 
 

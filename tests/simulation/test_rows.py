@@ -4,14 +4,14 @@ import pytest
 
 from priocast.core.view_reason import Eviction, ViewReason
 from priocast.simulation.checkers.rows import departure_event, parse_reason
-from priocast.trace.schema import NO_POSITION, STOPPED, Row
+from priocast.trace.schema import NO_POSITION, STOPPED, MessageRow
 
 SLOW = ViewReason(failed=("b",), evicted=(Eviction("c", "slow"),))
 
 
-def stopped(reason: str) -> Row:
+def stopped(reason: str) -> MessageRow:
     who = ("c", 1, 1, "a#1", 7, 1_000)
-    return Row(*who, STOPPED, reason, "", "", 0, 0, 0, 0, b"", False, "", NO_POSITION, 0, 0, "")
+    return MessageRow(*who, STOPPED, reason, "", "", 0, 0, 0, 0, b"", False, "", NO_POSITION, 0, 0, "")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_sequencer_same_level_fifo() -> None:
         for sender in scenario.members:
             numbers = [
                 row.first
-                for row in run.rows
+                for row in run.messages
                 if (row.event, row.member, row.sender) == (DELIVERED, member, sender)
             ]
             assert numbers == list(range(60))
@@ -75,7 +75,7 @@ def test_sequencer_same_level_fifo() -> None:
 def test_sequencer_loop_restarts_after_empty() -> None:
     """Cost paper, figure 1: `while incoming is not empty` must wait for more, not end."""
     run = run_without_violation(group((0, 6), rate_per_second=2))
-    ordered_at = [row.time_ns for row in run.rows if row.event == SENT and row.position != NO_POSITION]
+    ordered_at = [row.time_ns for row in run.messages if row.event == SENT and row.position != NO_POSITION]
     pauses_ms = [(later - at) / MILLISECOND for at, later in pairwise(ordered_at)]
     assert len(ordered_at) == 6, "each message found the queue empty and was ordered alone"
     assert max(pauses_ms) > 100, "and the sequencer was idle in between"

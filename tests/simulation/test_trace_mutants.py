@@ -24,7 +24,7 @@ from priocast.protocols import PROTOCOLS
 from priocast.simulation.faults import Crash, FaultOptions
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.simulator import SimulatedRun
-from priocast.trace.schema import DELIVERED, VIEW, Row
+from priocast.trace.schema import DELIVERED, VIEW, MessageRow
 from simulation import damage
 from simulation.damage import Damage, change, invert_queue, lose_last_of_crashed
 from simulation.replay import violations_in
@@ -180,7 +180,7 @@ def correct_run(description: str) -> SimulatedRun:
     return run
 
 
-def rows_of(scenario: Scenario) -> list[Row]:
+def rows_of(scenario: Scenario) -> list[MessageRow]:
     """The rows of the correct run; a partitionable group has those of the primary one, which are correct."""
     primary = THREE_VIEWS if scenario is PARTITIONABLE else scenario
     return correct_run(primary.describe()).rows

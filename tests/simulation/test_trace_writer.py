@@ -1,15 +1,25 @@
 """A simulated run on disk has the format of a real one."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from pyarrow import parquet
 
 from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
-from priocast.simulation.trace_writer import write_run
-from priocast.trace.run_directory import find_runs, read_manifest, segments
-from priocast.trace.schema import Row
+from priocast.simulation.trace_writer import (
+    write_run,
+)
+from priocast.trace.recorded_run import (
+    open_run,
+)
+from priocast.trace.run_directory import (
+    find_runs,
+    read_manifest,
+)
+from simulation.rows import (
+    MessageRow,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,9 +39,10 @@ def test_run_directory_holds_every_row(order: str, orders: str, priorities_act: 
     assert manifest.starvation == str(run.scenario.ordering.starvation)
     assert manifest.options["faults.loss_percent"] == run.scenario.faults.loss_percent
     assert manifest.labels["digest"] == run.digest
-    rows = [
-        Row(**record)
-        for path in segments(tmp_path / "run")
-        for record in parquet.read_table(path).to_pylist()
-    ]
-    assert rows == sorted(run.rows, key=lambda row: (row.member, row.incarnation, row.step))
+    recorded = open_run(tmp_path / "run")
+
+    def by_step(rows: Iterable[MessageRow]) -> list[MessageRow]:
+        return sorted(rows, key=lambda row: (row.member, row.incarnation, row.step))
+
+    assert list(recorded.messages()) == by_step(run.messages)
+    assert recorded.group_events == by_step(run.group_events)

@@ -12,7 +12,7 @@ from priocast.core.priority import URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.study.overload import PlannedRun, carry_out, plan
 from priocast.study.workload import Workload
-from priocast.trace.run_directory import read_manifest, segments
+from priocast.trace.run_directory import find_segments, read_manifest
 
 SMALL = Workload(members=3, load=2.0, seconds=0.4, handling_us=500)
 
@@ -38,7 +38,11 @@ def test_members_deliver_everything_alike_and_end(tmp_path: Path, prioritised: b
     assert finished.messages == SMALL.total == counted[-1]
     assert counted == sorted(counted)
     assert read_manifest(tmp_path / "run").prioritised is prioritised
-    assert {path.name.partition("-")[0] for path in segments(tmp_path / "run")} == {"a", "b", "c"}
+    assert {path.name.partition("-")[0] for path in find_segments(tmp_path / "run").messages} == {
+        "a",
+        "b",
+        "c",
+    }
     assert children() <= before
 
 

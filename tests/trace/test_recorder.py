@@ -1,4 +1,6 @@
-"""The recorder: what a member does, row by row."""
+"""The recorder: the events of a member, row by row."""
+
+from typing import Any
 
 import pytest
 
@@ -8,16 +10,19 @@ from priocast.core.message import Batch, OrderedBatch, Reference, Scope, pack, r
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
-from priocast.core.view_reason import ViewReason
+from priocast.core.view_reason import (
+    Eviction,
+    ViewReason,
+)
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from priocast.trace.recorder import Recorder, view_order
-from priocast.trace.schema import Row, read_view_order
+from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
 
 A, B = ProcessId("a", 3), ProcessId("b", 4)
 AGEING = "ageing:20ms"
 SEQUENCED = Ordering("sequencer-ub", True, "none")
-ORDERED = view_order(SEQUENCED)
+FOUNDED, LEFT = ViewReason(founded=True), ViewReason(left=("a",))
 ALONE, BOTH = View(9, (A,)), View(10, (B, A))
 COLUMNS = (
     "step",
@@ -43,7 +48,7 @@ class Ordered(Packet, frozen=True, tag="ordered"):
     batches: tuple[Batch, ...]
 
 
-class Named(Packet, frozen=True, tag="named"):
+class ByReference(Packet, frozen=True, tag="named"):
     position: int
     references: tuple[Reference, ...]
 
@@ -52,25 +57,21 @@ class Report(Packet, frozen=True, tag="report"):
     consumed: int
 
 
-JOINED = ViewReason(joined=("b",))
-LEFT = Departed(True, ViewReason(left=("a",)))
-
-
-def _recorder(view: View = ALONE) -> tuple[Recorder, list[Row]]:
-    rows: list[Row] = []
+def _recorder(view: View = ALONE) -> tuple[Recorder, list[Any]]:
+    rows: list[TraceRow] = []
     recorder = Recorder(A, rows.append)
     recorder.installed(view)
     return recorder, rows
 
 
-def _cells(rows: list[Row]) -> list[tuple[object, ...]]:
+def _cells(rows: list[MessageRow]) -> list[tuple[object, ...]]:
     return [tuple(getattr(row, column) for column in COLUMNS) for row in rows]
 
 
 def test_the_rows_of_a_tiny_run() -> None:
     recorder, rows = _recorder()
     urgent, routine = pack(A, 200, 0, [b"z"]), pack(A, 7, 0, [b"x", b"y"])
-    recorder.view(ALONE, SEQUENCED, 0, ViewReason(founded=True), now=1)
+    recorder.view(ALONE, SEQUENCED, 0, FOUNDED, now=1)
     for backlog, batch in enumerate((urgent, routine)):
         recorder.broadcast(batch, now=2, backlog=backlog)
     recorder.sent(Submit((urgent, routine)), A, now=2, backlog=0)
@@ -79,8 +80,9 @@ def test_the_rows_of_a_tiny_run() -> None:
     recorder.received(Ordered(0, (urgent, routine)), A, now=2, backlog=0)
     recorder.delivered(OrderedBatch(ALONE.id, 0, urgent), 1, now=3, backlog=0)
     recorder.delivered(OrderedBatch(ALONE.id, 1, routine), 1, now=3, backlog=0)
-    assert _cells(rows) == [
-        (0, 1, "view", "the group was founded", "a#3", "a", 0, 0, 0, 0, 0),
+    view, *messages = rows
+    assert isinstance(view, GroupEventRow) and (view.step, view.time_ns, view.event) == (0, 1, "view")
+    assert _cells(messages) == [
         (1, 2, "broadcast", "", "", "a", 200, 0, 1, -1, 0),
         (2, 2, "broadcast", "", "", "a", 7, 0, 2, -1, 1),
         (3, 2, "sent", "submit", "a", "a", 200, 0, 1, -1, 0),
@@ -95,43 +97,68 @@ def test_the_rows_of_a_tiny_run() -> None:
         (12, 3, "delivered", "", "", "a", 7, 0, 1, 1, 0),
     ]
     assert {(row.member, row.incarnation, row.view, row.coordinator) for row in rows} == {("a", 3, 9, "a#3")}
-    assert {row.sender_incarnation for row in rows} == {3}
+    assert {row.sender_incarnation for row in messages} == {3}
 
 
-def test_a_broadcast_names_the_request_of_the_client_on_whose_behalf_it_is() -> None:
+def test_a_row_contains_the_request_of_the_client() -> None:
     recorder, rows = _recorder()
     recorder.broadcast(pack(A, 0, 0, [b"1"], scope=Scope(client="k#2", request=5)), now=1, backlog=0)
     recorder.broadcast(pack(A, 0, 1, [b"2"]), now=1, backlog=0)
-    assert [row.packet for row in rows] == ["k#2/5", ""]
+    assert [(row.client, row.request, row.packet) for row in rows] == [("k#2", 5, ""), ("", 0, "")]
 
 
-def test_packets_without_messages_leave_no_row() -> None:
+def test_packets_without_messages_are_not_recorded() -> None:
     recorder, rows = _recorder()
     recorder.sent(Report(5), B, now=1, backlog=0)
     recorder.received(Report(5), B, now=1, backlog=0)
     assert rows == []
 
 
-def test_a_view_lists_its_members_with_their_lives_and_who_orders() -> None:
+def test_a_view_contains_its_members_and_its_orderer() -> None:
     recorder, rows = _recorder()
-    recorder.view(BOTH, SEQUENCED, 17, JOINED, now=1)
-    recorder.view(BOTH, Ordering("token-ring", True, "none"), 17, JOINED, now=1)
-    assert [(row.view, row.coordinator, row.peer, row.packet, row.position) for row in rows] == [
-        (10, "b#4", "b#4,a#3", "b joined", 17)
+    recorder.view(BOTH, SEQUENCED, 17, FOUNDED, now=1)
+    recorder.view(BOTH, Ordering("token-ring", True, "none"), 17, FOUNDED, now=1)
+    assert [(row.view, row.coordinator, row.members, row.position) for row in rows] == [
+        (10, "b#4", ("b#4", "a#3"), 17)
     ] * 2
-    assert [(row.sender, row.sender_incarnation) for row in rows] == [("b", 4), ("", 0)]
+    assert [row.orderer for row in rows] == ["b#4", ""]
 
 
-def test_a_view_says_how_it_is_ordered() -> None:
+@pytest.mark.parametrize(
+    "reason",
+    [
+        FOUNDED,
+        ViewReason(joined=("a", "d"), left=("b",), failed=("c",)),
+        ViewReason(evicted=(Eviction("c", "slow", "3 s"), Eviction("d", "overflow"))),
+        ViewReason(merged=("e",), order="token-ring"),
+        ViewReason(),
+    ],
+    ids=str,
+)
+def test_the_reason_for_a_view_is_recorded_as_columns(reason: ViewReason) -> None:
+    recorder, rows = _recorder()
+    recorder.view(BOTH, SEQUENCED, 17, reason, now=1)
+    (row,) = rows
+    assert row.reason == reason
+    assert (row.founded, row.joined, row.left, row.failed) == reason_columns(reason)
+    assert row.evicted == tuple((each.member, each.cause, each.detail) for each in reason.evicted)
+    assert (row.merged, row.order_change) == (reason.merged, reason.order)
+
+
+def reason_columns(reason: ViewReason) -> tuple[object, ...]:
+    return reason.founded, reason.joined, reason.left, reason.failed
+
+
+def test_a_view_contains_how_it_is_ordered() -> None:
     recorder, rows = _recorder()
     for ordering in (
         SEQUENCED,
         Ordering("sequencer-ub", False, "none"),
         Ordering("token-ring", True, AGEING),
     ):
-        recorder.view(ALONE, ordering, 0, ViewReason(founded=True), now=1)
-    recorder.stopped(LEFT, now=2)
-    sequenced, plain, ringed = (read_view_order(row.order) for row in rows[:3])
+        recorder.view(ALONE, ordering, 0, FOUNDED, now=1)
+    recorder.stopped(Departed(True, LEFT), now=2)
+    sequenced, plain, ringed = (row.view_order for row in rows[:3])
     assert (sequenced.order, sequenced.policy, sequenced.priorities_act) == (
         "sequencer-ub",
         "none",
@@ -143,18 +170,27 @@ def test_a_view_says_how_it_is_ordered() -> None:
     assert rows[3].order == ""
 
 
-@pytest.mark.parametrize("text", ["", "sequencer-ub", "{}", str(ORDERED).replace("none", "soon")])
-def test_a_view_that_is_ordered_in_an_unknown_way_cannot_be_read(text: str) -> None:
-    assert read_view_order(str(ORDERED)) == ORDERED
-    with pytest.raises(UnreadableTrace, match="a view is said to be ordered by"):
-        read_view_order(text)
+@pytest.mark.parametrize("policy", ["", "soon", "ageing:never"])
+def test_a_view_with_an_unknown_starvation_policy_is_unreadable(policy: str) -> None:
+    recorder, rows = _recorder()
+    recorder.view(ALONE, SEQUENCED, 0, FOUNDED, now=1)
+    assert rows[0].view_order == view_order(SEQUENCED)
+    with pytest.raises(UnreadableTrace, match="view 9@a#3 has an unknown starvation policy"):
+        assert rows[0]._replace(starvation=policy).view_order
 
 
-def test_what_a_packet_only_names_has_no_bytes() -> None:
+def test_a_view_with_an_unknown_cause_of_eviction_is_unreadable() -> None:
+    recorder, rows = _recorder()
+    recorder.view(ALONE, SEQUENCED, 0, FOUNDED, now=1)
+    with pytest.raises(UnreadableTrace, match="view 9@a#3 has an unknown eviction"):
+        assert rows[0]._replace(evicted=(("b", "whim", ""),)).reason
+
+
+def test_a_referenced_batch_has_no_bytes() -> None:
     recorder, rows = _recorder()
     batch = pack(A, 0, 4, [b"1", b"2"], bytes([3, 9]), Scope(safe=True, to=("a",)))
     recorder.sent(Submit((batch,)), None, now=1, backlog=0)
-    recorder.sent(Named(7, (reference_to(batch), reference_to(batch))), None, now=1, backlog=0)
+    recorder.sent(ByReference(7, (reference_to(batch), reference_to(batch))), None, now=1, backlog=0)
     assert [(row.first, row.count, row.position) for row in rows] == [(4, 2, -1), (4, 2, 7), (4, 2, 9)]
     assert [(row.bytes > 0, row.priorities, row.safe, row.to) for row in rows] == [
         (True, bytes([3, 9]), True, "a"),
@@ -163,15 +199,15 @@ def test_what_a_packet_only_names_has_no_bytes() -> None:
     ]
 
 
-def test_rows_carry_the_view_of_the_protocol_and_deliveries_their_own() -> None:
-    """The application consumes what was ordered in the view before, when the protocol has moved on."""
+def test_rows_have_the_view_of_the_protocol_and_deliveries_their_own() -> None:
+    """The application may consume messages of the previous view when the protocol is in the next one."""
     recorder, rows = _recorder(ALONE)
     batch = pack(A, 0, 0, [b"1"])
     recorder.broadcast(batch, now=1, backlog=0)
     recorder.installed(BOTH)
     recorder.broadcast(batch, now=2, backlog=0)
     recorder.delivered(OrderedBatch(ALONE.id, 5, batch), 1, now=3, backlog=0)
-    recorder.view(BOTH, SEQUENCED, 6, JOINED, now=4)
+    recorder.view(BOTH, SEQUENCED, 6, FOUNDED, now=4)
     recorder.delivered(OrderedBatch(BOTH.id, 6, batch), 1, now=5, backlog=0)
     assert [(row.event, row.view, row.coordinator) for row in rows] == [
         ("broadcast", 9, "a#3"),
@@ -183,20 +219,21 @@ def test_rows_carry_the_view_of_the_protocol_and_deliveries_their_own() -> None:
 
 
 def test_before_any_view_a_row_has_none() -> None:
-    rows: list[Row] = []
+    rows: list[TraceRow] = []
     Recorder(A, rows.append).broadcast(pack(A, 0, 0, [b"1"]), now=1, backlog=0)
     assert (rows[0].view, rows[0].coordinator) == (0, "")
 
 
-def test_a_state_and_an_end_are_recorded() -> None:
+def test_a_state_and_a_stop_are_recorded() -> None:
     recorder, rows = _recorder(BOTH)
     recorder.restored(BOTH, 40, 1000, now=1)
-    recorder.stopped(LEFT, now=2)
-    assert [(row.event, row.packet, row.view, row.position, row.bytes) for row in rows] == [
-        ("state", "", 10, 40, 1000),
-        ("stopped", "a left", 10, -1, 0),
+    recorder.stopped(Departed(True, LEFT), now=2)
+    assert [(row.event, row.reason, row.view, row.position, row.state_bytes) for row in rows] == [
+        ("state", ViewReason(), 10, 40, 1000),
+        ("stopped", LEFT, 10, -1, 0),
     ]
-    assert {(row.sender, row.count) for row in rows} == {("", 0)}
+    assert [row.voluntary for row in rows] == [False, True]
+    assert {(row.members, row.order) for row in rows} == {((), "")}
 
 
 @pytest.mark.parametrize(("taken", "count"), [(0, 1), (1, 2), (3, 1)])
@@ -215,7 +252,7 @@ def test_consuming_a_part_records_that_part(taken: int, count: int) -> None:
     assert (row.safe, row.to) == (True, "a,c")
 
 
-def test_consuming_all_at_once_records_the_batch_as_it_came() -> None:
+def test_consuming_all_at_once_records_the_whole_batch() -> None:
     recorder, rows = _recorder()
     batch = pack(B, 8, 0, [b"1", b"2"])
     recorder.delivered(OrderedBatch(ALONE.id, 0, batch), 2, now=5, backlog=0)

@@ -1,4 +1,4 @@
-"""Run directories: what is written can be read, and what cannot be used says why."""
+"""Run directories: what is written can be read, and errors say what is wrong."""
 
 import json
 from pathlib import Path
@@ -10,18 +10,55 @@ from pyarrow import parquet
 
 from priocast.core.errors import ForeignTrace, UnreadableTrace
 from priocast.trace.run_directory import (
-    EVENTS,
+    GROUP_EVENTS,
     MANIFEST,
-    arrow_schema,
+    MESSAGES,
     find_runs,
+    find_segments,
+    message_schema,
+    read_group_events,
     read_manifest,
-    segments,
     write_manifest,
     write_segment,
 )
-from priocast.trace.schema import SCHEMA_VERSION, Manifest, Row
+from priocast.trace.schema import SCHEMA_VERSION, GroupEventRow, Manifest, MessageRow
 
-ROW = Row("a", 1, 1, "a#1", 0, 5, "sent", "submit", "b", "a", 1, 7, 0, 2, b"\1\2", True, "b,c", -1, 30, 4, "")
+ROW = MessageRow(
+    member="a",
+    incarnation=1,
+    view=1,
+    coordinator="a#1",
+    step=0,
+    time_ns=5,
+    event="sent",
+    packet="submit",
+    peer="b",
+    sender="a",
+    sender_incarnation=1,
+    level=7,
+    first=0,
+    count=2,
+    priorities=b"\1\2",
+    safe=True,
+    to="b,c",
+    client="k#1",
+    request=9,
+    position=-1,
+    bytes=30,
+    backlog=4,
+)
+VIEW_ROW = GroupEventRow(
+    *("a", 1, 2, "a#1", 1, 6, "view"),
+    position=5,
+    members=("a#1", "c#1"),
+    orderer="a#1",
+    order="sequencer-ub",
+    starvation="none",
+    priorities_act="sequencing",
+    sends_by_priority=True,
+    joined=("c",),
+    evicted=(("b", "slow", "for 3 s"), ("d", "overflow", "")),
+)
 MANIFEST_OF_RUN = Manifest(
     run="r",
     group="g",
@@ -41,10 +78,10 @@ MANIFEST_OF_RUN = Manifest(
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    """A whole run."""
+    """A complete run."""
     directory = tmp_path / "run"
     write_manifest(directory, MANIFEST_OF_RUN)
-    write_segment(directory, "a-1-000000", [ROW])
+    write_segment(directory, "a-1-000000", [ROW, VIEW_ROW])
     return directory
 
 
@@ -55,25 +92,29 @@ def _overwrite_manifest(run: Path, **changes: object) -> None:
 
 def test_a_run_is_read_as_it_was_written(run: Path) -> None:
     assert read_manifest(run) == MANIFEST_OF_RUN
-    (segment,) = segments(run)
-    assert [Row(**row) for row in parquet.read_table(segment).to_pylist()] == [ROW]
+    segments = find_segments(run)
+    (segment,) = segments.messages
+    assert [MessageRow(**row) for row in parquet.ParquetFile(segment).read().to_pylist()] == [ROW]
+    assert read_group_events(segments.group_events) == [VIEW_ROW]
     assert find_runs(run) == [run]
 
 
 def test_large_incarnations_and_positions_fit(tmp_path: Path) -> None:
     large = ROW._replace(incarnation=2**60, sender_incarnation=2**60, position=2**60, time_ns=2**62)
-    segment = write_segment(tmp_path, "large", [large])
-    assert Row(**parquet.read_table(segment).to_pylist()[0]) == large
+    write_segment(tmp_path, "large", [large])
+    (segment,) = find_segments(tmp_path).messages
+    assert MessageRow(**parquet.ParquetFile(segment).read().to_pylist()[0]) == large
 
 
-def test_the_segment_names_the_version_of_its_schema(run: Path) -> None:
-    metadata = parquet.read_schema(segments(run)[0]).metadata
-    assert metadata[b"priocast.schema_version"] == str(SCHEMA_VERSION).encode()
+def test_the_segments_contain_the_version_of_their_schema(run: Path) -> None:
+    for (segment,) in find_segments(run):
+        metadata = parquet.read_schema(segment).metadata
+        assert metadata[b"priocast.schema_version"] == str(SCHEMA_VERSION).encode()
 
 
-def test_only_whole_segments_are_seen(run: Path) -> None:
-    (run / EVENTS / ".a-1-000001.part").write_bytes(b"half of a segment")
-    assert [path.name for path in segments(run)] == ["a-1-000000.parquet"]
+def test_only_complete_segments_are_found(run: Path) -> None:
+    (run / MESSAGES / ".a-1-000001.part").write_bytes(b"half of a segment")
+    assert [path.name for path in find_segments(run).messages] == ["a-1-000000.parquet"]
 
 
 def test_runs_are_found_below_a_directory_by_name(run: Path) -> None:
@@ -87,19 +128,21 @@ class TestManifest:
     def test_members_that_share_a_run_may_all_write_it(self, run: Path) -> None:
         write_manifest(run, msgspec.structs.replace(MANIFEST_OF_RUN, labels={"who": "b"}))
         assert read_manifest(run) == MANIFEST_OF_RUN
-        assert {path.name for path in run.iterdir()} == {MANIFEST, EVENTS}
+        assert {path.name for path in run.iterdir()} == {MANIFEST, MESSAGES, GROUP_EVENTS}
 
     @pytest.mark.parametrize("other", [{"run": "r2"}, {"group": "g2"}, {"order": "token-ring"}])
     def test_another_run_may_not(self, run: Path, other: dict[str, str]) -> None:
         with pytest.raises(
-            ForeignTrace, match="already holds run 'r' of group 'g': give this run a directory"
+            ForeignTrace, match="already contains run 'r' of group 'g': choose another directory"
         ):
             write_manifest(run, msgspec.structs.replace(MANIFEST_OF_RUN, **other))
         assert read_manifest(run) == MANIFEST_OF_RUN
 
-    def test_it_appears_whole_or_not_at_all(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        # Found by reading: it was created empty and then written, so a member that came in between could not
-        # read it, and a full disk left an empty one.
+    def test_it_is_written_completely_or_not_at_all(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # Found by reading: it was created empty and then written, so a member that started in between could
+        # not read it, and a full disk left an empty one.
         def fail_when_half_is_written(path: Path, text: str) -> int:
             path.write_bytes(text.encode()[: len(text) // 2])
             raise OSError(28, "No space left on device")
@@ -109,7 +152,7 @@ class TestManifest:
             write_manifest(tmp_path, MANIFEST_OF_RUN)
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_directory_without_one_is_no_run(self, tmp_path: Path) -> None:
+    def test_a_directory_without_one_is_not_a_run(self, tmp_path: Path) -> None:
         for read in (read_manifest, find_runs):
             with pytest.raises(UnreadableTrace, match="is not a run directory"):
                 read(tmp_path)
@@ -121,54 +164,54 @@ class TestManifest:
             read_manifest(run)
 
     @pytest.mark.parametrize("text", ["[]", "{}", '{"format": "other"}', "7"])
-    def test_a_foreign_one_is_told_apart(self, run: Path, text: str) -> None:
+    def test_a_foreign_one_is_recognised(self, run: Path, text: str) -> None:
         (run / MANIFEST).write_text(text)
         with pytest.raises(ForeignTrace, match="does not describe a Priocast run"):
             read_manifest(run)
 
     @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, SCHEMA_VERSION - 1, 0, None, "1"])
-    def test_another_version_is_refused_with_what_to_do(self, run: Path, version: object) -> None:
+    def test_another_version_is_rejected_with_what_to_do(self, run: Path, version: object) -> None:
         _overwrite_manifest(run, schema_version=version)
         with pytest.raises(
-            ForeignTrace, match=f"has schema version {version}, .*use the release that wrote it"
+            ForeignTrace, match=f"has trace schema version {version}, .*use the release that wrote the trace"
         ):
             read_manifest(run)
 
     @pytest.mark.parametrize(
         "changes", [{"members": "a"}, {"prioritised": "yes"}, {"clock": None}, {"policy": 1}]
     )
-    def test_one_that_is_not_whole_is_unreadable(self, run: Path, changes: dict[str, object]) -> None:
+    def test_an_incomplete_one_is_unreadable(self, run: Path, changes: dict[str, object]) -> None:
         _overwrite_manifest(run, **changes)
-        with pytest.raises(UnreadableTrace, match="is not a whole manifest"):
+        with pytest.raises(UnreadableTrace, match="is not a complete manifest"):
             read_manifest(run)
 
 
 class TestSegments:
     def test_a_run_without_rows_is_unreadable(self, tmp_path: Path) -> None:
-        with pytest.raises(UnreadableTrace, match="holds no trace: did the run end before it began"):
-            segments(tmp_path)
+        with pytest.raises(UnreadableTrace, match="contains no rows"):
+            find_segments(tmp_path)
 
     @pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
     def test_a_truncated_segment_is_unreadable(self, run: Path, keep: float) -> None:
-        (path,) = segments(run)
+        (path,) = find_segments(run).messages
         whole = path.read_bytes()
         path.write_bytes(whole[: int(keep * len(whole)) if keep < 1 else int(keep)])
-        with pytest.raises(UnreadableTrace, match="is damaged or not Parquet"):
-            segments(run)
+        with pytest.raises(UnreadableTrace, match="is damaged or not a Parquet file"):
+            find_segments(run)
 
-    def test_a_file_that_is_no_parquet_is_unreadable(self, run: Path) -> None:
-        (run / EVENTS / "notes.parquet").write_text("these are my notes, and they are long enough")
-        with pytest.raises(UnreadableTrace, match=r"notes\.parquet is damaged or not Parquet"):
-            segments(run)
+    def test_a_file_that_is_not_parquet_is_unreadable(self, run: Path) -> None:
+        (run / MESSAGES / "notes.parquet").write_text("these are my notes, and they are long enough")
+        with pytest.raises(UnreadableTrace, match=r"notes\.parquet is damaged or not a Parquet file"):
+            find_segments(run)
 
     def test_parquet_of_other_columns_is_foreign(self, run: Path) -> None:
-        parquet.write_table(pyarrow.table({"member": ["a"]}), run / EVENTS / "b.parquet")
-        with pytest.raises(ForeignTrace, match="does not have the columns of a Priocast trace"):
-            segments(run)
+        parquet.write_table(pyarrow.table({"member": ["a"]}), run / MESSAGES / "b.parquet")
+        with pytest.raises(ForeignTrace, match="does not have the columns of the table 'messages'"):
+            find_segments(run)
 
     def test_parquet_of_other_types_is_foreign(self, run: Path) -> None:
-        schema = arrow_schema()
+        schema = message_schema()
         other = schema.set(schema.get_field_index("step"), pyarrow.field("step", pyarrow.string()))
-        parquet.write_table(other.empty_table(), run / EVENTS / "b.parquet")
+        parquet.write_table(other.empty_table(), run / MESSAGES / "b.parquet")
         with pytest.raises(ForeignTrace):
-            segments(run)
+            find_segments(run)

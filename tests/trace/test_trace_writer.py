@@ -1,4 +1,4 @@
-"""The writer: rows reach the disk in order and whole, and a disk that refuses is heard of."""
+"""The writer: rows reach the disk in order and completely, and errors of the disk are reported."""
 
 from pathlib import Path
 
@@ -7,17 +7,17 @@ from pyarrow import parquet
 
 from priocast.core.identity import ProcessId
 from priocast.trace import writer
-from priocast.trace.run_directory import EVENTS, segments
-from priocast.trace.schema import Row
+from priocast.trace.run_directory import GROUP_EVENTS, MESSAGES, find_segments, read_group_events
+from priocast.trace.schema import STATE, GroupEventRow, MessageRow
 from priocast.trace.writer import TraceWriter
 
 ME = ProcessId("a", 7)
 SECOND = 1_000_000_000
 
 
-def _row(step: int, time_ns: int = 0) -> Row:
-    of_batch = ("b", 1, 7, step, 1, b"", False, "", step, 10)
-    return Row("a", 7, 1, "a#7", step, time_ns, "delivered", "", "", *of_batch, 0, "")
+def _row(step: int, time_ns: int = 0) -> MessageRow:
+    of_batch = ("b", 1, 7, step, 1, b"", False, "", "", 0, step, 10)
+    return MessageRow("a", 7, 1, "a#7", step, time_ns, "delivered", "", "", *of_batch, 0)
 
 
 @pytest.fixture(autouse=True)
@@ -26,16 +26,27 @@ def few_chunks_may_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _steps(directory: Path) -> list[list[int]]:
-    return [parquet.read_table(path).column("step").to_pylist() for path in segments(directory)]
+    return [parquet.read_table(path).column("step").to_pylist() for path in find_segments(directory).messages]
 
 
-def test_rows_come_to_disk_in_order_when_the_writer_is_closed(tmp_path: Path) -> None:
+def test_rows_are_on_disk_in_order_when_the_writer_is_closed(tmp_path: Path) -> None:
     trace = TraceWriter(tmp_path, ME)
     for step in range(5):
         trace.emit(_row(step))
     trace.close()
     assert _steps(tmp_path) == [[0, 1, 2, 3, 4]]
-    assert [path.name for path in (tmp_path / EVENTS).iterdir()] == ["a-7-000000.parquet"]
+    assert [path.name for path in (tmp_path / MESSAGES).iterdir()] == ["a-7-000000.parquet"]
+
+
+def test_group_events_are_written_to_their_own_table(tmp_path: Path) -> None:
+    trace = TraceWriter(tmp_path, ME)
+    state = GroupEventRow("a", 7, 1, "a#7", 1, 0, STATE, position=3, state_bytes=100)
+    for row in (_row(0), state, _row(2)):
+        trace.emit(row)
+    trace.close()
+    assert _steps(tmp_path) == [[0, 2]]
+    assert read_group_events(find_segments(tmp_path).group_events) == [state]
+    assert [path.name for path in (tmp_path / GROUP_EVENTS).iterdir()] == ["a-7-000000.parquet"]
 
 
 def test_many_rows_make_several_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -56,7 +67,7 @@ def test_a_long_time_makes_several_segments(tmp_path: Path) -> None:
     assert _steps(tmp_path) == [[0, 1, 2], [3, 4, 5]]
 
 
-def test_members_that_begin_together_do_not_write_together(
+def test_members_that_start_together_do_not_write_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
@@ -67,7 +78,7 @@ def test_members_that_begin_together_do_not_write_together(
             trace.emit(_row(step, step * SECOND // 10))
         trace.close()
         lengths[name] = [len(steps) for steps in _steps(tmp_path / name)]
-    assert len({first for first, *_ in lengths.values()}) == 4, "in four different moments"
+    assert len({first for first, *_ in lengths.values()}) == 4, "at four different times"
     assert all(second == 21 for _, second, *_ in lengths.values()), "and then every two seconds"
 
 
@@ -76,11 +87,11 @@ def test_nothing_emitted_writes_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_refuses_is_heard_of_when_the_writer_is_closed(
+def test_an_error_of_the_disk_is_raised_when_the_writer_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
-    (tmp_path / EVENTS).write_text("a file where the segments should go")
+    (tmp_path / MESSAGES).write_text("a file in place of the directory of segments")
     trace = TraceWriter(tmp_path, ME)
     for step in range(3 * writer._CHUNKS_WAITING_MAX):
         trace.emit(_row(step))
@@ -88,8 +99,8 @@ def test_a_disk_that_refuses_is_heard_of_when_the_writer_is_closed(
         trace.close()
 
 
-def test_whatever_else_goes_wrong_is_heard_of_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Found by reading: only OSError was kept. Anything else ended the thread in silence, the rows were lost,
+def test_any_other_error_is_raised_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Found by reading: only OSError was kept. Any other error ended the thread silently, the rows were lost,
     # and once enough of them waited, the driver waited for the dead thread for ever.
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
     trace = TraceWriter(tmp_path, ME)
@@ -99,15 +110,15 @@ def test_whatever_else_goes_wrong_is_heard_of_too(tmp_path: Path, monkeypatch: p
         trace.close()
 
 
-def test_the_first_failure_is_the_one_that_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_error_is_the_one_that_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "_CHUNK_ROWS", 1)
     monkeypatch.setattr(writer, "_SEGMENT_CHUNKS", 1)
     failures = iter([OSError("first"), OSError("second")])
 
-    def fail(directory: Path, name: str, table: object) -> Path:
+    def fail(directory: Path, name: str, table: object) -> None:
         raise next(failures)
 
-    monkeypatch.setattr(writer, "write_table", fail)
+    monkeypatch.setattr(writer, "write_message_table", fail)
     trace = TraceWriter(tmp_path, ME)
     trace.emit(_row(0))
     trace.emit(_row(1))

@@ -47,7 +47,7 @@ from priocast.study.overload import FinishedRun, plan
 from priocast.study.workload import Workload
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Outcome
+    from priocast.pipeline.results import StudyResult
     from priocast.pipeline.tables.delivery_time import DeliveryTime
 
 EXAMPLES = """
@@ -114,7 +114,7 @@ def demo(
         raise typer.Exit(EXIT_VIOLATION)
 
 
-def _show(load: float, finished: list[FinishedRun], outcome: "Outcome", console: Console) -> None:
+def _show(load: float, finished: list[FinishedRun], outcome: "StudyResult", console: Console) -> None:
     half, plain, prioritised = finished
     times = {(time.run, time.priority): time for time in outcome.delivery_times}
     console.print(_comparison(times, load, half.name, plain.name, prioritised.name))
@@ -178,7 +178,7 @@ def _show_urgent(
     )
 
 
-def _document(finished: list[FinishedRun], outcome: "Outcome") -> dict[str, object]:
+def _document(finished: list[FinishedRun], outcome: "StudyResult") -> dict[str, object]:
     return {
         "runs": finished,
         "verdicts": outcome.verdicts,

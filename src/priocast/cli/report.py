@@ -43,7 +43,7 @@ def report(
     check_report("--out", out)
     check_directory("--figures", figures)
     from priocast.pipeline import study_runs  # imported here: Spark is slow to import
-    from priocast.pipeline.figures.gallery import write_figures
+    from priocast.pipeline.figures.figure_files import write_figures
 
     with show_progress() as progress:
         outcome = study_runs(path, master, out, progress)

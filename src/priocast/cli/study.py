@@ -37,7 +37,7 @@ from priocast.study.classes import ClassRow, Times, Twin, class_row, plan_classe
 from priocast.study.workload import Workload
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Outcome
+    from priocast.pipeline.results import StudyResult
 
 CLASSES_EXAMPLES = """
 [bold]Examples[/]
@@ -109,7 +109,7 @@ def classes(
         raise typer.Exit(EXIT_VIOLATION)
 
 
-def _measured(outcome: "Outcome") -> tuple[dict[tuple[str, int], Times], dict[str, int]]:
+def _measured(outcome: "StudyResult") -> tuple[dict[tuple[str, int], Times], dict[str, int]]:
     times = {
         (each.run, each.priority): Times(each.median_ms, each.p99_ms, each.max_ms)
         for each in outcome.delivery_times

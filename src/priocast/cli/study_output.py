@@ -11,7 +11,7 @@ from priocast.study.earlier_runs import prepare
 from priocast.study.overload import FinishedRun, PlannedRun, carry_out
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Outcome
+    from priocast.pipeline.results import StudyResult
 
 
 class StudyOutput(NamedTuple):
@@ -49,7 +49,7 @@ def run_planned(planned: PlannedRun, traces: Path, console: Console) -> Finished
         return carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))
 
 
-def study_traces(output: StudyOutput, master: str, console: Console) -> "Outcome":
+def study_traces(output: StudyOutput, master: str, console: Console) -> "StudyResult":
     """Verify and measure all runs on Spark, and write the report."""
     from priocast.pipeline.study import study_runs
 
@@ -57,7 +57,7 @@ def study_traces(output: StudyOutput, master: str, console: Console) -> "Outcome
         return study_runs(output.traces, master, output.report, lambda line: status.update(f"Spark: {line}"))
 
 
-def print_verdict(outcome: "Outcome", console: Console) -> None:
+def print_verdict(outcome: "StudyResult", console: Console) -> None:
     """Print whether every guarantee held, every violation, and the path of the report."""
     promised = sum(verdict.promised for verdict in outcome.verdicts)
     kept = promised - len(outcome.broken)
@@ -67,7 +67,7 @@ def print_verdict(outcome: "Outcome", console: Console) -> None:
         f"({kept} of {promised})."
     )
     for broken in outcome.broken:
-        console.print(f"  [red]{broken.run}: {broken.property}: {broken.violations} violation(s)[/]")
+        console.print(f"  [red]{broken.run}: {broken.guarantee}: {broken.violations} violation(s)[/]")
     assert outcome.report is not None
     console.print(f"Report: [link={outcome.report.resolve().as_uri()}]{outcome.report}[/link]")
 

@@ -15,7 +15,7 @@ from priocast.cli.study_output import duration, prepare_output, print_verdict, p
 from priocast.study.preemption import RUNS, Drill, FinishedDrill, PlannedDrill, carry_out
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Outcome
+    from priocast.pipeline.results import StudyResult
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -56,7 +56,7 @@ def preemption(
         document = {
             "drill": drill,
             "runs": finished,
-            "broken": [f"{verdict.run}: {verdict.property}" for verdict in outcome.broken],
+            "broken": [f"{verdict.run}: {verdict.guarantee}" for verdict in outcome.broken],
             "report": str(outcome.report),
         }
         print_json(document)
@@ -72,7 +72,7 @@ def _run(planned: PlannedDrill, drill: Drill, traces: Path, console: Console) ->
         return carry_out(planned, drill, traces, lambda executed: progress.update(task, completed=executed))
 
 
-def _show(finished: list[FinishedDrill], drill: Drill, outcome: "Outcome", console: Console) -> None:
+def _show(finished: list[FinishedDrill], drill: Drill, outcome: "StudyResult", console: Console) -> None:
     console.print(_table(finished, drill))
     for run in finished:
         begun = max(replica.began for replica in run.replicas)

@@ -108,11 +108,11 @@ def _measure(plan: InsertionPlan, console: Console) -> dict[int, list[Round]]:
 
 
 def _draw(rows: list[InsertionRow], out: Path) -> list[Path]:
-    from priocast.pipeline.figures.gallery import write_figure
-    from priocast.pipeline.figures.placing import PlacingTime, draw_placing
+    from priocast.pipeline.figures.figure_files import write_figure
+    from priocast.pipeline.figures.ordering_time import OrderingTime, draw_ordering_times
 
-    times = [PlacingTime(row.way, row.members, row.at_sender_ms, row.way == ROUND_TRIP) for row in rows]
-    return write_figure("placing", draw_placing(times), out)
+    times = [OrderingTime(row.way, row.members, row.at_sender_ms, row.way == ROUND_TRIP) for row in rows]
+    return write_figure("placing", draw_ordering_times(times), out)
 
 
 def _table(rows: list[InsertionRow], plan: InsertionPlan) -> Table:

@@ -9,8 +9,8 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Verification
     from priocast.pipeline.progress import Progress
+    from priocast.pipeline.results import Verification
     from priocast.pipeline.verdicts import Verdict
 
 
@@ -23,11 +23,11 @@ def show_progress(quiet: bool = False) -> Iterator["Progress"]:
 
 def print_verdicts(console: Console, verification: "Verification") -> None:
     """Print every verdict, then examples of each violation, then a summary line."""
-    table = Table("run", "property", "verdict", box=None, header_style="dim", pad_edge=False)
+    table = Table("run", "guarantee", "verdict", box=None, header_style="dim", pad_edge=False)
     table.add_column("examined", justify="right")
     for verdict in verification.verdicts:
         examined = f"{verdict.examined:,} {verdict.unit}"
-        table.add_row(escape(verdict.run), verdict.property, _word(verdict), examined)
+        table.add_row(escape(verdict.run), verdict.guarantee, _word(verdict), examined)
     console.print(table)
     for verdict in verification.verdicts:
         if not verdict.holds:
@@ -57,13 +57,13 @@ def _word(verdict: "Verdict") -> str:
 def _print_violations(console: Console, verdict: "Verdict") -> None:
     console.print()
     console.print(
-        f"[bold]{escape(verdict.run)}: {verdict.property}[/] has {verdict.violations:,} "
+        f"[bold]{escape(verdict.run)}: {verdict.guarantee}[/] has {verdict.violations:,} "
         f"violation{'s' if verdict.violations > 1 else ''}"
     )
     for violation in verdict.examples:
-        where = f"view {_number(violation.view)}, position {_number(violation.position)}"
+        where = f"view {violation.view or '?'}, position {_number(violation.position)}"
         console.print(f"  [red]{where}[/]  {escape(_list(violation.messages))}", highlight=False)
-        console.print(f"    [dim]{escape(violation.detail)}[/]", highlight=False)
+        console.print(f"    [dim]{escape(violation.summary)}[/]", highlight=False)
     if verdict.violations > len(verdict.examples):
         console.print(f"  … and {verdict.violations - len(verdict.examples):,} more", highlight=False)
 

@@ -13,7 +13,7 @@ from priocast.cli.shared_options import MASTER, AsJson, Master
 from priocast.cli.verdict_output import print_verdicts, show_progress
 
 if TYPE_CHECKING:
-    from priocast.pipeline.outcome import Verification
+    from priocast.pipeline.results import Verification
 
 EXAMPLES = """
 [bold]Examples[/]

@@ -8,10 +8,10 @@ import msgspec
 
 from priocast.advice.situation import Priorities, Situation
 from priocast.core.errors import UnreadableTrace
-from priocast.trace.run_directory import read_manifest, segments
+from priocast.trace.run_directory import find_segments, read_group_events, read_manifest
 from priocast.trace.schema import BROADCAST, DELIVERED, VIEW
 
-_COLUMNS = ["member", "incarnation", "time_ns", "event", "peer", "sender", "level", "first", "count", "bytes"]
+_COLUMNS = ["member", "incarnation", "time_ns", "event", "sender", "level", "first", "count", "bytes"]
 _SECOND = 1_000_000_000
 _TimedRange = tuple[int, int, int]
 """Message numbers from first to end (exclusive), and the time of their event."""
@@ -29,12 +29,13 @@ class RecordedLoad(msgspec.Struct, frozen=True, kw_only=True):
 def measure_run(directory: Path, rtt_ms: float) -> RecordedLoad:
     """Measure a run. The round-trip time of the network is not in the trace."""
     manifest = read_manifest(directory)
-    rows = [row for path in segments(directory) for row in _rows(path)]
+    segments = find_segments(directory)
+    rows = [row for path in segments.messages for row in _rows(path)]
     broadcasts = [row for row in rows if row["event"] == BROADCAST]
     messages = sum(row["count"] for row in broadcasts)
     if not messages:
         raise UnreadableTrace(f"{directory} contains no broadcast: there is no load to measure")
-    sizes = [row["peer"].count(",") + 1 for row in rows if row["event"] == VIEW]
+    sizes = [len(row.members) for row in read_group_events(segments.group_events) if row.event == VIEW]
     members = max(sizes, default=len(manifest.members))
     priorities: Priorities = "group" if manifest.prioritised else "none"
     return RecordedLoad(

@@ -16,7 +16,7 @@ Content = Html | str | int | float
 
 
 def render(content: Content) -> str:
-    """HTML of anything: text is escaped, whole numbers get separators."""
+    """A value as HTML: text is escaped, integers get thousands separators."""
     if isinstance(content, Html):
         return content.text
     if isinstance(content, int):
@@ -31,14 +31,14 @@ def element(name: str, *contents: Content, css: str = "") -> Html:
 
 
 def tag(text: str, kind: str) -> Html:
-    """A word on a coloured ground: good, bad or quiet."""
+    """A word on a coloured background: good, bad or quiet."""
     return element("span", text, css=f"tag {kind}")
 
 
 def table(
     headings: Sequence[str], rows: Iterable[Sequence[Content]], numbers_from: int | None = None
 ) -> Html:
-    """A table in a card; the first cell of a row names it, columns from `numbers_from` on are figures."""
+    """A table in a card; a row starts with its heading, columns from `numbers_from` on are numbers."""
 
     def css(column: int) -> str:
         return "number" if numbers_from is not None and column >= numbers_from else ""
@@ -58,6 +58,6 @@ def table(
 
 
 def figure(svg: str, caption: str) -> Html:
-    """A drawing with what it shows."""
+    """A figure with its caption."""
     drawing = element("div", Html(svg), css="card")
     return element("figure", drawing, element("figcaption", caption))

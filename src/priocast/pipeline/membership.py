@@ -1,37 +1,41 @@
-"""Who went on with whom: what the views of a run come to, and who owes which part of each.
+"""Which members continued together: the views of a run, and which positions each member owes in each.
 
-Members of a view that were told of the same next view *went on together*. If nobody went on from a view, it
-is a *final* one, and its members *stayed*: all of them but those who say that they stopped. A member that
-neither went on nor stayed *fell out*: it crashed, left or was left behind.
+Members of a view that received the same next view *continued together*. If nobody continued from a view, it
+is a *final* view, and its members *remained* in it, except those that recorded that they stopped. A member
+that neither continued nor remained *dropped out*: it crashed, left or was evicted.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from priocast.pipeline.chronicle import Chronicle, Life, Told, ViewName
-from priocast.trace.schema import ViewOrder, read_view_order
+import msgspec
 
-Answer = TypeVar("Answer", bound=Hashable)
+from priocast.core.view_reason import ViewReason
+from priocast.pipeline.process_history import ReceivedView, RecordedProcess, TraceHistory
+from priocast.trace.schema import ViewName, ViewOrder
 
-STAYED = "stayed"
-FELL_OUT = ""
+Value = TypeVar("Value")
+
+REMAINED = "remained"
+DROPPED_OUT = ""
 _SEQUENCING = "sequencing"
 _CONSUMING = "consuming"
 
 
 @dataclass(frozen=True)
-class Stay:
-    """One member in one view: where it went on to, and the positions that can be asked of it.
+class Participation:
+    """One member in one view: the view that it continued to, and the positions that it owes.
 
-    Those who went on or stayed together owe each other everything up to the last that one of them delivered;
-    one that fell out owes nothing after its own last one. A state that was taken over holds what came before.
+    Members that continued or remained together owe each other everything up to the last position that one of
+    them delivered. A member that dropped out owes nothing after its own last position. A state that a member
+    received covers the positions before it.
     """
 
     process: str
-    onward: str
+    next_view: str
     owes_from: int
     owes_until: int
 
@@ -39,14 +43,19 @@ class Stay:
     def name(self) -> str:
         return name_of(self.process)
 
+    @property
+    def dropped_out(self) -> bool:
+        return self.next_view == DROPPED_OUT
+
 
 @dataclass(frozen=True)
 class GroupView:
-    """A view as most of those tell it who were told.
+    """A view as most of its members recorded it.
 
-    `gapless` says that its order can have no place left open. A place is left open where only those knew what
-    belongs there who fell out, or, in a divided group, whose sender is on the other side. That cannot be if
-    nobody has gone on at all, if all went on together, or if in a primary group the one that orders did.
+    `gapless` says that every position of the view must have been delivered by some process. A position may
+    stay empty if only members that dropped out knew its message or, in a partitioned group, if the sender
+    is on the other side. That is impossible if nobody continued at all, if all continued together, or if in a
+    primary group the orderer continued.
     """
 
     name: ViewName
@@ -54,39 +63,39 @@ class GroupView:
     orderer: str
     order: ViewOrder
     first_position: int
-    reason: str
-    stays: tuple[Stay, ...]
+    reason: ViewReason
+    participations: tuple[Participation, ...]
     final: bool
     gapless: bool
 
     @property
     def survived(self) -> bool:
-        """Whether anybody went on or stayed; what its members did binds them all the same if nobody did."""
-        return any(stay.onward != FELL_OUT for stay in self.stays)
+        """Whether any member continued or remained; if none did, its deliveries are binding nevertheless."""
+        return not all(each.dropped_out for each in self.participations)
 
     @property
-    def orders_by_rank(self) -> bool:
-        """Whether one member orders, and what leaves its queue next is decided by rank."""
-        by_rank = self.order.priorities_act == _SEQUENCING and not self.order.is_plain
-        return by_rank and self.orderer != ""
+    def orders_by_priority(self) -> bool:
+        """Whether one member orders, and messages leave its queue by their sort key."""
+        by_key = self.order.priorities_act == _SEQUENCING and not self.order.is_plain
+        return by_key and self.orderer != ""
 
     @property
-    def sends_by_rank(self) -> bool:
-        """Whether what its members have broadcast leaves them by rank."""
+    def sends_by_priority(self) -> bool:
+        """Whether members send their own messages by their sort key."""
         return self.order.sends_by_priority and not self.order.is_plain
 
     @property
     def consumes_by_priority(self) -> bool:
-        """Whether urgent messages overtake others that are queued to be consumed."""
+        """Whether urgent messages overtake others that wait to be consumed."""
         return self.order.priorities_act == _CONSUMING and not self.order.is_plain
 
 
 @dataclass(frozen=True)
-class Audience:
-    """Who has to deliver what has a position from `start` on and before `end`, and is addressed `to` these.
+class DeliveryObligation:
+    """The processes that must deliver what is addressed `to` a list, at positions from `start` until `end`.
 
-    `binding` if one of them went on or stayed, or nobody did at all; `complete` if all are among them who did
-    and are addressed.
+    `binding` if one of them continued or remained, or nobody did at all; `complete` if every recipient that
+    continued or remained is among them.
     """
 
     to: str
@@ -97,104 +106,110 @@ class Audience:
     complete: bool
 
 
-def survey(chronicle: Chronicle, primary: bool) -> dict[ViewName, GroupView]:
+def reconstruct_views(history: TraceHistory, primary: bool) -> dict[ViewName, GroupView]:
     """The views of a run, by number."""
-    told: dict[ViewName, list[Told]] = defaultdict(list)
-    onward: dict[ViewName, dict[str, str]] = defaultdict(dict)
-    for life in chronicle.lives.values():
-        for telling in life.told:
-            told[telling.view].append(telling)
-        for telling, after in life.onward():
-            onward[telling.view].setdefault(life.process, str(after.view))
+    events: dict[ViewName, list[ReceivedView]] = defaultdict(list)
+    next_views: dict[ViewName, dict[str, str]] = defaultdict(dict)
+    for process in history.processes.values():
+        for event in process.views:
+            events[event.view].append(event)
+        for event, after in process.transitions():
+            next_views[event.view].setdefault(process.id, str(after.view))
     return {
-        name: _view(name, told[name], onward.get(name, {}), chronicle.lives, primary) for name in sorted(told)
+        name: _view(name, events[name], next_views.get(name, {}), history.processes, primary)
+        for name in sorted(events)
     }
 
 
-def audiences(view: GroupView, addressed: Iterable[str]) -> Iterator[Audience]:
-    """Who has to deliver what: messages for all, and those for each list of addressees."""
-    for to in ("", *sorted(addressed)):
+def delivery_obligations(view: GroupView, recipient_lists: Iterable[str]) -> Iterator[DeliveryObligation]:
+    """Who must deliver what: messages for all members, and those for each list of recipients."""
+    for to in ("", *sorted(recipient_lists)):
         names = set(to.split(","))
-        stays = [stay for stay in view.stays if not to or stay.name in names]
-        cuts = sorted({0, *(cut for stay in stays for cut in (stay.owes_from, stay.owes_until))})
-        for start, end in pairwise(cuts):
-            due = [stay for stay in stays if stay.owes_from <= start and end <= stay.owes_until]
+        members = [each for each in view.participations if not to or each.name in names]
+        bounds = sorted({0, *(bound for each in members for bound in (each.owes_from, each.owes_until))})
+        for start, end in pairwise(bounds):
+            due = [each for each in members if each.owes_from <= start and end <= each.owes_until]
             if due:
-                others = [stay for stay in stays if stay not in due and stay.owes_from <= start]
-                yield Audience(
+                others = [each for each in members if each not in due and each.owes_from <= start]
+                yield DeliveryObligation(
                     to=to,
                     start=start,
                     end=end,
-                    processes=tuple(stay.process for stay in due),
-                    binding=any(stay.onward != FELL_OUT for stay in due) or not view.survived,
-                    complete=all(stay.onward == FELL_OUT for stay in others),
+                    processes=tuple(each.process for each in due),
+                    binding=not all(each.dropped_out for each in due) or not view.survived,
+                    complete=all(each.dropped_out for each in others),
                 )
 
 
-def stayers(views: Mapping[ViewName, GroupView]) -> set[str]:
-    """The processes that were there at the end."""
-    return {stay.process for view in views.values() for stay in view.stays if stay.onward == STAYED}
+def remaining_processes(views: Mapping[ViewName, GroupView]) -> set[str]:
+    """The processes that were in the group at the end."""
+    return {
+        each.process for view in views.values() for each in view.participations if each.next_view == REMAINED
+    }
 
 
-def lost_processes(chronicle: Chronicle, views: Mapping[ViewName, GroupView]) -> set[str]:
-    """Those that ended without a word: neither stopped nor in a final view. Their record may be cut short."""
-    known = {member for view in views.values() for member in view.members} | set(chronicle.lives)
-    stopped = {life.process for life in chronicle.lives.values() if life.stopped}
-    return known - stayers(views) - stopped
+def truncated_processes(history: TraceHistory, views: Mapping[ViewName, GroupView]) -> set[str]:
+    """The processes that neither stopped nor remained: their records may lack the last rows."""
+    known = {member for view in views.values() for member in view.members} | set(history.processes)
+    stopped = {process.id for process in history.processes.values() if process.stop}
+    return known - remaining_processes(views) - stopped
 
 
 def name_of(process: str) -> str:
-    """The member's name, which all of its lives share."""
+    """The member's name, which all of its incarnations share."""
     return process.rpartition("#")[0]
 
 
-def most(answers: Iterable[Answer]) -> Answer:
-    """What most of them say; of several, the greatest."""
-    votes: Counter[Any] = Counter(answers)
-    answer: Answer = max(votes, key=lambda answer: (votes[answer], answer))
-    return answer
+def most_common(values: Iterable[Value], key: Callable[[Value], Any] = lambda value: value) -> Value:
+    """The most frequent value; of several, the greatest by `key`."""
+    votes: Counter[Any] = Counter(values)
+    value: Value = max(votes, key=lambda value: (votes[value], key(value)))
+    return value
 
 
 def _view(
     name: ViewName,
-    told: list[Told],
-    onward: Mapping[str, str],
-    lives: Mapping[str, Life],
+    events: list[ReceivedView],
+    next_views: Mapping[str, str],
+    processes: Mapping[str, RecordedProcess],
     primary: bool,
 ) -> GroupView:
-    members = most(telling.members for telling in told)
-    orderer = most(telling.orderer for telling in told)
-    final = not onward
-    went = {
-        member: STAYED if final and not _stopped(lives.get(member)) else onward.get(member, FELL_OUT)
-        for member in members
+    members = most_common(event.members for event in events)
+    orderer = most_common(event.orderer for event in events)
+    final = not next_views
+    remained = {member for member in members if final and not _stopped(processes.get(member))}
+    continued = {
+        member: REMAINED if member in remained else next_views.get(member, DROPPED_OUT) for member in members
     }
-    together = FELL_OUT not in went.values() and len(set(went.values())) == 1
-    orders_on = primary and went.get(orderer, FELL_OUT) != FELL_OUT
+    together = DROPPED_OUT not in continued.values() and len(set(continued.values())) == 1
+    orderer_continued = primary and continued.get(orderer, DROPPED_OUT) != DROPPED_OUT
     return GroupView(
         name=name,
         members=members,
         orderer=orderer,
-        order=read_view_order(most(telling.order for telling in told)),
-        first_position=most(telling.first_position for telling in told),
-        reason=most(telling.reason for telling in told),
-        stays=tuple(_stays(name, went, lives)),
+        order=most_common(event.order for event in events),
+        first_position=most_common(event.first_position for event in events),
+        reason=most_common((event.reason for event in events), msgspec.to_builtins),
+        participations=tuple(_participations(name, continued, processes)),
         final=final,
-        gapless=final or together or orders_on,
+        gapless=final or together or orderer_continued,
     )
 
 
-def _stays(name: ViewName, went: Mapping[str, str], lives: Mapping[str, Life]) -> Iterator[Stay]:
+def _participations(
+    name: ViewName, continued: Mapping[str, str], processes: Mapping[str, RecordedProcess]
+) -> Iterator[Participation]:
     ends: dict[str, int] = {}
     reached: dict[str, int] = defaultdict(int)
-    for member, where in went.items():
-        span = lives[member].delivered.get(name) if member in lives else None
+    for member, next_view in continued.items():
+        span = processes[member].delivered.get(name) if member in processes else None
         ends[member] = span.position_last + 1 if span else 0
-        reached[where] = max(reached[where], ends[member])
-    for member, where in went.items():
-        owes_from = lives[member].owes_from if member in lives else 0
-        yield Stay(member, where, owes_from, ends[member] if where == FELL_OUT else reached[where])
+        reached[next_view] = max(reached[next_view], ends[member])
+    for member, next_view in continued.items():
+        owes_from = processes[member].owes_from if member in processes else 0
+        owes_until = ends[member] if next_view == DROPPED_OUT else reached[next_view]
+        yield Participation(member, next_view, owes_from, owes_until)
 
 
-def _stopped(life: Life | None) -> bool:
-    return life is not None and life.stopped is not None
+def _stopped(process: RecordedProcess | None) -> bool:
+    return process is not None and process.stop is not None

@@ -1,4 +1,4 @@
-"""How the pipeline tells what it is doing: a function that takes a line for a person to read."""
+"""How the pipeline reports its progress: a function that takes one line of text."""
 
 from collections.abc import Callable
 
@@ -6,4 +6,4 @@ Progress = Callable[[str], None]
 
 
 def ignore_progress(line: str) -> None:
-    """For callers that do not want to know."""
+    """For callers that do not show progress."""

@@ -1,45 +1,46 @@
-"""The report: one HTML file that needs nothing else, with what was run, what was proved and what it cost."""
+"""The report: one self-contained HTML file with the runs, the verdicts and the measurements."""
 
 import shlex
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+from priocast.core.violation import Violation
 from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
 from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
 from priocast.pipeline.figures.style import render_svg
 from priocast.pipeline.html import Content, Html, element, figure, render, table, tag
-from priocast.pipeline.outcome import Outcome
 from priocast.pipeline.report_style import CSS
+from priocast.pipeline.results import StudyResult
 from priocast.pipeline.tables.delivery_time import name_of
 from priocast.pipeline.tables.membership import Origin
-from priocast.pipeline.verdicts import Verdict, Violation
+from priocast.pipeline.verdicts import Verdict
 from priocast.trace.schema import Manifest
 
 
-def write_report(outcome: Outcome, source: Path, path: Path) -> Path:
-    """Write the report to `path`: aside first, then renamed, so that it is never seen half written."""
+def write_report(result: StudyResult, source: Path, path: Path) -> Path:
+    """Write the report to a temporary file and rename it to `path`, so that nobody reads half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
         part = Path(aside) / path.name
-        part.write_text(render_page(outcome, source), encoding="utf-8")
+        part.write_text(render_page(result, source), encoding="utf-8")
         part.chmod(0o644)
         return part.replace(path)
 
 
-def render_page(outcome: Outcome, source: Path) -> str:
+def render_page(result: StudyResult, source: Path) -> str:
     """The whole page."""
-    group = ", ".join(dict.fromkeys(run.manifest.group for run in outcome.runs))
+    group = ", ".join(dict.fromkeys(run.manifest.group for run in result.runs))
     body = element(
         "main",
-        element("h1", f"Group “{group}”: what was promised, and what it cost"),
-        _summary(outcome),
-        *_runs(outcome),
-        *_verdicts(outcome),
-        *_views(outcome),
-        *_delivery_times(outcome),
-        *_over_time(outcome),
+        element("h1", f"Group “{group}”: guarantees and measurements"),
+        _summary(result),
+        *_runs(result),
+        *_verdicts(result),
+        *_views(result),
+        *_delivery_times(result),
+        *_over_time(result),
         *_reproduce(source),
     )
     return (
@@ -50,27 +51,27 @@ def render_page(outcome: Outcome, source: Path) -> str:
     )
 
 
-def _summary(outcome: Outcome) -> Html:
-    deliveries = sum(counted.deliveries for counted in outcome.census)
+def _summary(result: StudyResult) -> Html:
+    deliveries = sum(counts.deliveries for counts in result.counts)
     size = element(
         "p",
-        f"{outcome.events:,} recorded events of {len(outcome.runs)} "
-        f"run{'s' if len(outcome.runs) > 1 else ''}, {deliveries:,} deliveries of messages.",
+        f"{result.events:,} recorded events of {len(result.runs)} "
+        f"run{'s' if len(result.runs) > 1 else ''}, {deliveries:,} message deliveries.",
         css="soft",
     )
-    promises = sum(verdict.promised for verdict in outcome.verdicts)
-    if outcome.broken:
-        text = f"{len(outcome.broken)} of {promises} promises were broken: see below where."
+    promises = sum(verdict.promised for verdict in result.verdicts)
+    if result.broken:
+        text = f"{len(result.broken)} of {promises} promises were broken; see below."
     else:
         text = f"All {promises} promises were kept."
-    banner = element("div", text, css=f"banner {'bad' if outcome.broken else 'good'}")
+    banner = element("div", text, css=f"banner {'bad' if result.broken else 'good'}")
     return Html(size.text + banner.text)
 
 
-def _runs(outcome: Outcome) -> Iterable[Html]:
-    manifests = [run.manifest for run in outcome.runs]
+def _runs(result: StudyResult) -> Iterable[Html]:
+    manifests = [run.manifest for run in result.runs]
     facts = [_facts(manifest) for manifest in manifests]
-    yield element("h2", "What was run")
+    yield element("h2", "Runs")
     rows = [[name, *(of_run[name] for of_run in facts)] for name in facts[0]]
     yield table(["run", *(manifest.run for manifest in manifests)], rows)
 
@@ -81,8 +82,8 @@ def _facts(manifest: Manifest) -> dict[str, Content]:
         "priorities": f"yes, starvation: {manifest.starvation}" if manifest.prioritised else "no (plain)",
         "members": ", ".join(manifest.members),
         "priorities act": f"in {manifest.priorities_act}" if manifest.prioritised else "nowhere",
-        "ordered by": f"the {manifest.orders} of the view" if manifest.orders else "nobody alone",
-        "when divided": manifest.policy,
+        "ordered by": f"the {manifest.orders} of the view" if manifest.orders else "all members together",
+        "partition policy": manifest.policy,
         "delivery": manifest.delivery,
         "clock": manifest.clock,
         "seed": "none" if manifest.seed is None else str(manifest.seed),
@@ -97,24 +98,24 @@ def _pairs(values: dict[str, str] | dict[str, int | float | str | bool | None]) 
     return Html("".join(line.text for line in lines) or "none")
 
 
-def _verdicts(outcome: Outcome) -> Iterable[Html]:
-    yield element("h2", "What was proved")
+def _verdicts(result: StudyResult) -> Iterable[Html]:
+    yield element("h2", "Guarantees")
     yield element(
         "p",
-        "Each property is checked from the members' own records, in the order of their own steps; "
-        "the protocols do not write these records.",
+        "Each guarantee is checked from the members' own records, in the order of their own steps. "
+        "The driver writes these records, not the protocol.",
         css="soft",
     )
-    runs = [run.name for run in outcome.runs]
-    verdict_of = {(verdict.property, verdict.run): verdict for verdict in outcome.verdicts}
-    says = {verdict.property: verdict.says for verdict in outcome.verdicts}
+    runs = [run.name for run in result.runs]
+    verdict_of = {(verdict.guarantee, verdict.run): verdict for verdict in result.verdicts}
+    statements = {verdict.guarantee: verdict.statement for verdict in result.verdicts}
     rows: list[list[Content]] = [
-        [name, text, *(_result(verdict_of[name, run]) for run in runs)] for name, text in says.items()
+        [name, text, *(_result(verdict_of[name, run]) for run in runs)] for name, text in statements.items()
     ]
-    yield table(["property", "it says", *runs], rows)
-    for verdict in outcome.verdicts:
+    yield table(["guarantee", "statement", *runs], rows)
+    for verdict in result.verdicts:
         if not verdict.holds:
-            yield element("h3", f"{verdict.run}: {verdict.property}")
+            yield element("h3", f"{verdict.run}: {verdict.guarantee}")
             shown = len(verdict.examples)
             yield element("p", f"{verdict.violations:,} violations; the first {shown}:", css="soft")
             headings = ["view", "position", "messages", "members", "what happened"]
@@ -134,44 +135,53 @@ def _result(verdict: Verdict) -> Html:
 
 def _violation(violation: Violation) -> list[Content]:
     return [
-        violation.view_name or "-",
+        violation.view or "-",
         "-" if violation.position is None else violation.position,
         element("code", ", ".join(violation.messages)),
         ", ".join(violation.members),
-        violation.detail,
+        violation.summary,
     ]
 
 
-def _views(outcome: Outcome) -> Iterable[Html]:
-    yield element("h2", "Who was in the group")
+def _views(result: StudyResult) -> Iterable[Html]:
+    yield element("h2", "Views")
     yield element(
         "p",
-        "A view is named by its number and its coordinator. Order: the protocol, and its policy against "
-        "starvation. Told: when the first and the last of its members were told of it, in seconds. Gap: the "
-        "longest time in ms that a member which came from another view was without a message, by its own "
-        "clock.",
+        "A view is identified by its number and its coordinator. Order: the protocol, and its starvation "
+        "policy. Received: when the first and the last member received it, in seconds. Gap: the longest time "
+        "in ms that a member that came from another view was without a message, by its own clock.",
         css="soft",
     )
     rows: list[list[Content]] = [
         [
-            "" if place and outcome.views[place - 1].run == view.run else view.run,
+            "" if index and result.views[index - 1].run == view.run else view.run,
             view.view,
             ", ".join(view.members),
-            f"{view.order.order}, {'plain' if view.order.is_plain else view.order.policy}",
-            view.reason or "-",
+            str(view.order),
+            str(view.reason),
             Html("".join(element("div", _origin(origin)).text for origin in view.origins)),
-            f"{view.first_told_s:.3f} - {view.last_told_s:.3f}",
+            f"{view.first_received_s:.3f} - {view.last_received_s:.3f}",
             view.messages,
             "-" if view.gap_ms is None else _milliseconds(view.gap_ms),
         ]
-        for place, view in enumerate(outcome.views)
+        for index, view in enumerate(result.views)
     ]
-    headings = ["run", "view", "members", "order", "reason", "came from", "told (s)", "messages", "gap (ms)"]
+    headings = [
+        "run",
+        "view",
+        "members",
+        "order",
+        "reason",
+        "came from",
+        "received (s)",
+        "messages",
+        "gap (ms)",
+    ]
     yield table(headings, rows, numbers_from=6)
-    if changing := lanes_of_changing_runs(outcome.lanes):
+    if changing := lanes_of_changing_runs(result.lanes):
         yield figure(
             render_svg(draw_membership(changing)),
-            "Who was in which view when: a lane for each process, a bar for each view with its number.",
+            "Membership over time: a lane for each process, a bar for each view with its number.",
         )
 
 
@@ -179,20 +189,20 @@ def _origin(origin: Origin) -> str:
     return f"{origin.view or 'joined'}: {', '.join(origin.processes)}"
 
 
-def _delivery_times(outcome: Outcome) -> Iterable[Html]:
-    yield element("h2", "How long delivery took")
+def _delivery_times(result: StudyResult) -> Iterable[Html]:
+    yield element("h2", "Delivery time")
     yield element(
         "p",
         "From a message's broadcast to its delivery at its own sender, by the sender's clock, in ms. "
-        "Overtaken: the group delivered a less urgent message before these, although they had been broadcast "
-        "before anybody delivered that; inversions: how many such pairs there are.",
+        "Overtaken: the share of messages for which the group delivered a less urgent one first, although "
+        "they were broadcast before any member delivered that one. Inversions: the number of such pairs.",
         css="soft",
     )
-    inversions = {(of.run, of.priority): (f"{of.share:.1%}", of.pairs) for of in outcome.inversions}
-    undelivered = {(counted.run, counted.priority): counted.undelivered for counted in outcome.census}
+    inversions = {(of.run, of.priority): (f"{of.share:.1%}", of.pairs) for of in result.inversions}
+    undelivered = {(counts.run, counts.priority): counts.undelivered for counts in result.counts}
     rows: list[list[Content]] = [
         [
-            "" if place and outcome.delivery_times[place - 1].run == time.run else time.run,
+            "" if index and result.delivery_times[index - 1].run == time.run else time.run,
             name_of(time.priority),
             time.count,
             *map(
@@ -202,18 +212,18 @@ def _delivery_times(outcome: Outcome) -> Iterable[Html]:
             *inversions.get((time.run, time.priority), ("-", "-")),
             undelivered[time.run, time.priority],
         ]
-        for place, time in enumerate(outcome.delivery_times)
+        for index, time in enumerate(result.delivery_times)
     ]
     headings = ["run", "priority", "messages", "mean", "25 %", "median", "75 %", "99 %", "max"]
     yield table([*headings, "overtaken", "inversions", "not delivered"], rows, numbers_from=2)
-    if outcome.delivery_times:
+    if result.delivery_times:
         yield figure(
-            render_svg(draw_distributions(outcome.delivery_times)),
-            "The share of each priority's messages that was delivered within a time. Further left is sooner.",
+            render_svg(draw_distributions(result.delivery_times)),
+            "The share of each priority's messages that was delivered within a time. Further left is faster.",
         )
         yield figure(
-            render_svg(draw_p99(outcome.delivery_times)),
-            "All but the slowest hundredth of the messages were delivered within this time.",
+            render_svg(draw_p99(result.delivery_times)),
+            "99 % of the messages were delivered within this time.",
         )
 
 
@@ -221,28 +231,32 @@ def _milliseconds(value: float) -> str:
     return f"{value:,.1f}" if value >= 100 else f"{value:.3g}"
 
 
-def _over_time(outcome: Outcome) -> Iterable[Html]:
-    yield element("h2", "How it went over time")
+def _over_time(result: StudyResult) -> Iterable[Html]:
+    yield element("h2", "Over time")
     deepest: dict[str, int] = {}
-    for depth in outcome.queue_depths:
+    for depth in result.queue_depths:
         deepest[depth.run] = max(deepest.get(depth.run, 0), depth.deepest)
     rows: list[list[Content]] = [
-        [of.run, of.slowest, round(of.per_second), deepest.get(of.run, 0)] for of in outcome.throughputs
+        [of.run, of.slowest, round(of.per_second), deepest.get(of.run, 0)] for of in result.throughputs
     ]
-    yield table(["run", "slowest member", "messages/s there", "most waiting"], rows, numbers_from=2)
+    yield table(["run", "slowest member", "messages/s there", "maximum queue depth"], rows, numbers_from=2)
     yield figure(
-        render_svg(draw_throughput(outcome.throughputs)),
-        "Messages delivered per second at the slowest member: what the group as a whole does.",
+        render_svg(draw_throughput(result.throughputs)),
+        "Messages delivered per second at the slowest member: the throughput of the group.",
     )
     yield figure(
-        render_svg(draw_queue_depth(outcome.queue_depths)),
-        "Messages that waited for a place in the order, where it is decided: at the one that orders, or else "
-        "at every member. Priorities act on these.",
+        render_svg(draw_queue_depth(result.queue_depths)),
+        "Messages that waited to be ordered, where the order is decided: at the orderer, or else at every "
+        "member. Priorities act on these.",
     )
 
 
 def _reproduce(source: Path) -> Iterable[Html]:
     quoted = shlex.quote(str(source))
-    yield element("h2", "Check it yourself")
-    yield element("p", "The traces are Parquet files; the same verdicts and this page come from:", css="soft")
+    yield element("h2", "Reproduce")
+    yield element(
+        "p",
+        "The traces are Parquet files. These commands produce the same verdicts and this page:",
+        css="soft",
+    )
     yield element("pre", f"priocast verify {quoted}\npriocast report {quoted} --out report.html")

@@ -1,4 +1,4 @@
-"""The look of the report: inline, for light and dark screens and for paper."""
+"""The style sheet of the report: inline, for light and dark screens and for paper."""
 
 CSS = """
 :root { color-scheme: light dark; --ink: #24303c; --soft: #5f6b78; --line: #dde3e9; --card: #ffffff;

@@ -1,7 +1,7 @@
-"""The one place that makes a Spark session.
+"""The Spark session; only this module creates one.
 
-A session is quiet: what Java and Spark say goes to a log beside its scratch files, and only when Spark does
-not start is the reason taken from there. It touches nothing outside its scratch directory.
+A session is quiet: the output of Java and Spark goes to a log beside its scratch files, and is read only if
+Spark does not start, for the reason. A session writes nothing outside its scratch directory.
 """
 
 import os
@@ -23,18 +23,18 @@ from priocast.pipeline.java import find_java_home
 
 LOCAL = "local[*]"
 _SHUFFLE_PARTITIONS = 4
-# For a short life on one machine: compile quickly rather than well (a quarter less processor time for three
-# runs of 200,000 deliveries), and also the large methods that Spark generates (half of the time for those).
+# For short runs on one machine: compile quickly rather than well (a quarter less processor time for three
+# runs of 200,000 deliveries), and compile the large methods that Spark generates (half the time for those).
 _JAVA_OPTIONS = "-Xss16m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-DontCompileHugeMethods"
-#: All checks run at once. In the tests 1.2 GB were in use at times (jstat), and once a Java that may have two
-#: ended without a word.
+#: Two checks run at once. The tests used up to 1.2 GB (jstat), and once a Java process with a limit of 2 GB
+#: ended without an error message.
 _LOCAL_MEMORY = "4g"
 _REASON = re.compile(r"(?:Exception|Error): (.+)")
 
 
 @contextmanager
 def spark_session(master: str = LOCAL) -> Iterator[SparkSession]:
-    """Open a session on `master`; one that this process has open already is used, and left open."""
+    """Open a session on `master`; a session that is already open in this process is used, and left open."""
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
@@ -55,7 +55,7 @@ def _start(master: str, scratch: Path) -> SparkContext:
     log = scratch / "spark.log"
     try:
         with log.open("w") as output:
-            # The first session of a process starts its Java; later ones find it running.
+            # The first session of a process starts Java; later ones use the running one.
             gateway = SparkContext._gateway or launch_gateway(  # type: ignore[no-untyped-call]
                 conf, {"stdout": output, "stderr": output}
             )
@@ -75,7 +75,7 @@ def _settings(master: str, scratch: Path) -> SparkConf:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.inMemoryColumnarStorage.compressed": "false",  # it is read a few times, then dropped
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",  # tables are read a few times, then dropped
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.extraJavaOptions": _JAVA_OPTIONS,

@@ -1,4 +1,4 @@
-"""Run directories as DataFrames: the events as they were recorded, and the messages that they speak of."""
+"""Run directories as DataFrames: the rows of batches as they were recorded, and one row for each message."""
 
 import re
 from collections.abc import Sequence
@@ -23,8 +23,14 @@ from pyspark.sql.types import (
 from priocast.core.errors import InvalidInput
 from priocast.core.starvation import parse_starvation
 from priocast.trace.journal import recover
-from priocast.trace.run_directory import arrow_schema, find_runs, read_manifest, segments
-from priocast.trace.schema import Manifest
+from priocast.trace.run_directory import (
+    find_runs,
+    find_segments,
+    message_schema,
+    read_group_events,
+    read_manifest,
+)
+from priocast.trace.schema import GroupEventRow, Manifest
 
 _SPARK_TYPES: dict[pyarrow.DataType, DataType] = {
     pyarrow.string(): StringType(),
@@ -47,12 +53,16 @@ MESSAGE_KEY = (*STREAM_KEY, "number")
 
 
 @dataclass(frozen=True)
-class Run:
-    """One run directory that was found whole."""
+class StoredRun:
+    """One run directory that was found complete; `segments` are those of the table `messages`.
+
+    The table `group_events` is small, and is read without Spark.
+    """
 
     directory: Path
     manifest: Manifest
     segments: tuple[Path, ...]
+    group_events: tuple[GroupEventRow, ...]
     events: int
 
     @property
@@ -61,12 +71,12 @@ class Run:
 
     @property
     def primary(self) -> bool:
-        """Whether only one side of a cut goes on."""
+        """Whether only the side with a quorum continues after a network partition."""
         return self.manifest.policy == _PRIMARY
 
     @property
     def safe(self) -> bool:
-        """Whether it delivers every message only when all members of the view hold it."""
+        """Whether it delivers every message only when all members of the view have received it."""
         return self.manifest.delivery == _SAFE
 
     @property
@@ -76,14 +86,14 @@ class Run:
 
     @property
     def loses_nothing(self) -> bool:
-        """Whether also a process that crashed left a whole record: a simulated one does."""
+        """Whether the record of a crashed process is complete, too: in a simulated run it is."""
         return self.manifest.clock == _VIRTUAL
 
 
-def open_runs(path: Path) -> list[Run]:
-    """The runs at `path`, each checked before Spark is troubled with it.
+def open_runs(path: Path) -> list[StoredRun]:
+    """The runs at `path`, each checked before Spark reads it.
 
-    What members left that were killed is made part of the trace first.
+    The journals of killed members become part of the trace first.
     """
     runs = []
     directory_of: dict[str, Path] = {}
@@ -91,21 +101,22 @@ def open_runs(path: Path) -> list[Run]:
         manifest = read_manifest(directory)
         if manifest.prioritised:
             parse_starvation(manifest.starvation)
-        there = directory_of.setdefault(manifest.run, directory)
-        if there != directory:
+        other = directory_of.setdefault(manifest.run, directory)
+        if other != directory:
             raise InvalidInput(
-                f"{there} and {directory} are both called run {manifest.run!r}: verify one at a time"
+                f"{other} and {directory} are both named run {manifest.run!r}: verify one at a time"
             )
         recover(directory)
-        paths = tuple(segments(directory))
-        events = sum(parquet.read_metadata(path).num_rows for path in paths)
-        runs.append(Run(directory, manifest, paths, events))
+        segments = find_segments(directory)
+        group_events = tuple(read_group_events(segments.group_events))
+        events = len(group_events) + sum(parquet.read_metadata(path).num_rows for path in segments.messages)
+        runs.append(StoredRun(directory, manifest, segments.messages, group_events, events))
     return runs
 
 
-def events_schema() -> StructType:
-    """The trace's schema as Spark has it; in Spark a dictionary column is a plain string."""
-    return StructType([StructField(field.name, _spark_type(field.type)) for field in arrow_schema()])
+def spark_message_schema() -> StructType:
+    """The schema of the table `messages` in Spark, where a dictionary column is a plain string."""
+    return StructType([StructField(field.name, _spark_type(field.type)) for field in message_schema()])
 
 
 def _spark_type(arrow_type: pyarrow.DataType) -> DataType:
@@ -114,22 +125,29 @@ def _spark_type(arrow_type: pyarrow.DataType) -> DataType:
     return _SPARK_TYPES[arrow_type]
 
 
-def read_events(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """Every row of every run, with what its run and its process (one life of a member) add to its meaning.
+def read_batches(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
+    """The rows of the table `messages` of all runs, one for each event of a batch.
 
-    `view_print` stands for the name of the view, which takes two columns; `safe` includes what the whole run
-    delivers safely. All files are one scan, so that a thousand runs make no larger plan than one.
+    Each row has its `run` and its `process` (one incarnation of a member). `view_hash` replaces the name of
+    the view, which takes two columns. `safe` is also true if the whole run delivers safely. All files are one
+    scan, so the plan for a thousand runs is as small as the plan for one.
     """
     paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for run in runs for path in run.segments]
+    schema = spark_message_schema()
+    if not paths:
+        nothing = spark.createDataFrame([], StructType([*schema, StructField("file", StringType())]))
+        return _with_run(nothing, spark, runs)
+    rows = spark.read.schema(schema).parquet(*paths)
+    return _with_run(rows.withColumn("file", sf.col("_metadata.file_path")), spark, runs)
+
+
+def _with_run(rows: DataFrame, spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
     return (
-        spark.read.schema(events_schema())
-        .parquet(*paths)
-        .withColumn("file", sf.col("_metadata.file_path"))
-        .join(sf.broadcast(_describe_files(spark, runs)), "file", "left")
+        rows.join(sf.broadcast(_describe_files(spark, runs)), "file", "left")
         .withColumns(
             {
                 "process": process_id("member", "incarnation"),
-                "view_print": sf.xxhash64("view", "coordinator"),
+                "view_hash": sf.xxhash64("view", "coordinator"),
                 "safe": sf.col("safe") | sf.col("all_safe"),
             }
         )
@@ -137,8 +155,8 @@ def read_events(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
     )
 
 
-def _describe_files(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
-    """One row for each file: the run that it is of, and how that run delivers."""
+def _describe_files(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
+    """One row for each file: its run, and how that run delivers."""
     rows = [
         (name, run.name, run.safe) for run in runs for path in run.segments for name in _as_spark_names(path)
     ]
@@ -146,31 +164,28 @@ def _describe_files(spark: SparkSession, runs: Sequence[Run]) -> DataFrame:
 
 
 def _as_spark_names(path: Path) -> tuple[str, ...]:
-    """The names that Spark may have for a file: a URL, escaped as Java does, with or without a host."""
+    """The names that Spark may use for a file: a URL, escaped as Java does, with or without a host."""
     escaped = _NOT_IN_JAVA_PATHS.sub(lambda match: f"%{ord(match[0]):02X}", str(path))
     return f"file:{escaped}", f"file://{escaped}"
 
 
 def explode_batches(rows: DataFrame) -> DataFrame:
     """One row for each message of each batch row: its `number`, its `priority`, its `index` in the batch."""
-    asked_for = sf.conv(sf.hex(sf.substring("priorities", sf.col("index") + 1, sf.lit(1))), 16, 10).cast(
-        "int"
-    )
+    own = sf.conv(sf.hex(sf.substring("priorities", sf.col("index") + 1, sf.lit(1))), 16, 10).cast("int")
     return (
-        rows.where(sf.col("count") > 0)  # a view has no messages
-        .withColumn("index", sf.explode(sf.sequence(sf.lit(0), sf.col("count") - 1)))
+        rows.withColumn("index", sf.explode(sf.sequence(sf.lit(0), sf.col("count") - 1)))
         .withColumn("number", sf.col("first") + sf.col("index"))
-        .withColumn("priority", sf.when(sf.length("priorities") > 0, asked_for).otherwise(sf.col("level")))
+        .withColumn("priority", sf.when(sf.length("priorities") > 0, own).otherwise(sf.col("level")))
     )
 
 
-def messages(events: DataFrame) -> DataFrame:
-    """What happened to each message: the events of batches, one by one."""
-    return as_messages(explode_batches(events))
+def messages(batches: DataFrame) -> DataFrame:
+    """One row for each event of each message."""
+    return as_messages(explode_batches(batches))
 
 
 def as_messages(exploded: DataFrame) -> DataFrame:
-    """Of exploded events, what there is to know of each message; each has a position of its own."""
+    """The columns of exploded rows that describe a message, with its own position."""
     position = sf.col("position")
     return exploded.select(
         *MESSAGE_KEY,
@@ -178,7 +193,7 @@ def as_messages(exploded: DataFrame) -> DataFrame:
         "process",
         "view",
         "coordinator",
-        "view_print",
+        "view_hash",
         "safe",
         "to",
         "step",
@@ -190,12 +205,12 @@ def as_messages(exploded: DataFrame) -> DataFrame:
 
 
 def process_id(name: str, incarnation: str) -> Column:
-    """A process as `ProcessId` writes it."""
+    """A process as `ProcessId` is written."""
     return sf.concat(sf.col(name), sf.lit("#"), sf.col(incarnation))
 
 
 def message_id() -> Column:
-    """A message as `MessageId` writes it."""
+    """A message as `MessageId` is written."""
     return sf.concat(
         process_id("sender", "sender_incarnation"),
         sf.lit("/"),
@@ -206,5 +221,5 @@ def message_id() -> Column:
 
 
 def view_id() -> Column:
-    """A view as `ViewId` writes it."""
+    """A view as `ViewId` is written."""
     return sf.concat(sf.col("view"), sf.lit("@"), sf.col("coordinator"))

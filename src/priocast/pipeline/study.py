@@ -1,6 +1,6 @@
-"""The pipeline in one call: open a session, judge the runs, measure them, write the report.
+"""The pipeline in one call: open a session, check the runs, measure them, write the report.
 
-What comes back are plain values; no DataFrame outlives the session.
+The results are plain values; no DataFrame outlives the session.
 """
 
 import re
@@ -13,10 +13,9 @@ from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from priocast.core.errors import UnreadableTrace
-from priocast.pipeline.evidence import Evidence, gather
-from priocast.pipeline.outcome import Outcome, Verification
 from priocast.pipeline.progress import Progress, ignore_progress
 from priocast.pipeline.report import write_report
+from priocast.pipeline.results import StudyResult, Verification
 from priocast.pipeline.session import LOCAL, spark_session
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.tables.delivery_time import delivery_times
@@ -25,6 +24,7 @@ from priocast.pipeline.tables.membership import lanes, view_records
 from priocast.pipeline.tables.queue_depth import queue_depths
 from priocast.pipeline.tables.throughput import throughputs
 from priocast.pipeline.tables.timeline import timelines
+from priocast.pipeline.trace_tables import TraceTables, load_trace
 from priocast.pipeline.verdicts import EXAMPLES_MAX, judge
 
 _UNREAD_FILE = re.compile(r"\[FAILED_READ_FILE.*?reading file (\S+?)\.?\s")
@@ -36,10 +36,10 @@ def verify_runs(
     examples_max: int = EXAMPLES_MAX,
     progress: Progress = ignore_progress,
 ) -> Verification:
-    """Check every property of the runs at `path`."""
-    with _evidence(path, master, progress) as evidence:
-        verdicts = judge(evidence, examples_max, progress)
-    return Verification(evidence.runs, evidence.census, tuple(verdicts))
+    """Check every guarantee for the runs at `path`."""
+    with _trace(path, master, progress) as trace:
+        verdicts = judge(trace, examples_max, progress)
+    return Verification(trace.runs, trace.counts, tuple(verdicts))
 
 
 def study_runs(
@@ -47,40 +47,40 @@ def study_runs(
     master: str = LOCAL,
     out_html: Path | None = None,
     progress: Progress = ignore_progress,
-) -> Outcome:
+) -> StudyResult:
     """Check and measure the runs at `path`; with `out_html`, write the report there."""
-    with _evidence(path, master, progress) as evidence:
-        verdicts = judge(evidence, progress=progress)
+    with _trace(path, master, progress) as trace:
+        verdicts = judge(trace, progress=progress)
         progress("measuring")
-        over_time = timelines(evidence)
-        outcome = Outcome(
-            runs=evidence.runs,
-            census=evidence.census,
+        over_time = timelines(trace)
+        result = StudyResult(
+            runs=trace.runs,
+            counts=trace.counts,
             verdicts=tuple(verdicts),
-            delivery_times=tuple(delivery_times(evidence)),
+            delivery_times=tuple(delivery_times(trace)),
             throughputs=tuple(throughputs(over_time)),
             queue_depths=tuple(queue_depths(over_time)),
-            inversions=tuple(count_inversions(evidence)),
-            views=tuple(view_records(evidence)),
-            lanes=tuple(lanes(evidence)),
+            inversions=tuple(count_inversions(trace)),
+            views=tuple(view_records(trace)),
+            lanes=tuple(lanes(trace)),
         )
     if out_html is None:
-        return outcome
+        return result
     progress("writing the report")
-    return replace(outcome, report=write_report(outcome, path, out_html))
+    return replace(result, report=write_report(result, path, out_html))
 
 
 @contextmanager
-def _evidence(path: Path, master: str, progress: Progress) -> Iterator[Evidence]:
+def _trace(path: Path, master: str, progress: Progress) -> Iterator[TraceTables]:
     runs = open_runs(path)
     progress("starting Spark")
     try:
         with spark_session(master) as spark:
             progress("reading traces")
-            with gather(spark, runs) as evidence:
-                yield evidence
+            with load_trace(spark, runs) as trace:
+                yield trace
     except (PySparkException, Py4JJavaError) as error:
         unread = _UNREAD_FILE.search(str(error))
         if unread is None:
             raise
-        raise UnreadableTrace(f"{path} holds a damaged file: Spark cannot read {unread[1]}") from error
+        raise UnreadableTrace(f"{path} contains a damaged file: Spark cannot read {unread[1]}") from error

@@ -30,9 +30,21 @@ from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.process import SimulatedProcess, Written
 from priocast.simulation.quiescence import Quiescence
 from priocast.simulation.scenario import MILLISECOND, Scenario
-from priocast.simulation.trace_observer import CheckedRecorder, TraceObserver
-from priocast.simulation.workload import CLIENT, PlannedBroadcast, client_requests, planned_broadcasts
-from priocast.trace.schema import Row
+from priocast.simulation.trace_observer import (
+    CheckedRecorder,
+    TraceObserver,
+)
+from priocast.simulation.workload import (
+    CLIENT,
+    PlannedBroadcast,
+    client_requests,
+    planned_broadcasts,
+)
+from priocast.trace.schema import (
+    GroupEventRow,
+    MessageRow,
+    TraceRow,
+)
 
 _EVENTS_MAX = 2_000_000
 _REJOIN_AFTER_NS = MILLISECOND
@@ -44,10 +56,20 @@ class SimulatedRun(msgspec.Struct, frozen=True, kw_only=True):
     """A scenario and what happened in it."""
 
     scenario: Scenario
-    rows: list[Row]
+    rows: list[TraceRow]
     violations: list[Violation]
     duration_ns: int
     counters: Counters
+
+    @property
+    def messages(self) -> list[MessageRow]:
+        """The rows of the table `messages`, in the order in which they were recorded."""
+        return [row for row in self.rows if isinstance(row, MessageRow)]
+
+    @property
+    def group_events(self) -> list[GroupEventRow]:
+        """The rows of the table `group_events`, in the order in which they were recorded."""
+        return [row for row in self.rows if isinstance(row, GroupEventRow)]
 
     @property
     def digest(self) -> str:

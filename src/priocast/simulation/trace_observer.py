@@ -15,10 +15,10 @@ from priocast.protocols.flow.consumption import Consumed
 from priocast.simulation.checkers.checker import Checker, view_key
 from priocast.simulation.checkers.rows import ViewKey, departure_event, state_event, view_event
 from priocast.trace.recorder import Recorder
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, Row
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, TraceRow
 
 #: The handler of each kind of row, and what it is called with.
-_HANDLERS: dict[str, tuple[str, Callable[[Row], Any] | None]] = {
+_HANDLERS: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
     BROADCAST: ("on_broadcast", None),
     SENT: ("on_sent", None),
     RECEIVED: ("on_received", None),
@@ -33,7 +33,7 @@ class TraceObserver:
     """The rows of one run, in the order in which they happened, and the violations found in them."""
 
     def __init__(self, run: str) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
         self.violations: list[Violation] = []
         self._run = run
         self._checkers: list[Checker] = []
@@ -49,7 +49,7 @@ class TraceObserver:
                 if getattr(type(checker), name) is not getattr(Checker, name)
             )
 
-    def emit(self, row: Row) -> None:
+    def emit(self, row: TraceRow) -> None:
         """A member did something."""
         self.rows.append(row)
         handlers = self._handlers.get(row.event)
@@ -87,6 +87,7 @@ class CheckedRecorder(Recorder):
     def __init__(self, me: ProcessId, observer: TraceObserver) -> None:
         super().__init__(me, observer.emit)
         self.member: Member | None = None
+        self._me = me
         self._observer = observer
         self._installed: ViewKey = (0, "")
 

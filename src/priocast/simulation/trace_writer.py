@@ -8,13 +8,13 @@ from priocast.core.view import View
 from priocast.protocols import find_protocol
 from priocast.simulation.simulator import SimulatedRun
 from priocast.trace.run_directory import write_manifest, write_segment
-from priocast.trace.schema import Manifest, Row
+from priocast.trace.schema import Manifest, TraceRow
 
 
 def write_run(run: SimulatedRun, directory: Path) -> None:
     """Write the manifest, and one segment for each incarnation."""
     write_manifest(directory, manifest_of(run))
-    rows_of: dict[tuple[str, int], list[Row]] = {}
+    rows_of: dict[tuple[str, int], list[TraceRow]] = {}
     for row in run.rows:
         rows_of.setdefault((row.member, row.incarnation), []).append(row)
     for (member, incarnation), rows in sorted(rows_of.items()):

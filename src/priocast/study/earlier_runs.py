@@ -4,12 +4,13 @@ import re
 from pathlib import Path
 
 from priocast.core.errors import InvalidOption, TraceFault
-from priocast.trace.run_directory import EVENTS, MANIFEST, read_manifest
+from priocast.trace.run_directory import GROUP_EVENTS, JOURNALS, MANIFEST, MESSAGES, read_manifest
 
 #: Segments, whole and begun, and journals, as members name them: a-1-000000.parquet.
 _ROWS = re.compile(r".+-\d+-\d{6}\.parquet|\..+-\d+-\d{6}\.part|.+-\d+\.journal")
 #: Only runs of a study have this label in their manifest.
 _LABEL = "title"
+_FOLDERS = (MESSAGES, GROUP_EVENTS, JOURNALS)
 
 
 def prepare(directory: Path) -> None:
@@ -23,8 +24,9 @@ def prepare(directory: Path) -> None:
     for file in files:
         file.unlink()
     for run in runs:
-        if (run / EVENTS).exists():
-            (run / EVENTS).rmdir()
+        for folder in _FOLDERS:
+            if (run / folder).exists():
+                (run / folder).rmdir()
         run.rmdir()
 
 
@@ -38,11 +40,16 @@ def _files_of(run: Path) -> list[Path]:
         raise _rejection(run / MANIFEST, f"is not of a run ({error})") from error
     if _LABEL not in manifest.labels:
         raise _rejection(run, "is a run, but not of a study")
-    events = run / EVENTS
-    rows = sorted(events.iterdir()) if events.is_dir() and not events.is_symlink() else []
+    folders = [run / folder for folder in _FOLDERS]
+    rows = [
+        path
+        for folder in folders
+        if folder.is_dir() and not folder.is_symlink()
+        for path in sorted(folder.iterdir())
+    ]
     for path in (*sorted(run.iterdir()), *rows):
-        known = path in (run / MANIFEST, events) or (path.parent == events and _ROWS.fullmatch(path.name))
-        if not known or path.is_symlink() or path.is_dir() != (path == events):
+        known = path in (run / MANIFEST, *folders) or (path.parent in folders and _ROWS.fullmatch(path.name))
+        if not known or path.is_symlink() or path.is_dir() != (path in folders):
             raise _rejection(path, "is not of a run")
     return [run / MANIFEST, *rows]
 

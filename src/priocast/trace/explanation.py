@@ -1,6 +1,6 @@
-"""Why a message is where it is in the order: what it met in each queue, what it overtook there, and why.
+"""Why a message has its position: what was in each queue when it arrived, what it overtook there, and why.
 
-Everything is judged by each process's own steps, as its trace has them, so no two clocks are compared.
+Everything is judged by each process's own steps, so no two clocks are compared.
 """
 
 import re
@@ -13,48 +13,48 @@ import msgspec
 
 from priocast.core.errors import InvalidInput
 from priocast.core.identity import MessageId, ProcessId
-from priocast.trace.queues import Entry, Kind, Queue, queues_of, sending_queues
-from priocast.trace.recorded_run import RecordedRun, ToldView, is_named, messages_of, view_of
-from priocast.trace.schema import BROADCAST, DELIVERED, Row
+from priocast.trace.queues import QueueEntry, QueueKind, RecordedQueue, queues_of, sending_queues
+from priocast.trace.recorded_run import RecordedRun, RecordedView, is_reference, messages_of, view_of
+from priocast.trace.schema import BROADCAST, DELIVERED, MessageRow
 
 _ID = re.compile(r"(?P<name>.+)#(?P<incarnation>\d+)/(?P<level>\d+)/(?P<number>\d+)")
-_NAMED_MAX = 5
+_EXAMPLES_MAX = 5
 
 
-class Waited(msgspec.Struct, frozen=True, kw_only=True):
+class QueueWait(msgspec.Struct, frozen=True, kw_only=True):
     """One message in one queue.
 
-    `gone` had left the queue before it came, in that order. `before` is what it met there, and `after` the
-    same with it, both in the order in which they left.
+    `gone` had left the queue before the message arrived, in that order. `before` is what was in the queue
+    then, and `after` the same with the message, both in the order in which they left.
     """
 
-    kind: Kind
+    kind: QueueKind
     process: str
-    entry: Entry
-    gone: tuple[Entry, ...]
-    before: tuple[Entry, ...]
-    after: tuple[Entry, ...]
+    entry: QueueEntry
+    gone: tuple[QueueEntry, ...]
+    before: tuple[QueueEntry, ...]
+    after: tuple[QueueEntry, ...]
 
     @property
-    def overtaken(self) -> tuple[Entry, ...]:
-        """The less urgent ones that it met, and that left after it."""
+    def overtaken(self) -> tuple[QueueEntry, ...]:
+        """The less urgent messages that were in the queue and left after it."""
         if not self.entry.has_left:
             return ()
         behind = self.after[self.after.index(self.entry) + 1 :]
         return tuple(entry for entry in behind if entry.urgency < self.entry.urgency)
 
     @property
-    def let_pass(self) -> tuple[Entry, ...]:
-        """The less urgent ones that it met, and that left before it all the same."""
+    def not_overtaken(self) -> tuple[QueueEntry, ...]:
+        """The less urgent messages that were in the queue and nevertheless left before it."""
         ahead = self.after[: self.after.index(self.entry)]
         return tuple(entry for entry in ahead if entry.urgency < self.entry.urgency)
 
     @property
-    def locked(self) -> tuple[Entry, ...]:
-        """Those behind the last one that is at least as urgent: with locks, they wait until it is inserted.
+    def locked(self) -> tuple[QueueEntry, ...]:
+        """The messages behind the last one that is at least as urgent: with locks, they wait for it.
 
-        A trace does not tell which messages had a place when it came. One that had none inherits the lock
-        with it. One that was locked only until a more urgent one had its place behind it is left out.
+        A trace does not contain which messages had a position when it arrived. A message without one inherits
+        the lock. A message that was locked only until a more urgent one was ordered behind it is left out.
         """
         start = max(
             (n for n, each in enumerate(self.before, 1) if each.urgency >= self.entry.urgency), default=0
@@ -62,83 +62,84 @@ class Waited(msgspec.Struct, frozen=True, kw_only=True):
         return self.before[start:]
 
     @property
-    def held_ns(self) -> int | None:
+    def waited_ns(self) -> int | None:
         """How long it was in the queue."""
         left_ns = self.entry.left_ns
-        return None if left_ns is None else left_ns - self.entry.came_ns
+        return None if left_ns is None else left_ns - self.entry.entered_ns
 
 
-class Cut(msgspec.Struct, frozen=True):
-    """The last position that anybody had consumed when the message came there, and who; none: nobody had."""
+class ConsumptionCut(msgspec.Struct, frozen=True):
+    """The last position that any process had consumed when the message arrived there, and which process."""
 
     position: int
     process: str
 
 
 class Explanation(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one message; `position` is its place in the order of its view, if it has one.
+    """What happened to one message; `position` is its position in the order of its view, if it has one.
 
-    `cut` is there where messages are re-ordered as they wait to be consumed, and `point`, the first message
-    that it overtook in a member's queue. `consumers` says who had consumed a message when this one came, of
-    those that it let pass.
+    If messages are reordered while they wait to be consumed, `cut` says how far they had been consumed (None:
+    nothing was), and `insertion_point` is the first message that it overtook in a member's queue. `consumers`
+    says, for each message that it did not overtake, which processes had consumed that when this one arrived.
     """
 
     message: MessageId
     priority: int
-    view: ToldView
+    view: RecordedView
     position: int | None
-    waits: tuple[Waited, ...]
-    cut: Cut | None
-    point: MessageId | None
+    waits: tuple[QueueWait, ...]
+    cut: ConsumptionCut | None
+    insertion_point: MessageId | None
     consumers: dict[str, tuple[str, ...]]
 
     @property
-    def overtaken(self) -> list[Entry]:
-        """What it overtook anywhere, once each, by where it was met."""
-        found = {entry.message: entry for waited in self.waits for entry in waited.overtaken}
+    def overtaken(self) -> list[QueueEntry]:
+        """What it overtook in any queue, once each."""
+        found = {entry.message: entry for wait in self.waits for entry in wait.overtaken}
         return list(found.values())
 
 
 def find_message(run: RecordedRun, text: str) -> MessageId:
-    """The message that a person named, or an error that lists some that there are."""
+    """The message with this id, or an error that lists a few that exist."""
     match = _ID.fullmatch(text.strip())
     if match:
         sender = ProcessId(match["name"], int(match["incarnation"]))
         message = MessageId(sender, int(match["level"]), int(match["number"]))
         if run.rows_of(message):
             return message
-    some = list(islice((message for row in run.rows(event=BROADCAST) for message in messages_of(row)), 1000))
-    listed = ", ".join(map(str, some[:: -(-len(some) // _NAMED_MAX) or 1])) or "none"
+    broadcasts = run.messages(event=BROADCAST)
+    some = list(islice((message for row in broadcasts for message in messages_of(row)), 1000))
+    listed = ", ".join(map(str, some[:: -(-len(some) // _EXAMPLES_MAX) or 1])) or "none"
     raise InvalidInput(
-        f"there is no message {text!r} in the trace: a message is named by its sender's name and life, its "
-        f"level and its number there; some that there are: {listed}"
+        f"the trace has no message {text!r}: a message id is SENDER#INCARNATION/LEVEL/NUMBER; "
+        f"some messages of this trace: {listed}"
     )
 
 
 def find_worst(run: RecordedRun) -> MessageId:
-    """The message that overtook the most less urgent ones, counted in all queues together."""
+    """The message that overtook the most less urgent ones, in all queues together."""
     counts = Counter[MessageId]()
-    queues: list[Queue] = [*sending_queues(run)]
+    queues: list[RecordedQueue] = [*sending_queues(run)]
     for view in run.views.values():
         queues += queues_of(run, view)
     for queue in queues:
         for message, overtaken in queue.overtakings():
             counts[message] += overtaken
     if not counts:
-        raise InvalidInput("no message of the trace was in any queue")
+        raise InvalidInput("the trace has no message that was in a queue")
     return max(sorted(counts), key=counts.__getitem__)
 
 
 def explain(run: RecordedRun, message: MessageId) -> Explanation:
-    """What became of a message, and why."""
+    """What happened to a message, and why."""
     rows = run.rows_of(message)
     delivered = [row for row in rows if row.event == DELIVERED]
     view = _view(run, delivered or rows)
     queues = [*sending_queues(run, str(message.sender)), *queues_of(run, view)]
-    waits = [_waited(queue, entry) for queue in queues if (entry := queue.find(message)) is not None]
-    at_members = [waited for waited in waits if waited.kind is Kind.MEMBER]
-    places = _places(run, view) if at_members else {}
-    row = next((row for row in rows if not is_named(row)), rows[0])
+    waits = [_wait(queue, entry) for queue in queues if (entry := queue.find(message)) is not None]
+    at_members = [wait for wait in waits if wait.kind is QueueKind.MEMBER]
+    positions = _positions(run, view) if at_members else {}
+    row = next((row for row in rows if not is_reference(row)), rows[0])
     here = [row for row in delivered if view_of(row) == view.name]
     return Explanation(
         message=message,
@@ -146,67 +147,66 @@ def explain(run: RecordedRun, message: MessageId) -> Explanation:
         view=view,
         position=here[0].position + message.number - here[0].first if here else None,
         waits=tuple(waits),
-        cut=_cut(at_members, places) if at_members else None,
-        point=_point(at_members, places),
+        cut=_cut(at_members, positions) if at_members else None,
+        insertion_point=_insertion_point(at_members, positions),
         consumers=_consumers(at_members),
     )
 
 
-def _view(run: RecordedRun, rows: Sequence[Row]) -> ToldView:
-    """The view in which most of the rows are, and of several the last."""
+def _view(run: RecordedRun, rows: Sequence[MessageRow]) -> RecordedView:
+    """The view that most of the rows are in, and of several the last."""
     counts = Counter(view_of(row) for row in rows if view_of(row) in run.views)
     if not counts:
         raise InvalidInput(
-            "nobody was told of the view that the message was in: the trace has lost its beginning"
+            "the trace does not contain the view that the message was in: its first rows are missing"
         )
     return run.views[max(counts, key=lambda name: (counts[name], name))]
 
 
-def _waited(queue: Queue, entry: Entry) -> Waited:
-    before = queue.waiting_at(entry.came)
-    after = sorted([*before, entry], key=lambda each: (each.left, each.came))
-    return Waited(
+def _wait(queue: RecordedQueue, entry: QueueEntry) -> QueueWait:
+    before = queue.waiting_at(entry.entered)
+    after = sorted([*before, entry], key=lambda each: (each.left, each.entered))
+    return QueueWait(
         kind=queue.kind,
         process=queue.process,
         entry=entry,
-        gone=tuple(queue.gone_by(entry.came)),
+        gone=tuple(queue.left_before(entry.entered)),
         before=tuple(before),
         after=tuple(after),
     )
 
 
-def _places(run: RecordedRun, view: ToldView) -> dict[MessageId, int]:
-    """The positions of a view's messages, as the first one has them who delivered them."""
-    places: dict[MessageId, int] = {}
-    for row in run.rows(event=DELIVERED, view=view.name[0], coordinator=view.name[1]):
+def _positions(run: RecordedRun, view: RecordedView) -> dict[MessageId, int]:
+    """The positions of a view's messages, as the first process that delivered them recorded them."""
+    positions: dict[MessageId, int] = {}
+    number, coordinator = view.name
+    for row in run.messages(event=DELIVERED, view=number, coordinator=coordinator):
         for position, message in enumerate(messages_of(row), row.position):
-            places.setdefault(message, position)
-    return places
+            positions.setdefault(message, position)
+    return positions
 
 
-def _cut(waits: Iterable[Waited], places: dict[MessageId, int]) -> Cut | None:
-    """How far anybody had consumed; of several, the first by name."""
+def _cut(waits: Iterable[QueueWait], positions: dict[MessageId, int]) -> ConsumptionCut | None:
+    """How far any process had consumed; of several, the first by name."""
     reached = [
-        (max(places[entry.message] for entry in waited.gone), waited.process)
-        for waited in waits
-        if waited.gone
+        (max(positions[entry.message] for entry in wait.gone), wait.process) for wait in waits if wait.gone
     ]
     if not reached:
         return None
-    position = max(place for place, _ in reached)
-    return Cut(position, min(process for place, process in reached if place == position))
+    last = max(position for position, _ in reached)
+    return ConsumptionCut(last, min(process for position, process in reached if position == last))
 
 
-def _point(waits: Iterable[Waited], places: dict[MessageId, int]) -> MessageId | None:
-    """The first of what it overtook; what nobody has consumed comes after all else."""
-    overtaken = [entry.message for waited in waits for entry in waited.overtaken]
-    return min(overtaken, key=lambda message: places.get(message, inf), default=None)
+def _insertion_point(waits: Iterable[QueueWait], positions: dict[MessageId, int]) -> MessageId | None:
+    """The first message that it overtook; those that nobody consumed come last."""
+    overtaken = [entry.message for wait in waits for entry in wait.overtaken]
+    return min(overtaken, key=lambda message: positions.get(message, inf), default=None)
 
 
-def _consumers(waits: Sequence[Waited]) -> dict[str, tuple[str, ...]]:
-    passed = {entry.message for waited in waits for entry in waited.let_pass}
-    gone = {waited.process: {entry.message for entry in waited.gone} for waited in waits}
+def _consumers(waits: Sequence[QueueWait]) -> dict[str, tuple[str, ...]]:
+    ahead = {entry.message for wait in waits for entry in wait.not_overtaken}
+    gone = {wait.process: {entry.message for entry in wait.gone} for wait in waits}
     return {
         str(message): tuple(sorted(process for process, consumed in gone.items() if message in consumed))
-        for message in sorted(passed)
+        for message in sorted(ahead)
     }

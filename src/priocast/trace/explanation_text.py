@@ -1,47 +1,47 @@
-"""An explanation as lines of text, with the message itself in brackets wherever it stands in a queue."""
+"""An explanation as lines of text; in a queue, the explained message is in brackets."""
 
 from collections.abc import Iterator, Sequence
 
 from priocast.core.priority import NAMED_LEVELS
-from priocast.trace.explanation import Explanation, Waited
-from priocast.trace.queues import Entry, Kind
+from priocast.trace.explanation import Explanation, QueueWait
+from priocast.trace.queues import QueueEntry, QueueKind
 
 _NS_PER_MS = 1_000_000
 _INDENT = "  "
 _WITH_LOCKS = "reorder-locks"
 _NAMES = {level: name for name, level in NAMED_LEVELS.items()}
 _WHERE = {
-    Kind.SENDER: "in its sender's queue, at {}",
-    Kind.ORDERER: "in the queue of {}, who gives out the places",
-    Kind.MEMBER: "in the queue of {}",
+    QueueKind.SENDER: "in its sender's queue, at {}",
+    QueueKind.ORDERER: "in the queue of {}, which assigns the positions",
+    QueueKind.MEMBER: "in the queue of {}",
 }
 _LEAVING = {
-    Kind.SENDER: "sent after {}",
-    Kind.ORDERER: "given its place after {}",
-    Kind.MEMBER: "consumed after {}",
+    QueueKind.SENDER: "sent after {}",
+    QueueKind.ORDERER: "ordered after {}",
+    QueueKind.MEMBER: "consumed after {}",
 }
 _NEVER_LEFT = {
-    Kind.SENDER: "never sent from there",
-    Kind.ORDERER: "never given a place there",
-    Kind.MEMBER: "never consumed there",
+    QueueKind.SENDER: "never sent from there",
+    QueueKind.ORDERER: "never ordered there",
+    QueueKind.MEMBER: "never consumed there",
 }
 
 
 def describe(explanation: Explanation, names_max: int = 8) -> Iterator[str]:
-    """The lines of an explanation; of long queues so many messages around the one that is explained."""
+    """The lines of an explanation; of long queues only `names_max` messages around the explained one."""
     yield _headline(explanation)
-    for waited in explanation.waits:
+    for wait in explanation.waits:
         yield ""
-        yield from _describe_wait(explanation, waited, names_max)
-    if any(waited.kind is Kind.MEMBER for waited in explanation.waits):
+        yield from _describe_wait(explanation, wait, names_max)
+    if any(wait.kind is QueueKind.MEMBER for wait in explanation.waits):
         yield ""
-        yield _say_reason(explanation)
+        yield _describe_reason(explanation)
     yield ""
-    yield _say_overtaken(explanation, names_max)
+    yield _describe_overtaken(explanation, names_max)
 
 
 def priority_name(priority: int) -> str:
-    """A priority as people say it."""
+    """A priority with its name, if it has one."""
     return f"{_NAMES[priority]}, {priority}" if priority in _NAMES else str(priority)
 
 
@@ -49,57 +49,58 @@ def _headline(explanation: Explanation) -> str:
     order = explanation.view.order
     plain = ", plain" if order.is_plain else ""
     by = f"view {explanation.view}, ordered by {order.order}{plain}"
-    said = f"{explanation.message} (priority {priority_name(explanation.priority)})"
+    subject = f"{explanation.message} (priority {priority_name(explanation.priority)})"
     if explanation.position is None:
-        return f"{said} was not delivered; it was last seen in {by}."
-    return f"{said} is at position {explanation.position} of {by}."
+        return f"{subject} was not delivered; it was last seen in {by}."
+    return f"{subject} is at position {explanation.position} of {by}."
 
 
-def _describe_wait(explanation: Explanation, waited: Waited, names_max: int) -> Iterator[str]:
-    held_ns = waited.held_ns
-    if held_ns is None:
-        ended = _NEVER_LEFT[waited.kind]
+def _describe_wait(explanation: Explanation, wait: QueueWait, names_max: int) -> Iterator[str]:
+    waited_ns = wait.waited_ns
+    if waited_ns is None:
+        ended = _NEVER_LEFT[wait.kind]
     else:
-        ended = _LEAVING[waited.kind].format(f"{held_ns / _NS_PER_MS:.3f} ms")
-    title = _WHERE[waited.kind].format(waited.process)
-    if waited.kind is not Kind.MEMBER and not waited.before:
+        ended = _LEAVING[wait.kind].format(f"{waited_ns / _NS_PER_MS:.3f} ms")
+    title = _WHERE[wait.kind].format(wait.process)
+    if wait.kind is not QueueKind.MEMBER and not wait.before:
         yield f"I{title[1:]}, which was empty: {ended}"
         return
     yield f"I{title[1:]}: {ended}"
-    if waited.kind is Kind.MEMBER:
-        yield f"{_INDENT}consumed by then:   {_count_gone(waited)}"
-    yield f"{_INDENT}queue when it came: {_list(waited.before, None, names_max)}"
-    if waited.kind is Kind.MEMBER and _has_locks(explanation):
-        locked = _list(waited.locked, None, names_max) if waited.locked else "nothing"
+    if wait.kind is QueueKind.MEMBER:
+        yield f"{_INDENT}already consumed:   {_count_gone(wait)}"
+    yield f"{_INDENT}queue on arrival:   {_list(wait.before, None, names_max)}"
+    if wait.kind is QueueKind.MEMBER and _has_locks(explanation):
+        locked = _list(wait.locked, None, names_max) if wait.locked else "nothing"
         yield f"{_INDENT}locked by it:       {locked}"
-    yield f"{_INDENT}queue with it:      {_list(waited.after, waited.entry, names_max)}"
-    if waited.overtaken:
-        yield f"{_INDENT}it overtook {_names(waited.overtaken, names_max)}"
-    for entry in waited.let_pass[-names_max:] if waited.kind is Kind.MEMBER else ():
-        had = explanation.consumers.get(str(entry.message), ())
-        if had:
-            yield f"{_INDENT}not {entry.message}, which {_all_of(had)} had consumed when it came there"
+    yield f"{_INDENT}queue with it:      {_list(wait.after, wait.entry, names_max)}"
+    if wait.overtaken:
+        yield f"{_INDENT}it overtook {_names(wait.overtaken, names_max)}"
+    for entry in wait.not_overtaken[-names_max:] if wait.kind is QueueKind.MEMBER else ():
+        consumers = explanation.consumers.get(str(entry.message), ())
+        if consumers:
+            who = _join_names(consumers)
+            yield f"{_INDENT}not {entry.message}, which {who} had consumed when it arrived there"
 
 
-def _count_gone(waited: Waited) -> str:
-    if not waited.gone:
+def _count_gone(wait: QueueWait) -> str:
+    if not wait.gone:
         return "nothing"
-    many = f"{len(waited.gone):,} messages, the last one " if len(waited.gone) > 1 else ""
-    return f"{many}{waited.gone[-1].message}"
+    many = f"{len(wait.gone):,} messages, the last one " if len(wait.gone) > 1 else ""
+    return f"{many}{wait.gone[-1].message}"
 
 
 def _has_locks(explanation: Explanation) -> bool:
     return explanation.view.order.order == _WITH_LOCKS
 
 
-def _say_reason(explanation: Explanation) -> str:
-    """The cut, or where it was inserted, and how far anybody had consumed."""
+def _describe_reason(explanation: Explanation) -> str:
+    """The cut or the insertion point, and how far the members had consumed."""
     cut = explanation.cut
     if cut is None:
-        reach, overtakes = "nobody had consumed anything when it came", "all that is less urgent"
+        reach, overtakes = "no member had consumed anything when it arrived", "everything that is less urgent"
     else:
-        reach = f"{cut.process} had consumed up to position {cut.position} when it came, the most of all"
-        overtakes = "what is less urgent behind that"
+        reach = f"{cut.process} had consumed the most when it arrived, up to position {cut.position}"
+        overtakes = "everything less urgent after that position"
     if _has_locks(explanation):
         return f"The insertion point: {_insertion_point(explanation)}; {reach}."
     return f"The cut: {reach}; it overtakes {overtakes}."
@@ -107,22 +108,23 @@ def _say_reason(explanation: Explanation) -> str:
 
 def _insertion_point(explanation: Explanation) -> str:
     if explanation.position is None:
-        return "not told, because nobody has consumed it"
-    return f"before {explanation.point}" if explanation.point else "behind all that it met"
+        return "unknown, because no member consumed it"
+    return (
+        f"before {explanation.insertion_point}" if explanation.insertion_point else "at the end of the queue"
+    )
 
 
-def _say_overtaken(explanation: Explanation, names_max: int) -> str:
+def _describe_overtaken(explanation: Explanation, names_max: int) -> str:
     overtaken = explanation.overtaken
     if not overtaken:
         return "It overtook nothing."
-    places = [waited for waited in explanation.waits if waited.overtaken]
-    where = _all_of([waited.process for waited in places])
+    where = _join_names([wait.process for wait in explanation.waits if wait.overtaken])
     count = f"{len(overtaken):,} message{'s' if len(overtaken) > 1 else ''}"
     return f"It overtook {count} at {where}: {_names(overtaken, names_max)}."
 
 
-def _list(entries: Sequence[Entry], marked: Entry | None, names_max: int) -> str:
-    """The head of the queue first; around the marked one if there is one."""
+def _list(entries: Sequence[QueueEntry], marked: QueueEntry | None, names_max: int) -> str:
+    """The messages from the head of the queue on; of a long queue, those around the marked one."""
     if not entries:
         return "empty"
     centre = entries.index(marked) if marked else 0
@@ -136,12 +138,12 @@ def _list(entries: Sequence[Entry], marked: Entry | None, names_max: int) -> str
     return " ".join(words)
 
 
-def _names(entries: Sequence[Entry], names_max: int) -> str:
+def _names(entries: Sequence[QueueEntry], names_max: int) -> str:
     names = [str(entry.message) for entry in entries[:names_max]]
     left = len(entries) - len(names)
-    return _all_of(names) if not left else f"{', '.join(names)} and {left:,} more"
+    return _join_names(names) if not left else f"{', '.join(names)} and {left:,} more"
 
 
-def _all_of(words: Sequence[str]) -> str:
+def _join_names(words: Sequence[str]) -> str:
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last

@@ -1,4 +1,4 @@
-"""One recorded run, read without Spark: for a look at a few of its messages."""
+"""One recorded run, read without Spark: to look at a few of its messages."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -11,17 +11,31 @@ from priocast.core.errors import InvalidInput, UnreadableTrace
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.priority import HIGHEST
 from priocast.trace.journal import recover
-from priocast.trace.run_directory import find_runs, read_manifest, segments
-from priocast.trace.schema import RECEIVED, SENT, VIEW, Manifest, Row, ViewOrder, read_view_order
+from priocast.trace.run_directory import (
+    find_runs,
+    find_segments,
+    message_schema,
+    read_group_events,
+    read_manifest,
+)
+from priocast.trace.schema import (
+    RECEIVED,
+    SENT,
+    VIEW,
+    GroupEventRow,
+    Manifest,
+    MessageRow,
+    TraceRow,
+    ViewName,
+    ViewOrder,
+)
 
 if TYPE_CHECKING:
     import pyarrow
 
-ViewName = tuple[int, str]
 
-
-class ToldView(msgspec.Struct, frozen=True):
-    """A view as the first one tells it who was told."""
+class RecordedView(msgspec.Struct, frozen=True):
+    """A view, as the first process that received it recorded it."""
 
     name: ViewName
     members: tuple[str, ...]
@@ -29,90 +43,95 @@ class ToldView(msgspec.Struct, frozen=True):
     order: ViewOrder
 
     def __str__(self) -> str:
-        return "@".join(map(str, self.name))
+        return str(self.name)
 
 
 class RecordedRun:
     """The rows of a run, and its views by name."""
 
-    def __init__(self, manifest: Manifest, table: "pyarrow.Table") -> None:
+    def __init__(
+        self, manifest: Manifest, messages: "pyarrow.Table", group_events: list[GroupEventRow]
+    ) -> None:
         self.manifest = manifest
-        self._table = table
+        self.group_events = group_events
+        self._messages = messages
 
     @cached_property
-    def views(self) -> dict[ViewName, ToldView]:
-        """The views that anybody was told of, by name."""
-        found: dict[ViewName, ToldView] = {}
-        for row in sorted(self.rows(event=VIEW), key=lambda row: (view_of(row), process_of(row))):
-            orderer = f"{row.sender}#{row.sender_incarnation}" if row.sender else ""
-            told = ToldView(view_of(row), tuple(row.peer.split(",")), orderer, read_view_order(row.order))
-            found.setdefault(told.name, told)
+    def views(self) -> dict[ViewName, RecordedView]:
+        """The views that any process received, by name."""
+        found: dict[ViewName, RecordedView] = {}
+        rows = [row for row in self.group_events if row.event == VIEW]
+        for row in sorted(rows, key=lambda row: (view_of(row), process_of(row))):
+            view = RecordedView(view_of(row), row.members, row.orderer, row.view_order)
+            found.setdefault(view.name, view)
         return found
 
-    def rows(self, **wanted: str | int) -> Iterator[Row]:
-        """The rows with these values, by process and step."""
+    def messages(self, **wanted: str | int) -> Iterator[MessageRow]:
+        """The rows of the table `messages` that have these values, by process and step."""
         from pyarrow import compute
 
-        table = self._table
+        table = self._messages
         for column, value in wanted.items():
             table = table.filter(compute.equal(table[column], value))
-        columns = [table[name].to_pylist() for name in Row._fields]
-        rows = map(Row._make, zip(*columns, strict=True))
+        columns = [table[name].to_pylist() for name in MessageRow._fields]
+        rows = map(MessageRow._make, zip(*columns, strict=True))
         return iter(sorted(rows, key=lambda row: (row.member, row.incarnation, row.step)))
 
-    def rows_of(self, message: MessageId) -> list[Row]:
-        """Every row that speaks of a message."""
+    def rows_of(self, message: MessageId) -> list[MessageRow]:
+        """Every row about a message."""
         sender = message.sender
-        rows = self.rows(sender=sender.name, sender_incarnation=sender.incarnation, level=message.level)
+        rows = self.messages(sender=sender.name, sender_incarnation=sender.incarnation, level=message.level)
         return [row for row in rows if row.first <= message.number < row.first + row.count]
 
 
 def open_run(path: Path) -> RecordedRun:
-    """The run at a path; what members left that were killed is made part of it first."""
+    """Open the run at a path; the journals of killed members become part of it first."""
     import pyarrow
     from pyarrow import parquet
 
     directories = find_runs(path)
     if len(directories) > 1:
         names = ", ".join(str(directory) for directory in directories[:5])
-        raise InvalidInput(f"{path} holds {len(directories)} runs: name one of them, such as {names}")
+        raise InvalidInput(f"{path} contains {len(directories)} runs: give one of them, such as {names}")
     (directory,) = directories
     manifest = read_manifest(directory)
     recover(directory)
+    segments = find_segments(directory)
     try:
-        tables = [parquet.read_table(segment) for segment in segments(directory)]
+        tables = [parquet.ParquetFile(path).read() for path in segments.messages]
     except (pyarrow.ArrowException, OSError) as error:
         raise UnreadableTrace(f"{directory} cannot be read: {str(error).splitlines()[0]}") from error
-    return RecordedRun(manifest, pyarrow.concat_tables(tables).unify_dictionaries())
+    messages = pyarrow.concat_tables([message_schema().empty_table(), *tables]).unify_dictionaries()
+    return RecordedRun(manifest, messages, read_group_events(segments.group_events))
 
 
-def messages_of(row: Row) -> Iterator[MessageId]:
-    """The messages that a row speaks of."""
+def messages_of(row: MessageRow) -> Iterator[MessageId]:
+    """The messages of a row."""
     sender = ProcessId(row.sender, row.sender_incarnation)
     for number in range(row.first, row.first + row.count):
         yield MessageId(sender, row.level, number)
 
 
-def process_of(row: Row) -> str:
-    """Whose row it is."""
+def process_of(row: TraceRow) -> str:
+    """The process that recorded a row."""
     return f"{row.member}#{row.incarnation}"
 
 
-def sender_of(row: Row) -> str:
-    """Whose messages a row speaks of."""
+def sender_of(row: MessageRow) -> str:
+    """The process that broadcast the messages of a row."""
     return f"{row.sender}#{row.sender_incarnation}"
 
 
-def view_of(row: Row) -> ViewName:
+def view_of(row: TraceRow) -> ViewName:
     """The view of a row."""
-    return row.view, row.coordinator
+    return ViewName(row.view, row.coordinator)
 
 
-def urgency_of(row: Row) -> int:
+def urgency_of(row: MessageRow) -> int:
     """The level by which the messages of a row leave a queue."""
     return HIGHEST if row.priorities else row.level
 
 
-def is_named(row: Row) -> bool:
-    """Whether the packet of a row only names its messages."""
+def is_reference(row: MessageRow) -> bool:
+    """Whether the packet of a row only references its messages."""
     return row.event in (SENT, RECEIVED) and not row.bytes

@@ -1,9 +1,13 @@
-"""The recorder: turns what goes in and out of one member's protocol into rows.
+"""The recorder: writes the inputs and outputs of one member as rows of a trace.
 
-It belongs to the driver. The protocol does not know it, so a trace cannot flatter the protocol.
+It belongs to the driver. The protocol does not know it, so a trace cannot favour the protocol. This is the
+only module of the package that knows the protocols: readers of traces do not import it.
 """
 
 from collections.abc import Callable
+from typing import Any
+
+import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Reference
@@ -23,116 +27,132 @@ from priocast.trace.schema import (
     STATE,
     STOPPED,
     VIEW,
-    Row,
+    GroupEventRow,
+    MessageRow,
+    TraceRow,
     ViewOrder,
 )
 
-_OfBatch = tuple[str, int, int, int, int, bytes, bool, str, int, int]
-_NO_BATCH: _OfBatch = ("", 0, 0, 0, 0, b"", False, "", NO_POSITION, 0)
+# A row is made for every packet: `MessageRow(...)` takes 2.4 us, this 1.0 us (22 columns, `timeit`).
+_new_row = tuple.__new__
+_NO_VIEW = (0, "")
+_REFERENCED = (b"", False, "", "", 0)
 
 
 class Recorder:
-    """Writes down what one member does; `emit` takes the rows, in order."""
+    """Records what one member does; `emit` takes the rows, in order."""
 
-    def __init__(self, me: ProcessId, emit: Callable[[Row], None]) -> None:
-        self._me = me
+    def __init__(self, me: ProcessId, emit: Callable[[TraceRow], None]) -> None:
+        self._name, self._incarnation = me.name, me.incarnation
         self._emit = emit
         self._step = 0
-        self._view: ViewId | None = None
+        self._view = _NO_VIEW
+        self._delivery_view: ViewId | None = None
+        self._delivery_view_name = _NO_VIEW
 
     def installed(self, view: View) -> None:
         """From here on the protocol works in this view."""
-        self._view = view.id
+        self._view = view.number, str(view.coordinator)
 
     def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None:
-        """The application was told of a view, and of how it is ordered."""
-        members = ",".join(str(member) for member in view.members)
+        """The application received a view."""
         orderer = find_protocol(ordering.order).orderer(view)
-        of_orderer = (orderer.name, orderer.incarnation) if orderer else ("", 0)
-        of_batch = (*of_orderer, 0, 0, 0, b"", False, "", position, 0)
-        self._emit_row(now, view.id, VIEW, str(reason), members, of_batch, 0, str(view_order(ordering)))
-
-    def stopped(self, departed: Departed, now: int) -> None:
-        """The member is out of the group."""
-        self._emit_row(now, self._view, STOPPED, str(departed), "", _NO_BATCH, 0)
+        order = view_order(ordering)
+        self._emit_group_event(
+            now,
+            (view.number, str(view.coordinator)),
+            VIEW,
+            position=position,
+            members=tuple(map(str, view.members)),
+            orderer=str(orderer) if orderer else "",
+            order=order.order,
+            starvation=order.policy,
+            priorities_act=order.priorities_act,
+            sends_by_priority=order.sends_by_priority,
+            **_reason_columns(reason),
+        )
 
     def restored(self, view: View, position: int, size: int, now: int) -> None:
-        """The application took over the group's state as it was before this position."""
-        of_batch = ("", 0, 0, 0, 0, b"", False, "", position, size)
-        self._emit_row(now, view.id, STATE, "", "", of_batch, 0)
+        """The application received the group's state as of this position."""
+        name = view.number, str(view.coordinator)
+        self._emit_group_event(now, name, STATE, position=position, state_bytes=size)
+
+    def stopped(self, departed: Departed, now: int) -> None:
+        """The member is no longer in the group."""
+        columns = _reason_columns(departed.reason)
+        self._emit_group_event(now, self._view, STOPPED, voluntary=departed.voluntary, **columns)
 
     def broadcast(self, batch: Batch, now: int, backlog: int) -> None:
-        client, request = batch.scope.client, batch.scope.request
-        name = f"{client}/{request}" if client else ""
-        self._row(now, self._view, BROADCAST, name, "", batch, NO_POSITION, backlog)
+        """The application submitted a batch."""
+        self._emit_batches(BROADCAST, self._view, "", "", (batch,), NO_POSITION, now, backlog)
 
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
-        self._packet(SENT, packet, to.name if to else "", now, backlog)
+        """The protocol sent a packet to one member, or to all."""
+        if batches := packet.messages:
+            position = getattr(packet, "position", NO_POSITION)
+            peer = to.name if to else ""
+            self._emit_batches(SENT, self._view, packet.name(), peer, batches, position, now, backlog)
 
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
-        self._packet(RECEIVED, packet, peer.name, now, backlog)
+        """The protocol received a packet."""
+        if batches := packet.messages:
+            position = getattr(packet, "position", NO_POSITION)
+            self._emit_batches(
+                RECEIVED, self._view, packet.name(), peer.name, batches, position, now, backlog
+            )
 
     def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None:
-        """The application took the next `count` messages of the stretch."""
+        """The application consumed the next `count` messages of the batch."""
         batch, taken = ordered_batch.batch, ordered_batch.taken
         if count < batch.count:
-            priorities = batch.priorities[taken : taken + count]
-            size = len(batch.block) * count // batch.count
-            batch = Batch(
-                batch.sender, batch.level, batch.first + taken, count, bytes(size), priorities, batch.scope
-            )
-        self._row(now, ordered_batch.view, DELIVERED, "", "", batch, ordered_batch.position + taken, backlog)
+            batch = _part(batch, taken, count)
+        if ordered_batch.view is not self._delivery_view:
+            self._delivery_view = view = ordered_batch.view
+            self._delivery_view_name = view.number, str(view.coordinator)
+        position = ordered_batch.position + taken
+        self._emit_batches(DELIVERED, self._delivery_view_name, "", "", (batch,), position, now, backlog)
 
-    def _packet(self, event: str, packet: Packet, peer: str, now: int, backlog: int) -> None:
-        messages = packet.messages
-        position: int = getattr(packet, "position", NO_POSITION)
-        name = packet.name() if messages else ""
-        for batch in messages:
-            self._row(now, self._view, event, name, peer, batch, position, backlog)
+    def _emit_batches(
+        self,
+        event: str,
+        view: tuple[int, str],
+        packet: str,
+        peer: str,
+        batches: tuple[Batch | Reference, ...],
+        position: int,
+        now: int,
+        backlog: int,
+    ) -> None:
+        """One row for each batch; in a packet with a position, their positions follow each other."""
+        number, coordinator = view
+        for batch in batches:
+            sender = batch.sender
+            if isinstance(batch, Batch):
+                scope = batch.scope
+                to = ",".join(scope.to) if scope.to else ""
+                of_messages = (batch.priorities, scope.safe, to, scope.client, scope.request)
+                size = len(batch.block)
+            else:
+                of_messages, size = _REFERENCED, 0
+            row = (
+                *(self._name, self._incarnation, number, coordinator, self._step, now, event, packet, peer),
+                *(sender.name, sender.incarnation, batch.level, batch.first, batch.count),
+                *of_messages,
+                *(position, size, backlog),
+            )
+            self._emit(_new_row(MessageRow, row))
+            self._step += 1
             if position != NO_POSITION:
                 position += batch.count
 
-    def _row(
-        self,
-        now: int,
-        view: ViewId | None,
-        event: str,
-        packet: str,
-        peer: str,
-        batch: Batch | Reference,
-        position: int,
-        backlog: int,
-    ) -> None:
-        sender = batch.sender
-        named = (sender.name, sender.incarnation, batch.level, batch.first, batch.count)
-        if isinstance(batch, Batch):
-            scope = batch.scope
-            carried = (batch.priorities, scope.safe, ",".join(scope.to), position, len(batch.block))
-        else:
-            carried = (b"", False, "", position, 0)
-        of_batch = (*named, *carried)
-        self._emit_row(now, view, event, packet, peer, of_batch, backlog)
-
-    def _emit_row(
-        self,
-        now: int,
-        view: ViewId | None,
-        event: str,
-        packet: str,
-        peer: str,
-        of_batch: _OfBatch,
-        backlog: int,
-        order: str = "",
-    ) -> None:
-        me = self._me
-        number, coordinator = (view.number, str(view.coordinator)) if view else (0, "")
-        who = (me.name, me.incarnation, number, coordinator, self._step)
-        self._emit(Row._make((*who, now, event, packet, peer, *of_batch, backlog, order)))
+    def _emit_group_event(self, now: int, view: tuple[int, str], event: str, **columns: Any) -> None:
+        row = GroupEventRow(self._name, self._incarnation, *view, self._step, now, event, **columns)
+        self._emit(row)
         self._step += 1
 
 
 def view_order(ordering: Ordering) -> ViewOrder:
-    """What a trace says of an ordering."""
+    """What a trace contains about an ordering."""
     protocol = find_protocol(ordering.order)
     return ViewOrder(
         order=ordering.order,
@@ -140,3 +160,22 @@ def view_order(ordering: Ordering) -> ViewOrder:
         priorities_act=protocol.PRIORITIES_ACT,
         sends_by_priority=protocol.SENDS_BY_PRIORITY,
     )
+
+
+def _reason_columns(reason: ViewReason) -> dict[str, Any]:
+    return {
+        "founded": reason.founded,
+        "joined": reason.joined,
+        "left": reason.left,
+        "failed": reason.failed,
+        "evicted": tuple(map(msgspec.structs.astuple, reason.evicted)),
+        "merged": reason.merged,
+        "order_change": reason.order,
+    }
+
+
+def _part(batch: Batch, start: int, count: int) -> Batch:
+    """Some messages of a batch; the block has their share of the bytes, not their payloads."""
+    size = len(batch.block) * count // batch.count
+    priorities = batch.priorities[start : start + count]
+    return Batch(batch.sender, batch.level, batch.first + start, count, bytes(size), priorities, batch.scope)

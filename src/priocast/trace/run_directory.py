@@ -1,90 +1,165 @@
-"""A run on disk: a directory with `manifest.json` and the members' rows as Parquet segments in `events/`.
+"""A run on disk: a directory with `manifest.json` and the members' rows as Parquet segments.
 
-Segments are written aside and renamed when they are whole, so a reader never sees half of one, and a
-process that is killed loses only what it had not yet closed.
+The segments of each table are in a directory of their own, `messages/` and `group_events/`. A segment is
+written to a temporary file and renamed when it is complete, so a reader never sees half of one, and a
+process that is killed loses only what it had not yet written.
 """
 
 import json
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from priocast.core.errors import ForeignTrace, UnreadableTrace
-from priocast.trace.schema import FORMAT, SCHEMA_VERSION, Manifest, Row
+from priocast.core.view_reason import Eviction
+from priocast.trace.schema import FORMAT, SCHEMA_VERSION, GroupEventRow, Manifest, MessageRow, TraceRow
 
 if TYPE_CHECKING:
     import pyarrow
 
 MANIFEST = "manifest.json"
-EVENTS = "events"
+MESSAGES = "messages"
+GROUP_EVENTS = "group_events"
+JOURNALS = "journals"
 
 
-def arrow_schema() -> "pyarrow.Schema":
-    """The Parquet schema of the rows."""
+class RunSegments(NamedTuple):
+    """The Parquet files of a run, by table."""
+
+    messages: tuple[Path, ...]
+    group_events: tuple[Path, ...]
+
+
+@cache
+def message_schema() -> "pyarrow.Schema":
+    """The Parquet schema of the table `messages`."""
     import pyarrow as pa
 
     dictionary = pa.dictionary(pa.int32(), pa.string())
-    types = {
-        "member": dictionary,
-        "incarnation": pa.int64(),
-        "view": pa.int64(),
-        "coordinator": dictionary,
-        "step": pa.int64(),
-        "time_ns": pa.int64(),
-        "event": dictionary,
-        "packet": dictionary,
-        "peer": dictionary,
-        "sender": dictionary,
-        "sender_incarnation": pa.int64(),
-        "level": pa.int32(),
-        "first": pa.int64(),
-        "count": pa.int32(),
-        "priorities": pa.binary(),
-        "safe": pa.bool_(),
-        "to": dictionary,
-        "position": pa.int64(),
-        "bytes": pa.int64(),
-        "backlog": pa.int64(),
-        "order": dictionary,
-    }
-    assert tuple(types) == Row._fields
-    return pa.schema(list(types.items()), metadata={"priocast.schema_version": str(SCHEMA_VERSION)})
-
-
-def to_table(rows: list[Row]) -> "pyarrow.Table":
-    """Rows as an Arrow table."""
-    import pyarrow as pa
-
-    schema = arrow_schema()
-    columns = zip(*rows, strict=True)
-    return pa.table(
-        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    return _schema(
+        MessageRow._fields,
+        member=dictionary,
+        incarnation=pa.int64(),
+        view=pa.int64(),
+        coordinator=dictionary,
+        step=pa.int64(),
+        time_ns=pa.int64(),
+        event=dictionary,
+        packet=dictionary,
+        peer=dictionary,
+        sender=dictionary,
+        sender_incarnation=pa.int64(),
+        level=pa.int32(),
+        first=pa.int64(),
+        count=pa.int32(),
+        priorities=pa.binary(),
+        safe=pa.bool_(),
+        to=dictionary,
+        client=dictionary,
+        request=pa.int64(),
+        position=pa.int64(),
+        bytes=pa.int64(),
+        backlog=pa.int64(),
     )
 
 
-def write_segment(directory: Path, name: str, rows: list[Row]) -> Path:
-    """Write rows as one whole segment, or not at all."""
-    return write_table(directory, name, to_table(rows))
+@cache
+def group_event_schema() -> "pyarrow.Schema":
+    """The Parquet schema of the table `group_events`."""
+    import pyarrow as pa
+
+    names = pa.list_(pa.string())
+    return _schema(
+        GroupEventRow._fields,
+        member=pa.string(),
+        incarnation=pa.int64(),
+        view=pa.int64(),
+        coordinator=pa.string(),
+        step=pa.int64(),
+        time_ns=pa.int64(),
+        event=pa.string(),
+        position=pa.int64(),
+        members=names,
+        orderer=pa.string(),
+        order=pa.string(),
+        starvation=pa.string(),
+        priorities_act=pa.string(),
+        sends_by_priority=pa.bool_(),
+        founded=pa.bool_(),
+        joined=names,
+        left=names,
+        failed=names,
+        evicted=pa.list_(pa.struct([(name, pa.string()) for name in Eviction.__struct_fields__])),
+        merged=names,
+        order_change=pa.string(),
+        voluntary=pa.bool_(),
+        state_bytes=pa.int64(),
+    )
 
 
-def write_table(directory: Path, name: str, table: "pyarrow.Table") -> Path:
-    """Write a table of rows as one whole segment, or not at all."""
+def _schema(fields: tuple[str, ...], **types: "pyarrow.DataType") -> "pyarrow.Schema":
+    import pyarrow as pa
+
+    assert tuple(types) == fields, "the columns are the fields of the row"
+    return pa.schema(list(types.items()), metadata={"priocast.schema_version": str(SCHEMA_VERSION)})
+
+
+def to_message_table(rows: Sequence[MessageRow]) -> "pyarrow.Table":
+    """Rows as an Arrow table."""
+    return _to_table(rows, message_schema())
+
+
+def _to_table(rows: Sequence[TraceRow], schema: "pyarrow.Schema") -> "pyarrow.Table":
+    import pyarrow as pa
+
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+def write_segment(directory: Path, name: str, rows: Iterable[TraceRow]) -> None:
+    """Write rows as one complete segment of each table that they belong to."""
+    messages: list[MessageRow] = []
+    group_events: list[GroupEventRow] = []
+    for row in rows:
+        if isinstance(row, MessageRow):
+            messages.append(row)
+        else:
+            group_events.append(row)
+    if messages:
+        write_message_table(directory, name, to_message_table(messages))
+    if group_events:
+        write_group_events(directory, name, group_events)
+
+
+def write_message_table(directory: Path, name: str, table: "pyarrow.Table") -> None:
+    """Write a segment of the table `messages`."""
+    _write(directory / MESSAGES, name, table)
+
+
+def write_group_events(directory: Path, name: str, rows: Sequence[GroupEventRow]) -> None:
+    """Write a segment of the table `group_events`."""
+    _write(directory / GROUP_EVENTS, name, _to_table(rows, group_event_schema()))
+
+
+def _write(directory: Path, name: str, table: "pyarrow.Table") -> None:
     from pyarrow import parquet
 
-    events = directory / EVENTS
-    events.mkdir(parents=True, exist_ok=True)
-    part, whole = events / f".{name}.part", events / f"{name}.parquet"
+    directory.mkdir(parents=True, exist_ok=True)
+    part = directory / f".{name}.part"
     parquet.write_table(table, part, compression="zstd")
-    part.rename(whole)
-    return whole
+    part.rename(directory / f"{name}.parquet")
 
 
 def write_manifest(directory: Path, manifest: Manifest) -> None:
-    """Write what the run is; members that share a directory must agree on it.
+    """Write the description of a run; members that share a directory must agree on it.
 
-    It is written aside and renamed: members start at the same time, and none may read half of it.
+    It is written to a temporary file and renamed: members start at the same time, and none may read half of
+    it.
     """
     directory.mkdir(parents=True, exist_ok=True)
     if not (directory / MANIFEST).exists():
@@ -92,22 +167,22 @@ def write_manifest(directory: Path, manifest: Manifest) -> None:
             whole = Path(aside) / MANIFEST
             whole.write_text(json.dumps(msgspec.to_builtins(manifest), indent=2) + "\n")
             whole.rename(directory / MANIFEST)
-    there = read_manifest(directory)
-    if (there.run, there.group, there.order) != (manifest.run, manifest.group, manifest.order):
+    found = read_manifest(directory)
+    if (found.run, found.group, found.order) != (manifest.run, manifest.group, manifest.order):
         raise ForeignTrace(
-            f"{directory} already holds run {there.run!r} of group {there.group!r}: "
-            "give this run a directory of its own"
+            f"{directory} already contains run {found.run!r} of group {found.group!r}: "
+            "choose another directory for this run"
         )
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """Read what the run is, or say why it cannot be read."""
+    """Read the description of a run."""
     path = directory / MANIFEST
     try:
         raw = json.loads(path.read_text())
     except FileNotFoundError:
         raise UnreadableTrace(
-            f"{directory} is not a run directory: it has no {MANIFEST} (name the directory that 'priocast "
+            f"{directory} is not a run directory: it has no {MANIFEST} (give the directory that 'priocast "
             "demo' or 'priocast node --trace' wrote)"
         ) from None
     except (OSError, ValueError) as error:
@@ -116,17 +191,17 @@ def read_manifest(directory: Path) -> Manifest:
         raise ForeignTrace(f"{path} does not describe a Priocast run")
     if raw.get("schema_version") != SCHEMA_VERSION:
         raise ForeignTrace(
-            f"{path} has schema version {raw.get('schema_version')}, this Priocast reads version "
-            f"{SCHEMA_VERSION}: use the release that wrote it"
+            f"{path} has trace schema version {raw.get('schema_version')}, and this release reads version "
+            f"{SCHEMA_VERSION}: use the release that wrote the trace, or record the run again"
         )
     try:
         return msgspec.convert(raw, Manifest)
     except msgspec.ValidationError as error:
-        raise UnreadableTrace(f"{path} is not a whole manifest: {error}") from error
+        raise UnreadableTrace(f"{path} is not a complete manifest: {error}") from error
 
 
 def find_runs(path: Path) -> list[Path]:
-    """The run directories at `path`: itself, or those right below it, by name."""
+    """The run directories at `path`: the directory itself, or those directly below it, by name."""
     if (path / MANIFEST).exists():
         return [path]
     runs = sorted(child.parent for child in path.glob(f"*/{MANIFEST}"))
@@ -135,20 +210,52 @@ def find_runs(path: Path) -> list[Path]:
     return runs
 
 
-def segments(directory: Path) -> list[Path]:
-    """The Parquet files of a run, each checked to be whole and of our schema."""
+def find_segments(directory: Path) -> RunSegments:
+    """The segments of a run, each checked to be complete and to have the expected columns."""
+    messages = _checked(directory / MESSAGES, message_schema())
+    group_events = _checked(directory / GROUP_EVENTS, group_event_schema())
+    if not messages and not group_events:
+        raise UnreadableTrace(f"{directory} contains no rows: the run ended before it recorded anything")
+    return RunSegments(messages, group_events)
+
+
+def _checked(directory: Path, expected: "pyarrow.Schema") -> tuple[Path, ...]:
     from pyarrow import ArrowException, parquet
 
-    expected = arrow_schema()
-    paths = sorted((directory / EVENTS).glob("*.parquet"))
-    if not paths:
-        raise UnreadableTrace(f"{directory / EVENTS} holds no trace: did the run end before it began?")
+    paths = tuple(sorted(directory.glob("*.parquet")))
     for path in paths:
         try:
             found = parquet.read_schema(path)
         except (ArrowException, OSError) as error:
             reason = str(error).splitlines()[0]
-            raise UnreadableTrace(f"{path} is damaged or not Parquet: {reason}") from error
+            raise UnreadableTrace(f"{path} is damaged or not a Parquet file: {reason}") from error
         if not found.equals(expected):
-            raise ForeignTrace(f"{path} is Parquet, but does not have the columns of a Priocast trace")
+            raise ForeignTrace(
+                f"{path} does not have the columns of the table {directory.name!r} of a Priocast trace"
+            )
     return paths
+
+
+def read_group_events(segments: Iterable[Path]) -> list[GroupEventRow]:
+    """The rows of the table `group_events`, by process and step."""
+    from pyarrow import ArrowException, parquet
+
+    rows: list[GroupEventRow] = []
+    for path in segments:
+        try:
+            table = parquet.ParquetFile(path).read()
+        except (ArrowException, OSError) as error:
+            raise UnreadableTrace(f"{path} cannot be read: {str(error).splitlines()[0]}") from error
+        columns = [table[name].to_pylist() for name in GroupEventRow._fields]
+        rows += [_as_row(values) for values in zip(*columns, strict=True)]
+    return sorted(rows, key=lambda row: (row.member, row.incarnation, row.step))
+
+
+def _as_row(values: tuple[object, ...]) -> GroupEventRow:
+    """A row with tuples where Arrow has lists and structs."""
+    return GroupEventRow._make(
+        tuple(tuple(item.values()) if isinstance(item, dict) else item for item in value)
+        if isinstance(value, list)
+        else value
+        for value in values
+    )

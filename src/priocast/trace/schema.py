@@ -1,27 +1,10 @@
-"""What a trace holds: the rows, and the manifest of a run.
+"""The schema of a trace: two tables of rows, and the manifest of a run (`docs/trace.md` has every column).
 
-One schema serves real and simulated runs. A row describes a batch (messages `first` to `first + count - 1`
-of one sender and level), so that tracing costs the same for one message as for a thousand; the pipeline
-explodes it. Rows of one member carry `step`, the order in which things happened there: no check needs
-the clocks of two members to agree.
-
-| event | when | position |
-|---|---|---|
-| broadcast | the application handed the messages over; `packet` names the request of a client, if it was on
-              behalf of one | -1 |
-| sent      | the protocol gave a packet with them to the links (`peer` is empty: to all) | of the packet |
-| received  | a packet with them came from `peer` (from itself, too) | of the packet |
-| delivered | the application consumed them | of the first message |
-| view      | the application was told of the view: `peer` lists its members, `sender` is who orders in it
-              (empty: nobody alone), `packet` is the reason, `order` how it is ordered (a `ViewOrder`) | of
-              the next message, at least |
-| stopped   | the member is out of the group, `packet` is the reason | -1 |
-| state     | the member took over the group's state as it was before this position | of the next message |
-
-A view is named by its number and its coordinator. `safe` and `to` (names of members, with commas) are what
-the sender asked for: delivery only when every member holds the message, and to these members only. A packet
-carries messages or only names them: where it names them, `bytes` is 0, and what goes with a message
-(`priorities`, `safe`, `to`) is not said.
+Real and simulated runs have the same schema. A row of the table `messages` describes a batch (messages
+`first` to `first + count - 1` of one sender and level), so that recording costs the same for one message as
+for a thousand. A row of the table `group_events` describes what a member learned about its group. The rows of
+one process, in both tables together, are numbered by `step`, the order in which things happened there. No
+check compares the clocks of two members.
 """
 
 from typing import NamedTuple
@@ -30,8 +13,9 @@ import msgspec
 
 from priocast.core.errors import InvalidOption, UnreadableTrace
 from priocast.core.starvation import FirstInFirstOut, Starvation, parse_starvation
+from priocast.core.view_reason import Eviction, ViewReason
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 FORMAT = "priocast-run"
 NO_POSITION = -1
 
@@ -39,13 +23,32 @@ BROADCAST = "broadcast"
 SENT = "sent"
 RECEIVED = "received"
 DELIVERED = "delivered"
+
 VIEW = "view"
-STOPPED = "stopped"
 STATE = "state"
+STOPPED = "stopped"
 
 
-class Row(NamedTuple):
-    """One thing that happened to one batch at one member."""
+class ViewName(NamedTuple):
+    """The identity of a view as the rows contain it: its number and its coordinator."""
+
+    number: int
+    coordinator: str
+
+    def __str__(self) -> str:
+        return f"{self.number}@{self.coordinator}"
+
+
+class MessageRow(NamedTuple):
+    """One event of one batch at one member.
+
+    `broadcast`: the application submitted the batch. `sent`: the protocol passed a packet with it to the
+    links (`peer` is empty if it went to all). `received`: a packet with it arrived from `peer`, which may be
+    the member itself. `delivered`: the application consumed it.
+
+    A packet carries a batch or only references it. If it references it, `bytes` is 0, and the columns that
+    belong to the messages themselves (`priorities`, `safe`, `to`, `client`, `request`) are empty.
+    """
 
     member: str
     incarnation: int
@@ -64,19 +67,87 @@ class Row(NamedTuple):
     priorities: bytes
     safe: bool
     to: str
+    client: str
+    request: int
     position: int
     bytes: int
     backlog: int
-    order: str
 
 
-class ViewOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """How a view is ordered: what a reader must know who judges the queues of its members.
+class GroupEventRow(NamedTuple):
+    """One event of the group at one member; the columns that do not belong to the event are empty.
+
+    `view`: the application received the view, with its `members`, the member that orders alone (`orderer`,
+    empty if there is none), the next position, how the view is ordered, and why it was installed. `state`:
+    the application received the group's state as of `position`. `stopped`: the member is no longer in the
+    group, because it left (`voluntary`) or was excluded; the reason is that of the view without it.
+    """
+
+    member: str
+    incarnation: int
+    view: int
+    coordinator: str
+    step: int
+    time_ns: int
+    event: str
+    position: int = NO_POSITION
+    members: tuple[str, ...] = ()
+    orderer: str = ""
+    order: str = ""
+    starvation: str = ""
+    priorities_act: str = ""
+    sends_by_priority: bool = False
+    founded: bool = False
+    joined: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    evicted: tuple[tuple[str, str, str], ...] = ()
+    merged: tuple[str, ...] = ()
+    order_change: str = ""
+    voluntary: bool = False
+    state_bytes: int = 0
+
+    @property
+    def reason(self) -> ViewReason:
+        """Why the view was installed, or an error if the trace contains an unknown cause of an eviction."""
+        try:
+            evicted = tuple(msgspec.convert(eviction, Eviction) for eviction in self.evicted)
+        except msgspec.ValidationError as error:
+            raise UnreadableTrace(
+                f"view {self.view}@{self.coordinator} has an unknown eviction: {error}"
+            ) from error
+        return ViewReason(
+            self.founded, self.joined, self.left, self.failed, evicted, self.merged, self.order_change
+        )
+
+    @property
+    def view_order(self) -> "ViewOrder":
+        """How the view is ordered, or an error if the trace does not contain a valid starvation policy."""
+        found = ViewOrder(
+            order=self.order,
+            policy=self.starvation,
+            priorities_act=self.priorities_act,
+            sends_by_priority=self.sends_by_priority,
+        )
+        try:
+            assert found.starvation is not None
+        except InvalidOption as error:
+            raise UnreadableTrace(
+                f"view {self.view}@{self.coordinator} has an unknown starvation policy: {error}"
+            ) from error
+        return found
+
+
+TraceRow = MessageRow | GroupEventRow
+
+
+class ViewOrder(msgspec.Struct, frozen=True, kw_only=True, order=True):
+    """How a view is ordered: what a reader must know to judge the queues of its members.
 
     `order` is the protocol. `policy` is the starvation policy in force, `fifo` in a plain view.
-    `priorities_act` says where the protocol lets priorities act: *sequencing* (in the queues of those who
-    give out places), *sending*, *delivering*, *consensus* or *consuming* (in the queues of what waits for the
-    applications); `sends_by_priority` whether also what a member has broadcast leaves it by priority.
+    `priorities_act` says where priorities act in the protocol: *sequencing* (in the queue of the orderer),
+    *sending*, *delivering*, *consensus*, or *consuming* (in the queues of messages that wait for the
+    applications). `sends_by_priority` says whether a member also sends its own messages by priority.
     """
 
     order: str
@@ -86,36 +157,26 @@ class ViewOrder(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def starvation(self) -> Starvation:
-        """The policy in force."""
+        """The starvation policy in force."""
         return FirstInFirstOut() if self.policy == str(FirstInFirstOut()) else parse_starvation(self.policy)
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing overtakes in this view."""
+        """Whether no message overtakes another in this view."""
         return isinstance(self.starvation, FirstInFirstOut)
 
     def __str__(self) -> str:
-        return msgspec.json.encode(self).decode()
-
-
-def read_view_order(text: str) -> ViewOrder:
-    """How a view is ordered, as its row says it."""
-    try:
-        found = msgspec.json.decode(text, type=ViewOrder)
-        assert found.starvation is not None
-        return found
-    except (msgspec.MsgspecError, InvalidOption) as error:
-        raise UnreadableTrace(f"a view is said to be ordered by {text!r}: {error}") from error
+        return f"{self.order}, {'plain' if self.policy == str(FirstInFirstOut()) else self.policy}"
 
 
 class Manifest(msgspec.Struct, kw_only=True, frozen=True):
-    """What a run was: enough to read its trace and, for a simulated one, to repeat it.
+    """The description of a run: enough to read its trace and, for a simulated run, to repeat it.
 
-    `order`, `prioritised` and `starvation` are those that it begins with; each view says how it is ordered.
-    `orders` says who decides the order in a view: the `coordinator`, or nobody alone (empty);
-    `priorities_act`, where. `members` are those that found the group. `policy` is `primary` or
-    `partitionable`, `delivery` is `agreed` or `safe`. `clock` says whose times can be compared: `virtual` and
-    `shared` ones between members, `local` ones only within a member.
+    `order`, `prioritised` and `starvation` are the initial ones; each view in the trace has its own. `orders`
+    names who decides the order in a view: the `coordinator`, or no single member (empty). `priorities_act`
+    says where. `members` are the founders. `policy` is `primary` or `partitionable`, `delivery` is `agreed`
+    or `safe`. `clock` says which times can be compared: `virtual` and `shared` ones between members, `local`
+    ones only within a member.
     """
 
     run: str

@@ -1,4 +1,4 @@
-"""The checks by name. A new check is one module with `find`, and one entry here."""
+"""The checks by guarantee. A new check is one module with a function `find`, and one entry here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,55 +25,56 @@ from priocast.pipeline.checks import (
     uniformity,
     view_synchrony,
 )
-from priocast.pipeline.evidence import Evidence
-from priocast.pipeline.sources import Run
+from priocast.pipeline.sources import StoredRun
+from priocast.pipeline.trace_tables import TraceTables
 
 
 @dataclass(frozen=True)
 class Check:
-    """One property: what it says, how much is examined in which unit, how, and which runs promise it."""
+    """One guarantee: its statement, what is examined and in which unit, how, and which runs promise it."""
 
-    property: str
-    says: str
+    guarantee: str
+    statement: str
     unit: str
-    examined: Callable[[Evidence, Run], int]
-    find: Callable[[Evidence], DataFrame]
-    promised: Callable[[Evidence, Run], bool]
+    examined: Callable[[TraceTables, StoredRun], int]
+    find: Callable[[TraceTables], DataFrame]
+    promised: Callable[[TraceTables, StoredRun], bool]
 
 
-def _count(what: str) -> Callable[[Evidence, Run], int]:
-    """How many of these the census has of a run."""
+def _count(what: str) -> Callable[[TraceTables, StoredRun], int]:
+    """The sum of one of the message counts of a run."""
 
-    def count(evidence: Evidence, run: Run) -> int:
-        return sum(getattr(counted, what) for counted in evidence.census if counted.run == run.name)
+    def count(trace: TraceTables, run: StoredRun) -> int:
+        return sum(getattr(counts, what) for counts in trace.counts if counts.run == run.name)
 
     return count
 
 
-def _count_views(evidence: Evidence, run: Run) -> int:
-    return sum(len(life.told) for life in evidence.chronicles[run.name].lives.values())
+def _count_views(trace: TraceTables, run: StoredRun) -> int:
+    return sum(len(process.views) for process in trace.histories[run.name].processes.values())
 
 
-def _always(_evidence: Evidence, _run: Run) -> bool:
+def _always(_trace: TraceTables, _run: StoredRun) -> bool:
     return True
 
 
-def _if_by_rank(evidence: Evidence, run: Run) -> bool:
-    return any(view.orders_by_rank or view.sends_by_rank for view in evidence.views_of[run.name].values())
+def _if_queues_by_priority(trace: TraceTables, run: StoredRun) -> bool:
+    views = trace.views_of[run.name].values()
+    return any(view.orders_by_priority or view.sends_by_priority for view in views)
 
 
-def _if_consumed_by_priority(evidence: Evidence, run: Run) -> bool:
-    return any(view.consumes_by_priority for view in evidence.views_of[run.name].values())
+def _if_consumed_by_priority(trace: TraceTables, run: StoredRun) -> bool:
+    return any(view.consumes_by_priority for view in trace.views_of[run.name].values())
 
 
-def _if_safe(evidence: Evidence, run: Run) -> bool:
-    return run.safe or _count("safe")(evidence, run) > 0
+def _if_safe(trace: TraceTables, run: StoredRun) -> bool:
+    return run.safe or _count("safe")(trace, run) > 0
 
 
 CHECKS = (
     Check(
         INTEGRITY,
-        "delivered at most once, only if it was broadcast, only by those in the view whom it is for",
+        "a message is delivered at most once, only if it was broadcast, only by its recipients in the view",
         "deliveries",
         _count("deliveries"),
         integrity.find,
@@ -89,7 +90,7 @@ CHECKS = (
     ),
     Check(
         AGREEMENT,
-        "members that go on together from a view delivered the same messages in it",
+        "members that continue together from a view delivered the same messages in it",
         "messages",
         _count("messages"),
         agreement.find,
@@ -98,14 +99,14 @@ CHECKS = (
     Check(
         VIEW_SYNCHRONY,
         "processes agree on the views, and deliver each message in the view that it belongs to",
-        "views told",
+        "views received",
         _count_views,
         view_synchrony.find,
         _always,
     ),
     Check(
         UNIFORMITY,
-        "a safe message that anyone delivered, even one that crashed, is nowhere missing",
+        "a safe message that any process delivered, even one that crashed, is missing nowhere",
         "safe messages",
         _count("safe"),
         uniformity.find,
@@ -121,15 +122,15 @@ CHECKS = (
     ),
     Check(
         PRIORITY,
-        "nothing leaves the ordering queue, or its sender's own, before what waits and ranks ahead of it",
+        "nothing leaves an ordering or sending queue while a message with a lower sort key waits there",
         "queue entries",
         _count("queue_entries"),
         priority.find,
-        _if_by_rank,
+        _if_queues_by_priority,
     ),
     Check(
         PRIORITY_ACCOUNTING,
-        "what is less urgent goes first exactly if some member had consumed it when the other one came",
+        "a less urgent message goes first exactly if some member had consumed it when the other one arrived",
         "messages",
         _count("messages"),
         priority_accounting.find,

@@ -1,27 +1,28 @@
-"""Priority: nothing leaves a queue before what waits there and ranks ahead of it.
+"""Priority: nothing leaves a queue while a message with a lower sort key waits there.
 
-Judged are, in each view, the queues that go by rank: the one that decides the order, where one member has
-it, and each sender's own one. A message enters the former when the orderer receives it without a position,
-and leaves when the orderer sends it with one; it enters the latter with its broadcast, and leaves when its
-sender first sends it. What comes from an earlier view enters a sender's queue unseen, and is not judged.
+Checked are, in each view, the queues that are ordered by a sort key: the ordering queue, if one member orders
+alone, and each sender's own queue. A message enters the former when the orderer receives it without a
+position, and leaves it when the orderer sends it with one. It enters the latter with its broadcast, and
+leaves it when its sender first sends it. A message from an earlier view enters a sender's queue without a
+record, and is not checked.
 
-A message *h* was **wronged** by *l* if h was in the queue when l left, and h ranks ahead of l. Ranks are
-those of the view's starvation policy, from the time at which a message entered. Everything is judged by the
-order of one process's own steps, so no two clocks are compared.
+A message *h* was **overtaken wrongly** by *l* if h was in the queue when l left and h has the lower sort key.
+The sort keys are those of the view's starvation policy, at the time at which a message entered. Everything is
+judged by the order of one process's own steps, so no two clocks are compared.
 
-Each view has queues of its own: what is left in them when it ends is gone from there, and enters the next
-one's if its sender sends it again.
+Each view has its own queues: what remains in them when the view ends is gone, and enters the queue of the
+next view if its sender sends it again.
 
-There is no join of pairs. Walking through a queue in the order of leaving, two running values per priority
-suffice: the *last* message of that priority that left, and the *highest* rank that left. Any message of the
-priority left while h waited exactly if the last one did, and
+No pairs are joined. Walking through a queue in the order of departure, two running values for each priority
+suffice: the *last* message of that priority that left, and the *highest* sort key that left. A message of
+that priority left while h waited exactly if the last one did, and
 
-- the last one ranks behind h: h was wronged, by it;
-- not even the highest rank is behind h: h was not wronged by that priority;
-- in between: the priority itself left out of rank order, so the run is condemned already; to count and name
-  h exactly, those (and only those) are compared with what left while they waited.
+- if the last one has a higher sort key than h, it overtook h wrongly;
+- if not even the highest sort key is higher than that of h, nothing of that priority did;
+- otherwise, that priority itself left out of order, so the run is in violation already. To count and name h
+  exactly, these messages (and only these) are compared with what left while they waited.
 
-Under `none` all of a priority have one rank, and the third case does not exist.
+Under `none` all messages of a priority have the same sort key, and the third case does not exist.
 """
 
 from functools import reduce
@@ -31,95 +32,95 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
 from priocast.core.starvation import FirstInFirstOut, Strict
-from priocast.pipeline.checks.violation import together, violations
-from priocast.pipeline.evidence import Evidence
-from priocast.pipeline.ledger import places_it
+from priocast.pipeline.message_table import is_queue_of_delivery
 from priocast.pipeline.sources import message_id, process_id
+from priocast.pipeline.trace_tables import TraceTables
+from priocast.pipeline.violations import union, violations
 
 _NEVER = 2**63 - 1
 _ENTRY = (
     "run",
-    "queue_print",
-    "view_print",
+    "queue_hash",
+    "view_hash",
     "sent_by",
     "message",
     "priority",
-    "rank",
+    "sort_key",
     "enter_step",
     "leave_step",
-    "leave_place",
+    "leave_index",
 )
 
 
-def find(evidence: Evidence) -> DataFrame:
-    """Every departure from a queue that should not have been, then."""
-    parts = []
-    if evidence.any("queue_entries"):
-        parts.append(overtaken(evidence))
-    if evidence.any("unqueued") or evidence.requeued is not None:
-        parts.append(out_of_nowhere(evidence))
-    return together(evidence, parts)
+def find(trace: TraceTables) -> DataFrame:
+    """Every departure from a queue that must not have been at that time."""
+    tables = []
+    if trace.any("queue_entries"):
+        tables.append(overtaken(trace))
+    if trace.any("unqueued") or trace.requeued is not None:
+        tables.append(not_in_queue(trace))
+    return union(trace, tables)
 
 
-def out_of_nowhere(evidence: Evidence) -> DataFrame:
-    """Messages that the orderer gave a position without, or before, having them in its queue.
+def not_in_queue(trace: TraceTables) -> DataFrame:
+    """Messages that the orderer gave a position while they were not in its queue.
 
-    If it sends a message again that has its place in another view, it gives it no position.
+    If it sends a message again that was ordered in another view, it assigns no position.
     """
-    found = evidence.ledger.where("unqueued").select(
-        "run", "queue_print", message_id().alias("message"), "leave_position"
+    found = trace.messages.where("unqueued").select(
+        "run", "queue_hash", message_id().alias("message"), "leave_position"
     )
-    if evidence.requeued is not None:
+    if trace.requeued is not None:
         entered_late = sf.coalesce(sf.col("leave_step") < sf.col("enter_step"), sf.lit(True))
-        again = evidence.requeued.where(sf.col("leave_step").isNotNull() & entered_late & places_it())
+        again = trace.requeued.where(sf.col("leave_step").isNotNull() & entered_late & is_queue_of_delivery())
         found = found.unionByName(again.withColumn("message", message_id()).select(found.columns))
-    at = sf.col("orderer")
+    orderer = sf.col("orderer")
     return violations(
-        _in_views(found.withColumnRenamed("queue_print", "view_print"), evidence),
+        _in_views(found.withColumnRenamed("queue_hash", "view_hash"), trace),
         position=sf.col("leave_position"),
         messages=sf.array("message"),
-        members=sf.array(at),
-        detail=sf.concat(at, sf.lit(" gave it a position while it was not in its queue")),
+        members=sf.array(orderer),
+        summary=sf.concat(orderer, sf.lit(" gave it a position while it was not in its queue")),
     )
 
 
-def overtaken(evidence: Evidence) -> DataFrame:
-    """Messages that were wronged, by the policy of their view."""
-    entered = queues(evidence)
-    ageless = all(_is_ageless(evidence, run) for run in evidence.views_of)
-    wronged = name_who_wronged(find_wronged(entered, evidence.priorities, ageless), entered)
+def overtaken(trace: TraceTables) -> DataFrame:
+    """Messages that were overtaken wrongly, by the starvation policy of their view."""
+    entries = queue_entries(trace)
+    constant = all(_has_constant_keys(trace, run) for run in trace.views_of)
+    found = name_overtaker(find_overtaken(entries, trace.priorities, constant), entries)
     at_orderer = sf.col("sent_by").isNull()
-    position = sf.when(at_orderer, sf.col("by.leave_place"))
-    given = sf.concat(sf.lit("given position "), position.cast("string"))
+    position = sf.when(at_orderer, sf.col("by.leave_index"))
+    ordered = sf.concat(sf.lit("given position "), position.cast("string"))
     return violations(
-        _in_views(wronged, evidence).withColumn("at", sf.coalesce("sent_by", "orderer")),
+        _in_views(found, trace).withColumn("at", sf.coalesce("sent_by", "orderer")),
         position=position,
         messages=sf.array("message", "by.message"),
         members=sf.array("at"),
-        detail=sf.format_string(
+        summary=sf.format_string(
             "%s (priority %d) was waiting at %s when %s (priority %d) was %s",
             "message",
             "priority",
             "at",
             "by.message",
             "by.priority",
-            sf.when(at_orderer, given).otherwise(sf.lit("sent")),
+            sf.when(at_orderer, ordered).otherwise(sf.lit("sent")),
         ),
     )
 
 
-def queues(evidence: Evidence) -> DataFrame:
-    """One row for each time that a message entered a queue, with its rank and when it left.
+def queue_entries(trace: TraceTables) -> DataFrame:
+    """One row for each time that a message entered a queue, with its sort key and when it left.
 
-    `sent_by` says whose queue it is, null for the one that decides the order; `leave_place` is the place of
-    a message among those that left in one step.
+    `sent_by` is the owner of a sender's queue, null for the ordering queue. `leave_index` orders the messages
+    that left in one step.
     """
-    entered = ordering_queues(evidence).unionByName(sending_queues(evidence))
-    return entered.withColumn("leave_step", sf.coalesce("leave_step", sf.lit(_NEVER)))
+    entries = ordering_queues(trace).unionByName(sending_queues(trace))
+    return entries.withColumn("leave_step", sf.coalesce("leave_step", sf.lit(_NEVER)))
 
 
-def ordering_queues(evidence: Evidence) -> DataFrame:
-    """What waited where the order is decided."""
+def ordering_queues(trace: TraceTables) -> DataFrame:
+    """The messages that waited where the order is decided."""
 
     def entries(messages: DataFrame) -> DataFrame:
         return (
@@ -127,114 +128,124 @@ def ordering_queues(evidence: Evidence) -> DataFrame:
             .withColumns(
                 {
                     "message": message_id(),
-                    "view_print": sf.col("queue_print"),
+                    "view_hash": sf.col("queue_hash"),
                     "sent_by": sf.lit(None).cast("string"),
-                    "leave_place": sf.col("leave_position"),
+                    "leave_index": sf.col("leave_position"),
                 }
             )
             .select(*_ENTRY)
         )
 
-    found = entries(evidence.ledger.where("not requeued"))
-    return found if evidence.requeued is None else found.unionByName(entries(evidence.requeued))
+    found = entries(trace.messages.where("not requeued"))
+    return found if trace.requeued is None else found.unionByName(entries(trace.requeued))
 
 
-def sending_queues(evidence: Evidence) -> DataFrame:
-    """What waited at its own sender; who sends it first in another view has not let it out in this one."""
-    left = sf.col("take_print") == sf.col("offer_print")
-    whose = (sf.col("offer_print"), sf.col("sender"), sf.col("sender_incarnation"))
-    offered = evidence.ledger.where(sf.col("offer_step").isNotNull())
+def sending_queues(trace: TraceTables) -> DataFrame:
+    """The messages that waited at their sender; one that is first sent in a later view never left here."""
+    left = sf.col("take_hash") == sf.col("offer_hash")
+    owner = (sf.col("offer_hash"), sf.col("sender"), sf.col("sender_incarnation"))
+    offered = trace.messages.where(sf.col("offer_step").isNotNull())
     return offered.withColumns(
         {
             "message": message_id(),
-            "queue_print": sf.xxhash64(*whose),
-            "view_print": sf.col("offer_print"),
+            "queue_hash": sf.xxhash64(*owner),
+            "view_hash": sf.col("offer_hash"),
             "sent_by": process_id("sender", "sender_incarnation"),
-            "rank": sf.col("offer_rank"),
+            "sort_key": sf.col("offer_key"),
             "enter_step": sf.col("offer_step"),
             "leave_step": sf.when(left, sf.col("take_step")),
-            "leave_place": sf.col("take_index").cast("long"),
+            "leave_index": sf.col("take_index").cast("long"),
         }
     ).select(*_ENTRY)
 
 
-def walk(entered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
-    """Each row with `by`, the hindmost of the last that left while it waited, and whether it is in doubt."""
-    in_order = Window.partitionBy("run", "queue_print").orderBy("leave_step", "leave_place")
+def walk(entries: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
+    """Each entry with `by`, the highest sort key among the last departures while it waited.
+
+    `in_doubt` marks the third case of the module's docstring.
+    """
+    in_order = Window.partitionBy("run", "queue_hash").orderBy("leave_step", "leave_index")
     before = in_order.rowsBetween(Window.unboundedPreceding, -1)
-    running, met, doubts = [], [sf.lit(None)], [sf.lit(False)]
+    running, last_departures, doubts = [], [sf.lit(None)], [sf.lit(False)]
     for priority in priorities:
         left = (sf.col("priority") == priority) & (sf.col("leave_step") < _NEVER)
-        step, rank, highest = f"last_step_{priority}", f"last_rank_{priority}", f"highest_{priority}"
+        step, key, highest = f"last_step_{priority}", f"last_key_{priority}", f"highest_{priority}"
         running += [
             sf.max(sf.when(left, sf.col("leave_step"))).over(before).alias(step),
-            sf.last(sf.when(left, sf.col("rank")), ignorenulls=True).over(before).alias(rank),
-            sf.max(sf.when(left, sf.col("rank"))).over(before).alias(highest),
+            sf.last(sf.when(left, sf.col("sort_key")), ignorenulls=True).over(before).alias(key),
+            sf.max(sf.when(left, sf.col("sort_key"))).over(before).alias(highest),
         ]
         while_waiting = sf.col(step) > sf.col("enter_step")
-        departure = sf.struct(sf.col(rank).alias("rank"), sf.col(step).alias("leave_step"))
-        met.append(sf.when(while_waiting, departure))
-        doubts.append(while_waiting & (sf.col(rank) <= sf.col("rank")) & (sf.col(highest) > sf.col("rank")))
-    return entered.select("*", *running).select(
-        *entered.columns, sf.greatest(*met).alias("by"), reduce(or_, doubts).alias("in_doubt")
+        departure = sf.struct(sf.col(key).alias("sort_key"), sf.col(step).alias("leave_step"))
+        last_departures.append(sf.when(while_waiting, departure))
+        own_key = sf.col("sort_key")
+        doubts.append(while_waiting & (sf.col(key) <= own_key) & (sf.col(highest) > own_key))
+    return entries.select("*", *running).select(
+        *entries.columns, sf.greatest(*last_departures).alias("by"), reduce(or_, doubts).alias("in_doubt")
     )
 
 
-def find_wronged(entered: DataFrame, priorities: tuple[int, ...], ageless: bool = False) -> DataFrame:
-    """The rows of `entered` that were wronged; `by` is the rank and the step of one that wronged them."""
-    walked = walk(entered, priorities)
-    wronged = walked.where("by.rank > rank")
-    if not ageless:
-        doubtful = walked.where("in_doubt and by.rank <= rank").drop("by")
-        wronged = wronged.unionByName(compare(doubtful, entered))
-    return wronged.drop("in_doubt")
+def find_overtaken(entries: DataFrame, priorities: tuple[int, ...], constant: bool = False) -> DataFrame:
+    """The entries that were overtaken wrongly; `by` has the sort key and the step of one that overtook."""
+    walked = walk(entries, priorities)
+    overtaken = walked.where("by.sort_key > sort_key")
+    if not constant:
+        doubtful = walked.where("in_doubt and by.sort_key <= sort_key").drop("by")
+        overtaken = overtaken.unionByName(compare(doubtful, entries))
+    return overtaken.drop("in_doubt")
 
 
-def compare(doubtful: DataFrame, entered: DataFrame) -> DataFrame:
-    """The doubtful ones that were wronged after all, found pair by pair."""
+def compare(doubtful: DataFrame, entries: DataFrame) -> DataFrame:
+    """The doubtful entries that were overtaken wrongly after all, found pair by pair."""
     while_waiting = (sf.col("l.leave_step") > sf.col("h.enter_step")) & _left_before("l", "h")
-    pairs = _left(entered).join(
+    pairs = _departures(entries).join(
         sf.broadcast(doubtful).alias("h"),
-        _one_queue() & while_waiting & (sf.col("l.rank") > sf.col("h.rank")),
+        _same_queue() & while_waiting & (sf.col("l.sort_key") > sf.col("h.sort_key")),
     )
     columns = [sf.col(f"h.{name}") for name in doubtful.columns]
-    return pairs.groupBy(columns).agg(sf.max(sf.struct("l.rank", "l.leave_step")).alias("by"))
+    return pairs.groupBy(columns).agg(sf.max(sf.struct("l.sort_key", "l.leave_step")).alias("by"))
 
 
-def name_who_wronged(wronged: DataFrame, entered: DataFrame) -> DataFrame:
-    """`by` with everything that is known of the message: of that step and rank, the last one before."""
-    same = (sf.col("l.leave_step") == sf.col("h.by.leave_step")) & (sf.col("l.rank") == sf.col("h.by.rank"))
-    by = sf.struct("l.leave_place", "l.message", "l.priority")
+def name_overtaker(overtaken: DataFrame, entries: DataFrame) -> DataFrame:
+    """Replace `by` by the message that overtook: the last one of that step and sort key before the entry."""
+    same_step = sf.col("l.leave_step") == sf.col("h.by.leave_step")
+    same_key = sf.col("l.sort_key") == sf.col("h.by.sort_key")
+    by = sf.struct("l.leave_index", "l.message", "l.priority")
     return (
-        _left(entered)
-        .join(sf.broadcast(wronged).alias("h"), _one_queue() & same & _left_before("l", "h"))
-        .groupBy("h.run", "h.view_print", "h.sent_by", "h.message", "h.priority")
+        _departures(entries)
+        .join(
+            sf.broadcast(overtaken).alias("h"), _same_queue() & same_step & same_key & _left_before("l", "h")
+        )
+        .groupBy("h.run", "h.view_hash", "h.sent_by", "h.message", "h.priority")
         .agg(sf.max(by).alias("by"))
     )
 
 
-def _is_ageless(evidence: Evidence, run: str) -> bool:
-    """Whether all of a priority have one rank; what was sent in a plain view and then in another, has two."""
-    policies = {view.order.policy for view in evidence.views_of[run].values()}
+def _has_constant_keys(trace: TraceTables, run: str) -> bool:
+    """Whether all messages of a priority have one sort key.
+
+    A message that is sent in a plain view and then in another has two.
+    """
+    policies = {view.order.policy for view in trace.views_of[run].values()}
     return policies <= {str(Strict())} or policies == {str(FirstInFirstOut())}
 
 
-def _in_views(found: DataFrame, evidence: Evidence) -> DataFrame:
-    """What was found, with the view and its orderer."""
-    known = evidence.views.select("run", "view_print", "view", "coordinator", "orderer")
-    return found.join(known, ["run", "view_print"])
+def _in_views(found: DataFrame, trace: TraceTables) -> DataFrame:
+    """The findings with their view and its orderer."""
+    known = trace.views.select("run", "view_hash", "view", "coordinator", "orderer")
+    return found.join(known, ["run", "view_hash"])
 
 
-def _left(entered: DataFrame) -> DataFrame:
-    return entered.where(sf.col("leave_step") < _NEVER).alias("l")
+def _departures(entries: DataFrame) -> DataFrame:
+    return entries.where(sf.col("leave_step") < _NEVER).alias("l")
 
 
-def _one_queue() -> Column:
-    return (sf.col("l.run") == sf.col("h.run")) & (sf.col("l.queue_print") == sf.col("h.queue_print"))
+def _same_queue() -> Column:
+    return (sf.col("l.run") == sf.col("h.run")) & (sf.col("l.queue_hash") == sf.col("h.queue_hash"))
 
 
 def _left_before(one: str, other: str) -> Column:
-    """By step, and within a step by place; what never left has no place."""
+    """By step, and within a step by index; an entry that never left has no index."""
     step, other_step = sf.col(f"{one}.leave_step"), sf.col(f"{other}.leave_step")
-    place, other_place = sf.col(f"{one}.leave_place"), sf.col(f"{other}.leave_place")
-    return (step < other_step) | ((step == other_step) & (place < other_place))
+    index, other_index = sf.col(f"{one}.leave_index"), sf.col(f"{other}.leave_index")
+    return (step < other_step) | ((step == other_step) & (index < other_index))

@@ -1,19 +1,19 @@
-"""View synchrony: processes agree on the views, and everything is delivered in the view that it belongs to.
+"""View synchrony: processes agree on the views, and deliver each message in the view that it belongs to.
 
-- A process is a member of every view that it is told of, and its views have ever higher numbers.
-- Whoever is told of a view is told the same: its members (the coordinator is the first), its first position,
-  who orders and how, the reason for the view.
-- A process delivers a message that was ordered in a view after it was told of this view and before it is told
-  of the next, at a position between the first ones of the two.
-- Who sends a message is a member of the view in which it is delivered.
+- A process is a member of every view that it receives, and the numbers of its views increase.
+- All processes that receive a view receive the same: its members (the coordinator is the first), its first
+  position, its orderer, how it is ordered, and the reason for it.
+- A process delivers a message that was ordered in a view after it received this view and before it receives
+  the next, at a position between the first ones of the two.
+- The sender of a message is a member of the view in which it is delivered.
 
-In a primary group, besides, the views form one chain:
+In a primary group, the views also form one chain:
 
-- no two views have one number, and whoever goes on from a view goes on to the next one that there is;
-- of a view's members more than half, or just half and the first among them, took part in the next one: they
-  are in it, or its reason says of them something else than that they failed (they left, or were put out).
+- no two views have the same number, and a process that continues from a view continues to the next one;
+- a quorum of a view (more than half of its members, or half including its first) took part in the next one:
+  they are in it, or its reason says that they left or were evicted.
 
-That those who go on together delivered the same messages is Agreement.
+Whether members that continue together delivered the same messages is a matter of Agreement.
 """
 
 from collections import defaultdict
@@ -22,100 +22,112 @@ from collections.abc import Iterable, Iterator
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.checks.violation import Finding, together, violations
-from priocast.pipeline.chronicle import Chronicle, Life, Told, ViewName
-from priocast.pipeline.evidence import Evidence, Views
+from priocast.core.guarantees import VIEW_SYNCHRONY
+from priocast.core.violation import Violation
 from priocast.pipeline.membership import GroupView, name_of
-from priocast.pipeline.sources import Run, message_id, process_id, view_id
-from priocast.trace.schema import DELIVERED
+from priocast.pipeline.process_history import ReceivedView, RecordedProcess, TraceHistory
+from priocast.pipeline.sources import StoredRun, message_id, process_id, view_id
+from priocast.pipeline.trace_tables import TraceTables, Views
+from priocast.pipeline.violations import union, violations
+from priocast.trace.schema import ViewName
 
 _NEVER = 2**63 - 1
-_NOT_LET_GO = ("failed", "joined")
-_TIMES_SCHEMA = """run string, process string, view long, coordinator string, told_step long, next_step long,
-    first_position long, next_position long"""
-_STRANGERS_SCHEMA = "run string, view long, coordinator string, stranger string"
+_INTERVALS_SCHEMA = """run string, process string, view long, coordinator string, view_step long,
+    next_step long, first_position long, next_position long"""
+_OUTSIDERS_SCHEMA = "run string, view long, coordinator string, outsider string"
 
-_Times = tuple[str, str, int, str, int, int, int, int]
+_Interval = tuple[str, str, int, str, int, int, int, int]
 
 
-def find(evidence: Evidence) -> DataFrame:
-    """Every view that should not be as it is, and every delivery that is not in its view."""
-    findings: list[Finding] = []
-    mistimed: list[_Times] = []
-    strangers = []
-    for run in evidence.runs:
-        chronicle, views = evidence.chronicles[run.name], evidence.views_of[run.name]
-        findings += judge_views(run, chronicle, views)
-        mistimed += delivered_at_other_times(run.name, chronicle, views)
-        strangers += [
+def find(trace: TraceTables) -> DataFrame:
+    """Every inconsistent view, and every delivery that is not in its view."""
+    records: list[Violation] = []
+    intervals: list[_Interval] = []
+    outsiders = []
+    for run in trace.runs:
+        history, views = trace.histories[run.name], trace.views_of[run.name]
+        records += check_views(run, history, views)
+        intervals += suspicious_intervals(run.name, history, views)
+        outsiders += [
             (run.name, *view, sender)
-            for view, sender in chronicle.senders
+            for view, sender in history.senders
             if view in views and sender not in views[view].members
         ]
-    parts = []
-    if mistimed:
-        parts.append(out_of_view(evidence, mistimed))
-    if strangers:
-        parts.append(from_strangers(evidence, strangers))
-    return together(evidence, parts, findings)
+    tables = []
+    if intervals:
+        tables.append(outside_view(trace, intervals))
+    if outsiders:
+        tables.append(from_outsiders(trace, outsiders))
+    return union(trace, tables, records)
 
 
-def judge_views(run: Run, chronicle: Chronicle, views: Views) -> Iterator[Finding]:
-    """What is wrong with the views themselves, or with their sequence."""
-    for life in chronicle.lives.values():
-        for telling in life.told:
-            yield from _not_as_others(run.name, life, telling, views[telling.view])
-        for telling, after in life.onward():
-            if after.view.number <= telling.view.number:
-                detail = f"{life.process} was told of it after view {telling.view}"
-                yield _finding(run.name, after.view, after.first_position, [life.process], detail)
+def check_views(run: StoredRun, history: TraceHistory, views: Views) -> Iterator[Violation]:
+    """The violations in the views themselves, and in their sequence."""
+    for process in history.processes.values():
+        for event in process.views:
+            yield from _unlike_others(run.name, process, event, views[event.view])
+        for event, after in process.transitions():
+            if after.view.number <= event.view.number:
+                summary = f"{process.id} received it after view {event.view}"
+                yield _violation(run.name, after.view, after.first_position, [process.id], summary)
     if run.primary:
-        yield from _side_by_side(run.name, chronicle, views)
-        yield from _left_out(run.name, chronicle, views)
-        yield from _without_majority(run.name, views)
+        yield from _same_number(run.name, history, views)
+        yield from _skipped(run.name, history, views)
+        yield from _without_quorum(run.name, views)
 
 
-def _not_as_others(run: str, life: Life, telling: Told, view: GroupView) -> Iterator[Finding]:
-    if life.process not in telling.members:
-        detail = f"{life.process} was told of a view that it is not in"
-        yield _finding(run, view.name, telling.first_position, [life.process], detail)
-    if telling.members[0] != view.name.coordinator:
-        detail = f"{life.process} was told that its first member is {telling.members[0]}"
-        yield _finding(run, view.name, telling.first_position, [life.process], detail)
-    asked = (
-        ("members", ", ".join(telling.members), ", ".join(view.members)),
-        ("first position", str(telling.first_position), str(view.first_position)),
-        ("orderer", telling.orderer or "nobody", view.orderer or "nobody"),
-        ("order", telling.order, str(view.order)),
-        ("reason", repr(telling.reason), repr(view.reason)),
+def _unlike_others(
+    run: str, process: RecordedProcess, event: ReceivedView, view: GroupView
+) -> Iterator[Violation]:
+    if process.id not in event.members:
+        summary = f"{process.id} received a view that it is not a member of"
+        yield _violation(run, view.name, event.first_position, [process.id], summary)
+    if event.members[0] != view.name.coordinator:
+        summary = f"{process.id} received {event.members[0]} as its first member"
+        yield _violation(run, view.name, event.first_position, [process.id], summary)
+    compared: tuple[tuple[str, object, object], ...] = (
+        ("members", event.members, view.members),
+        ("first position", event.first_position, view.first_position),
+        ("orderer", event.orderer, view.orderer),
+        ("order", event.order, view.order),
+        ("reason", event.reason, view.reason),
     )
-    for what, said, most_said in asked:
-        if said != most_said:
-            detail = f"{life.process} was told of the {what} {said}, most of {most_said}"
-            yield _finding(run, view.name, telling.first_position, [life.process], detail)
+    for what, received, by_most in compared:
+        if received != by_most:
+            summary = (
+                f"{process.id} received the {what} {_written(received)}, but most received "
+                f"{_written(by_most)}"
+            )
+            yield _violation(run, view.name, event.first_position, [process.id], summary)
 
 
-def _side_by_side(run: str, chronicle: Chronicle, views: Views) -> Iterator[Finding]:
+def _written(value: object) -> str:
+    return ", ".join(value) if isinstance(value, tuple) else str(value) or "none"
+
+
+def _same_number(run: str, history: TraceHistory, views: Views) -> Iterator[Violation]:
     first: dict[int, ViewName] = {}
     for name, view in views.items():
         other = first.setdefault(name.number, name)
         if other != name:
-            told = [life.process for life in chronicle.lives.values() if _was_told(life, name)]
-            yield _finding(run, name, view.first_position, told, f"there is also a view {other}")
+            received = [
+                process.id
+                for process in history.processes.values()
+                if any(event.view == name for event in process.views)
+            ]
+            yield _violation(run, name, view.first_position, received, f"there is also a view {other}")
 
 
-def _left_out(run: str, chronicle: Chronicle, views: Views) -> Iterator[Finding]:
-    for life in chronicle.lives.values():
-        for telling, after in life.onward():
-            between = [str(name) for name in views if telling.view.number < name.number < after.view.number]
+def _skipped(run: str, history: TraceHistory, views: Views) -> Iterator[Violation]:
+    for process in history.processes.values():
+        for event, after in process.transitions():
+            between = [str(name) for name in views if event.view.number < name.number < after.view.number]
             if between:
-                detail = (
-                    f"{life.process} went on to it from view {telling.view}, without {', '.join(between)}"
-                )
-                yield _finding(run, after.view, after.first_position, [life.process], detail)
+                summary = f"{process.id} continued to it from view {event.view}, without {', '.join(between)}"
+                yield _violation(run, after.view, after.first_position, [process.id], summary)
 
 
-def _without_majority(run: str, views: Views) -> Iterator[Finding]:
+def _without_quorum(run: str, views: Views) -> Iterator[Violation]:
     numbered: dict[int, list[GroupView]] = defaultdict(list)
     for view in views.values():
         numbered[view.name.number].append(view)
@@ -123,76 +135,69 @@ def _without_majority(run: str, views: Views) -> Iterator[Finding]:
     for number in sorted(numbered):
         for view in numbered[number] if before else ():
             previous = max(before, key=lambda other: len(set(other.members) & set(view.members)))
-            if not _is_majority(previous, view):
-                came = [process for process in previous.members if process in view.members]
-                detail = (
-                    f"{', '.join(came) or 'nobody'} of the {len(previous.members)} members of view "
-                    f"{previous.name}: no majority"
+            if not _is_quorum(previous, view):
+                continued = [process for process in previous.members if process in view.members]
+                summary = (
+                    f"only {', '.join(continued) or 'nobody'} of the {len(previous.members)} members of view "
+                    f"{previous.name} continued to it, which is no quorum"
                 )
-                yield _finding(run, view.name, view.first_position, came, detail)
+                yield _violation(run, view.name, view.first_position, continued, summary)
         before = numbered[number]
 
 
-def _is_majority(previous: GroupView, view: GroupView) -> bool:
-    agreeing = [
-        process for process in previous.members if process in view.members or _was_let_go(process, view)
+def _is_quorum(previous: GroupView, view: GroupView) -> bool:
+    """Whether a quorum of the previous view is in the next, or left or was evicted in between."""
+    evicted = [eviction.member for eviction in view.reason.evicted]
+    took_part = [
+        process
+        for process in previous.members
+        if process in view.members or name_of(process) in (*view.reason.left, *evicted)
     ]
     half = len(previous.members) / 2
-    return len(agreeing) > half or (len(agreeing) == half and previous.members[0] in agreeing)
+    return len(took_part) > half or (len(took_part) == half and previous.members[0] in took_part)
 
 
-def _was_let_go(process: str, view: GroupView) -> bool:
-    """Whether the reason for a view says of one that is not in it that it left or was put out."""
-    said = [
-        text.removeprefix(name_of(process))
-        for text in view.reason.split("; ")
-        if text.startswith(f"{name_of(process)} ")
-    ]
-    return any(word.strip() not in _NOT_LET_GO for word in said)
-
-
-def delivered_at_other_times(run: str, chronicle: Chronicle, views: Views) -> Iterator[_Times]:
-    """When members should have delivered what was ordered in a view, where they did not do so only then."""
-    for life in chronicle.lives.values():
-        told: dict[ViewName, int] = {}
-        for place, telling in enumerate(life.told):
-            told.setdefault(telling.view, place)
-        for name, span in life.delivered.items():
-            if name not in views or life.process not in views[name].members:
+def suspicious_intervals(run: str, history: TraceHistory, views: Views) -> Iterator[_Interval]:
+    """When a process was in a view, for each view in which it delivered outside of that interval."""
+    for process in history.processes.values():
+        indexes: dict[ViewName, int] = {}
+        for index, event in enumerate(process.views):
+            indexes.setdefault(event.view, index)
+        for name, span in process.delivered.items():
+            if name not in views or process.id not in views[name].members:
                 continue  # an outsider: Integrity
-            step, next_step, position, next_position = _times(life, told.get(name))
+            step, next_step, position, next_position = _interval(process, indexes.get(name))
             in_time = step < span.step_first and span.step_last < next_step
-            in_place = position <= span.position_first and span.position_last < next_position
-            if not (in_time and in_place):
-                yield run, life.process, *name, step, next_step, position, next_position
+            in_range = position <= span.position_first and span.position_last < next_position
+            if not (in_time and in_range):
+                yield run, process.id, *name, step, next_step, position, next_position
 
 
-def _times(life: Life, place: int | None) -> tuple[int, int, int, int]:
-    if place is None:
+def _interval(process: RecordedProcess, index: int | None) -> tuple[int, int, int, int]:
+    if index is None:
         return _NEVER, _NEVER, 0, _NEVER
-    telling = life.told[place]
-    if place + 1 == len(life.told):
-        return telling.step, _NEVER, telling.first_position, _NEVER
-    after = life.told[place + 1]
-    return telling.step, after.step, telling.first_position, after.first_position
+    event = process.views[index]
+    if index + 1 == len(process.views):
+        return event.step, _NEVER, event.first_position, _NEVER
+    after = process.views[index + 1]
+    return event.step, after.step, event.first_position, after.first_position
 
 
-def out_of_view(evidence: Evidence, mistimed: Iterable[_Times]) -> DataFrame:
-    """Deliveries before the process was told of their view, after the next one, or at a place of another."""
-    times = evidence.spark.createDataFrame(list(mistimed), _TIMES_SCHEMA)
+def outside_view(trace: TraceTables, intervals: Iterable[_Interval]) -> DataFrame:
+    """Deliveries before the process received their view, after the next one, or at a position of another."""
+    known = trace.spark.createDataFrame(list(intervals), _INTERVALS_SCHEMA)
     step, position = sf.col("step"), sf.col("position")
     last = position + sf.col("count") - 1
-    said = (
-        sf.when(step < sf.col("told_step"), sf.lit("before it was told of the view"))
-        .when(step > sf.col("next_step"), sf.lit("after it was told of the next view"))
+    how = (
+        sf.when(step < sf.col("view_step"), sf.lit("before it received the view"))
+        .when(step > sf.col("next_step"), sf.lit("after it received the next view"))
         .when(position < sf.col("first_position"), sf.lit("before the first position of the view"))
-        .when(last >= sf.col("next_position"), sf.lit("behind the first position of the next view"))
+        .when(last >= sf.col("next_position"), sf.lit("after the first position of the next view"))
     )
     found = (
-        evidence.events.where(sf.col("event") == DELIVERED)
-        .join(sf.broadcast(times), ["run", "process", "view", "coordinator"])
-        .withColumn("said", said)
-        .where(sf.col("said").isNotNull())
+        trace.delivered_batches.join(sf.broadcast(known), ["run", "process", "view", "coordinator"])
+        .withColumn("how", how)
+        .where(sf.col("how").isNotNull())
         .withColumnRenamed("first", "number")
     )
     return violations(
@@ -200,35 +205,37 @@ def out_of_view(evidence: Evidence, mistimed: Iterable[_Times]) -> DataFrame:
         position=position,
         messages=sf.array(message_id()),
         members=sf.array("process"),
-        detail=sf.format_string("%s delivered it %s", "process", "said"),
+        summary=sf.format_string("%s delivered it %s", "process", "how"),
     )
 
 
-def from_strangers(evidence: Evidence, strangers: Iterable[tuple[str, int, str, str]]) -> DataFrame:
-    """Senders with messages that were delivered in a view that they are not in, each with the first one."""
-    known = evidence.spark.createDataFrame(list(strangers), _STRANGERS_SCHEMA)
+def from_outsiders(trace: TraceTables, outsiders: Iterable[tuple[str, int, str, str]]) -> DataFrame:
+    """Senders whose messages were delivered in a view that they are not in, each with the first message."""
+    known = trace.spark.createDataFrame(list(outsiders), _OUTSIDERS_SCHEMA)
     found = (
-        evidence.events.where(sf.col("event") == DELIVERED)
-        .withColumn("stranger", process_id("sender", "sender_incarnation"))
-        .join(sf.broadcast(known), ["run", "view", "coordinator", "stranger"])
+        trace.delivered_batches.withColumn("outsider", process_id("sender", "sender_incarnation"))
+        .join(sf.broadcast(known), ["run", "view", "coordinator", "outsider"])
         .withColumnRenamed("first", "number")
-        .groupBy("run", "view", "coordinator", "stranger")
+        .groupBy("run", "view", "coordinator", "outsider")
         .agg(sf.min(sf.struct("position", message_id().alias("message"))).alias("first"))
     )
     return violations(
         found,
         position=sf.col("first.position"),
         messages=sf.array("first.message"),
-        members=sf.array("stranger"),
-        detail=sf.format_string(
-            "%s is not a member of view %s, and its messages were delivered there", "stranger", view_id()
+        members=sf.array("outsider"),
+        summary=sf.format_string(
+            "%s is not a member of view %s, but its messages were delivered there", "outsider", view_id()
         ),
     )
 
 
-def _was_told(life: Life, name: ViewName) -> bool:
-    return any(telling.view == name for telling in life.told)
-
-
-def _finding(run: str, view: ViewName, position: int, members: Iterable[str], detail: str) -> Finding:
-    return Finding(run, view.number, view.coordinator, position, (), tuple(sorted(members)), detail)
+def _violation(run: str, view: ViewName, position: int, members: Iterable[str], summary: str) -> Violation:
+    return Violation(
+        guarantee=VIEW_SYNCHRONY,
+        summary=summary,
+        run=run,
+        view=str(view),
+        position=position,
+        members=tuple(sorted(members)),
+    )

@@ -1,4 +1,4 @@
-"""Figures of delivery time: the whole distribution by priority, and the 99th percentile run beside run."""
+"""Figures of delivery time: the whole distribution by priority, and the 99th percentiles of all runs."""
 
 from collections.abc import Sequence
 
@@ -18,14 +18,14 @@ from priocast.pipeline.figures.style import (
 )
 from priocast.pipeline.tables.delivery_time import DeliveryTime, name_of
 
-_SHORTEST_MS = 0.001  # what is shorter than the measure cannot be shown on a logarithmic axis
+_SHORTEST_MS = 0.001  # shorter times cannot be shown on a logarithmic axis
 _ROW_HEIGHT = 0.26
-_LEFT_OUT = 0.01  # the quickest hundredth would stretch the axis for a sight of nothing
+_LEFT_OUT = 0.01  # the fastest 1 % would stretch the axis and show nothing
 
 
 @styled
 def draw_distributions(times: Sequence[DeliveryTime]) -> Figure:
-    """One panel a run: which share of each priority's messages was delivered within how long."""
+    """One panel for each run: the share of each priority's messages that was delivered within a time."""
     runs = list(dict.fromkeys(time.run for time in times))
     colours = colours_of_priorities(time.priority for time in times)
     figure, panels = new_figure(3.8, panels=len(runs))
@@ -53,7 +53,7 @@ def draw_distributions(times: Sequence[DeliveryTime]) -> Figure:
 
 @styled
 def draw_p99(times: Sequence[DeliveryTime]) -> Figure:
-    """The 99th percentile of each priority: the runs side by side, or one below the other if many."""
+    """The 99th percentile of each priority: the runs side by side, or below each other if there are many."""
     runs = list(dict.fromkeys(time.run for time in times))
     return _draw_p99_bars(times, runs) if len(runs) <= RUNS_BY_COLOUR else _draw_p99_rows(times, runs)
 
@@ -64,11 +64,11 @@ def _draw_p99_bars(times: Sequence[DeliveryTime], runs: list[str]) -> Figure:
     p99_ms = {(time.run, time.priority): max(time.p99_ms, _SHORTEST_MS) for time in times}
     figure, (axes,) = new_figure(3.6)
     width = 0.8 / len(runs)
-    for place, run in enumerate(runs):
+    for index, run in enumerate(runs):
         known = [
-            (index, p99_ms[run, level]) for index, level in enumerate(priorities) if (run, level) in p99_ms
+            (column, p99_ms[run, level]) for column, level in enumerate(priorities) if (run, level) in p99_ms
         ]
-        middles = [index + (place - (len(runs) - 1) / 2) * width for index, _ in known]
+        middles = [column + (index - (len(runs) - 1) / 2) * width for column, _ in known]
         heights = [height for _, height in known]
         bars = axes.bar(middles, heights, width * 0.92, color=colours[run], label=run, zorder=2)
         axes.bar_label(bars, [_brief(height) for height in heights], padding=2, fontsize=9)
@@ -82,12 +82,12 @@ def _draw_p99_bars(times: Sequence[DeliveryTime], runs: list[str]) -> Figure:
 
 
 def _draw_p99_rows(times: Sequence[DeliveryTime], runs: list[str]) -> Figure:
-    """A line from a run's shortest to its longest, with a point for each priority in its colour."""
+    """A line from a run's lowest to its highest value, with a point for each priority in its colour."""
     colours = colours_of_priorities(time.priority for time in times)
     figure, (axes,) = new_figure(1.2 + _ROW_HEIGHT * len(runs))
-    for place, run in enumerate(runs):
+    for row, run in enumerate(runs):
         p99_ms = [max(time.p99_ms, _SHORTEST_MS) for time in times if time.run == run]
-        axes.plot([min(p99_ms), max(p99_ms)], [place, place], color=INK, linewidth=0.8, zorder=1)
+        axes.plot([min(p99_ms), max(p99_ms)], [row, row], color=INK, linewidth=0.8, zorder=1)
     for priority in sorted(colours, reverse=True):
         of_priority = [time for time in times if time.priority == priority]
         axes.scatter(

@@ -1,7 +1,7 @@
-"""A figure of one message: every queue that it came to, before and after, as in the reorder paper's Figure 2.
+"""A figure of one message: every queue that it entered, before and after, as in the reorder paper's Figure 2.
 
-One pair of columns a queue, the head on top. What had left the queue before is faded, above a line; the
-message itself has a thick edge.
+Each queue is a pair of columns with its head on top. Messages that had already left the queue are faded,
+above a line; the message itself has a thick edge.
 """
 
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, Patch
 
 from priocast.pipeline.figures.style import INK, SETTINGS, colours_of_priorities, render_png, render_svg
-from priocast.trace.explanation import Explanation, Waited
-from priocast.trace.queues import Entry, Kind
+from priocast.trace.explanation import Explanation, QueueWait
+from priocast.trace.queues import QueueEntry, QueueKind
 
 _CELL_INCHES = 0.3
 _COLUMN_INCHES = 1.45
 _CELLS_MAX = 14
 _GONE_MAX = 3
 _FADED = 0.28
-_TITLES = {Kind.SENDER: "sender {}", Kind.ORDERER: "orderer {}", Kind.MEMBER: "{}"}
+_TITLES = {QueueKind.SENDER: "sender {}", QueueKind.ORDERER: "orderer {}", QueueKind.MEMBER: "{}"}
 
 
 class Cell(NamedTuple):
-    """One cell of a column: a message, or how many are left out."""
+    """One cell of a column: a message, or the number of messages that are not shown."""
 
     text: str
     priority: int | None
@@ -35,10 +35,10 @@ class Cell(NamedTuple):
 
 
 def draw_explanation(explanation: Explanation) -> Figure:
-    """The queues side by side: when the message came, and with it."""
+    """The queues side by side: on arrival of the message, and with it."""
     waits = _drawn(explanation)
     with rc_context(SETTINGS):
-        columns = [_columns(waited) for waited in waits]
+        columns = [_columns(wait) for wait in waits]
         rows = max(len(column) for pair in columns for column in pair)
         width, height = 2 * _COLUMN_INCHES * len(columns) + 0.3, (rows + 2.2) * _CELL_INCHES + 0.9
         figure = Figure(figsize=(width, height), layout="constrained")
@@ -47,10 +47,10 @@ def draw_explanation(explanation: Explanation) -> Figure:
         axes.set_xlim(0, 2 * len(columns))
         axes.set_ylim(rows + 0.2, -2.2)
         colours = colours_of_priorities(
-            entry.priority for waited in waits for entry in (*waited.gone, *waited.after)
+            entry.priority for wait in waits for entry in (*wait.gone, *wait.after)
         )
-        for index, (waited, pair) in enumerate(zip(waits, columns, strict=True)):
-            _draw_queue(axes, 2 * index, waited, pair, colours)
+        for index, (wait, pair) in enumerate(zip(waits, columns, strict=True)):
+            _draw_queue(axes, 2 * index, wait, pair, colours)
         figure.suptitle(_title(explanation), x=0.01, ha="left", fontsize=11.5, fontweight="bold")
         figure.legend(
             [Patch(facecolor=colour) for colour in reversed(colours.values())],
@@ -62,7 +62,7 @@ def draw_explanation(explanation: Explanation) -> Figure:
 
 
 def write_explanation(explanation: Explanation, path: Path) -> None:
-    """Draw into a file, on white: as SVG or as PNG, by the file's name."""
+    """Write the figure to a file, on white, as SVG or PNG by the file's suffix."""
     figure = draw_explanation(explanation)
     if path.suffix == ".svg":
         drawn = render_svg(figure).replace("currentColor", INK)
@@ -71,46 +71,46 @@ def write_explanation(explanation: Explanation, path: Path) -> None:
         path.write_bytes(render_png(figure))
 
 
-def _drawn(explanation: Explanation) -> Sequence[Waited]:
-    """The members' queues, where those are re-ordered; otherwise those in which the message waited."""
-    at_members = [waited for waited in explanation.waits if waited.kind is Kind.MEMBER]
+def _drawn(explanation: Explanation) -> Sequence[QueueWait]:
+    """The members' queues if those are reordered; otherwise the queues in which the message wait."""
+    at_members = [wait for wait in explanation.waits if wait.kind is QueueKind.MEMBER]
     return at_members or explanation.waits
 
 
 def _title(explanation: Explanation) -> str:
-    place = "not delivered" if explanation.position is None else f"position {explanation.position}"
-    return f"{explanation.message}: {place}, {explanation.view.order.order}"
+    position = "not delivered" if explanation.position is None else f"position {explanation.position}"
+    return f"{explanation.message}: {position}, {explanation.view.order.order}"
 
 
-def _columns(waited: Waited) -> tuple[list[Cell], list[Cell]]:
-    """The cells of both columns, from what had left the queue to its end."""
-    gone = [_cell(entry, waited, faded=True) for entry in waited.gone[-_GONE_MAX:]]
-    hidden = len(waited.gone) - len(gone)
+def _columns(wait: QueueWait) -> tuple[list[Cell], list[Cell]]:
+    """The cells of both columns, from the messages that had left the queue to its tail."""
+    gone = [_cell(entry, wait, faded=True) for entry in wait.gone[-_GONE_MAX:]]
+    hidden = len(wait.gone) - len(gone)
     if hidden > 0:
         gone.insert(0, Cell(f"{hidden:,} more", None, faded=True))
-    centre = waited.after.index(waited.entry)
-    return [*gone, *_shown(waited.before, waited, centre)], [*gone, *_shown(waited.after, waited, centre)]
+    centre = wait.after.index(wait.entry)
+    return [*gone, *_shown(wait.before, wait, centre)], [*gone, *_shown(wait.after, wait, centre)]
 
 
-def _shown(entries: Sequence[Entry], waited: Waited, centre: int) -> list[Cell]:
+def _shown(entries: Sequence[QueueEntry], wait: QueueWait, centre: int) -> list[Cell]:
     first = max(0, min(centre - _CELLS_MAX // 2, len(entries) - _CELLS_MAX))
-    cells = [_cell(entry, waited) for entry in entries[first : first + _CELLS_MAX]]
+    cells = [_cell(entry, wait) for entry in entries[first : first + _CELLS_MAX]]
     left = len(entries) - first - len(cells)
     above = [Cell(f"{first:,} more", None)] if first else []
     below = [Cell(f"{left:,} more", None)] if left else []
     return [*above, *cells, *below]
 
 
-def _cell(entry: Entry, waited: Waited, faded: bool = False) -> Cell:
-    return Cell(str(entry.message), entry.priority, faded, entry is waited.entry)
+def _cell(entry: QueueEntry, wait: QueueWait, faded: bool = False) -> Cell:
+    return Cell(str(entry.message), entry.priority, faded, entry is wait.entry)
 
 
 def _draw_queue(
-    axes: Axes, left: float, waited: Waited, pair: Sequence[Sequence[Cell]], colours: dict[int, str]
+    axes: Axes, left: float, wait: QueueWait, pair: Sequence[Sequence[Cell]], colours: dict[int, str]
 ) -> None:
-    title = _TITLES[waited.kind].format(waited.process)
+    title = _TITLES[wait.kind].format(wait.process)
     axes.text(left + 1, -1.6, title, ha="center", va="center", fontweight="bold")
-    for index, (name, cells) in enumerate(zip(("when it came", "with it"), pair, strict=True)):
+    for index, (name, cells) in enumerate(zip(("on arrival", "with it"), pair, strict=True)):
         axes.text(left + index + 0.5, -0.7, name, ha="center", va="center", fontsize=9)
         for row, cell in enumerate(cells):
             _draw_cell(axes, left + index, row, cell, colours)

@@ -1,4 +1,4 @@
-"""A figure of membership over time: who was in which view when, who came and who ended."""
+"""A figure of membership over time: which process was in which view when, and how it ended."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from priocast.pipeline.tables.membership import Lane
 
 _LANE_HEIGHT = 0.34
 _BAR = 0.72
-_CAME = "#ffffff"
+_RESTORED = "#ffffff"
 _ENDED = "#d7263d"
-_LABEL_SHARE = 0.04  # of the width of the figure; a bar that is shorter has no room for the view's name
+_LABEL_SHARE = 0.04  # of the width of the figure; a shorter bar has no room for the number of its view
 
 
 def lanes_of_changing_runs(lanes: Sequence[Lane]) -> list[Lane]:
-    """The lanes of runs with more than one view; of the others there is nothing to see."""
+    """The lanes of runs with more than one view; the others have nothing to show."""
     views: dict[str, set[str]] = defaultdict(set)
     for lane in lanes:
         views[lane.run].update(attendance.view for attendance in lane.attendances)
@@ -28,7 +28,7 @@ def lanes_of_changing_runs(lanes: Sequence[Lane]) -> list[Lane]:
 
 @styled
 def draw_membership(lanes: Sequence[Lane]) -> Figure:
-    """One panel a run, one lane a process: its views as bars, each view in its colour, and its marks."""
+    """One panel for each run, one lane for each process: its views as coloured bars, and its marks."""
     of_run: dict[str, list[Lane]] = defaultdict(list)
     for lane in lanes:
         of_run[lane.run].append(lane)
@@ -41,20 +41,18 @@ def draw_membership(lanes: Sequence[Lane]) -> Figure:
 
 def _draw_run(axes: Axes, run: str, lanes: list[Lane]) -> None:
     views = sorted({(_number(at.view), at.view) for lane in lanes for at in lane.attendances})
-    colours = {view: VIEW_COLOURS[place % len(VIEW_COLOURS)] for place, (_, view) in enumerate(views)}
+    colours = {view: VIEW_COLOURS[index % len(VIEW_COLOURS)] for index, (_, view) in enumerate(views)}
     width_s = max(lane.end_s for lane in lanes) or 1.0
-    for place, lane in enumerate(lanes):
+    for row, lane in enumerate(lanes):
         for at in lane.attendances:
-            axes.barh(
-                place, at.end_s - at.start_s, _BAR, at.start_s, color=colours[at.view], edgecolor="white"
-            )
+            axes.barh(row, at.end_s - at.start_s, _BAR, at.start_s, color=colours[at.view], edgecolor="white")
             if at.end_s - at.start_s > _LABEL_SHARE * width_s:
                 middle = (at.start_s + at.end_s) / 2
-                axes.text(middle, place, str(_number(at.view)), ha="center", va="center", color="white")
+                axes.text(middle, row, str(_number(at.view)), ha="center", va="center", color="white")
         for restored_s in lane.restored_s:
-            axes.plot(restored_s, place, "^", **_mark(_CAME))
+            axes.plot(restored_s, row, "^", **_mark(_RESTORED))
         if lane.ending is not None:
-            axes.plot(lane.end_s, place, "X" if lane.ending == "" else "s", **_mark(_ENDED))
+            axes.plot(lane.end_s, row, "X" if lane.ending == "" else "s", **_mark(_ENDED))
     axes.set_yticks(range(len(lanes)), [lane.process for lane in lanes])
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
@@ -65,7 +63,7 @@ def _draw_run(axes: Axes, run: str, lanes: list[Lane]) -> None:
 
 
 def _add_legend(figure: Figure) -> None:
-    marks = {"took over the state": ("^", _CAME), "stopped": ("s", _ENDED), "crashed": ("X", _ENDED)}
+    marks = {"received the state": ("^", _RESTORED), "stopped": ("s", _ENDED), "crashed": ("X", _ENDED)}
     entries = [
         Line2D([], [], marker=shape, linestyle="none", label=label, **_mark(colour))
         for label, (shape, colour) in marks.items()

@@ -1,4 +1,4 @@
-"""Figures over the time of a run: how many messages a second were delivered, and how many waited."""
+"""Figures over the time of a run: messages delivered per second, and messages that waited."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def draw_throughput(throughputs: Sequence[Throughput]) -> Figure:
     colours, lines = colours_of_runs(runs), lines_of_runs(runs)
     figure, (axes,) = new_figure(height_with_legend(_HEIGHT, len(runs)))
     for run, throughput in zip(runs, throughputs, strict=True):
-        times = [(place + 0.5) * throughput.slice_s for place in range(len(throughput.over_time))]
+        times = [(index + 0.5) * throughput.slice_s for index in range(len(throughput.over_time))]
         axes.plot(times, throughput.over_time, lines[run], color=colours[run], label=run)
     axes.set_ylabel("messages per second\nat the slowest member")
     _finish(figure)
@@ -38,30 +38,30 @@ def draw_throughput(throughputs: Sequence[Throughput]) -> Figure:
 
 @styled
 def draw_queue_depth(depths: Sequence[QueueDepth]) -> Figure:
-    """The most messages that waited where the order is decided, over time; one line a queue."""
+    """The maximum queue depth where the order is decided, over time; one line for each queue."""
     colours = colours_of_runs(depth.run for depth in depths)
     figure, (axes,) = new_figure(height_with_legend(_HEIGHT, len(depths)))
     drawn: dict[str, int] = {}
     labels = _queue_names(depths)
     for depth in depths:
-        times = [(place + 0.5) * depth.slice_s for place in range(len(depth.over_time))]
+        times = [(index + 0.5) * depth.slice_s for index in range(len(depth.over_time))]
         style = line_of(drawn.get(depth.run, 0))
         drawn[depth.run] = drawn.get(depth.run, 0) + 1
         label = labels[depth.run, depth.process]
         axes.plot(times, depth.over_time, style, color=colours[depth.run], label=label)
-    axes.set_ylabel("messages waiting\nfor a place in the order")
+    axes.set_ylabel("messages waiting\nto be ordered")
     _finish(figure)
     return figure
 
 
 def _queue_names(depths: Sequence[QueueDepth]) -> dict[tuple[str, str], str]:
-    """Whose queue it is: the member, and which of its lives if several had one."""
-    lives = Counter((depth.run, name_of(depth.process)) for depth in depths)
+    """The owner of each queue: the member, and its incarnation if several of them had a queue."""
+    incarnations = Counter((depth.run, name_of(depth.process)) for depth in depths)
     return {
         (
             depth.run,
             depth.process,
-        ): f"{depth.run} (at {name if lives[depth.run, name] == 1 else depth.process})"
+        ): f"{depth.run} (at {name if incarnations[depth.run, name] == 1 else depth.process})"
         for depth in depths
         for name in [name_of(depth.process)]
     }

@@ -1,4 +1,4 @@
-"""How our figures look: one colour a run, one colour a priority, units on every axis, and only data.
+"""The style of the figures: one colour for each run or priority, units on every axis, and only data.
 
 Figures are drawn without pyplot, so that no state is shared. As SVG they take the text colour of the page.
 """
@@ -18,16 +18,16 @@ Data = TypeVar("Data")
 INK = "#24303c"
 _WIDTH = 10.4
 _PANELS_PER_ROW = 3
-# Okabe and Ito's palette: told apart by colour-blind readers, too.
+# Okabe and Ito's palette, which colour-blind readers can distinguish.
 _RUN_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _LINES = ("-", "--", ":", "-.")
-#: So many runs can be told apart by colour alone.
+#: How many runs can be distinguished by colour alone.
 RUNS_BY_COLOUR = len(_RUN_COLOURS)
 _LEGEND_COLUMNS = 4
 _LEGEND_ROW_HEIGHT = 0.24
-# Views next to each other in number must be told apart, and white must be legible on them.
+# Views with consecutive numbers must be distinguishable, and white text must be legible on them.
 VIEW_COLOURS = ("#0072b2", "#009e73", "#b8740a", "#a0527f", "#5b6b7b", "#1f8fc4", "#7a8f2a")
-# From calm to alarming, by how urgent; in between for priorities without a name.
+# From calm to alarming, by urgency; priorities without a name get colours in between.
 _URGENCY_COLOURS = ("#8d99a6", "#5b8fb9", "#3c9d8f", "#e0a030", "#e8743b", "#d7263d")
 SETTINGS: dict[Any, Any] = {
     "font.family": "sans-serif",
@@ -56,27 +56,26 @@ SETTINGS: dict[Any, Any] = {
 
 def colours_of_runs(runs: Iterable[str]) -> dict[str, str]:
     """A colour for each run, the same in every figure."""
-    return {run: _RUN_COLOURS[place % len(_RUN_COLOURS)] for place, run in enumerate(dict.fromkeys(runs))}
+    return {run: _RUN_COLOURS[index % len(_RUN_COLOURS)] for index, run in enumerate(dict.fromkeys(runs))}
 
 
 def lines_of_runs(runs: Iterable[str]) -> dict[str, str]:
-    """A kind of line for each run: another one where the colours begin again."""
-    places = enumerate(dict.fromkeys(runs))
-    return {run: line_of(place // RUNS_BY_COLOUR) for place, run in places}
+    """A line style for each run: the next one where the colours repeat."""
+    return {run: line_of(index // RUNS_BY_COLOUR) for index, run in enumerate(dict.fromkeys(runs))}
 
 
-def line_of(place: int) -> str:
-    """The kind of line of this number."""
-    return _LINES[place % len(_LINES)]
+def line_of(index: int) -> str:
+    """The line style with this index."""
+    return _LINES[index % len(_LINES)]
 
 
 def height_with_legend(height: float, entries: int) -> float:
-    """The height of a figure with a legend above it that has so many entries."""
+    """The height of a figure with a legend of this many entries above it."""
     return height + _LEGEND_ROW_HEIGHT * ((entries - 1) // _LEGEND_COLUMNS)
 
 
 def add_legend_above(axes: Axes) -> None:
-    """Name what is drawn, above the axes."""
+    """Add a legend above the axes."""
     entries = len(axes.get_legend_handles_labels()[1])
     columns = min(entries, _LEGEND_COLUMNS)
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns)
@@ -87,11 +86,11 @@ def colours_of_priorities(priorities: Iterable[int]) -> dict[int, str]:
     ordered = sorted(set(priorities))
     last = len(_URGENCY_COLOURS) - 1
     steps = max(len(ordered) - 1, 1)
-    return {priority: _URGENCY_COLOURS[round(place * last / steps)] for place, priority in enumerate(ordered)}
+    return {priority: _URGENCY_COLOURS[round(index * last / steps)] for index, priority in enumerate(ordered)}
 
 
 def styled(draw: Callable[[Sequence[Data]], Figure]) -> Callable[[Sequence[Data]], Figure]:
-    """Let a function draw in our style, whatever the style around it."""
+    """Make a function draw in this style, independent of global settings."""
 
     @wraps(draw)
     def draw_styled(data: Sequence[Data]) -> Figure:

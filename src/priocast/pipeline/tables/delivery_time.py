@@ -1,6 +1,6 @@
 """Delivery time, as the cost paper defines it: from a message's broadcast to its delivery at its own sender.
 
-Both ends are read from the sender's clock, so it means the same on any network.
+Both times are read from the sender's clock, so the measurement means the same on any network.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
 from priocast.core.priority import NAMED_LEVELS
-from priocast.pipeline.evidence import Evidence
+from priocast.pipeline.trace_tables import TraceTables
 
 _QUARTILES = (0.25, 0.5, 0.75, 0.99)
 _CURVE = (*(step / 200 for step in range(200)), 0.999, 1.0)
@@ -37,22 +37,22 @@ class DeliveryTime:
 
 
 def name_of(priority: int) -> str:
-    """What a person calls a priority."""
+    """The name of a priority."""
     return _NAMES.get(priority, f"priority {priority}")
 
 
-def delivery_times(evidence: Evidence) -> list[DeliveryTime]:
+def delivery_times(trace: TraceTables) -> list[DeliveryTime]:
     """The delivery times of each run and priority, the most urgent first."""
-    rows = summarise(evidence.ledger).orderBy("run", sf.desc("priority")).collect()
+    rows = summarise(trace.messages).orderBy("run", sf.desc("priority")).collect()
     return [_from_row(row) for row in rows]
 
 
-def summarise(ledger: DataFrame) -> DataFrame:
+def summarise(messages: DataFrame) -> DataFrame:
     """Count, mean and exact percentiles, in whole microseconds (Spark is three times as fast on those)."""
     took_us = sf.round((sf.col("own_delivery_ns") - sf.col("broadcast_ns")) / 1000).cast("long")
     shares = [sf.lit(share) for share in (*_QUARTILES, *_CURVE)]
     return (
-        ledger.withColumn("took_us", took_us)
+        messages.withColumn("took_us", took_us)
         .where(sf.col("took_us").isNotNull())
         .groupBy("run", "priority")
         .agg(

@@ -1,12 +1,12 @@
 """Group priority inversions: pairs of messages of which the group delivered the less urgent one first.
 
-That alone is no fault: the more urgent one may have been broadcast later. A pair counts if the more urgent
-message had been broadcast before anybody delivered the less urgent one, and the group then delivered it
-later all the same. *When* the group delivers a message is when the first of its members does. So it means
-the same for every class, wherever priorities act in it, and for plain groups; none has no inversion at all,
-because what is urgent takes its time to become known, and what has its place is not overtaken any more.
+That alone is not wrong: the more urgent one may have been broadcast later. A pair counts if the more urgent
+message was broadcast before any member delivered the less urgent one, and the group nevertheless delivered it
+later. The group delivers a message when the first of its members does. So the measurement means the same for
+every protocol, wherever priorities act in it, and for plain groups. No protocol is free of inversions: an
+urgent message needs time to reach the others, and a message that is ordered is no longer overtaken.
 
-Times of different members are compared: it is a measurement, of runs whose members have one clock.
+Times of different members are compared, so only runs whose members share a clock are measured.
 """
 
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from operator import add
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.evidence import Evidence
 from priocast.pipeline.sources import MESSAGE_KEY
+from priocast.pipeline.trace_tables import TraceTables
 
 
 @dataclass(frozen=True)
 class Inversions:
-    """Of the messages of one priority in one run: how many less urgent ones were delivered before (`pairs`).
+    """The inversions of one priority in one run: `pairs` counts the less urgent messages that came before.
 
-    `overtaken` are the messages before which at least one was, `worst` is the most before one message.
+    `overtaken` counts the messages with at least one of them, `worst` is the maximum for one message.
     """
 
     run: str
@@ -39,14 +39,14 @@ class Inversions:
         return self.overtaken / self.messages
 
 
-def count_inversions(evidence: Evidence) -> list[Inversions]:
-    """The inversions of each run whose members have one clock, by priority."""
-    runs = [run.name for run in evidence.runs if run.has_one_clock]
-    if not runs or not evidence.priorities:
+def count_inversions(trace: TraceTables) -> list[Inversions]:
+    """The inversions of each run whose members share a clock, by priority."""
+    runs = [run.name for run in trace.runs if run.has_one_clock]
+    if not runs or not trace.priorities:
         return []
-    delivered = evidence.ledger.where(sf.col("run").isin(runs) & (sf.col("broadcasts") > 0))
+    delivered = trace.messages.where(sf.col("run").isin(runs) & (sf.col("broadcasts") > 0))
     rows = (
-        inversions(delivered.where("deliveries > 0"), evidence.priorities)
+        inversions(delivered.where("deliveries > 0"), trace.priorities)
         .groupBy("run", "priority")
         .agg(
             sf.count(sf.lit(1)).alias("messages"),
@@ -62,8 +62,8 @@ def count_inversions(evidence: Evidence) -> list[Inversions]:
 def inversions(delivered: DataFrame, priorities: tuple[int, ...]) -> DataFrame:
     """Each message with how many less urgent ones were delivered `before` it, after it had been broadcast.
 
-    Those are the less urgent ones that were delivered until it was, but not until it was broadcast: two
-    places in one walk through all that happened in a run, by time. (There is none if both are at one time.)
+    Those are the less urgent ones that were delivered until it was delivered, minus those until it was
+    broadcast: two points in one walk through the events of a run, by time. (Both may be at the same time.)
     """
     common = [*MESSAGE_KEY, "priority", "position"]
     happened = delivered.select(

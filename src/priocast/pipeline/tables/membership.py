@@ -1,16 +1,17 @@
-"""Who was in which view, and when: the views of each run, and the life of each process in them."""
+"""The members of each view over time: the views of each run, and the views of each process."""
 
 from collections import defaultdict
 from dataclasses import dataclass
 
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.chronicle import Chronicle, Life, ViewName
-from priocast.pipeline.evidence import Evidence
-from priocast.pipeline.membership import GroupView, most, stayers
-from priocast.pipeline.sources import Run
-from priocast.pipeline.tables.run_time import beginnings
-from priocast.trace.schema import ViewOrder
+from priocast.core.view_reason import ViewReason
+from priocast.pipeline.membership import GroupView, remaining_processes
+from priocast.pipeline.process_history import RecordedProcess, RecordedStop, TraceHistory
+from priocast.pipeline.sources import StoredRun
+from priocast.pipeline.tables.run_time import start_times
+from priocast.pipeline.trace_tables import TraceTables
+from priocast.trace.schema import ViewName, ViewOrder
 
 _S = 1_000_000_000
 _MS = 1_000_000
@@ -18,7 +19,7 @@ _MS = 1_000_000
 
 @dataclass(frozen=True)
 class Origin:
-    """Members of a view that came from the same earlier one; from none, if they joined."""
+    """Members of a view that came from the same previous view; from none, if they joined."""
 
     view: str
     processes: tuple[str, ...]
@@ -26,10 +27,10 @@ class Origin:
 
 @dataclass(frozen=True)
 class ViewRecord:
-    """One view: when its members were told of it, where they came from, what was delivered in it.
+    """One view: when its members received it, where they came from, how many messages were delivered in it.
 
-    `gap_ms` is the longest time that one who came from another view was without a message: from its last
-    delivery there to its first one here, by its own clock.
+    `gap_ms` is the longest time that a member that came from another view was without a message: from its
+    last delivery there to its first one here, by its own clock.
     """
 
     run: str
@@ -37,9 +38,9 @@ class ViewRecord:
     members: tuple[str, ...]
     orderer: str
     order: ViewOrder
-    reason: str
-    first_told_s: float
-    last_told_s: float
+    reason: ViewReason
+    first_received_s: float
+    last_received_s: float
     origins: tuple[Origin, ...]
     messages: int
     gap_ms: float | None
@@ -56,9 +57,9 @@ class Attendance:
 
 @dataclass(frozen=True)
 class Lane:
-    """The life of one process: its views, when it took over a state, and how it ended.
+    """One process over time: its views, when it received a state, and how it ended.
 
-    `ending` is the reason that it gave, empty if it ended without a word, None if it stayed.
+    `ending` is the reason for which it stopped, empty if it ended without a record, None if it remained.
     """
 
     run: str
@@ -69,37 +70,40 @@ class Lane:
     ending: str | None
 
 
-def view_records(evidence: Evidence) -> list[ViewRecord]:
+def view_records(trace: TraceTables) -> list[ViewRecord]:
     """Every view of every run, by number."""
-    counts = _messages_in_views(evidence)
+    counts = _messages_in_views(trace)
     records = []
-    for run in evidence.runs:
-        chronicle = evidence.chronicles[run.name]
-        began = beginnings(run, chronicle)
-        for name, view in evidence.views_of[run.name].items():
-            records.append(_record(run, view, chronicle, began, counts.get((run.name, name), 0)))
+    for run in trace.runs:
+        history = trace.histories[run.name]
+        started = start_times(run, history)
+        for name, view in trace.views_of[run.name].items():
+            records.append(_record(run, view, history, started, counts.get((run.name, name), 0)))
     return records
 
 
-def lanes(evidence: Evidence) -> list[Lane]:
+def lanes(trace: TraceTables) -> list[Lane]:
     """The processes of every run, by name."""
     found = []
-    for run in evidence.runs:
-        lives = evidence.chronicles[run.name].lives
-        began = beginnings(run, evidence.chronicles[run.name])
-        end_ns = max(life.last_ns - began[process] for process, life in lives.items())
-        stayed = stayers(evidence.views_of[run.name])
-        for process, life in lives.items():
-            found.append(_lane(run, life, began[process], end_ns if process in stayed else None))
+    for run in trace.runs:
+        history = trace.histories[run.name]
+        started = start_times(run, history)
+        processes = history.processes.values()
+        end_ns = max(process.last_ns - started[process.id] for process in processes)
+        remained = remaining_processes(trace.views_of[run.name])
+        found += [
+            _lane(run, process, started[process.id], end_ns if process.id in remained else None)
+            for process in processes
+        ]
     return found
 
 
-def _messages_in_views(evidence: Evidence) -> dict[tuple[str, ViewName], int]:
+def _messages_in_views(trace: TraceTables) -> dict[tuple[str, ViewName], int]:
     counted = (
-        evidence.ledger.where("deliveries > 0")
-        .groupBy("run", "view_print")
+        trace.messages.where("deliveries > 0")
+        .groupBy("run", "view_hash")
         .agg(sf.count(sf.lit(1)).alias("messages"))
-        .join(evidence.views.select("run", "view_print", "view", "coordinator"), ["run", "view_print"])
+        .join(trace.views.select("run", "view_hash", "view", "coordinator"), ["run", "view_hash"])
     )
     return {
         (row["run"], ViewName(row["view"], row["coordinator"])): row["messages"] for row in counted.collect()
@@ -107,56 +111,60 @@ def _messages_in_views(evidence: Evidence) -> dict[tuple[str, ViewName], int]:
 
 
 def _record(
-    run: Run, view: GroupView, chronicle: Chronicle, began: dict[str, int], messages: int
+    run: StoredRun, view: GroupView, history: TraceHistory, started: dict[str, int], messages: int
 ) -> ViewRecord:
-    told_s, reasons, gaps_ms = [], [], []
-    came: dict[str, list[str]] = defaultdict(list)
-    for process, life in chronicle.lives.items():
+    received_s, gaps_ms = [], []
+    came_from: dict[str, list[str]] = defaultdict(list)
+    for process in history.processes.values():
         before = ""
-        for telling in life.told:
-            if telling.view == view.name:
-                told_s.append((telling.time_ns - began[process]) / _S)
-                reasons.append(telling.reason)
-                came[before].append(process)
-            before = str(telling.view)
-        gaps_ms += _gaps_ms(life, view.name)
+        for event in process.views:
+            if event.view == view.name:
+                received_s.append((event.time_ns - started[process.id]) / _S)
+                came_from[before].append(process.id)
+            before = str(event.view)
+        gaps_ms += _gaps_ms(process, view.name)
     return ViewRecord(
         run=run.name,
         view=str(view.name),
         members=view.members,
         orderer=view.orderer,
         order=view.order,
-        reason=most(reasons),
-        first_told_s=min(told_s),
-        last_told_s=max(told_s),
-        origins=tuple(Origin(before, tuple(of)) for before, of in sorted(came.items())),
+        reason=view.reason,
+        first_received_s=min(received_s),
+        last_received_s=max(received_s),
+        origins=tuple(Origin(before, tuple(of)) for before, of in sorted(came_from.items())),
         messages=messages,
         gap_ms=max(gaps_ms, default=None),
     )
 
 
-def _gaps_ms(life: Life, name: ViewName) -> list[float]:
+def _gaps_ms(process: RecordedProcess, name: ViewName) -> list[float]:
     """How long a process that came to a view from another was without a message."""
+    delivered = process.delivered
     return [
-        (life.delivered[name].first_ns - life.delivered[before.view].last_ns) / _MS
-        for before, telling in life.onward()
-        if telling.view == name and name in life.delivered and before.view in life.delivered
+        (delivered[name].first_ns - delivered[before.view].last_ns) / _MS
+        for before, event in process.transitions()
+        if event.view == name and name in delivered and before.view in delivered
     ]
 
 
-def _lane(run: Run, life: Life, began_ns: int, stayed_until: int | None) -> Lane:
-    last_ns = life.stopped.time_ns if life.stopped else life.last_ns
-    end_ns = last_ns - began_ns if stayed_until is None else stayed_until
-    ending = life.stopped.reason if life.stopped else ""
-    starts = [telling.time_ns - began_ns for telling in life.told]
+def _ending(stop: RecordedStop) -> str:
+    return str(stop.reason) if stop.voluntary else f"evicted: {stop.reason}"
+
+
+def _lane(run: StoredRun, process: RecordedProcess, started_ns: int, remained_until: int | None) -> Lane:
+    last_ns = process.stop.time_ns if process.stop else process.last_ns
+    end_ns = last_ns - started_ns if remained_until is None else remained_until
+    ending = _ending(process.stop) if process.stop else ""
+    starts = [event.time_ns - started_ns for event in process.views]
     return Lane(
         run=run.name,
-        process=life.process,
+        process=process.id,
         attendances=tuple(
-            Attendance(str(telling.view), start / _S, end / _S)
-            for telling, start, end in zip(life.told, starts, [*starts[1:], end_ns], strict=True)
+            Attendance(str(event.view), start / _S, end / _S)
+            for event, start, end in zip(process.views, starts, [*starts[1:], end_ns], strict=True)
         ),
-        restored_s=tuple((restored.time_ns - began_ns) / _S for restored in life.restored),
+        restored_s=tuple((state.time_ns - started_ns) / _S for state in process.states),
         end_s=end_ns / _S,
-        ending=ending if stayed_until is None else None,
+        ending=ending if remained_until is None else None,
     )

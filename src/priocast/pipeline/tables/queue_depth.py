@@ -1,6 +1,6 @@
-"""Queue depth: how many messages waited for their place where the order is decided, over time.
+"""Queue depth: how many messages waited to be ordered, over time, where the order is decided.
 
-Where nobody alone decides it, they wait at every member.
+If no single member decides it, they wait at every member.
 """
 
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from priocast.pipeline.tables.timeline import Timeline
 
 @dataclass(frozen=True)
 class QueueDepth:
-    """One queue: the most that waited in each slice of `slice_s` seconds, and ever."""
+    """One queue: the maximum depth in each slice of `slice_s` seconds, and of the whole run."""
 
     run: str
     process: str
@@ -24,7 +24,7 @@ class QueueDepth:
 
 
 def queue_depths(timelines: Iterable[Timeline]) -> list[QueueDepth]:
-    """The queue at each process that ever decided, alone or with others."""
+    """The queue at each process that decided the order at any time, alone or with others."""
     return [
         QueueDepth(timeline.run, timeline.process, timeline.slice_s, timeline.waiting)
         for timeline in timelines

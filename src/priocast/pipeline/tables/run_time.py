@@ -1,46 +1,47 @@
-"""When a run began, by the clock of each process.
+"""The start of a run, by the clock of each process.
 
-Where the members' clocks can be compared, that is the first event of all. Where they cannot, it is a
-founder's own first event; a process that came later was told of its first view together with others, and is
-placed beside them.
+If the members' clocks can be compared, it is the first event of all. If not, it is a founder's own first
+event. A process that joined later received its first view together with others, and is aligned with them.
 """
 
 from collections.abc import Mapping
 
-from priocast.pipeline.chronicle import Chronicle, Life
-from priocast.pipeline.sources import Run
+from priocast.pipeline.process_history import RecordedProcess, TraceHistory
+from priocast.pipeline.sources import StoredRun
 
 
-def beginnings(run: Run, chronicle: Chronicle) -> dict[str, int]:
-    """The time at which the run began, on each process's clock, in ns."""
-    lives = chronicle.lives
+def start_times(run: StoredRun, history: TraceHistory) -> dict[str, int]:
+    """The time at which the run started, on each process's clock, in ns."""
+    processes = history.processes
     if run.has_one_clock:
-        first_ns = min((life.first_ns for life in lives.values()), default=0)
-        return dict.fromkeys(lives, first_ns)
-    began: dict[str, int] = {}
-    for life in sorted(lives.values(), key=_first_view):
-        began[life.process] = _beside_others(life, chronicle, began)
-    return began
+        first_ns = min((process.first_ns for process in processes.values()), default=0)
+        return dict.fromkeys(processes, first_ns)
+    started: dict[str, int] = {}
+    for process in sorted(processes.values(), key=_first_view):
+        started[process.id] = _aligned(process, history, started)
+    return started
 
 
-def is_founder(life: Life, chronicle: Chronicle) -> bool:
-    """Whether a process was there from the first view on; one that was told of none counts as such."""
-    first = min((other.told[0].view.number for other in chronicle.lives.values() if other.told), default=0)
-    return not life.told or life.told[0].view.number == first
+def is_founder(process: RecordedProcess, history: TraceHistory) -> bool:
+    """Whether a process was in the first view; one that received no view counts as a founder."""
+    first = min(
+        (other.views[0].view.number for other in history.processes.values() if other.views), default=0
+    )
+    return not process.views or process.views[0].view.number == first
 
 
-def _beside_others(life: Life, chronicle: Chronicle, began: Mapping[str, int]) -> int:
-    if is_founder(life, chronicle):
-        return life.first_ns
-    mine = life.told[0]
-    after_ns = [
-        telling.time_ns - began[process]
-        for process in began
-        for telling in chronicle.lives[process].told
-        if telling.view == mine.view
+def _aligned(process: RecordedProcess, history: TraceHistory, started: Mapping[str, int]) -> int:
+    if is_founder(process, history):
+        return process.first_ns
+    mine = process.views[0]
+    elapsed_ns = [
+        event.time_ns - started[other]
+        for other in started
+        for event in history.processes[other].views
+        if event.view == mine.view
     ]
-    return mine.time_ns - min(after_ns) if after_ns else life.first_ns
+    return mine.time_ns - min(elapsed_ns) if elapsed_ns else process.first_ns
 
 
-def _first_view(life: Life) -> tuple[int, str]:
-    return (life.told[0].view.number if life.told else 0, life.process)
+def _first_view(process: RecordedProcess) -> tuple[int, str]:
+    return (process.views[0].view.number if process.views else 0, process.id)

@@ -1,6 +1,6 @@
-"""Throughput: messages delivered per second at the slowest member: what the group as a whole does.
+"""Throughput: messages delivered per second at the slowest member, which is what the group achieves.
 
-Of a time, only those members count who were in the group for the whole of it.
+In each slice of time, only the members count that were in the group for the whole slice.
 """
 
 from collections import defaultdict
@@ -12,7 +12,7 @@ from priocast.pipeline.tables.timeline import Timeline
 
 @dataclass(frozen=True)
 class Throughput:
-    """One run: messages per second over all of it, and in each slice of `slice_s` seconds."""
+    """One run: messages per second over the whole run, and in each slice of `slice_s` seconds."""
 
     run: str
     slowest: str
@@ -33,7 +33,7 @@ def _throughput(run: str, processes: list[Timeline]) -> Throughput:
     slowest = min(processes, key=lambda process: process.rate)
     slice_s = slowest.slice_s
     least = (
-        min((process.delivered[place] for process in processes if process.present[place]), default=0)
-        for place in range(len(slowest.delivered))
+        min((process.delivered[index] for process in processes if process.present[index]), default=0)
+        for index in range(len(slowest.delivered))
     )
     return Throughput(run, slowest.process, slowest.rate, slice_s, tuple(count / slice_s for count in least))

@@ -16,7 +16,7 @@ from priocast.simulation.checkers.rows import (
     process_of,
     view_of,
 )
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 
 class FifoAmongEquals(Checker):
@@ -31,13 +31,13 @@ class FifoAmongEquals(Checker):
         self._recipients: dict[Key, str] = {}
         self._requests: set[Key] = set()
 
-    def on_broadcast(self, row: Row) -> None:
+    def on_broadcast(self, row: MessageRow) -> None:
         if row.to:
             self._recipients.update(dict.fromkeys(keys_of(row), row.to))
         if row.packet:
             self._requests.update(keys_of(row))
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         process = process_of(row)
         stream = (process, row.sender, row.sender_incarnation, row.level)
         expected, view = self._next.get(stream, (None, view_of(row)))
@@ -57,7 +57,7 @@ class FifoAmongEquals(Checker):
                 members=[process, row.sender],
             )
 
-    def _skipped(self, row: Row, expected: int) -> Key | None:
+    def _skipped(self, row: MessageRow, expected: int) -> Key | None:
         """The first message that should have been delivered before."""
         for number in range(expected, row.first):
             key = (row.sender, row.sender_incarnation, row.level, number)

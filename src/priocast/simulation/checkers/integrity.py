@@ -20,7 +20,7 @@ from priocast.simulation.checkers.rows import (
     view_of,
 )
 from priocast.simulation.workload import CLIENT, name_in, owner_of, payload_of
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 
 class Integrity(Checker):
@@ -34,7 +34,7 @@ class Integrity(Checker):
         self._delivered: dict[str, set[Key]] = {}
         self._planned_of: dict[Key, str] = {}
 
-    def on_broadcast(self, row: Row) -> None:
+    def on_broadcast(self, row: MessageRow) -> None:
         process = process_of(row)
         for key in keys_of(row):
             if key in self._broadcast or process != sender_of(row):
@@ -42,7 +42,7 @@ class Integrity(Checker):
                 self.violated(summary, row.time_ns, messages=[key], members=[process])
             self._broadcast.add(key)
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         process = process_of(row)
         delivered = self._delivered.setdefault(process, set())
         for position, key in enumerate(keys_of(row), row.position):

@@ -26,13 +26,13 @@ from priocast.simulation.checkers.rows import (
     urgency_of,
     view_of,
 )
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 
 class _OvertakenMessage:
     """A message that waits at a member: the row of its first consumer, and how often it was overtaken."""
 
-    def __init__(self, consumed: Row, position: int) -> None:
+    def __init__(self, consumed: MessageRow, position: int) -> None:
         self.consumed = consumed
         self.position = position
         self.urgency = urgency_of(consumed)
@@ -79,7 +79,7 @@ class BoundedOvertaking(Checker):
         if reorders(ordering):
             self._views.setdefault(view_key(view), _ViewQueues(view))
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         view = self._views.get(view_of(row))
         if view is None:
             return
@@ -90,7 +90,7 @@ class BoundedOvertaking(Checker):
                 for member in self._informed(row, view.waiting):
                     view.waiting[member][key] = _OvertakenMessage(row, position)
 
-    def _informed(self, consumed: Row, members: Iterable[str]) -> Iterator[str]:
+    def _informed(self, consumed: MessageRow, members: Iterable[str]) -> Iterator[str]:
         """Who must know the number of a message when it is first consumed, and has to consume it, too."""
         is_safe = consumed.safe or self._all_safe
         for member in members:
@@ -103,7 +103,7 @@ class BoundedOvertaking(Checker):
             ):
                 yield member
 
-    def on_sent(self, row: Row) -> None:
+    def on_sent(self, row: MessageRow) -> None:
         view, process = self._views.get(view_of(row)), process_of(row)
         if view is None or not row.bytes:
             return
@@ -114,7 +114,7 @@ class BoundedOvertaking(Checker):
                     self._exceeded(row, key, waiting)
                     return
 
-    def _exceeded(self, row: Row, key: Key, waiting: _OvertakenMessage) -> None:
+    def _exceeded(self, row: MessageRow, key: Key, waiting: _OvertakenMessage) -> None:
         process, consumer, last = process_of(row), process_of(waiting.consumed), keys_of(row)[-1]
         self.violated(
             f"{message_name(key)} waits at {process}, {consumer} consumed it at position {waiting.position}, "

@@ -36,7 +36,7 @@ from priocast.simulation.checkers.rows import (
 )
 from priocast.simulation.counters import Counters
 from priocast.trace.recorder import view_order
-from priocast.trace.schema import NO_POSITION, Row
+from priocast.trace.schema import NO_POSITION, MessageRow
 
 
 class _QueueEntry(NamedTuple):
@@ -55,7 +55,7 @@ class _CheckedQueue:
         self._sorted: list[_QueueEntry] = []
         self._entered = 0
 
-    def enter(self, row: Row) -> None:
+    def enter(self, row: MessageRow) -> None:
         """The messages of a row enter the queue."""
         sort_key = self._sort_key(urgency_of(row), row.time_ns)
         for key in keys_of(row):
@@ -66,7 +66,7 @@ class _CheckedQueue:
             entry = self.waiting[key] = _QueueEntry(sort_key, self._entered, key)
             heappush(self._sorted, entry)
 
-    def remove(self, row: Row) -> None:
+    def remove(self, row: MessageRow) -> None:
         """The messages of a row need no position from this member any more."""
         named_only = row.position != NO_POSITION and not row.bytes
         for key in keys_of(row):
@@ -117,12 +117,12 @@ class Priority(Checker):
             find_protocol(ordering.order).orderer(view) == me,
         )
 
-    def on_broadcast(self, row: Row) -> None:
+    def on_broadcast(self, row: MessageRow) -> None:
         queues = self._queues(row)
         if queues is not None and queues.sending is not None:
             queues.sending.enter(row)
 
-    def on_received(self, row: Row) -> None:
+    def on_received(self, row: MessageRow) -> None:
         queues = self._queues(row)
         if queues is None or queues.sequencing is None:
             return
@@ -131,7 +131,7 @@ class Priority(Checker):
         elif row.bytes:
             queues.sequencing.enter(row)
 
-    def on_sent(self, row: Row) -> None:
+    def on_sent(self, row: MessageRow) -> None:
         queues = self._queues(row)
         if queues is None:
             return
@@ -144,11 +144,11 @@ class Priority(Checker):
         else:
             self._leave(row, queues.sequencing, "orders", must_wait=queues.is_orderer)
 
-    def _queues(self, row: Row) -> _MemberQueues | None:
+    def _queues(self, row: MessageRow) -> _MemberQueues | None:
         queues = self._members.get(process_of(row))
         return queues if queues is not None and queues.view == view_of(row) else None
 
-    def _leave(self, row: Row, queue: _CheckedQueue, does: str, must_wait: bool = False) -> None:
+    def _leave(self, row: MessageRow, queue: _CheckedQueue, does: str, must_wait: bool = False) -> None:
         """Messages leave; `must_wait` says that only messages of this queue may."""
         process = process_of(row)
         for index, key in enumerate(keys_of(row)):
@@ -171,7 +171,7 @@ class Priority(Checker):
                 )
                 self._wrong(row, position, summary, [key, head.key])
 
-    def _wrong(self, row: Row, position: int, summary: str, messages: list[Key]) -> None:
+    def _wrong(self, row: MessageRow, position: int, summary: str, messages: list[Key]) -> None:
         members = [process_of(row)]
         self.violated(
             summary, row.time_ns, view=view_of(row), position=position, messages=messages, members=members

@@ -37,7 +37,7 @@ from priocast.simulation.checkers.rows import (
     urgency_of,
     view_of,
 )
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 _NOTHING = -1
 _EVERYTHING = 1 << 62
@@ -121,7 +121,7 @@ class PriorityAccounting(Checker):
     def on_view(self, event: ViewEvent) -> None:
         self._begins_at[event.view] = event.position
 
-    def on_received(self, row: Row) -> None:
+    def on_received(self, row: MessageRow) -> None:
         arrivals = self._arrivals.get(view_of(row))
         if arrivals is None or not row.bytes:
             return

@@ -20,7 +20,7 @@ from priocast.simulation.checkers.rows import (
     process_of,
     view_of,
 )
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 STAYED: ViewKey = (-1, "stayed")
 DROPPED_OUT: ViewKey = (-1, "dropped out")
@@ -73,7 +73,7 @@ class RunHistory(Checker):
             incarnation.epochs[-1].next_view = epoch.view
         incarnation.epochs.append(epoch)
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         incarnation = self.incarnations.get(process_of(row))
         epoch = incarnation.epochs[-1] if incarnation and incarnation.epochs else None
         if epoch is None or epoch.view != view_of(row):

@@ -1,21 +1,17 @@
 """Reads the rows of a trace for the checkers: only this module knows the columns of group events."""
 
-import re
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.priority import HIGHEST
-from priocast.core.view_reason import Eviction, EvictionCause, ViewReason
-from priocast.trace.schema import Row
+from priocast.core.view_reason import ViewReason
+from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
 
 Key = tuple[str, int, int, int]
 """A message: name and incarnation of its sender, level, number."""
 
 ViewKey = tuple[int, str]
 """A view: its number and its coordinator."""
-
-_EVICTED_PREFIX = "evicted: "
-_ORDER_CHANGES = "the order changed to "
 
 
 class ViewEvent(NamedTuple):
@@ -57,7 +53,7 @@ class StateEvent(NamedTuple):
     position: int
 
 
-def keys_of(row: Row) -> list[Key]:
+def keys_of(row: MessageRow) -> list[Key]:
     """The messages of a row."""
     sender, incarnation, level = row.sender, row.sender_incarnation, row.level
     return [(sender, incarnation, level, number) for number in range(row.first, row.first + row.count)]
@@ -69,12 +65,12 @@ def message_name(key: Key) -> str:
     return str(MessageId(ProcessId(sender, incarnation), level, number))
 
 
-def process_of(row: Row) -> str:
+def process_of(row: TraceRow) -> str:
     """The incarnation that a row is about, as `ProcessId` writes it."""
     return f"{row.member}#{row.incarnation}"
 
 
-def sender_of(row: Row) -> str:
+def sender_of(row: MessageRow) -> str:
     """The incarnation whose messages a row is about."""
     return f"{row.sender}#{row.sender_incarnation}"
 
@@ -90,7 +86,7 @@ def parse_process(process: str) -> ProcessId:
     return ProcessId(name, int(incarnation))
 
 
-def view_of(row: Row) -> ViewKey:
+def view_of(row: TraceRow) -> ViewKey:
     """The view that a row is about."""
     return row.view, row.coordinator
 
@@ -100,7 +96,7 @@ def view_name(view: ViewKey) -> str:
     return f"{view[0]}@{view[1]}"
 
 
-def urgency_of(row: Row) -> int:
+def urgency_of(row: MessageRow) -> int:
     """The level by which the messages of a row leave a queue."""
     return HIGHEST if row.priorities else row.level
 
@@ -110,48 +106,25 @@ def is_addressed_to(to: str, name: str) -> bool:
     return not to or name in to.split(",")
 
 
-def view_event(row: Row) -> ViewEvent:
+def view_event(row: GroupEventRow) -> ViewEvent:
     """The group event of a row of the kind `view`."""
     return ViewEvent(
         process_of(row),
         view_of(row),
-        tuple(row.peer.split(",")),
+        row.members,
         row.position,
-        sender_of(row) if row.sender else "",
-        row.order,
-        parse_reason(row.packet),
+        row.orderer,
+        str(row.view_order),
+        row.reason,
         row.time_ns,
     )
 
 
-def departure_event(row: Row) -> DepartureEvent:
+def departure_event(row: GroupEventRow) -> DepartureEvent:
     """The group event of a row of the kind `stopped`."""
-    voluntary = not row.packet.startswith(_EVICTED_PREFIX)
-    return DepartureEvent(process_of(row), voluntary, parse_reason(row.packet.removeprefix(_EVICTED_PREFIX)))
+    return DepartureEvent(process_of(row), row.voluntary, row.reason)
 
 
-def state_event(row: Row) -> StateEvent:
+def state_event(row: GroupEventRow) -> StateEvent:
     """The group event of a row of the kind `state`."""
     return StateEvent(process_of(row), row.position)
-
-
-_EVICTED = re.compile(r"was evicted \((slow|overflow|fault)\)")
-
-
-def parse_reason(text: str) -> ViewReason:
-    """A view reason, from the text that a row has of it."""
-    founded, order = False, ""
-    named: dict[str, list[str]] = {"joined": [], "left": [], "failed": [], "merged": []}
-    evicted: list[Eviction] = []
-    for part in text.split("; "):
-        name, _, what = part.partition(" ")
-        if part == "the group was founded":
-            founded = True
-        elif part.startswith(_ORDER_CHANGES):
-            order = part.rpartition(" ")[2]
-        elif what in named:
-            named[what].append(name)
-        elif cause := _EVICTED.match(what):
-            evicted.append(Eviction(name, cast("EvictionCause", cause[1])))
-    names = {what: tuple(members) for what, members in named.items()}
-    return ViewReason(founded=founded, evicted=tuple(evicted), order=order, **names)

@@ -20,7 +20,9 @@ from priocast.simulation.checkers.rows import (
     view_name,
     view_of,
 )
-from priocast.trace.schema import Row
+from priocast.trace.schema import (
+    MessageRow,
+)
 
 _Position = tuple[ViewKey, int]
 
@@ -38,7 +40,7 @@ class TotalOrder(Checker):
         self._message_at: dict[_Position, tuple[Key, str]] = {}
         self._reached: dict[str, int] = {}
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         process, view = process_of(row), view_of(row)
         reached = self._reached.get(process, -1)
         if row.position <= reached:

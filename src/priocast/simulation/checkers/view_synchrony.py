@@ -14,7 +14,7 @@ from priocast.simulation.checkers.rows import (
     view_name,
     view_of,
 )
-from priocast.trace.schema import Row
+from priocast.trace.schema import MessageRow
 
 
 class ViewSynchrony(Checker):
@@ -80,7 +80,7 @@ class ViewSynchrony(Checker):
                 f"({event.reason}): those who had not failed were no quorum",
             )
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         process, view = process_of(row), view_of(row)
         present = self._present.get(process)
         if present is None or present.view != view:
@@ -102,7 +102,7 @@ class ViewSynchrony(Checker):
         position = event.position
         self.violated(summary, event.time_ns, view=event.view, position=position, members=members)
 
-    def _wrong_delivery(self, row: Row, summary: str) -> None:
+    def _wrong_delivery(self, row: MessageRow, summary: str) -> None:
         self.violated(
             summary,
             row.time_ns,

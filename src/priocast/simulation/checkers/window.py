@@ -31,7 +31,7 @@ from priocast.protocols.flow.paced import PacedProtocol
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.simulation.checkers.checker import Checker, ReportViolation, view_key
 from priocast.simulation.checkers.rows import Key, ViewKey, keys_of, process_of, sender_of, view_of
-from priocast.trace.schema import NO_POSITION, Row
+from priocast.trace.schema import NO_POSITION, MessageRow
 
 _ALL_SENDERS = ""
 
@@ -82,14 +82,14 @@ class BoundedWindow(Checker):
             uses = {_ALL_SENDERS: _WindowUse(members, self._window, first)}
         self._views[key] = uses
 
-    def on_sent(self, row: Row) -> None:
+    def on_sent(self, row: MessageRow) -> None:
         uses, process = self._views.get(view_of(row), {}), process_of(row)
         if _ALL_SENDERS in uses and row.position != NO_POSITION:
             self._order(row, uses[_ALL_SENDERS])
         elif process in uses and row.bytes and process == sender_of(row):
             self._order(row, uses[process])
 
-    def on_delivered(self, row: Row) -> None:
+    def on_delivered(self, row: MessageRow) -> None:
         uses, process = self._views.get(view_of(row), {}), process_of(row)
         for source in (_ALL_SENDERS, sender_of(row)):
             if source in uses and process in uses[source].consumed:
@@ -110,7 +110,7 @@ class BoundedWindow(Checker):
             self.violated(summary, now, view=view, members=[process])
         use.granted[process] = max(use.granted[process], total + window)
 
-    def _order(self, row: Row, use: _WindowUse) -> None:
+    def _order(self, row: MessageRow, use: _WindowUse) -> None:
         use.ordered.update(keys_of(row))
         count = len(use.ordered)
         if use.window is not None and self._counts_deliveries:
@@ -131,7 +131,7 @@ class BoundedWindow(Checker):
                     row, lowest, f"{count} messages are ordered; {lowest} has granted {use.granted[lowest]}"
                 )
 
-    def _exceeded(self, row: Row, member: str, summary: str) -> None:
+    def _exceeded(self, row: MessageRow, member: str, summary: str) -> None:
         self.violated(
             summary,
             row.time_ns,

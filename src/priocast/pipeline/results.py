@@ -1,10 +1,10 @@
-"""What comes out of the pipeline: plain values, for the command line, the demo and the report."""
+"""The results of the pipeline: plain values, for the command line, the demo and the report."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from priocast.pipeline.ledger import Census
-from priocast.pipeline.sources import Run
+from priocast.pipeline.message_table import MessageCounts
+from priocast.pipeline.sources import StoredRun
 from priocast.pipeline.tables.delivery_time import DeliveryTime
 from priocast.pipeline.tables.inversions import Inversions
 from priocast.pipeline.tables.membership import Lane, ViewRecord
@@ -15,10 +15,10 @@ from priocast.pipeline.verdicts import Verdict
 
 @dataclass(frozen=True)
 class Verification:
-    """What was checked, and what came of it."""
+    """What was checked, and the verdicts."""
 
-    runs: tuple[Run, ...]
-    census: tuple[Census, ...]
+    runs: tuple[StoredRun, ...]
+    counts: tuple[MessageCounts, ...]
     verdicts: tuple[Verdict, ...]
 
     @property
@@ -32,8 +32,8 @@ class Verification:
 
 
 @dataclass(frozen=True)
-class Outcome(Verification):
-    """A verification, with what the runs measured and where the report is."""
+class StudyResult(Verification):
+    """A verification, with the measurements of the runs and the path of the report."""
 
     delivery_times: tuple[DeliveryTime, ...]
     throughputs: tuple[Throughput, ...]

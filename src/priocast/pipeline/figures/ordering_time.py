@@ -1,4 +1,4 @@
-"""A figure of how long it takes to place a message in the queues of groups of several sizes."""
+"""A figure of how long it takes to order a message, in groups of several sizes."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -11,8 +11,8 @@ from priocast.pipeline.figures.style import INK, colours_of_runs, new_figure, st
 _MARKS = ("o", "s", "^", "D", "v", "P")
 
 
-class PlacingTime(NamedTuple):
-    """How long one way takes in a group of one size; what is only for comparison has no mark."""
+class OrderingTime(NamedTuple):
+    """How long one protocol takes in a group of one size; `compared` ones are drawn without marks."""
 
     way: str
     members: int
@@ -21,8 +21,8 @@ class PlacingTime(NamedTuple):
 
 
 @styled
-def draw_placing(times: Sequence[PlacingTime]) -> Figure:
-    """One line a way, over the number of replicas, as in the reorder paper's Figure 5."""
+def draw_ordering_times(times: Sequence[OrderingTime]) -> Figure:
+    """One line for each protocol, over the number of replicas, as in the reorder paper's Figure 5."""
     ways = list(dict.fromkeys(time.way for time in times if not time.compared))
     colours = colours_of_runs(ways)
     marks = dict(zip(ways, _MARKS * len(ways), strict=False))
@@ -37,6 +37,6 @@ def draw_placing(times: Sequence[PlacingTime]) -> Figure:
     axes.xaxis.set_major_locator(FixedLocator(sorted({time.members for time in times})))
     axes.set_ylim(bottom=0)
     axes.set_xlabel("replicas")
-    axes.set_ylabel("until the message has its place (ms)")
+    axes.set_ylabel("until the message is ordered (ms)")
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
     return figure

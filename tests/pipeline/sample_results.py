@@ -1,31 +1,42 @@
-"""Outcomes as the pipeline makes them, without running it."""
+"""Results as the pipeline produces them, without running it."""
 
 from pathlib import Path
 
 from pipeline.sample_runs import play
+from priocast.core.view_reason import Eviction, ViewReason
+from priocast.core.violation import Violation
 from priocast.membership.packets import Ordering
-from priocast.pipeline.ledger import Census
-from priocast.pipeline.outcome import Outcome
-from priocast.pipeline.sources import Run
+from priocast.pipeline.message_table import MessageCounts
+from priocast.pipeline.results import StudyResult
+from priocast.pipeline.sources import StoredRun
 from priocast.pipeline.tables.delivery_time import DeliveryTime
 from priocast.pipeline.tables.inversions import Inversions
 from priocast.pipeline.tables.membership import Attendance, Lane, Origin, ViewRecord
 from priocast.pipeline.tables.queue_depth import QueueDepth
 from priocast.pipeline.tables.throughput import Throughput
-from priocast.pipeline.verdicts import Verdict, Violation
+from priocast.pipeline.verdicts import Verdict
 from priocast.trace.recorder import view_order
 
 STRICT = view_order(Ordering("sequencer-ub", True, "none"))
-WICKED = "<script>alert('&')</script>"
+MARKUP = "<script>alert('&')</script>"
+FOUNDED = ViewReason(founded=True)
 _SHARES = (0.0, 0.5, 0.99, 1.0)
 
 
 def verdict(run: str, violations: int = 0, promised: bool = True) -> Verdict:
-    example = Violation(1, "a#1", 7, ("a#1/0/3",), ("b#1",), f"b#1 did it {WICKED}")
+    example = Violation(
+        guarantee="Total order",
+        summary=f"b#1 did it {MARKUP}",
+        run=run,
+        view="1@a#1",
+        position=7,
+        members=("b#1",),
+        messages=("a#1/0/3",),
+    )
     return Verdict(
         run=run,
-        property="Total order",
-        says="the same order everywhere",
+        guarantee="Total order",
+        statement="the same order everywhere",
         promised=promised,
         examined=1200,
         unit="deliveries",
@@ -52,12 +63,12 @@ def delivery_time(run: str, priority: int, scale_ms: float) -> DeliveryTime:
 
 
 def views(run: str) -> list[ViewRecord]:
-    """Member c crashed, and d came."""
+    """Member c was evicted, and d joined."""
     founded = Origin("", ("a#1", "b#1", "c#1"))
-    went_on = Origin("1@a#1", ("a#1", "b#1"))
+    continued = Origin("1@a#1", ("a#1", "b#1"))
     return [
         ViewRecord(
-            run, "1@a#1", founded.processes, "a#1", STRICT, "founded", 0.0, 0.01, (founded,), 1700, None
+            run, "1@a#1", founded.processes, "a#1", STRICT, FOUNDED, 0.0, 0.01, (founded,), 1700, None
         ),
         ViewRecord(
             run,
@@ -65,10 +76,10 @@ def views(run: str) -> list[ViewRecord]:
             ("a#1", "b#1", "d#1"),
             "a#1",
             STRICT,
-            f"crashed {WICKED}",
+            ViewReason(joined=("d",), evicted=(Eviction("c", "fault", MARKUP),)),
             1.2,
             1.25,
-            (Origin("", ("d#1",)), went_on),
+            (Origin("", ("d#1",)), continued),
             90,
             41.5,
         ),
@@ -85,11 +96,15 @@ def lanes(run: str) -> list[Lane]:
     ]
 
 
-def outcome(*runs: str, violations: int = 0) -> Outcome:
-    return Outcome(
-        runs=tuple(Run(Path("runs") / run, play(run=run, ticks=1).manifest, (), 5000) for run in runs),
-        census=tuple(
-            Census(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0, 0) for run in runs for level in (32, 224)
+def result(*runs: str, violations: int = 0) -> StudyResult:
+    return StudyResult(
+        runs=tuple(
+            StoredRun(Path("runs") / run, play(run=run, ticks=1).manifest, (), (), 5000) for run in runs
+        ),
+        counts=tuple(
+            MessageCounts(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0, 0)
+            for run in runs
+            for level in (32, 224)
         ),
         verdicts=tuple(verdict(run, violations) for run in runs),
         delivery_times=tuple(

@@ -1,22 +1,22 @@
-"""Priority accounting, said in the plainest way: every pair of messages, every member of the view."""
+"""What the check of Priority accounting must find: every pair of messages, every member of the view."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from pipeline.story import Event, Place, Story, View, name_of
+from pipeline.trace_facts import Event, Place, TraceFacts, View, name_of
 from priocast.trace.schema import DELIVERED, RECEIVED
 
 
-def expected_places(story: Story, agreed: Iterable[Event]) -> Iterator[Place]:
+def expected_places(facts: TraceFacts, agreed: Iterable[Event]) -> Iterator[Place]:
     """Every message that is too early or too late, with the nearest less urgent one that shows it."""
     in_order = sorted(agreed, key=lambda event: (event.position, event.message))
-    urgency = _urgencies(story)
-    for view in story.views:
-        order = story.order(view)
-        if order["priorities_act"] != "consuming" or order["policy"] == "fifo":
+    urgency = _urgencies(facts)
+    for view in facts.views:
+        order = facts.order(view)
+        if order.priorities_act != "consuming" or order.policy == "fifo":
             continue
         here = [event for event in in_order if event.view == view]
-        members = [_Member(story, view, member, here) for member in story.members(view)]
+        members = [_Member(facts, view, member, here) for member in facts.members(view)]
         for high in here:
             lower = [low for low in here if urgency[low.message] < urgency[high.message]]
             place = _too_early(high, lower, members) or _too_late(high, lower, members)
@@ -24,16 +24,16 @@ def expected_places(story: Story, agreed: Iterable[Event]) -> Iterator[Place]:
                 yield place._replace(view=name_of(view))
 
 
-def _urgencies(story: Story) -> Counter[str]:
-    """The highest that any record says: what was once in line stays there."""
+def _urgencies(facts: TraceFacts) -> Counter[str]:
+    """The highest urgency in any row: a message of a plain view stays first."""
     found = Counter[str]()
-    for event in story.events:
+    for event in facts.events:
         found[event.message] = max(found[event.message], event.urgency)
     return found
 
 
 def _too_early(high: Event, lower: list[Event], members: list["_Member"]) -> Place | None:
-    """It came when somebody had got past its place, and perhaps less urgent ones behind it."""
+    """It arrived when a member had passed its position, and possibly less urgent messages after it."""
     had = [member for member in members if member.had_passed(high, high)]
     if not had:
         return None
@@ -47,7 +47,7 @@ def _too_early(high: Event, lower: list[Event], members: list["_Member"]) -> Pla
 
 
 def _too_late(high: Event, lower: list[Event], members: list["_Member"]) -> Place | None:
-    """Less urgent ones are before it that nobody can have consumed when it came."""
+    """Less urgent messages are before it that no member can have consumed when it arrived."""
     unjustified = [
         low
         for low in lower
@@ -62,17 +62,17 @@ def _too_late(high: Event, lower: list[Event], members: list["_Member"]) -> Plac
 
 
 class _Member:
-    """One member in one view: what came to it, and what it delivered, when."""
+    """One member in one view: what arrived at it and what it delivered, and when."""
 
-    def __init__(self, story: Story, view: View, process: str, agreed: list[Event]) -> None:
-        own = [event for event in story.events if (event.process, event.view) == (process, view)]
+    def __init__(self, facts: TraceFacts, view: View, process: str, agreed: list[Event]) -> None:
+        own = [event for event in facts.events if (event.process, event.view) == (process, view)]
         self.process = process
-        self._story = story
+        self._facts = facts
         self._view = view
         self._came = {event.message: event for event in own if event.kind == RECEIVED and event.is_carried}
         self._own = [event for event in own if event.kind == DELIVERED]
         self._delivered = self._own
-        if story.fell_out(process, view):
+        if facts.dropped_out(process, view):
             places = {event.message: event.position for event in agreed}
             self._delivered = [
                 event._replace(position=places[event.message])
@@ -81,10 +81,10 @@ class _Member:
             ]
 
     def reached(self, high: Event) -> int:
-        """The last place that it had surely consumed when a message came."""
+        """The last position that it had certainly consumed when a message arrived."""
         if high.message not in self._came:
-            lost = self.process in self._story.lost
-            return -1 if lost else max((event.position for event in self._own), default=-1)
+            truncated = self.process in self._facts.truncated
+            return -1 if truncated else max((event.position for event in self._own), default=-1)
         came = self._came[high.message].step
         return max((event.position for event in self._delivered if event.step < came), default=-1)
 
@@ -92,28 +92,28 @@ class _Member:
         return self.reached(high) >= low.position
 
     def may_have_passed(self, low: Event, high: Event) -> bool:
-        """It had passed it, or may have consumed it without our knowing."""
+        """It had passed it, or may have consumed it without a record."""
         if self.had_passed(low, high):
             return True
         if high.message not in self._came:
-            return self.process in self._story.lost
+            return self.process in self._facts.truncated
         came = self._came[high.message].step
         if self._ended_without_a_state():
             return True
-        state = self._story.states.get(self.process, [])[-1:]
+        state = self._facts.states.get(self.process, [])[-1:]
         for row in state:
             kept = [event for event in self._came.values() if event.step < row.step]
-            known = max(row.position, self._story.first_position(self._view) + len(kept))
+            known = max(row.position, self._facts.first_position(self._view) + len(kept))
             if came < row.step or low.position < known:
                 return True
-        if any(event.to for event in self._story.events):
+        if any(event.to for event in self._facts.events):
             upcoming = [event.position for event in self._delivered if event.step > came]
             return not upcoming or low.position < min(upcoming)
         return False
 
     def _ended_without_a_state(self) -> bool:
-        """It joined, and its application never came to anything; what it kept for it nobody can see."""
+        """It joined, and its application delivered nothing; what it kept is not recorded."""
         delivered = any(
-            event.process == self.process for event in self._story.events if event.kind == DELIVERED
+            event.process == self.process for event in self._facts.events if event.kind == DELIVERED
         )
-        return not delivered and self._view[0] > 1 and self._story.fell_out(self.process, self._view)
+        return not delivered and self._view[0] > 1 and self._facts.dropped_out(self.process, self._view)

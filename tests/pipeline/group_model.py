@@ -1,111 +1,45 @@
-"""Groups that live: a seeded model in which members crash, leave, join, part and meet again.
+"""A seeded model of a group in which members crash, leave, join, and are partitioned and merged.
 
-It is no protocol. A hand that sees everything moves batches from senders to the coordinator of a view, from
-there to its members, and closes views so that what must hold does hold; the real recorder writes it down.
-Members receive and consume at their own pace, so that a view ends for each of them at another place. Where
-the coordinator only names what it orders (`sequencer-bb`), batches go to all at once.
+It is not a protocol. A global procedure moves batches from senders to the coordinator of a view and from
+there to its members, and ends views so that every guarantee holds; the real recorder records it. Members
+receive and consume at their own pace, so a view ends at a different position for each of them. If the
+coordinator orders by reference (`sequencer-bb`), batches go to all members directly.
 """
 
 import random
-from collections import deque
-from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-import msgspec
-
-from pipeline.sample_runs import LEVELS, TICK_NS, Ordered, SampleRun, Submit, manifest_of, naming
+from pipeline.group_state import (
+    Component,
+    OrderedItem,
+    Process,
+    StateItem,
+    ViewItem,
+    key_of,
+)
+from pipeline.sample_runs import (
+    LEVELS,
+    TICK_NS,
+    Ordered,
+    SampleRun,
+    Submit,
+    manifest_of,
+)
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Scope
-from priocast.core.protocol import Packet
-from priocast.core.starvation import FirstInFirstOut, Starvation, Strict, parse_starvation
+from priocast.core.starvation import Strict
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from priocast.trace.recorder import Recorder
-from priocast.trace.schema import Row
+from priocast.trace.schema import TraceRow
 
 _BLOCK = bytes(8)
 
 
-@dataclass(eq=False)
-class Component:
-    """A view at work: what its coordinator has ordered, and what still waits there."""
-
-    view: View
-    ordering: Ordering
-    everybody: tuple["Process", ...]
-    members: list["Process"]
-    position: int
-    log: list[Ordered] = field(default_factory=list)
-    queue: list[tuple[int, int, Batch]] = field(default_factory=list)
-
-    @property
-    def orderer(self) -> "Process | None":
-        return next((member for member in self.members if member.me == self.view.coordinator), None)
-
-    @property
-    def policy(self) -> Starvation:
-        ordering = self.ordering
-        return parse_starvation(ordering.starvation) if ordering.prioritised else FirstInFirstOut()
-
-    @property
-    def names_only(self) -> bool:
-        return self.ordering.order == "sequencer-bb"
-
-    def as_sent(self, packet: Ordered) -> Packet:
-        return naming(packet) if self.names_only else packet
-
-    def end_of(self, count: int) -> int:
-        """The position after the first packets."""
-        return self.position + sum(batch.count for packet in self.log[:count] for batch in packet.batches)
-
-
-@dataclass(frozen=True)
-class Told:
-    component: Component
-    reason: ViewReason
-
-
-@dataclass(frozen=True)
-class State:
-    component: Component
-    position: int
-
-
-@dataclass(frozen=True)
-class Placed:
-    component: Component
-    place: int
-    ordered_batch: OrderedBatch
-
-    def may_be_read(self, reader: "Process") -> bool:
-        """A safe message is for reading when all have it, or when its view is over for the reader."""
-        if not self.ordered_batch.batch.scope.safe or reader.component is not self.component:
-            return True
-        return all(process.got > self.place for process in self.component.everybody)
-
-
-@dataclass(eq=False)
-class Process:
-    """One life of a member; `got` counts the packets of its view, `read` those that its application has.
-
-    `state_after` is how many packets of its view a joiner waits for before it takes over the state.
-    """
-
-    me: ProcessId
-    recorder: Recorder
-    component: Component | None = None
-    got: int = 0
-    read: int = 0
-    state_after: int | None = None
-    stream: deque[Told | State | Placed] = field(default_factory=deque)
-    numbers: dict[int, int] = field(default_factory=dict)
-    pending: dict[tuple[ProcessId, int, int], Batch] = field(default_factory=dict)
-
-
-class LivingGroup:
-    """A group as it lives; every method is something that happens to it."""
+class GroupModel:
+    """A group; every public method is something that happens to it."""
 
     def __init__(
         self,
@@ -120,7 +54,7 @@ class LivingGroup:
         clock: str = "virtual",
         order: str = "sequencer-ub",
     ) -> None:
-        self.dice = random.Random(seed)
+        self.rng = random.Random(seed)
         self.primary = policy == "primary"
         self.batch_max, self.safe_share, self.selective_share = batch_max, safe_share, selective_share
         self.repeated_share = repeated_share
@@ -130,17 +64,17 @@ class LivingGroup:
         self.manifest = manifest_of(
             "living", list(names), seed, policy=policy, delivery=delivery, clock=clock, order=order
         )
-        self.rows: list[Row] = []
+        self.rows: list[TraceRow] = []
         self.now = self.arrivals = 0
-        self.lives: dict[str, int] = {}
-        founders = [self._born(name) for name in names]
+        self.incarnations: dict[str, int] = {}
+        founders = [self._start(name) for name in names]
         self.components: list[Component] = []
         self._install(founders, 1, 0, ViewReason(founded=True))
 
-    # What happens by itself
+    # What happens without faults
 
-    def work(self, ticks: int = 6) -> "LivingGroup":
-        """Everybody broadcasts, the coordinators order, members receive and consume as they please."""
+    def work(self, ticks: int = 6) -> "GroupModel":
+        """All members broadcast, the coordinators order, members receive and consume at random."""
         for _ in range(ticks):
             self._tick()
             for component in self.components:
@@ -148,12 +82,12 @@ class LivingGroup:
                     self._broadcast(member)
                 self._order(component, 3)
                 for member in component.members:
-                    self._receive(component, member, self.dice.randint(member.got, len(component.log)))
-                    self._consume(member, self.dice.random() < 0.7)
+                    self._receive(component, member, self.rng.randint(member.got, len(component.log)))
+                    self._consume(member, self.rng.random() < 0.7)
         return self
 
-    def settle(self) -> "LivingGroup":
-        """Everything that can be ordered is, and is consumed everywhere."""
+    def settle(self) -> "GroupModel":
+        """Everything that can be ordered is ordered, and is consumed everywhere."""
         while any(component.queue and component.orderer for component in self.components):
             self._tick()
             for component in self.components:
@@ -161,48 +95,48 @@ class LivingGroup:
         for component in self.components:
             for member in component.members:
                 self._receive(component, member, len(component.log))
-                self._take_over_state(component, member, at_once=True)
+                self._restore_state(component, member, at_once=True)
         for component in self.components:
             for member in component.members:
                 self._consume(member)
         return self
 
     def done(self) -> SampleRun:
-        """The run, come to rest."""
+        """The run, with everything delivered."""
         self.settle()
         assert all(len(part.members) == len(part.view.members) for part in self.components), "all are there"
         return SampleRun(self.manifest, self.rows).changed(lambda rows: rows)
 
-    # What is done to it
+    # Faults and changes
 
-    def crash(self, *names: str) -> "LivingGroup":
-        """These are gone, and nobody knows yet."""
+    def crash(self, *names: str) -> "GroupModel":
+        """These members crash; the others have not noticed yet."""
         for component in self.components:
             component.members = [member for member in component.members if member.me.name not in names]
         return self
 
-    def notice(self) -> "LivingGroup":
-        """Views without those that are gone."""
+    def notice(self) -> "GroupModel":
+        """New views without the members that crashed."""
         for component in list(self.components):
             gone = [process for process in component.everybody if process not in component.members]
             if gone:
-                self._change([[*component.members]], component, _reason(gone, "failed"))
+                self._change([[*component.members]], component, ViewReason(failed=_names(gone)))
         return self
 
     def change_order(
         self, order: str = "sequencer-ub", prioritised: bool = False, starvation: str = "none"
-    ) -> "LivingGroup":
-        """From here on by another class, or policy; what waited in line stays in line."""
+    ) -> "GroupModel":
+        """Use another protocol or policy from here on; what waited in a plain view stays first."""
         if not self.ordering.prioritised:
             for member in (member for component in self.components for member in component.members):
                 member.pending = {key: batch.in_line() for key, batch in member.pending.items()}
         self.ordering = Ordering(order, prioritised, starvation)
         for component in list(self.components):
-            self._change([[*component.members]], component, ViewReason(order="another"))
+            self._change([[*component.members]], component, ViewReason(order=order))
         return self
 
-    def leave(self, *names: str) -> "LivingGroup":
-        """These leave in order: all get what the view has, they consume it, and say that they left."""
+    def leave(self, *names: str) -> "GroupModel":
+        """These leave: all get what the view has, they consume it, and record that they left."""
         for component in list(self.components):
             leaving = [member for member in component.members if member.me.name in names]
             staying = [member for member in component.members if member not in leaving]
@@ -211,39 +145,39 @@ class LivingGroup:
                     self._receive(component, member, len(component.log))
                 for member in leaving:
                     self._consume(member)
-                self._change([staying], component, _reason(leaving, "left"))
+                self._change([staying], component, ViewReason(left=_names(leaving)))
                 for member in leaving:
-                    self._stop(member, Departed(True, _reason(leaving, "left")))
+                    self._stop(member, True, ViewReason(left=_names(leaving)))
         return self
 
-    def evict(self, *names: str) -> "LivingGroup":
-        """The others go on without these, who stop when they find out."""
+    def evict(self, *names: str) -> "GroupModel":
+        """The others continue without these, which stop when they find out."""
         for component in list(self.components):
             evicted = [member for member in component.members if member.me.name in names]
             staying = [member for member in component.members if member not in evicted]
             if evicted:
-                self._change([staying], component, _reason(evicted, "failed"))
+                self._change([staying], component, ViewReason(failed=_names(evicted)))
                 for member in evicted:
-                    self._stop(member, Departed(False, _reason(evicted, "failed")))
+                    self._stop(member, False, ViewReason(failed=_names(evicted)))
         return self
 
-    def join(self, *names: str, after: int = 0) -> "LivingGroup":
-        """New processes come to the first component, and take over its state `after` so many packets."""
+    def join(self, *names: str, after: int = 0) -> "GroupModel":
+        """New processes join the first component, and receive its state `after` this many packets."""
         component = self.components[0]
-        joining = [self._born(name, after) for name in names]
-        self._change([[*component.members]], component, _reason(joining, "joined"), joining)
+        joining = [self._start(name, after) for name in names]
+        self._change([[*component.members]], component, ViewReason(joined=_names(joining)), joining)
         return self
 
-    def split(self, *names: str) -> "LivingGroup":
-        """These and the rest go on side by side, each with what they have."""
+    def split(self, *names: str) -> "GroupModel":
+        """A partition: these and the rest continue concurrently, each side with what it has."""
         assert not self.primary
         for component in list(self.components):
             apart = [member for member in component.members if member.me.name in names]
             rest = [member for member in component.members if member not in apart]
-            self._change([part for part in (rest, apart) if part], component, ViewReason())
+            self._change([part for part in (rest, apart) if part], component, ViewReason(failed=tuple(names)))
         return self
 
-    def merge(self) -> "LivingGroup":
+    def merge(self) -> "GroupModel":
         """All components come together in one view."""
         self._tick()
         parts, self.components = self.components, []
@@ -252,17 +186,19 @@ class LivingGroup:
             self._close(part, part.members, cut, cut)
         position = max(part.end_of(cut) for part, cut in zip(parts, cuts, strict=True))
         members = [member for part in parts for member in part.members]
-        self._install(members, max(part.view.number for part in parts) + 1, position, ViewReason())
+        self._install(
+            members, max(part.view.number for part in parts) + 1, position, ViewReason(merged=_names(members))
+        )
         return self
 
-    # How it is done
+    # Implementation
 
     def _tick(self) -> None:
         self.now += TICK_NS
 
-    def _born(self, name: str, after: int | None = None) -> Process:
-        self.lives[name] = self.lives.get(name, 0) + 1
-        me = ProcessId(name, self.lives[name])
+    def _start(self, name: str, after: int | None = None) -> Process:
+        self.incarnations[name] = self.incarnations.get(name, 0) + 1
+        me = ProcessId(name, self.incarnations[name])
         return Process(me, Recorder(me, self.rows.append), state_after=after)
 
     def _install(self, members: list[Process], number: int, position: int, reason: ViewReason) -> None:
@@ -272,8 +208,8 @@ class LivingGroup:
         for member in members:
             member.component, member.got, member.read = component, 0, 0
             member.recorder.installed(view)
-            member.stream.append(Told(component, reason))
-            self._take_over_state(component, member)
+            member.stream.append(ViewItem(component, reason))
+            self._restore_state(component, member)
         for member in members:
             for batch in sorted(member.pending.values(), key=lambda batch: (batch.level, batch.first)):
                 self._submit(member, batch)
@@ -285,53 +221,53 @@ class LivingGroup:
         reason: ViewReason,
         joining: list[Process] | None = None,
     ) -> None:
-        """Close a view for those who go on from it, each class by itself, and give each a new one."""
+        """End a view for the members that continue from it, each class separately, and install new ones."""
         self._tick()
         self.components.remove(old)
         cuts = self._cuts(old, classes)
-        fallen = [process.read for process in self._fallen(old, classes)]
+        dropped = [process.read for process in self._dropped(old, classes)]
         for members, cut in zip(classes, cuts, strict=True):
-            self._close(old, members, cut, max([*cuts, *fallen]))
+            self._close(old, members, cut, max([*cuts, *dropped]))
             self._install([*members, *(joining or [])], old.view.number + 1, old.end_of(cut), reason)
 
-    def _fallen(self, old: Component, classes: list[list[Process]]) -> list[Process]:
+    def _dropped(self, old: Component, classes: list[list[Process]]) -> list[Process]:
         going = [member for members in classes for member in members]
         return [process for process in old.everybody if process not in going]
 
     def _cuts(self, old: Component, classes: list[list[Process]]) -> list[int]:
-        """How much of a view each class keeps: what one of it has; the only one keeps all that was read."""
-        fallen = [process.read for process in self._fallen(old, classes)] if len(classes) == 1 else []
-        return [max([*(member.got for member in members), *fallen]) for members in classes]
+        """How many packets each class keeps: what any of it has; a single class also what was read."""
+        dropped = [process.read for process in self._dropped(old, classes)] if len(classes) == 1 else []
+        return [max([*(member.got for member in members), *dropped]) for members in classes]
 
     def _close(self, old: Component, members: list[Process], cut: int, known: int) -> None:
-        """All get what is kept; what only others know of (up to `known`) must not be submitted again."""
-        placed = {key_of(batch) for packet in old.log[:known] for batch in packet.batches}
+        """All get what is kept; what only others know (up to `known`) must not be submitted again."""
+        ordered = {key_of(batch) for packet in old.log[:known] for batch in packet.batches}
         for member in members:
             self._receive(old, member, cut)
-            self._take_over_state(old, member, at_once=True)
-            member.pending = {key: batch for key, batch in member.pending.items() if key not in placed}
+            self._restore_state(old, member, at_once=True)
+            member.pending = {key: batch for key, batch in member.pending.items() if key not in ordered}
 
-    def _stop(self, member: Process, departed: Departed) -> None:
+    def _stop(self, member: Process, voluntary: bool, reason: ViewReason) -> None:
         member.stream.clear()
-        member.recorder.stopped(departed, self.now)
+        member.recorder.stopped(Departed(voluntary, reason), self.now)
 
-    def _take_over_state(self, component: Component, member: Process, at_once: bool = False) -> None:
+    def _restore_state(self, component: Component, member: Process, at_once: bool = False) -> None:
         if member.state_after is not None and (at_once or member.got >= member.state_after):
             member.state_after = None
-            member.stream.append(State(component, component.end_of(member.got)))
+            member.stream.append(StateItem(component, component.end_of(member.got)))
 
     def _broadcast(self, member: Process) -> None:
-        level = self.dice.choice(LEVELS)
-        count = self.dice.randint(1, self.batch_max)
+        level = self.rng.choice(LEVELS)
+        count = self.rng.randint(1, self.batch_max)
         first = member.numbers.get(level, 0)
         member.numbers[level] = first + count
         to: tuple[str, ...] = ()
-        if self.dice.random() < self.selective_share:
-            to = tuple(sorted(self.dice.sample(sorted(self.lives), self.dice.randint(1, 2))))
-        safe = self.all_safe or self.dice.random() < self.safe_share
-        client = "k" if count == 1 and self.dice.random() < self.repeated_share else ""
+        if self.rng.random() < self.selective_share:
+            to = tuple(sorted(self.rng.sample(sorted(self.incarnations), self.rng.randint(1, 2))))
+        safe = self.all_safe or self.rng.random() < self.safe_share
+        client = "k" if count == 1 and self.rng.random() < self.repeated_share else ""
         batch = Batch(member.me, level, first, count, _BLOCK, scope=Scope(safe, to, client, self.now))
-        if client and self.dice.random() < 0.5:
+        if client and self.rng.random() < 0.5:
             self.repetitions.add(key_of(batch))
         member.pending[key_of(batch)] = batch
         member.recorder.broadcast(batch, self.now, 0)
@@ -341,15 +277,15 @@ class LivingGroup:
         assert member.component is not None
         component = member.component
         packet = Submit((batch,))
-        to_all = component.names_only
+        to_all = component.orders_by_reference
         member.recorder.sent(packet, None if to_all else component.view.coordinator, self.now, 0)
         orderer = component.orderer
         for receiver in component.members if to_all else [orderer] if orderer else []:
             receiver.recorder.received(packet, member.me, self.now, len(component.queue))
         if orderer:
             self.arrivals += 1
-            rank = component.policy.sort_key(batch.urgency, self.now)
-            heappush(component.queue, (rank, self.arrivals, batch))
+            key = component.policy.rank(batch.urgency, self.now)
+            heappush(component.queue, (key, self.arrivals, batch))
 
     def _order(self, component: Component, count_max: int) -> None:
         orderer = component.orderer
@@ -362,35 +298,35 @@ class LivingGroup:
             self._receive(component, orderer, len(component.log))
 
     def _receive(self, component: Component, member: Process, until: int) -> None:
-        for place in range(member.got, until):
-            packet = component.log[place]
+        for index in range(member.got, until):
+            packet = component.log[index]
             member.recorder.received(component.as_sent(packet), component.view.coordinator, self.now, 0)
             position = packet.position
             for batch in packet.batches:
                 member.pending.pop(key_of(batch), None)
-                is_passed_over = not batch.scope.includes(member.me) or key_of(batch) in self.repetitions
-                if member.state_after is None and not is_passed_over:
+                is_skipped = not batch.scope.includes(member.me) or key_of(batch) in self.repetitions
+                if member.state_after is None and not is_skipped:
                     member.stream.append(
-                        Placed(component, place, OrderedBatch(component.view.id, position, batch))
+                        OrderedItem(component, index, OrderedBatch(component.view.id, position, batch))
                     )
                 position += batch.count
-            member.got = place + 1
-            self._take_over_state(component, member)
+            member.got = index + 1
+            self._restore_state(component, member)
 
     def _consume(self, member: Process, everything: bool = True) -> None:
-        while member.stream and (everything or self.dice.random() < 0.7):
+        while member.stream and (everything or self.rng.random() < 0.7):
             item = member.stream[0]
-            if isinstance(item, Placed):
+            if isinstance(item, OrderedItem):
                 if not item.may_be_read(member):
                     return
-                count = self.dice.randint(1, item.ordered_batch.batch.count - item.ordered_batch.taken)
+                count = self.rng.randint(1, item.ordered_batch.batch.count - item.ordered_batch.taken)
                 member.recorder.delivered(item.ordered_batch, count, self.now, 0)
                 item.ordered_batch.taken += count
                 if item.component is member.component:
-                    member.read = item.place + 1
+                    member.read = item.index + 1
                 if item.ordered_batch.taken < item.ordered_batch.batch.count:
                     continue
-            elif isinstance(item, Told):
+            elif isinstance(item, ViewItem):
                 component = item.component
                 member.recorder.view(
                     component.view, component.ordering, component.position, item.reason, self.now
@@ -400,9 +336,5 @@ class LivingGroup:
             member.stream.popleft()
 
 
-def _reason(processes: list[Process], what: str) -> ViewReason:
-    return msgspec.structs.replace(ViewReason(), **{what: tuple(process.me.name for process in processes)})
-
-
-def key_of(batch: Batch) -> tuple[ProcessId, int, int]:
-    return batch.sender, batch.level, batch.first
+def _names(processes: list[Process]) -> tuple[str, ...]:
+    return tuple(process.me.name for process in processes)

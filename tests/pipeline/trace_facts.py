@@ -1,23 +1,43 @@
-"""What the rows of a run say, told for the oracle: message by message, process by process.
+"""The facts of a trace for the oracle: message by message, process by process.
 
 It shares no code with the pipeline; both read the same rows.
 """
 
-import json
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from pipeline.sample_runs import SampleRun
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, Row
+from priocast.trace.schema import (
+    BROADCAST,
+    DELIVERED,
+    RECEIVED,
+    SENT,
+    STATE,
+    STOPPED,
+    VIEW,
+    GroupEventRow,
+    MessageRow,
+    TraceRow,
+)
 
-Value = TypeVar("Value", tuple[str, ...], int, str)
+Value = TypeVar("Value")
 View = tuple[int, str]
+Reason = tuple[object, ...]
+
+
+class Order(NamedTuple):
+    """How a view is ordered."""
+
+    order: str
+    policy: str
+    priorities_act: str
+    sends_by_priority: bool
 
 
 class Place(NamedTuple):
-    """Where a violation is."""
+    """Where a violation is, and who is involved."""
 
     view: str
     position: int | None
@@ -26,7 +46,7 @@ class Place(NamedTuple):
 
 
 class Event(NamedTuple):
-    """One thing that happened to one message."""
+    """One event of one message."""
 
     kind: str
     process: str
@@ -45,8 +65,8 @@ class Event(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Story:
-    """A run, with what its rows come to."""
+class TraceFacts:
+    """A run, with what follows from its rows."""
 
     run: SampleRun
 
@@ -70,7 +90,7 @@ class Story:
                 row.time_ns,
                 row.position if row.position < 0 else row.position + index,
             )
-            for row in self.run.rows
+            for row in self.run.messages
             for index in range(row.count)
         ]
 
@@ -93,59 +113,59 @@ class Story:
     def broadcasts(self) -> dict[str, Event]:
         return {event.message: event for event in self.of(BROADCAST)}
 
-    def rows(self, kind: str) -> list[Row]:
-        return sorted((row for row in self.run.rows if row.event == kind), key=lambda row: row.step)
+    def rows(self, kind: str) -> list[MessageRow]:
+        return sorted((row for row in self.run.messages if row.event == kind), key=lambda row: row.step)
+
+    def group_events(self, kind: str) -> list[GroupEventRow]:
+        return sorted((row for row in self.run.group_events if row.event == kind), key=lambda row: row.step)
 
     @cached_property
     def processes(self) -> list[str]:
         return sorted({process_of(row) for row in self.run.rows})
 
     @cached_property
-    def told(self) -> dict[str, list[Row]]:
-        found: dict[str, list[Row]] = {process: [] for process in self.processes}
-        for row in self.rows(VIEW):
+    def received(self) -> dict[str, list[GroupEventRow]]:
+        found: dict[str, list[GroupEventRow]] = {process: [] for process in self.processes}
+        for row in self.group_events(VIEW):
             found[process_of(row)].append(row)
         return found
 
     def views_of(self, process: str) -> list[View]:
-        return [(row.view, row.coordinator) for row in self.told.get(process, [])]
+        return [(row.view, row.coordinator) for row in self.received.get(process, [])]
 
     @cached_property
     def views(self) -> list[View]:
         return sorted({view for process in self.processes for view in self.views_of(process)})
 
     @cached_property
-    def _tellings(self) -> dict[View, list[Row]]:
+    def _by_view(self) -> dict[View, list[GroupEventRow]]:
         found = defaultdict(list)
-        for row in self.rows(VIEW):
+        for row in self.group_events(VIEW):
             found[row.view, row.coordinator].append(row)
         return found
 
     @cached_property
     def _members(self) -> dict[View, tuple[str, ...]]:
-        return {
-            view: most([tuple(row.peer.split(",")) for row in rows]) for view, rows in self._tellings.items()
-        }
+        return {view: most_common([row.members for row in rows]) for view, rows in self._by_view.items()}
 
     def members(self, view: View) -> tuple[str, ...]:
         return self._members[view]
 
     def first_position(self, view: View) -> int:
-        return most([row.position for row in self._tellings[view]])
+        return most_common([row.position for row in self._by_view[view]])
 
     def orderer(self, view: View) -> str:
-        return most([orderer_of(row) for row in self._tellings[view]])
+        return most_common([row.orderer for row in self._by_view[view]])
 
-    def reason(self, view: View) -> str:
-        return most([row.packet for row in self._tellings[view]])
+    def reason(self, view: View) -> Reason:
+        return most_common([reason_of(row) for row in self._by_view[view]])
 
-    def order(self, view: View) -> dict[str, Any]:
+    def order(self, view: View) -> Order:
         """How a view is ordered."""
-        found: dict[str, Any] = json.loads(most([row.order for row in self._tellings[view]]))
-        return found
+        return most_common([order_of(row) for row in self._by_view[view]])
 
     def next_of(self, process: str, view: View) -> View | None:
-        """The view that a process went on to."""
+        """The view that a process continued to."""
         views = self.views_of(process)
         if view not in views[:-1]:
             return None
@@ -160,24 +180,26 @@ class Story:
         return view in self._final
 
     @cached_property
-    def stopped(self) -> dict[str, str]:
-        return {process_of(row): row.packet for row in reversed(self.rows(STOPPED))}
+    def stopped(self) -> dict[str, tuple[bool, Reason]]:
+        return {
+            process_of(row): (row.voluntary, reason_of(row)) for row in reversed(self.group_events(STOPPED))
+        }
 
-    def way_on(self, process: str, view: View) -> object:
-        """Who have the same one went on together; None for those who fell out."""
+    def continuation(self, process: str, view: View) -> object:
+        """Members with the same value continued together; None for those that dropped out."""
         if self.is_final(view):
-            return None if process in self.stopped else "stayed"
+            return None if process in self.stopped else "remained"
         return self.next_of(process, view)
 
     @cached_property
-    def states(self) -> dict[str, list[Row]]:
+    def states(self) -> dict[str, list[GroupEventRow]]:
         found = defaultdict(list)
-        for row in self.rows(STATE):
+        for row in self.group_events(STATE):
             found[process_of(row)].append(row)
         return found
 
     def is_for(self, message: str, process: str, position: int) -> bool:
-        """Whether a process has to do with a message: it is addressed, and no state holds it."""
+        """Whether a process owes a message: it is a recipient, and no state covers it."""
         return self.is_addressed(message, process) and position >= max(
             (row.position for row in self.states.get(process, [])), default=0
         )
@@ -199,8 +221,8 @@ class Story:
         return self._last.get((process, view), -1)
 
     @cached_property
-    def lost(self) -> set[str]:
-        """Processes whose record may lack its end."""
+    def truncated(self) -> set[str]:
+        """Processes whose record may lack the last rows."""
         if self.run.manifest.clock == "virtual":
             return set()
         known = {member for view in self.views for member in self.members(view)} | set(self.processes)
@@ -216,21 +238,21 @@ class Story:
         return {
             view
             for view in self.views
-            if any(self.way_on(member, view) is not None for member in self.members(view))
+            if any(self.continuation(member, view) is not None for member in self.members(view))
         }
 
-    def fell_out(self, process: str, view: View) -> bool:
-        """Whether a process did not go on from a view while others did, or stayed."""
-        return self.way_on(process, view) is None and view in self._survived
+    def dropped_out(self, process: str, view: View) -> bool:
+        """Whether a process did not continue from a view while others continued or remained."""
+        return self.continuation(process, view) is None and view in self._survived
 
     def binds(self, message: str, view: View) -> bool:
-        """Whether a delivery in a view binds others: not that of an agreed message by those who fell out."""
+        """Whether a delivery is binding: not that of an agreed message by members that dropped out."""
         return any(
             event.safe
             or self.run.manifest.policy != "primary"
             or view not in self.views
             or event.process not in self.members(view)
-            or not self.fell_out(event.process, view)
+            or not self.dropped_out(event.process, view)
             for event in self.by_message[message]
             if event.view == view
         )
@@ -240,20 +262,20 @@ class Story:
         """Messages that were not for all, or on behalf of a client."""
         named = {event.message for event in self.events if event.to}
         return named | {
-            id_of(row, index) for row in self.rows(BROADCAST) for index in range(row.count) if row.packet
+            id_of(row, index) for row in self.rows(BROADCAST) for index in range(row.count) if row.client
         }
 
     @cached_property
-    def without_place(self) -> set[str]:
-        """Messages that need not be in the order: special and delivered by nobody, or binding nobody."""
+    def without_position(self) -> set[str]:
+        """Messages that need no position: special ones that nobody delivered, and nonbinding ones."""
         return {message for message in self.special if message in self.broadcasts} - set(self.by_message) | {
             message
             for message, events in self.by_message.items()
             if not any(self.binds(message, event.view) for event in events)
         }
 
-    def placed(self, messages: set[str]) -> set[tuple[View, int]]:
-        """The places that packets give to messages."""
+    def positions(self, messages: set[str]) -> set[tuple[View, int]]:
+        """The positions that packets assign to messages."""
         return {
             (event.view, event.position)
             for event in self.of(SENT, RECEIVED)
@@ -261,20 +283,28 @@ class Story:
         }
 
 
-def most(values: list[Value]) -> Value:
+def most_common(values: list[Value]) -> Value:
     counts = Counter(values)
     return max(counts, key=lambda value: (counts[value], value))
 
 
-def process_of(row: Row) -> str:
+def process_of(row: TraceRow) -> str:
     return f"{row.member}#{row.incarnation}"
 
 
-def orderer_of(row: Row) -> str:
-    return f"{row.sender}#{row.sender_incarnation}" if row.sender else ""
+def sender_of(row: MessageRow) -> str:
+    return f"{row.sender}#{row.sender_incarnation}"
 
 
-def id_of(row: Row, index: int = 0) -> str:
+def reason_of(row: GroupEventRow) -> Reason:
+    return row.founded, row.joined, row.left, row.failed, row.evicted, row.merged, row.order_change
+
+
+def order_of(row: GroupEventRow) -> Order:
+    return Order(row.order, row.starvation, row.priorities_act, row.sends_by_priority)
+
+
+def id_of(row: MessageRow, index: int = 0) -> str:
     return f"{row.sender}#{row.sender_incarnation}/{row.level}/{row.first + index}"
 
 

@@ -1,0 +1,241 @@
+"""The message table: one row for each message, with flags for the messages that need a closer look.
+
+It is built in one pass over the exploded rows and answers most questions at once, because a violation nearly
+always shows in the counts of a message.
+"""
+
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from priocast.core.priority import HIGHEST
+from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, process_id
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
+
+_FLAGS = ("irregular", "spurious", "requeued", "unqueued", "withheld", "nonbinding")
+
+
+@dataclass(frozen=True)
+class MessageCounts:
+    """How many messages of one priority there are in one run.
+
+    The last seven should be zero or small: messages that were broadcast and delivered nowhere
+    (`undelivered`); not delivered exactly once by each process that must, at one position (`irregular`);
+    delivered but never broadcast (`spurious`); in the ordering queues of several views (`requeued`); ordered
+    without having been in the queue (`unqueued`); not delivered, possibly because they were not for all or
+    repeat a client's request (`withheld`); delivered only by members that dropped out of the view, so that
+    they bind no other member (`nonbinding`).
+    """
+
+    run: str
+    priority: int
+    broadcasts: int
+    messages: int
+    deliveries: int
+    safe: int
+    queue_entries: int
+    undelivered: int
+    irregular: int
+    spurious: int
+    requeued: int
+    unqueued: int
+    withheld: int
+    nonbinding: int
+
+
+def count_messages(messages: DataFrame) -> DataFrame:
+    """How many messages of each priority there are in each run, and how many have each flag."""
+    delivered = sf.col("deliveries") > 0
+    return messages.groupBy("run", "priority").agg(
+        sf.count_if(sf.col("broadcasts") > 0).alias("broadcasts"),
+        sf.count_if(delivered).alias("messages"),
+        sf.sum("deliveries").alias("deliveries"),
+        sf.count_if(delivered & sf.col("safe")).alias("safe"),
+        sf.sum("queue_entries").alias("queue_entries"),
+        sf.count_if((sf.col("broadcasts") > 0) & ~delivered).alias("undelivered"),
+        *(sf.count_if(flag).alias(flag) for flag in _FLAGS),
+    )
+
+
+def is_reference() -> Column:
+    """Whether the packet of a row only references its messages."""
+    return sf.col("event").isin(SENT, RECEIVED) & (sf.col("bytes") == 0)
+
+
+def enters_queue() -> Column:
+    """Whether a message enters the ordering queue of its view in this row."""
+    received = (sf.col("event") == RECEIVED) & (sf.col("position") < 0) & ~is_reference()
+    return sf.col("orders_by_priority") & (sf.col("process") == sf.col("orderer")) & received
+
+
+def leaves_queue() -> Column:
+    """Whether a message leaves that queue in this row."""
+    ordered = (sf.col("event") == SENT) & (sf.col("position") >= 0)
+    return sf.col("orders_by_priority") & (sf.col("process") == sf.col("orderer")) & ordered
+
+
+def is_offered() -> Column:
+    """Whether a message enters its sender's own queue in this row."""
+    return sf.col("sends_by_priority") & _is_own() & (sf.col("event") == BROADCAST)
+
+
+def is_taken() -> Column:
+    """Whether a message may leave its sender's own queue in this row: it does in the first such row."""
+    return sf.col("sends_by_priority") & _is_own() & (sf.col("event") == SENT) & ~is_reference()
+
+
+def queue_rows(batches: DataFrame, views: DataFrame, wanted: Column) -> DataFrame:
+    """The wanted rows, with the orderer of their view and the sort key that they have in a queue."""
+    known = views.select(
+        "run", "view_hash", "orderer", "orders_by_priority", "sends_by_priority", "ageing_ns", "release_ns"
+    )
+    without_position = (sf.col("event") == RECEIVED) & (sf.col("position") < 0)
+    candidates = sf.col("event").isin(BROADCAST, SENT, DELIVERED) | without_position
+    return (
+        batches.where(candidates)
+        .join(sf.broadcast(known), ["run", "view_hash"], "left")
+        .where(wanted)
+        .withColumn("sort_key", _sort_key())
+        .drop("ageing_ns", "release_ns")
+    )
+
+
+def message_table(batches: DataFrame, views: DataFrame) -> DataFrame:
+    """One row for each message: its broadcast, who delivered it and where, and its path through the queues.
+
+    The *ordering queue* exists where one member orders alone in a view: a message enters it when that member
+    receives it without a position, and leaves it when the member sends it with one. Before that, the message
+    is in its sender's own queue: it is *offered* there by its broadcast, and *taken* when its sender first
+    sends a packet that carries it. Only queues that are ordered by a sort key are considered. The values of a
+    row are put into separate columns before it is exploded (null where they do not apply), so that a message
+    costs only minima.
+    """
+    is_broadcast, is_delivery = sf.col("event") == BROADCAST, sf.col("event") == DELIVERED
+    enters, leaves, offered, taken = enters_queue(), leaves_queue(), is_offered(), is_taken()
+    rows = queue_rows(batches, views, is_broadcast | is_delivery | enters | leaves | taken).withColumns(
+        {
+            "broadcast_ns": sf.when(is_broadcast, sf.col("time_ns")),
+            "delivery_ns": sf.when(is_delivery, sf.col("time_ns")),
+            "to_hash": sf.when(~is_reference(), sf.xxhash64("to")),
+            "for_client": is_broadcast & (sf.col("client") != ""),
+            "queue_hash": sf.when(enters | leaves, sf.col("view_hash")),
+            "offer_hash": sf.when(offered, sf.col("view_hash")),
+            "take_hash": sf.when(taken, sf.col("view_hash")),
+            "view_hash": sf.when(is_delivery, sf.col("view_hash")),
+            "delivered_at": sf.when(is_delivery, sf.col("position")),
+            "process_hash": sf.when(is_delivery, sf.xxhash64("process")),
+            "own_delivery_ns": sf.when(is_delivery & _is_own(), sf.col("time_ns")),
+            "enter_step": sf.when(enters, sf.col("step")),
+            "enter_key": sf.when(enters, sf.col("sort_key")),
+            "leave_step": sf.when(leaves, sf.col("step")),
+            "left_at": sf.when(leaves, sf.col("position")),
+            "offer_step": sf.when(offered, sf.col("step")),
+            "offer_key": sf.when(offered, sf.col("sort_key")),
+            "take_step": sf.when(taken, sf.col("step")),
+        }
+    )
+    return (
+        explode_batches(rows)
+        .groupBy(*MESSAGE_KEY)
+        .agg(
+            sf.max("priority").alias("priority"),
+            sf.max("safe").alias("safe"),
+            sf.max("for_client").alias("for_client"),
+            sf.max(sf.length("priorities") > 0).alias("in_line"),
+            sf.min("to_hash").alias("to_hash"),
+            sf.max("to_hash").alias("to_hash_last"),
+            sf.count("broadcast_ns").alias("broadcasts"),
+            sf.min("broadcast_ns").alias("broadcast_ns"),
+            sf.count("process_hash").alias("deliveries"),
+            sf.bit_xor("process_hash").alias("processes_hash"),
+            sf.min("view_hash").alias("view_hash"),
+            sf.max("view_hash").alias("view_hash_last"),
+            sf.min(sf.col("delivered_at") + sf.col("index")).alias("position"),
+            sf.max(sf.col("delivered_at") + sf.col("index")).alias("position_last"),
+            sf.min("delivery_ns").alias("delivery_ns"),
+            sf.min("own_delivery_ns").alias("own_delivery_ns"),
+            *_path_through_queues(),
+        )
+    )
+
+
+def _path_through_queues() -> tuple[Column, ...]:
+    return (
+        sf.min("queue_hash").alias("queue_hash"),
+        sf.max("queue_hash").alias("queue_hash_last"),
+        (sf.count("enter_step") + sf.count("offer_step")).alias("queue_entries"),
+        sf.min("enter_step").alias("enter_step"),
+        sf.min("enter_key").alias("sort_key"),
+        sf.min("leave_step").alias("leave_step"),
+        sf.min(sf.col("left_at") + sf.col("index")).alias("leave_position"),
+        sf.min("offer_hash").alias("offer_hash"),
+        sf.min("offer_step").alias("offer_step"),
+        sf.min("offer_key").alias("offer_key"),
+        sf.min("take_step").alias("take_step"),
+        sf.min_by("take_hash", "take_step").alias("take_hash"),
+        sf.min_by("index", "take_step").alias("take_index"),
+    )
+
+
+def _is_own() -> Column:
+    return sf.col("process") == process_id("sender", "sender_incarnation")
+
+
+def _sort_key() -> Column:
+    """The sort key that the starvation policy of the view assigns, computed as in `core/starvation.py`."""
+    urgency = sf.when(sf.length("priorities") > 0, sf.lit(HIGHEST)).otherwise(sf.col("level")).cast("long")
+    period = sf.expr("(time_ns - pmod(time_ns, release_ns)) div release_ns")
+    return (
+        sf.when(sf.col("ageing_ns").isNotNull(), sf.col("time_ns") - urgency * sf.col("ageing_ns"))
+        .when(sf.col("release_ns").isNotNull(), period * (HIGHEST + 1) - urgency)
+        .otherwise(-urgency)
+    )
+
+
+def is_queue_of_delivery() -> Column:
+    """Whether the queue belongs to the view in which the message was delivered, if it was."""
+    queue = sf.col("queue_hash")
+    return sf.coalesce((queue == sf.col("view_hash")) | (queue == sf.col("view_hash_last")), sf.lit(True))
+
+
+def flag_messages(messages: DataFrame, obligations: DataFrame) -> DataFrame:
+    """Add the flags of each message; if it was delivered as it must be, also the number of its view.
+
+    Whether a message was delivered exactly once by each process that must shows in the number of deliveries
+    and in the combined hash of the processes. A safe message that was delivered by only some of the members
+    that continued from the view is irregular, even if no others must deliver it.
+    """
+    regular = (
+        (sf.col("deliveries") == sf.size("processes"))
+        & (sf.col("processes_hash") == sf.col("due_hash"))
+        & (sf.col("view_hash") == sf.col("view_hash_last"))
+        & (sf.col("position") == sf.col("position_last"))
+        & (sf.col("to_hash") == sf.col("to_hash_last"))
+        & (sf.col("complete") | ~sf.col("safe"))
+    )
+    delivered, left, entered = sf.col("deliveries") > 0, sf.col("leave_step"), sf.col("enter_step")
+    requeued = sf.coalesce(sf.col("queue_hash") != sf.col("queue_hash_last"), sf.lit(False))
+    unqueued = (
+        left.isNotNull() & ~requeued & is_queue_of_delivery() & sf.coalesce(left < entered, sf.lit(True))
+    )
+    to_all = sf.xxhash64(sf.lit(""))
+    for_some = (sf.col("to_hash") != to_all) | (sf.col("to_hash_last") != to_all)
+    special = for_some | sf.col("for_client")
+    flags = {
+        "irregular": delivered & ~sf.coalesce(regular, sf.lit(False)),
+        "spurious": delivered & (sf.col("broadcasts") == 0),
+        "requeued": requeued,
+        "unqueued": unqueued,
+        "special": special,
+        "withheld": (sf.col("broadcasts") > 0) & ~delivered & special,
+        "nonbinding": delivered & ~sf.coalesce(sf.col("safe") | sf.col("binding"), sf.lit(False)),
+    }
+    due = (
+        (sf.col("run") == sf.col("of_run"))
+        & (sf.col("view_hash") == sf.col("of_view"))
+        & (sf.col("to_hash") == sf.col("of_to"))
+        & (sf.col("position") >= sf.col("start"))
+        & (sf.col("position") < sf.col("end"))
+    )
+    return messages.join(obligations, due, "left").withColumns(flags).drop(*obligations.drop("view").columns)
