@@ -6,7 +6,7 @@ import pytest
 from tools.reorder_page import FIGURES, SCENES, explanations, figure_2, figure_3, write
 from tools.scripted_group import ScriptedGroup
 
-from priocast.trace.schema import DELIVERED
+from priocast.trace.schema import DELIVERED, MessageRow
 
 DOCS = Path(__file__).parents[1] / "docs"
 ORDERS = ("reorder", "reorder-locks")
@@ -15,7 +15,11 @@ ORDERS = ("reorder", "reorder-locks")
 def order_of(group: ScriptedGroup) -> list[tuple[str, ...]]:
     """What each member delivered, in its order."""
     return [
-        tuple(f"{row.sender}/{row.level}/{row.first}" for row in member.rows if row.event == DELIVERED)
+        tuple(
+            f"{row.sender}/{row.level}/{row.first}"
+            for row in member.rows
+            if isinstance(row, MessageRow) and row.event == DELIVERED
+        )
         for member in group.members.values()
     ]
 

@@ -7,7 +7,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from pipeline.mutants import PLACE, delivery_swapped_in_time
+from pipeline.mutants import POSITION, delivery_swapped_in_time
 from pipeline.sample_runs import play
 from priocast.cli import verify
 from priocast.core.errors import UnreadableTrace
@@ -36,7 +36,7 @@ def test_violation_is_printed_with_its_position(tmp_path: Path) -> None:
     result = invoke(str(tmp_path), "--limit", "1")
     assert result.exit_code == 1
     assert "sample: Total order has 1 violation" in result.stdout
-    assert f"view 1, position {PLACE}  {mutant.named.messages[0]}" in result.stdout
+    assert f"view 1@a#1, position {POSITION}  {mutant.expected.messages[0]}" in result.stdout
     assert "b#1 delivered it after it had reached position" in result.stdout
     assert "1 of 6 promises are broken" in result.stdout
 
@@ -49,7 +49,7 @@ def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "")
     assert document["holds"] is False
     (broken,) = [verdict for verdict in document["verdicts"] if not verdict["holds"]]
-    assert (broken["property"], broken["examples"][0]["position"]) == ("Total order", PLACE)
+    assert (broken["property"], broken["examples"][0]["position"]) == ("Total order", POSITION)
 
 
 def test_invalid_input_is_a_priocast_error(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import WINDOW_FRAMES
+from priocast.membership.departure import Departed
 from priocast.simulation.faults import COORDINATOR, Crash, FaultOptions, NetworkCut, Pause
 from priocast.simulation.scenario import NetworkOptions
 from priocast.simulation.simulator import SimulatedRun
@@ -29,7 +30,11 @@ PARTITIONABLE = {"policy": "partitionable"}
 
 def stopped(run: SimulatedRun) -> list[str]:
     """The incarnations that were evicted, and why."""
-    return [f"{row.member}#{row.incarnation}: {row.packet}" for row in run.rows if row.event == STOPPED]
+    return [
+        f"{row.member}#{row.incarnation}: {Departed(row.voluntary, row.reason)}"
+        for row in run.group_events
+        if row.event == STOPPED
+    ]
 
 
 def test_a_paused_and_evicted_member_that_resumes() -> None:
@@ -81,7 +86,7 @@ def test_a_restarted_imposter() -> None:
     )
     assert views_of(run, "b#1") == ["1:a#1,b#1,c#1"]
     first, *_ = view_rows(run, "b#2")
-    assert "b#1" not in first.peer and "b#2" in first.peer
+    assert "b#1" not in first.members and "b#2" in first.members
     assert first.time_ns < 250 * MILLISECOND, "nobody had to wait for a timeout"
     senders = {message.partition("/")[0] for message in delivered_by(run, "a#1")}
     assert senders == {"a#1", "b#1", "b#2", "c#1"}
@@ -152,14 +157,14 @@ def test_a_b_and_b_c_work_but_a_c_does_not(policy: str) -> None:
     while_cut = [
         row
         for name in "abc"
-        for row in run.rows
+        for row in run.group_events
         if row.event == "view" and row.member == name and 250 * MILLISECOND < row.time_ns < 700 * MILLISECOND
     ]
-    assert all(not ("a#" in row.peer and "c#" in row.peer) for row in while_cut)
+    assert all(not {"a", "c"} <= {member.partition("#")[0] for member in row.members} for row in while_cut)
     of_b = [row for row in view_rows(run, "b#1") if row.time_ns < 700 * MILLISECOND]
     assert len(of_b) <= 4, "b does not go back and forth"
-    assert len(of_b[-1].peer.split(",")) == 2, "b is not alone: it can talk to either"
-    assert view_rows(run, "b#1")[-1].peer.count("#") == 3, "in the end all are together"
+    assert len(of_b[-1].members) == 2, "b is not alone: it can talk to either"
+    assert len(view_rows(run, "b#1")[-1].members) == 3, "in the end all are together"
 
 
 def test_credit_lost_in_a_view_change() -> None:
@@ -239,9 +244,13 @@ def test_a_retransmission_window_overrun() -> None:
         )
     )
     resumes_at = 185 * MILLISECOND
-    received = [row for row in run.rows if (row.event, row.member) == (RECEIVED, "c") and row.position >= 0]
+    received = [
+        row for row in run.messages if (row.event, row.member) == (RECEIVED, "c") and row.position >= 0
+    ]
     reached = max(row.position for row in received if row.time_ns < 100 * MILLISECOND)
-    ordered = [row for row in run.rows if (row.event, row.member) == (SENT, "a") and row.position > reached]
+    ordered = [
+        row for row in run.messages if (row.event, row.member) == (SENT, "a") and row.position > reached
+    ]
     under_way = [row for row in ordered if row.time_ns < resumes_at]
     assert len(under_way) >= WINDOW_FRAMES, "the window was full"
     assert max(row.time_ns for row in under_way) < resumes_at - 20 * MILLISECOND, "so the rest had to wait"

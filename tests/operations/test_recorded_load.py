@@ -17,7 +17,7 @@ def test_load_of_a_simulated_run(tmp_path: Path) -> None:
     run = run_scenario(generate_scenario(5, Choice(order="token-ring")))
     write_run(run, tmp_path)
     load = measure_run(tmp_path, rtt_ms=2.0)
-    broadcasts = [row for row in run.rows if row.event == BROADCAST]
+    broadcasts = [row for row in run.messages if row.event == BROADCAST]
     assert load.order == "token-ring"
     assert load.messages == sum(row.count for row in broadcasts)
     assert load.situation.rtt_ms == 2.0

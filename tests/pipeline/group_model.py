@@ -284,7 +284,7 @@ class GroupModel:
             receiver.recorder.received(packet, member.me, self.now, len(component.queue))
         if orderer:
             self.arrivals += 1
-            key = component.policy.rank(batch.urgency, self.now)
+            key = component.policy.sort_key(batch.urgency, self.now)
             heappush(component.queue, (key, self.arrivals, batch))
 
     def _order(self, component: Component, count_max: int) -> None:

@@ -125,7 +125,7 @@ def priority_inverted(run: SampleRun) -> Mutant:
         if behind is None:
             continue
         first, second = entered[id_of(ahead)], entered[id_of(behind)]
-        keys = [policy.rank(row.level, row.time_ns) for row in (first, second)]
+        keys = [policy.sort_key(row.level, row.time_ns) for row in (first, second)]
         if max(first.step, second.step) < ahead.step and keys[0] < keys[1]:
             changed = run.changed(exchanging_in_order(ahead, behind))
             expected = Expected("Priority", position, (id_of(ahead), id_of(behind)), ("a#1",))
@@ -138,7 +138,7 @@ def sending_inverted(run: SampleRun) -> Mutant:
     policy = parse_starvation(run.manifest.starvation)
     offered = {id_of(row): row for row in run.messages if (row.event, row.member) == (BROADCAST, "b")}
     sent = [row for row in run.messages if (row.event, row.member, row.sender) == (SENT, "b", "b")]
-    key = {message: policy.rank(row.level, row.time_ns) for message, row in offered.items()}
+    key = {message: policy.sort_key(row.level, row.time_ns) for message, row in offered.items()}
     for ahead, behind in pairwise(sent):
         one, other = id_of(ahead), id_of(behind)
         if key[one] < key[other] and max(offered[one].step, offered[other].step) < ahead.step:

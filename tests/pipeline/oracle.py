@@ -302,7 +302,9 @@ def overtaken(facts: TraceFacts) -> Iterator[Place]:
             continue
         policy = parse_starvation(facts.order(view).policy)
         for process, (entered, left) in _queues(facts, view):
-            key = {message: policy.rank(event.urgency, event.time_ns) for message, event in entered.items()}
+            key = {
+                message: policy.sort_key(event.urgency, event.time_ns) for message, event in entered.items()
+            }
             for waiting in entered:
                 if any(
                     entered[waiting].step < gone.step

@@ -54,7 +54,7 @@ def _inverted(run: SampleRun, view: int, orderer: str, policy: Starvation) -> Mu
     sent = [row for row in here if row.event == SENT and row.position >= 0]
     entered = {id_of(row): row for row in here if row.event == RECEIVED and row.position < 0}
     key = {
-        message: policy.rank(255 if row.priorities else row.level, row.time_ns)
+        message: policy.sort_key(255 if row.priorities else row.level, row.time_ns)
         for message, row in entered.items()
     }
     ahead, behind = next(

@@ -1,6 +1,8 @@
-"""Runs of the protocols that reorder queues: random moves on a stage, or simulated."""
+"""Runs of the protocols that reorder queues: random moves on a group, or simulated."""
 
 import random
+
+from tools.scripted_group import ScriptedGroup
 
 from pipeline.sample_runs import SampleRun
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
@@ -24,17 +26,17 @@ def played(
     """Members broadcast, packets arrive and applications consume at random, until everything is consumed."""
     rng = random.Random(seed)
     options = OrderingOptions(prioritised=prioritised, distributed=rng.random() < 0.3)
-    stage = Stage("abc", order, options)
-    names = list(stage.actors)
+    group = ScriptedGroup("abc", order, options)
+    names = list(group.members)
     for move in range(moves):
         name, other = rng.sample(names, 2)
         match rng.choice(("broadcast", "arrive", "arrive", "arrive", "consume")):
             case "broadcast":
-                stage.broadcast(name, rng.choice(LEVELS), *[b"x"] * rng.randint(1, batch_max))
+                group.broadcast(name, rng.choice(LEVELS), *[b"x"] * rng.randint(1, batch_max))
             case "arrive":
-                stage.arrive(name, other, rng.randint(1, 4))
+                group.arrive(name, other, rng.randint(1, 4))
             case "consume":
-                stage.consume(name, rng.randint(1, 2))
+                group.consume(name, rng.randint(1, 2))
         if move % 30 == 29:
             group.settle()
     group.finish()

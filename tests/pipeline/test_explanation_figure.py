@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
+from tools.scripted_group import ScriptedGroup
 
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.priority import BACKGROUND, URGENT
@@ -16,13 +17,13 @@ from priocast.trace.recorded_run import open_run
 
 def explained(tmp_path: Path, order: str, queued: int, consumed: int = 0) -> Explanation:
     """An urgent message of b, when a has queued some messages and consumed some of them."""
-    stage = Stage("ab", order, OrderingOptions(window=1 if order == "sequencer-ub" else None))
-    stage.broadcast("a", BACKGROUND, *[b"x"] * queued)
-    stage.settle()
-    stage.consume("a", consumed)
-    stage.broadcast("b", URGENT, b"h")
-    stage.finish()
-    stage.write(tmp_path / "run", "run")
+    group = ScriptedGroup("ab", order, OrderingOptions(window=1 if order == "sequencer-ub" else None))
+    group.broadcast("a", BACKGROUND, *[b"x"] * queued)
+    group.settle()
+    group.consume("a", consumed)
+    group.broadcast("b", URGENT, b"h")
+    group.finish()
+    group.write(tmp_path / "run", "run")
     return explain(open_run(tmp_path / "run"), MessageId(ProcessId("b"), URGENT, 0))
 
 

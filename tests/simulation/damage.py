@@ -4,19 +4,20 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, MessageRow
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW
+from simulation.rows import Row
 from simulation.scenarios import HIGH, LOW, MILLISECOND
 
 
 class Damaged(NamedTuple):
     """The damaged rows, and the position at which the damage must be found, if it has one."""
 
-    rows: list[MessageRow]
+    rows: list[Row]
     position: int | None = None
 
 
-Damage = Callable[[list[MessageRow]], Damaged]
-Select = Callable[[MessageRow], bool]
+Damage = Callable[[list[Row]], Damaged]
+Select = Callable[[Row], bool]
 
 
 def is_event(event: str, member: str, view: int) -> Select:
@@ -27,20 +28,20 @@ def change(event: str, member: str, in_view: int, **changes: object) -> Damage:
     """Change the first row of this kind that a member has in a view."""
     selected = is_event(event, member, in_view)
 
-    def damage(rows: list[MessageRow]) -> Damaged:
+    def damage(rows: list[Row]) -> Damaged:
         index = next(index for index, row in enumerate(rows) if selected(row))
-        changed = rows[index]._replace(**changes)  # type: ignore[arg-type]
+        changed = rows[index]._replace(**changes)
         return Damaged([*rows[:index], changed, *rows[index + 1 :]])
 
     return damage
 
 
-def rename(row: MessageRow, message: MessageRow) -> MessageRow:
+def rename(row: Row, message: Row) -> Row:
     """A row, about the messages of another row."""
     return row._replace(sender=message.sender, level=message.level, first=message.first, count=message.count)
 
 
-def swap(rows: list[MessageRow], first: int, second: int) -> list[MessageRow]:
+def swap(rows: list[Row], first: int, second: int) -> list[Row]:
     """Let two rows name each other's messages, each at its own time and position."""
     damaged = list(rows)
     damaged[first] = rename(rows[first], rows[second])
@@ -48,18 +49,18 @@ def swap(rows: list[MessageRow], first: int, second: int) -> list[MessageRow]:
     return damaged
 
 
-def deliveries(rows: list[MessageRow], member: str) -> list[int]:
+def deliveries(rows: list[Row], member: str) -> list[int]:
     return [index for index, row in enumerate(rows) if (row.event, row.member) == (DELIVERED, member)]
 
 
-def stream_of(row: MessageRow) -> tuple[str, int]:
+def stream_of(row: Row) -> tuple[str, int]:
     return row.sender, row.level
 
 
 # Deliveries
 
 
-def swap_neighbours(rows: list[MessageRow]) -> Damaged:
+def swap_neighbours(rows: list[Row]) -> Damaged:
     """Member c delivers two consecutive messages of different streams in the wrong order."""
     of_c = deliveries(rows, "c")
     first, second = next(
@@ -68,7 +69,7 @@ def swap_neighbours(rows: list[MessageRow]) -> Damaged:
     return Damaged(swap(rows, first, second), rows[first].position)
 
 
-def drop(rows: list[MessageRow]) -> Damaged:
+def drop(rows: list[Row]) -> Damaged:
     """Member c does not deliver one message in the middle."""
     index = deliveries(rows, "c")[30]
     after = next(
@@ -79,33 +80,33 @@ def drop(rows: list[MessageRow]) -> Damaged:
     return Damaged(rows[:index] + rows[index + 1 :], after.position)
 
 
-def drop_last(rows: list[MessageRow]) -> Damaged:
+def drop_last(rows: list[Row]) -> Damaged:
     """Member c does not deliver the last message."""
     index = deliveries(rows, "c")[-1]
     return Damaged(rows[:index] + rows[index + 1 :], rows[index].position)
 
 
-def duplicate(rows: list[MessageRow]) -> Damaged:
+def duplicate(rows: list[Row]) -> Damaged:
     """Member b delivers a message twice."""
     index = deliveries(rows, "b")[10]
     return Damaged(rows[: index + 1] + rows[index:], rows[index].position)
 
 
-def invent(rows: list[MessageRow]) -> Damaged:
+def invent(rows: list[Row]) -> Damaged:
     """Member b delivers a message that nobody broadcast."""
     index = deliveries(rows, "b")[10]
     invented = rows[index]._replace(first=10_000)
     return Damaged([*rows[:index], invented, *rows[index + 1 :]], rows[index].position)
 
 
-def misdeliver(rows: list[MessageRow]) -> Damaged:
+def misdeliver(rows: list[Row]) -> Damaged:
     """Member b delivers a message that is addressed to others."""
     index = deliveries(rows, "b")[10]
     addressed = rows[index]._replace(to="a,c")
     return Damaged([*rows[:index], addressed, *rows[index + 1 :]], rows[index].position)
 
 
-def reverse_stream(rows: list[MessageRow]) -> Damaged:
+def reverse_stream(rows: list[Row]) -> Damaged:
     """All members deliver two messages of one stream in the same, wrong order."""
     stream = [index for index in deliveries(rows, "b") if stream_of(rows[index]) == ("b", LOW)]
     broadcast_at = {
@@ -123,7 +124,7 @@ def reverse_stream(rows: list[MessageRow]) -> Damaged:
     return Damaged(damaged, second)
 
 
-def deliver_from_earlier_incarnation(rows: list[MessageRow]) -> Damaged:
+def deliver_from_earlier_incarnation(rows: list[Row]) -> Damaged:
     """A message of a second incarnation is delivered as one of the first, which is not in the view."""
     index = next(
         index for index, row in enumerate(rows) if row.event == DELIVERED and row.sender_incarnation == 2
@@ -151,7 +152,7 @@ def leaves(member: str) -> Select:
 def invert_queue(member: str) -> Damage:
     """A low message leaves the queue of a member while a high one waits there."""
 
-    def damage(rows: list[MessageRow]) -> Damaged:
+    def damage(rows: list[Row]) -> Damaged:
         entered: dict[tuple[str, int, int], int] = {}
         left: dict[tuple[str, int, int], int] = {}
         for index, row in enumerate(rows):
@@ -172,7 +173,7 @@ def invert_queue(member: str) -> Damage:
     return damage
 
 
-def order_unreceived(rows: list[MessageRow]) -> Damaged:
+def order_unreceived(rows: list[Row]) -> Damaged:
     """The sequencer orders a message that it never received."""
     index = next(index for index, row in enumerate(rows) if enters("a")(row) and row.sender == "b")
     return Damaged(rows[:index] + rows[index + 1 :])
@@ -181,10 +182,10 @@ def order_unreceived(rows: list[MessageRow]) -> Damaged:
 # Views
 
 
-def without_delivery(rows: list[MessageRow], member: str, message: MessageRow) -> list[MessageRow]:
+def without_delivery(rows: list[Row], member: str, message: Row) -> list[Row]:
     """The rows without the delivery of a message at a member."""
 
-    def is_delivery(row: MessageRow) -> bool:
+    def is_delivery(row: Row) -> bool:
         return (row.event, row.member, row.sender_incarnation) == (
             DELIVERED,
             member,
@@ -194,7 +195,7 @@ def without_delivery(rows: list[MessageRow], member: str, message: MessageRow) -
     return [row for row in rows if not is_delivery(row)]
 
 
-def drop_last_of_view(rows: list[MessageRow]) -> Damaged:
+def drop_last_of_view(rows: list[Row]) -> Damaged:
     """Member c continues to view 2 without the last message of a, which crashed, in view 1."""
     last = [row for row in rows if is_event(DELIVERED, "c", 1)(row) and row.sender == "a"][-1]
     return Damaged(without_delivery(rows, "c", last), last.position)
@@ -203,7 +204,7 @@ def drop_last_of_view(rows: list[MessageRow]) -> Damaged:
 def lose_last_of_crashed(safe: bool) -> Damage:
     """Only member a, which crashes, delivers a message at the end of view 1; nothing is ordered after it."""
 
-    def damage(rows: list[MessageRow]) -> Damaged:
+    def damage(rows: list[Row]) -> Damaged:
         last = [row for row in rows if is_event(DELIVERED, "a", 1)(row)][-1]
         known = {row.position for row in rows if is_event(DELIVERED, "b", 1)(row)}
         alone = last._replace(position=max(known) + 1, first=last.first, safe=safe)
@@ -215,7 +216,7 @@ def lose_last_of_crashed(safe: bool) -> Damage:
     return damage
 
 
-def order_twice(rows: list[MessageRow]) -> Damaged:
+def order_twice(rows: list[Row]) -> Damaged:
     """Members b and c deliver as the first message of view 2 what only a delivered in view 1."""
     last = [row for row in rows if is_event(DELIVERED, "a", 1)(row)][-1]
     damaged, _ = lose_last_of_crashed(safe=False)(rows)

@@ -11,12 +11,13 @@ from priocast.simulation.checkers.rows import parse_process, view_event
 from priocast.simulation.counters import Counters
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.trace_observer import TraceObserver
-from priocast.trace.schema import STOPPED, VIEW, MessageRow
+from priocast.trace.schema import STOPPED, VIEW
+from simulation.rows import Row
 
 
 def violations_in(
     scenario: Scenario,
-    rows: list[MessageRow],
+    rows: list[Row],
     ordering: OrderingOptions | None = None,
     crashed: tuple[str, ...] = (),
 ) -> list[Violation]:
@@ -43,7 +44,7 @@ def violations_in(
     return observer.violations
 
 
-def _install_views(observer: TraceObserver, rows: list[MessageRow], ordering: Ordering) -> None:
+def _install_views(observer: TraceObserver, rows: list[Row], ordering: Ordering) -> None:
     """Members install a view before they notify their application of it."""
     for row in rows:
         if row.event == VIEW:

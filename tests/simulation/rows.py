@@ -2,4 +2,4 @@
 
 from typing import Any
 
-MessageRow = Any
+Row = Any

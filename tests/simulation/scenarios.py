@@ -10,7 +10,7 @@ from priocast.membership.options import MembershipOptions
 from priocast.simulation.faults import FaultOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario, WorkloadOptions
 from priocast.simulation.simulator import SimulatedRun, run_scenario
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, MessageRow
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, GroupEventRow
 
 MILLISECOND = 1_000_000
 HIGH, LOW = 1, 0
@@ -68,19 +68,21 @@ def run_without_violation(scenario: Scenario) -> SimulatedRun:
 
 def views_of(run: SimulatedRun, process: str) -> list[str]:
     """The views of an incarnation, as number and members: `2:b#1,c#1`."""
-    return [f"{row.view}:{row.peer}" for row in view_rows(run, process)]
+    return [f"{row.view}:{','.join(row.members)}" for row in view_rows(run, process)]
 
 
-def view_rows(run: SimulatedRun, process: str) -> list[MessageRow]:
+def view_rows(run: SimulatedRun, process: str) -> list[GroupEventRow]:
     """The rows about the views of an incarnation."""
-    return [row for row in run.rows if row.event == VIEW and f"{row.member}#{row.incarnation}" == process]
+    return [
+        row for row in run.group_events if row.event == VIEW and f"{row.member}#{row.incarnation}" == process
+    ]
 
 
 def delivered_by(run: SimulatedRun, process: str) -> list[str]:
     """The messages that an incarnation delivered, in its order."""
     return [
         f"{row.sender}#{row.sender_incarnation}/{row.level}/{number}"
-        for row in run.rows
+        for row in run.messages
         if row.event == DELIVERED and f"{row.member}#{row.incarnation}" == process
         for number in range(row.first, row.first + row.count)
     ]
@@ -90,7 +92,7 @@ def waits_ms(run: SimulatedRun) -> dict[int, list[float]]:
     """By level: how long each message waited between broadcast and delivery, at every member."""
     broadcast_at: dict[tuple[str, int, int], int] = {}
     found: dict[int, list[float]] = defaultdict(list)
-    for row in run.rows:
+    for row in run.messages:
         for number in range(row.first, row.first + row.count):
             key = (row.sender, row.level, number)
             if row.event == BROADCAST:
@@ -117,7 +119,7 @@ def passages(run: SimulatedRun, orderer: str = "a") -> list[Passage]:
     """When each message entered the orderer's queue and the position with which it left, by position."""
     entered_at: dict[tuple[str, int, int], int] = {}
     found = []
-    for row in run.rows:
+    for row in run.messages:
         if row.member != orderer:
             continue
         for number in range(row.first, row.first + row.count):

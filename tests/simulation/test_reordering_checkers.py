@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.damages import exchange_places
+from pipeline.damages import exchange_positions
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.reorder.reordering import ReorderingProtocol
@@ -17,9 +17,10 @@ from priocast.simulation.faults import Crash, FaultOptions, PlannedOrderChange
 from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.simulator import SimulatedRun, run_scenario
 from priocast.trace.recorded_run import process_of
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, STATE, MessageRow
+from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, STATE
 from simulation.protocol_mutants import OneLevel, OneLevelWithLocks
 from simulation.replay import violations_in
+from simulation.rows import Row
 from simulation.scenarios import HIGH, LOW, delivered_by, group, run_without_violation, view_rows
 
 ORDERS = ["reorder", "reorder-locks"]
@@ -40,13 +41,13 @@ def crowded(order: str, **options: Any) -> Scenario:
     )
 
 
-def alone(run: SimulatedRun, view: int = 1) -> list[tuple[MessageRow, MessageRow]]:
+def alone(run: SimulatedRun, view: int = 1) -> list[tuple[Row, Row]]:
     """Consecutive deliveries of member a in a view, where both messages have a row of their own."""
-    here = [row for row in run.rows if (row.event, row.member, row.view) == (DELIVERED, "a", view)]
+    here = [row for row in run.messages if (row.event, row.member, row.view) == (DELIVERED, "a", view)]
     return [(one, other) for one, other in pairwise(here) if one.count == other.count == 1]
 
 
-def overtaking(run: SimulatedRun, view: int = 1) -> tuple[MessageRow, MessageRow]:
+def overtaking(run: SimulatedRun, view: int = 1) -> tuple[Row, Row]:
     """A message, and the less urgent one that it overtook last."""
     return next(
         (one, other)
@@ -56,7 +57,7 @@ def overtaking(run: SimulatedRun, view: int = 1) -> tuple[MessageRow, MessageRow
     )
 
 
-def let_pass(run: SimulatedRun) -> tuple[MessageRow, MessageRow]:
+def let_pass(run: SimulatedRun) -> tuple[Row, Row]:
     """A message, and the less urgent one before it, which somebody consumed while it was in flight."""
     return next(
         (other, one)
@@ -66,17 +67,17 @@ def let_pass(run: SimulatedRun) -> tuple[MessageRow, MessageRow]:
     )
 
 
-def when(run: SimulatedRun, event: str, member: str, message: MessageRow) -> int:
+def when(run: SimulatedRun, event: str, member: str, message: Row) -> int:
     """When something happened to a message at a member, as an index of the rows."""
     return next(
         index
-        for index, row in enumerate(run.rows)
+        for index, row in enumerate(run.messages)
         if (row.event, row.member, row.sender, row.level) == (event, member, message.sender, message.level)
         and row.first <= message.first < row.first + row.count
     )
 
 
-def id_of(row: MessageRow) -> str:
+def id_of(row: Row) -> str:
     return f"{row.sender}#{row.sender_incarnation}/{row.level}/{row.first}"
 
 
@@ -86,7 +87,7 @@ def test_message_behind_one_that_nobody_had_consumed_is_reported(order: str) -> 
     run = run_without_violation(scenario)
     assert violations_in(scenario, run.rows) == []
     urgent, other = overtaking(run)
-    violation, *_ = violations_in(scenario, exchange_places(run.rows, urgent, other))
+    violation, *_ = violations_in(scenario, exchange_positions(run.rows, urgent, other))
     assert violation.guarantee == PRIORITY_ACCOUNTING and violation.position == other.position
     assert violation.messages == (id_of(urgent), id_of(other))
     assert violation.members == ("a#1", "b#1", "c#1")
@@ -104,7 +105,7 @@ def test_message_before_one_that_somebody_had_consumed_is_reported(order: str) -
     )
     run = run_without_violation(scenario)
     urgent, other = let_pass(run)
-    violation, *_ = violations_in(scenario, exchange_places(run.rows, other, urgent))
+    violation, *_ = violations_in(scenario, exchange_positions(run.rows, other, urgent))
     assert violation.guarantee == PRIORITY_ACCOUNTING and violation.position == other.position
     assert violation.messages == (id_of(urgent),) and len(violation.members) == 1
     assert f"arrived at {violation.members[0]} that had reached {other.position}" in violation.summary
@@ -116,7 +117,7 @@ def test_view_after_a_failure_is_judged_by_its_own_members(order: str) -> None:
     scenario = group((80, 80, 80), rate_per_second=250, consume_us=3_000, order=order, faults=faults)
     run = run_without_violation(scenario)
     urgent, other = overtaking(run, view=2)
-    mutant = exchange_places(run.rows, urgent, other)
+    mutant = exchange_positions(run.rows, urgent, other)
     violation, *_ = violations_in(scenario, mutant, crashed=("c#1",))
     assert violation.guarantee == PRIORITY_ACCOUNTING and violation.position == other.position
     assert violation.messages == (id_of(urgent), id_of(other)) and violation.members == ("a#1", "b#1")

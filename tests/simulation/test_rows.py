@@ -1,50 +1,34 @@
-"""Reading rows: the reason of a view as data, and how an incarnation departed."""
+"""Reading rows: how an incarnation departed."""
+
+from typing import Any
 
 import pytest
 
 from priocast.core.view_reason import Eviction, ViewReason
-from priocast.simulation.checkers.rows import departure_event, parse_reason
-from priocast.trace.schema import NO_POSITION, STOPPED, MessageRow
+from priocast.simulation.checkers.rows import departure_event, view_event
+from priocast.trace.schema import STOPPED, VIEW, GroupEventRow
 
-SLOW = ViewReason(failed=("b",), evicted=(Eviction("c", "slow"),))
-
-
-def stopped(reason: str) -> MessageRow:
-    who = ("c", 1, 1, "a#1", 7, 1_000)
-    return MessageRow(*who, STOPPED, reason, "", "", 0, 0, 0, 0, b"", False, "", NO_POSITION, 0, 0, "")
+EVICTED = (("c", "slow", "no consumption for 10 s"),)
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("columns", "was_slow"),
     [
-        ("the group was founded", ViewReason(founded=True)),
-        ("the view was renewed", ViewReason()),
-        ("a joined; b failed", ViewReason(joined=("a",), failed=("b",))),
-        ("b failed; c was evicted (slow)", SLOW),
-        ("c left; the order changed to token-ring", ViewReason(left=("c",), order="token-ring")),
+        ({"voluntary": True, "left": ("c",)}, False),
+        ({"voluntary": False, "left": ("b",)}, False),
+        ({"voluntary": False, "failed": ("b",), "evicted": EVICTED}, True),
+        ({"voluntary": False, "evicted": (("b", "slow", ""),)}, False),
+        ({"voluntary": False, "evicted": (("c", "fault", ""),)}, False),
     ],
 )
-def test_reason_is_read(text: str, reason: ViewReason) -> None:
-    assert parse_reason(text) == reason
+def test_departure_is_read(columns: dict[str, Any], was_slow: bool) -> None:
+    event = departure_event(GroupEventRow("c", 1, 1, "a#1", 7, 1_000, STOPPED)._replace(**columns))
+    assert (event.process, event.voluntary, event.was_slow) == ("c#1", columns["voluntary"], was_slow)
 
 
-def test_text_of_a_reason_is_read_back() -> None:
-    reason = ViewReason(joined=("a",), merged=("d", "e"), failed=("b",), left=("c",), order="sequencer-bb")
-    assert parse_reason(str(reason)) == reason
-
-
-@pytest.mark.parametrize(
-    ("text", "voluntary", "was_slow"),
-    [
-        ("the group was left", True, False),
-        ("c left", True, False),
-        ("b left", False, False),
-        ("b failed; c was evicted (slow)", False, True),
-        ("b was too slow", False, False),
-        ("the group went on without c: c failed", False, False),
-        ("the group went on without c: c was evicted (slow)", False, True),
-    ],
-)
-def test_departure_is_read(text: str, voluntary: bool, was_slow: bool) -> None:
-    event = departure_event(stopped(text))
-    assert (event.process, event.voluntary, event.was_slow) == ("c#1", voluntary, was_slow)
+def test_reason_of_a_view_is_read() -> None:
+    row = GroupEventRow("c", 1, 2, "a#1", 7, 1_000, VIEW, 5, ("a#1", "c#1"), "a#1", "sequencer-ub", "none")
+    event = view_event(row._replace(joined=("d",), evicted=EVICTED))
+    assert (event.members, event.orderer, event.position) == (("a#1", "c#1"), "a#1", 5)
+    eviction = Eviction("c", "slow", "no consumption for 10 s")
+    assert event.reason == ViewReason(joined=("d",), evicted=(eviction,))

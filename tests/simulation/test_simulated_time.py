@@ -50,7 +50,7 @@ def test_busy_processor_forms_batches() -> None:
     idle_run, busy_run = run_without_violation(scenario), run_without_violation(busy)
 
     def ordered_at_once(run: SimulatedRun) -> float:
-        return mean([row.count for row in run.rows if row.event == BROADCAST])
+        return mean([row.count for row in run.messages if row.event == BROADCAST])
 
     assert busy_run.counters.occurred["busy processor"] > 100
     assert "busy processor" not in idle_run.counters.occurred
@@ -71,7 +71,7 @@ def test_cut_is_one_way_and_heals() -> None:
     cut = NetworkCut(kind="one-way", members=("a", "b"), from_us=50_000, for_us=80_000)
     run = run_without_violation(group((10, 10, 0), faults=FaultOptions(cuts=(cut,), healed_at_us=130_000)))
     assert min(times(run, DELIVERED, "b")) >= 130 * MILLISECOND
-    received = [row for row in run.rows if (row.event, row.member, row.peer) == (RECEIVED, "a", "b")]
+    received = [row for row in run.messages if (row.event, row.member, row.peer) == (RECEIVED, "a", "b")]
     assert received[0].time_ns < 70 * MILLISECOND, "the other direction works"
     assert run.counters.views == 1
     assert run.counters.occurred["cut: one-way"] and run.counters.occurred["retransmission"]
@@ -89,7 +89,7 @@ def test_back_pressure_delays_and_loses_nothing() -> None:
     tight = OrderingOptions(window=1, queue_max=2, submit_max=1)
     run = run_without_violation(group((100, 100), burst=50, consume_us=500, ordering=tight))
     assert run.counters.occurred["back-pressure"] and run.counters.broadcasts == 200
-    assert max(row.backlog for row in run.rows if (row.event, row.member) == (SENT, "b")) <= 2
+    assert max(row.backlog for row in run.messages if (row.event, row.member) == (SENT, "b")) <= 2
 
 
 def test_consumer_is_busy_for_each_message() -> None:

@@ -24,10 +24,11 @@ from priocast.protocols import PROTOCOLS
 from priocast.simulation.faults import Crash, FaultOptions
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.simulator import SimulatedRun
-from priocast.trace.schema import DELIVERED, VIEW, MessageRow
+from priocast.trace.schema import DELIVERED, VIEW
 from simulation import damage
 from simulation.damage import Damage, change, invert_queue, lose_last_of_crashed
 from simulation.replay import violations_in
+from simulation.rows import Row
 from simulation.scenarios import HIGH, LOW, group, run_without_violation
 
 WINDOW = 4
@@ -180,7 +181,7 @@ def correct_run(description: str) -> SimulatedRun:
     return run
 
 
-def rows_of(scenario: Scenario) -> list[MessageRow]:
+def rows_of(scenario: Scenario) -> list[Row]:
     """The rows of the correct run; a partitionable group has those of the primary one, which are correct."""
     primary = THREE_VIEWS if scenario is PARTITIONABLE else scenario
     return correct_run(primary.describe()).rows

@@ -17,9 +17,7 @@ from priocast.trace.run_directory import (
     find_runs,
     read_manifest,
 )
-from simulation.rows import (
-    MessageRow,
-)
+from priocast.trace.schema import TraceRow
 
 
 @pytest.mark.parametrize(
@@ -41,7 +39,7 @@ def test_run_directory_holds_every_row(order: str, orders: str, priorities_act: 
     assert manifest.labels["digest"] == run.digest
     recorded = open_run(tmp_path / "run")
 
-    def by_step(rows: Iterable[MessageRow]) -> list[MessageRow]:
+    def by_step(rows: Iterable[TraceRow]) -> list[TraceRow]:
         return sorted(rows, key=lambda row: (row.member, row.incarnation, row.step))
 
     assert list(recorded.messages()) == by_step(run.messages)

@@ -9,7 +9,7 @@ from tools.reorder_page import figure_2
 
 from priocast.core.errors import InvalidOption
 from priocast.study.earlier_runs import prepare
-from priocast.trace.run_directory import EVENTS, MANIFEST, write_manifest
+from priocast.trace.run_directory import MANIFEST, MESSAGES, write_manifest
 
 
 def run_of_study(directory: Path, **labels: str) -> Path:
@@ -18,8 +18,8 @@ def run_of_study(directory: Path, **labels: str) -> Path:
     manifest = msgspec.structs.replace(group.manifest("plain"), labels=labels)
     write_manifest(directory, manifest)
     group.write(directory, "plain")
-    (directory / EVENTS / "a-1.journal").write_bytes(b"rows")
-    (directory / EVENTS / ".a-1-000001.part").write_bytes(b"rows")
+    (directory / MESSAGES / "a-1.journal").write_bytes(b"rows")
+    (directory / MESSAGES / ".a-1-000001.part").write_bytes(b"rows")
     return directory
 
 
@@ -50,13 +50,13 @@ def letter_in_a_run(traces: Path) -> Path:
 
 
 def table_among_the_rows(traces: Path) -> Path:
-    path = traces / "plain" / EVENTS / "mine.parquet"
+    path = traces / "plain" / MESSAGES / "mine.parquet"
     path.write_text("years of work")
     return path
 
 
 def directory_among_the_rows(traces: Path) -> Path:
-    path = traces / "plain" / EVENTS / "a-1-000007.parquet"
+    path = traces / "plain" / MESSAGES / "a-1-000007.parquet"
     path.mkdir()
     return path
 

@@ -3,9 +3,6 @@
 from pathlib import Path
 
 import pytest
-from priocast.study.stage import (
-    Stage,
-)
 from tools.scripted_group import ScriptedGroup
 
 from priocast.core.errors import InvalidInput
@@ -35,15 +32,15 @@ def message(sender: str, level: int, number: int = 0) -> MessageId:
     return MessageId(ProcessId(sender), level, number)
 
 
-def with_one_consumed(order: str) -> Stage:
+def with_one_consumed(order: str) -> ScriptedGroup:
     """Three low messages are queued everywhere, b has consumed one, and c broadcasts an urgent one."""
-    stage = Stage("abc", order)
-    stage.broadcast("a", BACKGROUND, b"1", b"2", b"3")
-    stage.settle()
-    stage.consume("b")
-    stage.broadcast("c", URGENT, b"h")
-    stage.finish()
-    return stage
+    group = ScriptedGroup("abc", order)
+    group.broadcast("a", BACKGROUND, b"1", b"2", b"3")
+    group.settle()
+    group.consume("b")
+    group.broadcast("c", URGENT, b"h")
+    group.finish()
+    return group
 
 
 def names(explanation: Explanation, what: str) -> dict[str, list[str]]:
@@ -70,12 +67,12 @@ def test_the_queues_of_the_members(order: str, tmp_path: Path) -> None:
 
 
 def test_a_message_that_no_member_had_consumed_is_overtaken_everywhere(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder")
-    stage.broadcast("a", BACKGROUND, b"1")
-    stage.settle()
-    stage.broadcast("b", URGENT, b"h")
-    stage.finish()
-    explanation = explain(recorded(stage, tmp_path), message("b", URGENT))
+    group = ScriptedGroup("ab", "reorder")
+    group.broadcast("a", BACKGROUND, b"1")
+    group.settle()
+    group.broadcast("b", URGENT, b"h")
+    group.finish()
+    explanation = explain(recorded(group, tmp_path), message("b", URGENT))
     assert explanation.cut is None
     assert [str(entry.message) for entry in explanation.overtaken] == ["a#1/32/0"]
     text = "\n".join(describe(explanation))
@@ -96,10 +93,10 @@ def test_with_locks_the_text_has_what_it_locked_and_where_it_was_inserted(tmp_pa
 
 def test_nothing_is_locked_before_a_message_that_is_at_least_as_urgent(tmp_path: Path) -> None:
     """The queue is l h k when m arrives: b had consumed l when h arrived there, and k arrived after h."""
-    stage = Stage("ab", "reorder-locks")
-    stage.broadcast("a", BACKGROUND, b"l")
-    stage.settle()
-    stage.consume("b")
+    group = ScriptedGroup("ab", "reorder-locks")
+    group.broadcast("a", BACKGROUND, b"l")
+    group.settle()
+    group.consume("b")
     for level in (URGENT, BACKGROUND, ROUTINE):
         group.broadcast("a", level, b"x")
         group.settle()
@@ -113,10 +110,10 @@ def test_nothing_is_locked_before_a_message_that_is_at_least_as_urgent(tmp_path:
 
 
 def test_with_locks_the_insertion_point_is_unknown_if_no_member_consumed_the_message(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder-locks")
-    stage.broadcast("a", BACKGROUND, b"1")
-    stage.settle()
-    text = "\n".join(describe(explain(recorded(stage, tmp_path), message("a", BACKGROUND))))
+    group = ScriptedGroup("ab", "reorder-locks")
+    group.broadcast("a", BACKGROUND, b"1")
+    group.settle()
+    text = "\n".join(describe(explain(recorded(group, tmp_path), message("a", BACKGROUND))))
     assert "The insertion point: unknown, because no member consumed it; " in text
 
 
@@ -148,12 +145,12 @@ def test_long_queues_are_shown_around_the_message(tmp_path: Path) -> None:
 
 def test_a_sequencers_queue_is_explained_where_the_message_waited(tmp_path: Path) -> None:
     """The window lets one message at a time be ordered, so the others wait at the sequencer."""
-    stage = Stage("abc", "sequencer-ub", OrderingOptions(window=1))
-    stage.broadcast("b", BACKGROUND, b"1", b"2", b"3")
-    stage.settle()
-    stage.broadcast("c", URGENT, b"h")
-    stage.finish()
-    explanation = explain(recorded(stage, tmp_path), message("c", URGENT))
+    group = ScriptedGroup("abc", "sequencer-ub", OrderingOptions(window=1))
+    group.broadcast("b", BACKGROUND, b"1", b"2", b"3")
+    group.settle()
+    group.broadcast("c", URGENT, b"h")
+    group.finish()
+    explanation = explain(recorded(group, tmp_path), message("c", URGENT))
     kinds = [(wait.kind, wait.process) for wait in explanation.waits]
     assert kinds == [(QueueKind.SENDER, "c#1"), (QueueKind.ORDERER, "a#1")]
     assert [str(entry.message) for entry in explanation.overtaken] == ["b#1/32/1", "b#1/32/2"]
@@ -164,10 +161,10 @@ def test_a_sequencers_queue_is_explained_where_the_message_waited(tmp_path: Path
 
 
 def test_an_undelivered_message_is_explained_as_far_as_possible(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder")
-    stage.broadcast("a", BACKGROUND, b"1")
-    stage.arrive("a", "b", 1)
-    explanation = explain(recorded(stage, tmp_path), message("a", BACKGROUND))
+    group = ScriptedGroup("ab", "reorder")
+    group.broadcast("a", BACKGROUND, b"1")
+    group.arrive("a", "b", 1)
+    explanation = explain(recorded(group, tmp_path), message("a", BACKGROUND))
     assert explanation.position is None
     lines = list(describe(explanation))
     assert lines[0].startswith(
@@ -225,6 +222,6 @@ def test_several_runs_are_rejected(tmp_path: Path) -> None:
 
 
 def test_a_trace_without_messages_has_no_worst_one(tmp_path: Path) -> None:
-    stage = Stage("ab", "reorder")
+    group = ScriptedGroup("ab", "reorder")
     with pytest.raises(InvalidInput, match="the trace has no message that was in a queue"):
-        find_worst(recorded(stage, tmp_path))
+        find_worst(recorded(group, tmp_path))

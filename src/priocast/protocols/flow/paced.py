@@ -53,7 +53,7 @@ class PacedProtocol(Protocol):
         return self.in_flight.unordered() + super().unordered()
 
     def inspect(self, now: int) -> ProtocolInspection:
-        """The bottleneck could consume this member's ordered messages; nobody can, while they are not ordered."""
+        """The bottleneck could consume ordered messages of this member; unordered ones nobody can."""
         slowest = self._bottleneck()
         ordered = self.grants.ordered_count - self.in_flight.count
         is_late = slowest is not None and self.grants.consumed_by(slowest) < ordered
