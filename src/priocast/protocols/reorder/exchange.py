@@ -74,7 +74,7 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
         self._received_counts = [0] * len(members)
         self.undecided: dict[DataId, list[InsertionT]] = {}
         self._acknowledgments_due: dict[int, list[AcknowledgmentT]] = {}
-        # whoever collects
+        # the member that decides
         self._number_next = [[0] * len(members) for _ in members]
         self._collected: dict[DataId, list[tuple[AcknowledgmentT, PacketId] | None]] = {}
 
