@@ -1,17 +1,14 @@
 """Groups that live: a seeded model in which members crash, leave, join, part and meet again.
 
-It is no protocol. A hand that sees everything moves batches from senders to the coordinator of a view, from
-there to its members, and closes views so that what must hold does hold; the real recorder writes it down.
-Members receive and consume at their own pace, so that a view ends for each of them at another place. Where
-the coordinator only names what it orders (`sequencer-bb`), batches go to all at once.
+A model that sees everything moves batches from senders to the coordinator of a view, from there to its
+members, and closes views so that all guarantees hold; the real recorder records it. Members consume at their
+own pace. Where the coordinator only names what it orders (`sequencer-bb`), batches go to all at once.
 """
 
 import random
 from collections import deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
-
-import msgspec
 
 from pipeline.sample_runs import LEVELS, TICK_NS, Ordered, SampleRun, Submit, manifest_of, naming
 from priocast.core.identity import ProcessId
@@ -186,7 +183,7 @@ class LivingGroup:
         for component in list(self.components):
             gone = [process for process in component.everybody if process not in component.members]
             if gone:
-                self._change([[*component.members]], component, _reason(gone, "failed"))
+                self._change([[*component.members]], component, ViewReason(failed=_names(gone)))
         return self
 
     def change_order(
@@ -211,9 +208,9 @@ class LivingGroup:
                     self._receive(component, member, len(component.log))
                 for member in leaving:
                     self._consume(member)
-                self._change([staying], component, _reason(leaving, "left"))
+                self._change([staying], component, ViewReason(left=_names(leaving)))
                 for member in leaving:
-                    self._stop(member, Departed(True, _reason(leaving, "left")))
+                    self._stop(member, Departed(True, ViewReason(left=_names(leaving))))
         return self
 
     def evict(self, *names: str) -> "LivingGroup":
@@ -222,16 +219,16 @@ class LivingGroup:
             evicted = [member for member in component.members if member.me.name in names]
             staying = [member for member in component.members if member not in evicted]
             if evicted:
-                self._change([staying], component, _reason(evicted, "failed"))
+                self._change([staying], component, ViewReason(failed=_names(evicted)))
                 for member in evicted:
-                    self._stop(member, Departed(False, _reason(evicted, "failed")))
+                    self._stop(member, Departed(False, ViewReason(failed=_names(evicted))))
         return self
 
     def join(self, *names: str, after: int = 0) -> "LivingGroup":
         """New processes come to the first component, and take over its state `after` so many packets."""
         component = self.components[0]
-        joining = [self._born(name, after) for name in names]
-        self._change([[*component.members]], component, _reason(joining, "joined"), joining)
+        joining = tuple(self._born(name, after) for name in names)
+        self._change([[*component.members]], component, ViewReason(joined=_names(joining)), joining)
         return self
 
     def split(self, *names: str) -> "LivingGroup":
@@ -279,11 +276,7 @@ class LivingGroup:
                 self._submit(member, batch)
 
     def _change(
-        self,
-        classes: list[list[Process]],
-        old: Component,
-        reason: ViewReason,
-        joining: list[Process] | None = None,
+        self, classes: list[list[Process]], old: Component, reason: ViewReason, new: tuple[Process, ...] = ()
     ) -> None:
         """Close a view for those who go on from it, each class by itself, and give each a new one."""
         self._tick()
@@ -292,7 +285,7 @@ class LivingGroup:
         fallen = [process.read for process in self._fallen(old, classes)]
         for members, cut in zip(classes, cuts, strict=True):
             self._close(old, members, cut, max([*cuts, *fallen]))
-            self._install([*members, *(joining or [])], old.view.number + 1, old.end_of(cut), reason)
+            self._install([*members, *new], old.view.number + 1, old.end_of(cut), reason)
 
     def _fallen(self, old: Component, classes: list[list[Process]]) -> list[Process]:
         going = [member for members in classes for member in members]
@@ -392,16 +385,15 @@ class LivingGroup:
                     continue
             elif isinstance(item, Told):
                 component = item.component
-                member.recorder.view(
-                    component.view, component.ordering, component.position, item.reason, self.now
-                )
+                view, ordering = component.view, component.ordering
+                member.recorder.view(view, ordering, component.position, item.reason, self.now)
             else:
                 member.recorder.restored(item.component.view, item.position, 100, self.now)
             member.stream.popleft()
 
 
-def _reason(processes: list[Process], what: str) -> ViewReason:
-    return msgspec.structs.replace(ViewReason(), **{what: tuple(process.me.name for process in processes)})
+def _names(processes: list[Process] | tuple[Process, ...]) -> tuple[str, ...]:
+    return tuple(process.me.name for process in processes)
 
 
 def key_of(batch: Batch) -> tuple[ProcessId, int, int]:
