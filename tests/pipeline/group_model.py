@@ -19,10 +19,10 @@ from pipeline.group_state import (
 )
 from pipeline.sample_runs import (
     LEVELS,
-    TICK_NS,
     Ordered,
     SampleRun,
     Submit,
+    TICK_NS,
     manifest_of,
 )
 from priocast.core.identity import ProcessId
@@ -215,11 +215,7 @@ class GroupModel:
                 self._submit(member, batch)
 
     def _change(
-        self,
-        classes: list[list[Process]],
-        old: Component,
-        reason: ViewReason,
-        joining: list[Process] | None = None,
+        self, classes: list[list[Process]], old: Component, reason: ViewReason, new: tuple[Process, ...] = ()
     ) -> None:
         """End a view for the members that continue from it, each class separately, and install new ones."""
         self._tick()
@@ -328,9 +324,8 @@ class GroupModel:
                     continue
             elif isinstance(item, ViewItem):
                 component = item.component
-                member.recorder.view(
-                    component.view, component.ordering, component.position, item.reason, self.now
-                )
+                view, ordering = component.view, component.ordering
+                member.recorder.view(view, ordering, component.position, item.reason, self.now)
             else:
                 member.recorder.restored(item.component.view, item.position, 100, self.now)
             member.stream.popleft()
