@@ -215,11 +215,7 @@ IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
 ]
 
 ON_SKEWED_LINKS: list[tuple[Patch, str, set[str]]] = [
-    (
-        trusting(the_token_is_accepted_early),
-        BB,
-        {TOTAL_ORDER, BOUNDED_WINDOW, PRIORITY, FIFO_AMONG_EQUALS, OWN_FAULT},
-    ),
+    (trusting(the_token_is_accepted_early), BB, {TOTAL_ORDER}),
     (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
     (places_take_effect_as_they_come, UB, {TOTAL_ORDER}),
     (places_take_effect_as_they_come, BB, {TOTAL_ORDER}),
