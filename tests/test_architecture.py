@@ -15,7 +15,9 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src"
 CONTRACTS = ROOT / ".importlinter"
 PYTHON_FILES = sorted(
-    path for folder in ("src", "tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py")
+    path
+    for folder in ("src", "tests", "benchmarks", "examples", "tools")
+    for path in (ROOT / folder).rglob("*.py")
 )
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60

@@ -19,10 +19,10 @@ from pipeline.group_state import (
 )
 from pipeline.sample_runs import (
     LEVELS,
+    TICK_NS,
     Ordered,
     SampleRun,
     Submit,
-    TICK_NS,
     manifest_of,
 )
 from priocast.core.identity import ProcessId

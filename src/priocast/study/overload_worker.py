@@ -7,20 +7,15 @@ import asyncio
 import hashlib
 import time
 from collections import deque
-from pathlib import Path
 
 from priocast.core.errors import GroupClosed
 from priocast.core.events import Delivery, Evicted, ViewChange
-from priocast.core.protocol import OrderingOptions
-from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
-from priocast.runtime.node import join
+from priocast.study.recorded_run import RecordedRunTask, join_run
 from priocast.study.workload import Workload
-from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
+from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
 _TICK_SECONDS = 0.002
-# All members share one busy machine: a slow member must not be suspected.
-_FAILURE_MS = 5_000.0
 _PROGRESS_SECONDS = 0.1
 # Event loops have a resolution of one millisecond: shorter handling times are added up before sleeping.
 _SLEEP_SECONDS_MIN = 0.001
@@ -30,15 +25,10 @@ _CATCH_UP_SECONDS = 0.005
 _IDLE_SECONDS = 0.0001
 
 
-class OverloadTask(MemberTask, frozen=True, kw_only=True):
+class OverloadTask(RecordedRunTask, frozen=True, kw_only=True):
     """The task of one member."""
 
-    run: str
-    order: str
-    options: OrderingOptions
     workload: Workload
-    trace: str
-    labels: dict[str, str]
 
 
 class OverloadProgress(MemberProgress, frozen=True, kw_only=True):
@@ -109,20 +99,7 @@ async def work(task: OverloadTask) -> None:
     workload = task.workload
     payload = bytes(workload.payload_bytes)
     handler = Handler(workload.handling_us)
-    joining = join(
-        "demo",
-        member=task.member,
-        listen=task.listen,
-        peers=task.peers,
-        order=task.order,
-        options=task.options,
-        prioritised=task.options.prioritised,
-        membership=MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS),
-        incarnation=1,
-        trace=Path(task.trace),
-        run=task.run,
-        labels=task.labels,
-    )
+    joining = join_run(task, "demo")
     async with joining as group, asyncio.TaskGroup() as tasks:
         await wait_start()
         reporting = tasks.create_task(_report(handler))

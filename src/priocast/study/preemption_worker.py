@@ -8,39 +8,29 @@ time: they are not measured.
 import asyncio
 import hashlib
 import time
-from pathlib import Path
 
 import msgspec
 
 from priocast.core.errors import GroupClosed
 from priocast.core.events import Delivery, Evicted, ViewChange
 from priocast.core.priority import ROUTINE, URGENT
-from priocast.core.protocol import OrderingOptions
-from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
-from priocast.runtime.node import join
-from priocast.testing.worker import MemberProgress, MemberTask, read_line, report, run_worker, wait_start
+from priocast.study.recorded_run import RecordedRunTask, join_run
+from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
 
-# All replicas share one busy machine: a slow replica must not be suspected.
-_FAILURE_MS = 5_000.0
 _SLOW_MS = 60_000.0
 
 
-class PreemptionTask(MemberTask, frozen=True, kw_only=True):
+class PreemptionTask(RecordedRunTask, frozen=True, kw_only=True):
     """The task of one replica: `commands` are its own, `total` is the count of all, with the urgent one.
 
     `urgent_during` is the command during which it broadcasts the urgent one (0: another replica does).
     """
 
-    run: str
-    order: str
-    options: OrderingOptions
     commands: int
     total: int
     handling_ms: float
     urgent_during: int
-    trace: str
-    labels: dict[str, str]
 
 
 class PreemptionReport(MemberProgress, frozen=True, kw_only=True):
@@ -109,21 +99,7 @@ class PreemptionReplica:
 
 async def work(task: PreemptionTask) -> None:
     """Take part in one run."""
-    membership = MembershipOptions(founders=len(task.peers) + 1, failure_ms=_FAILURE_MS, slow_ms=_SLOW_MS)
-    joining = join(
-        "preemption",
-        member=task.member,
-        listen=task.listen,
-        peers=task.peers,
-        order=task.order,
-        options=task.options,
-        prioritised=task.options.prioritised,
-        membership=membership,
-        incarnation=1,
-        trace=Path(task.trace),
-        run=task.run,
-        labels=task.labels,
-    )
+    joining = join_run(task, "preemption", _SLOW_MS)
     async with joining as group, asyncio.TaskGroup() as tasks:
         replica = PreemptionReplica(task, group)
         await wait_start()
