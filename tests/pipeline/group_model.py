@@ -9,22 +9,8 @@ coordinator orders by reference (`sequencer-bb`), batches go to all members dire
 import random
 from heapq import heappop, heappush
 
-from pipeline.group_state import (
-    Component,
-    OrderedItem,
-    Process,
-    StateItem,
-    ViewItem,
-    key_of,
-)
-from pipeline.sample_runs import (
-    LEVELS,
-    TICK_NS,
-    Ordered,
-    SampleRun,
-    Submit,
-    manifest_of,
-)
+from pipeline.group_state import Component, OrderedItem, Process, StateItem, ViewItem, key_of
+from pipeline.sample_runs import LEVELS, TICK_NS, Ordered, SampleRun, Submit, manifest_of
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Scope
 from priocast.core.starvation import Strict
@@ -215,7 +201,11 @@ class GroupModel:
                 self._submit(member, batch)
 
     def _change(
-        self, classes: list[list[Process]], old: Component, reason: ViewReason, new: tuple[Process, ...] = ()
+        self,
+        classes: list[list[Process]],
+        old: Component,
+        reason: ViewReason,
+        joining: list[Process] | None = None,
     ) -> None:
         """End a view for the members that continue from it, each class separately, and install new ones."""
         self._tick()
@@ -324,8 +314,9 @@ class GroupModel:
                     continue
             elif isinstance(item, ViewItem):
                 component = item.component
-                view, ordering = component.view, component.ordering
-                member.recorder.view(view, ordering, component.position, item.reason, self.now)
+                member.recorder.view(
+                    component.view, component.ordering, component.position, item.reason, self.now
+                )
             else:
                 member.recorder.restored(item.component.view, item.position, 100, self.now)
             member.stream.popleft()

@@ -3,7 +3,7 @@
 import pytest
 
 from priocast.protocols import PROTOCOLS
-from priocast.protocols.reorder.locks_in_turn import ReorderLocksInTurn
+from protocols.locks_in_turn import ReorderLocksInTurn
 
 
 @pytest.fixture

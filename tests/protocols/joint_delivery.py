@@ -14,9 +14,10 @@ from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import Packet
 from priocast.protocols.agreement.consensus import ConsensusAccept, Value
-from priocast.protocols.agreement.proposal import AgreementProposal, Data, ProposedOrder, ReceivedCounts
+from priocast.protocols.agreement.proposal import AgreementProposal, ProposedOrder, ReceivedCounts
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
 from priocast.protocols.flow.data import PacedData
+from priocast.protocols.flow.packets import Data
 from priocast.protocols.history.causal import CausalHistory, StampedData
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation

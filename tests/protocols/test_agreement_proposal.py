@@ -15,7 +15,6 @@ from priocast.core.starvation import Starvation
 from priocast.protocols.agreement.proposal import (
     AgreementProposal,
     ApplyOrder,
-    Data,
     OrderVote,
     ProposedOrder,
     ReceivedCounts,
@@ -24,6 +23,7 @@ from priocast.protocols.agreement.proposal import (
 from priocast.protocols.flow.consumption import (
     Consumed,
 )
+from priocast.protocols.flow.packets import Data
 from protocols.orders import AGEING, FLUSH
 from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 

@@ -19,10 +19,10 @@ from priocast.protocols.reorder.exchange import Complete, Exchange
 from priocast.protocols.reorder.level_order import InsertionId, LevelOrder
 from priocast.protocols.reorder.lock_queue import Lock, LockInsertion, LockQueue, QueueElement
 from priocast.protocols.reorder.locks import LockAcknowledgment, LockDecision
-from priocast.protocols.reorder.locks_in_turn import ReorderLocksInTurn
 from priocast.protocols.reorder.message_sets import MessageName, MessageSet
 from protocols import test_lock_queue as of_the_queue
 from protocols import test_reorder_locks as of_the_protocol
+from protocols.locks_in_turn import ReorderLocksInTurn
 from protocols.mutants import OWN_FAULT, PEER_FAULT, Patch, found_in_schedules, single_test_finds
 from protocols.test_scripts import SCRIPTS, replay
 from protocols.trusting import trusting

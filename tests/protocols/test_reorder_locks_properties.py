@@ -11,9 +11,9 @@ from priocast.core.protocol import OrderingOptions
 from priocast.exploration.invariants import check_invariants
 from priocast.protocols.reorder.lock_queue import LockQueue
 from priocast.protocols.reorder.locks import ReorderLocks
-from priocast.protocols.reorder.locks_in_turn import ReorderLocksInTurn
 from protocols.accounting import check_accounting
 from protocols.harness import Group
+from protocols.locks_in_turn import ReorderLocksInTurn
 from protocols.orders import TWINS, Twin, patiently
 from protocols.schedules import NAMES, Case, check, check_waiting_in, options, play, schedules
 from protocols.view_sequences import ViewSequence, play_views, view_sequences

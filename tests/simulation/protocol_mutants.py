@@ -10,7 +10,7 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.starvation import FirstInFirstOut
 from priocast.core.view import View
-from priocast.links.fifo_link import FifoLink, Frame, _InFlight
+from priocast.links.fifo_link import FifoLink, Frame, _BodyInFlight
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.data import NumberedData
@@ -174,5 +174,5 @@ class RepeatingLink(FifoLink):
 class ForgetfulLink(FifoLink):
     """Never retransmits."""
 
-    def _transmit_again(self, sequence: int, under_way: _InFlight, now: int) -> None:
+    def _transmit_again(self, sequence: int, under_way: _BodyInFlight, now: int) -> None:
         under_way.sent_at = now

@@ -65,7 +65,7 @@ class Frame(msgspec.Struct, frozen=True, gc=False):
     body: bytes = b""
 
 
-class _InFlight(msgspec.Struct, gc=False):
+class _BodyInFlight(msgspec.Struct, gc=False):
     """A body that was sent and is not acknowledged."""
 
     body: bytes
@@ -90,7 +90,7 @@ class FifoLink:
         # sending
         self._sequence_last = 0
         self._acknowledged = 0
-        self._in_flight: dict[int, _InFlight] = {}
+        self._in_flight: dict[int, _BodyInFlight] = {}
         self._in_flight_bytes = 0
         self._window_bytes = min(options.window_bytes_first, options.window_bytes)
         self._backlog: deque[bytes] = deque()
@@ -173,7 +173,7 @@ class FifoLink:
             body = self._backlog.popleft()
             self._backlog_bytes -= len(body)
             self._sequence_last += 1
-            self._in_flight[self._sequence_last] = _InFlight(body, now)
+            self._in_flight[self._sequence_last] = _BodyInFlight(body, now)
             self._in_flight_bytes += len(body)
             self._transmit(self._sequence_last, body)
             if self._retransmit_at is None:
@@ -186,7 +186,7 @@ class FifoLink:
         self._acknowledge_at = None
         self._unacknowledged_frames = self._unacknowledged_bytes = 0
 
-    def _transmit_again(self, sequence: int, in_flight: _InFlight, now: int) -> None:
+    def _transmit_again(self, sequence: int, in_flight: _BodyInFlight, now: int) -> None:
         in_flight.sent_at = now
         in_flight.sent_again = True
         self.retransmissions += 1

@@ -31,7 +31,7 @@ class Sent(NamedTuple):
     again: "Callable[[], Sent]"
 
 
-class _InFlight(NamedTuple):
+class _FragmentInFlight(NamedTuple):
     sent: Sent
     at: float
     attempts: int
@@ -41,9 +41,9 @@ class Flow:
     """The fragments that are in flight to one peer, and those that were lost."""
 
     def __init__(self) -> None:
-        self._in_flight: dict[int, _InFlight] = {}
+        self._in_flight: dict[int, _FragmentInFlight] = {}
         self._in_flight_bytes = 0
-        self._lost: deque[_InFlight] = deque()
+        self._lost: deque[_FragmentInFlight] = deque()
         self._heard_at = 0.0
         self._timeout = _TIMEOUT_SECONDS_MIN
 
@@ -59,7 +59,7 @@ class Flow:
 
     def note(self, sent: Sent, now: float, attempts: int = 1) -> None:
         """A fragment was sent."""
-        self._in_flight[sent.counter] = _InFlight(sent, now, attempts)
+        self._in_flight[sent.counter] = _FragmentInFlight(sent, now, attempts)
         self._in_flight_bytes += sent.size
 
     def on_report(self, highest: int, bits: int, now: float) -> None:
@@ -82,7 +82,7 @@ class Flow:
             self._lost += [each for each in everything if each.attempts < _ATTEMPTS_MAX]
         self._send_lost(now)
 
-    def _take(self, counter: int) -> _InFlight:
+    def _take(self, counter: int) -> _FragmentInFlight:
         in_flight = self._in_flight.pop(counter)
         self._in_flight_bytes -= in_flight.sent.size
         return in_flight

@@ -4,7 +4,8 @@ from pathlib import Path
 
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
-from priocast.runtime.node import NodeWithGroup, join
+from priocast.runtime.group import Group
+from priocast.runtime.node import WithNode, join
 from priocast.testing.worker import MemberTask
 
 # All members share one busy machine: a slow member must not be suspected.
@@ -22,7 +23,7 @@ class RecordedRunTask(MemberTask, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-def join_run(task: RecordedRunTask, group: str, slow_ms: float = _SLOW_MS) -> NodeWithGroup:
+def join_run(task: RecordedRunTask, group: str, slow_ms: float = _SLOW_MS) -> WithNode[Group]:
     """Join the group of a run; all members are founders."""
     founders = len(task.peers) + 1
     membership = MembershipOptions(founders=founders, failure_ms=_FAILURE_MS, slow_ms=slow_ms)

@@ -39,12 +39,12 @@ from priocast.protocols.flow.consumption import (
     Consumed,
 )
 from priocast.protocols.flow.frames import (
-    Batches,
     BottleneckName,
     References,
     fill_frame,
 )
 from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.packets import Data
 from priocast.protocols.flow.references import (
     OrderedReference,
     ReferencedMessages,
@@ -57,14 +57,6 @@ _MEMBERS_MAX = 1024
 
 RoundNumber = Annotated[int, msgspec.Meta(ge=1)]
 Counts = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
-
-
-class Data(Packet, frozen=True, tag="data"):
-    """From a sender to all: its messages."""
-
-    TO_ALL = True
-
-    batches: Batches
 
 
 class StartConsensus(Packet, frozen=True, tag="start-consensus"):

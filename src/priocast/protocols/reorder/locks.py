@@ -12,8 +12,8 @@ Orders: all members together, by what they had queued and consumed when they rec
     collects it.
 Assumes: reliable FIFO links, a fixed view, applications that take longer than two hops for a message.
 Priorities act: in the sender's outgoing queue, and in every member's queue of messages to be consumed.
-Reference: the reorder paper, section 4.4, with figures 1 and 4. Its section 4.3, one message at a time, is
-    `ReorderLocksInTurn`, which tests compare with this one.
+Reference: the reorder paper, section 4.4, with figures 1 and 4. The tests compare it with the paper's section
+    4.3, one message at a time.
 Diverges: the concurrent version, as written, does not keep the order total. Here a message is not inserted
     before all that its history-set names are inserted (the wait rule); one agreed order per level, by the
     largest number that members propose, governs insertion, the lowest level included; the dummy tail has a
