@@ -223,30 +223,21 @@ class Member:
         """Count a frame that was not accepted."""
         self.rejections[reason] = self.rejections.get(reason, 0) + 1
 
-    @property
-    def restless(self) -> bool:
-        """Whether a turn has something to act on."""
-        epoch = self.membership.epoch
-        if epoch is None:
-            return False
-        return epoch.restless or self._assembler.count > 0 or len(epoch.to_myself) > 0
-
     def turn(self, now: int) -> None:
         """All inputs that were ready were given: act on them until nothing is left to do."""
-        self.act(now)
-        while self.restless:
-            self.act(now)
+        while self.act(now):
+            pass
 
-    def act(self, now: int) -> None:
-        """One step of a turn; its frames can be transmitted before the next step.
+    def act(self, now: int) -> bool:
+        """One step of a turn, if there is something to do; returns whether the turn goes on after it.
 
-        A packet to all reaches its own sender only in the next step: the other members need not wait for
-        that.
+        The frames of a step can be transmitted before the next one. A packet to all reaches its own sender
+        only in the next step: the other members need not wait for that.
         """
         membership = self.membership
         epoch = membership.epoch
-        if epoch is None:
-            return
+        if epoch is None or not (epoch.restless or self._assembler.count or epoch.to_myself):
+            return False
         if self._assembler.count:
             batches = self._assembler.close()
             if self._observer is not None:
@@ -255,12 +246,13 @@ class Member:
             for batch in batches:
                 epoch.step(Broadcast(batch), now)
         if epoch.frozen:
-            return
+            return False
         epoch.act(now, may_order=not membership.trigger.suspended)
         for peer in epoch.overflowing:
             membership.evict(peer, "overflow", now)
         if self.stream.awaits_state:
             self.stream.catch_up(epoch, now)
+        return epoch.restless or len(epoch.to_myself) > 0
 
     def tick(self, now: int) -> None:
         """Do what is due at this time."""
@@ -280,20 +272,16 @@ class Member:
         of_epoch = epoch.deadline if epoch else None
         return deadline if of_epoch is None else min(deadline, of_epoch)
 
-    @property
-    def has_timers(self) -> bool:
-        """Whether the protocol has set a timer."""
-        epoch = self.membership.epoch
-        return epoch is not None and len(epoch.timers) > 0
-
     def frames(self, now: int, first: ProcessId | None = None) -> list[tuple[str, list[Frame]]]:
         """The frames to transmit, by the name of their destination; those to `first` come first."""
         membership = self.membership
         epoch = membership.epoch
         frames: list[tuple[str, list[Frame]]] = []
         if epoch is not None and not epoch.frozen:
-            report = self._reporter.due(epoch)
-            if report is not None:
+            unreported_bytes = epoch.stability.unreported_bytes
+            if (unreported_bytes > self._reporter.unreported_bytes_max or epoch.protocol.has_safe) and (
+                report := self._reporter.due(epoch)
+            ):
                 for peer in epoch.links:
                     membership.send(peer, report)
             for peer, link in epoch.links.items():

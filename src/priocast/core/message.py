@@ -152,22 +152,19 @@ class Message(msgspec.Struct, frozen=True, gc=False):
         return MessageId(self.sender, self.level, self.number)
 
 
-class OrderedBatch:
+class OrderedBatch(msgspec.Struct):
     """A batch that has its position and waits for the application to consume it.
 
     `taken` counts the messages that the application has consumed so far. `dependencies` is the dependency
     vector: how many of each member's packets to all one must have received to know the position, by rank.
     """
 
-    __slots__ = ("_payloads", "batch", "dependencies", "position", "taken", "view")
-
-    def __init__(self, view: ViewId, position: int, batch: Batch, dependencies: tuple[int, ...] = ()) -> None:
-        self.dependencies = dependencies
-        self.view = view
-        self.position = position
-        self.batch = batch
-        self.taken = 0
-        self._payloads: list[bytes] | None = None
+    view: ViewId
+    position: int
+    batch: Batch
+    dependencies: tuple[int, ...] = ()
+    taken: int = 0
+    _payloads: list[bytes] | None = None
 
     @property
     def payloads(self) -> list[bytes]:

@@ -9,40 +9,29 @@ that continues the last one with its sort key joins it: batches grow under load.
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
+import msgspec
+
 from priocast.core.inspection import QueueInspection, queues_by_level
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, Reference, pack
-from priocast.core.priority import CLASS_SHIFT, limits_by_class
+from priocast.core.priority import CLASS_SHIFT, HIGHEST, limits_by_class
 from priocast.core.starvation import FirstInFirstOut, Starvation
 
 
-class _QueuedBatches:
+class _QueuedBatches(msgspec.Struct):
     """Batches of one sender and level with consecutive numbers; the first `cut` messages have left.
 
     `size` is the share of their blocks that has not left, `since` the time when the first of them arrived.
     """
 
-    __slots__ = (
-        "batches",
-        "count",
-        "cut",
-        "number_next",
-        "payloads",
-        "priorities",
-        "since",
-        "size",
-        "urgency",
-    )
-
-    def __init__(self, batch: Batch, urgency: int, now: int) -> None:
-        self.urgency = urgency
-        self.since = now
-        self.batches = [batch]
-        self.number_next = batch.first + batch.count
-        self.count = batch.count
-        self.size = len(batch.block)
-        self.cut = 0
-        self.payloads: list[bytes] | None = None
-        self.priorities = b""
+    batches: list[Batch]
+    urgency: int
+    since: int
+    number_next: int
+    count: int
+    size: int
+    cut: int = 0
+    payloads: list[bytes] | None = None
+    priorities: bytes = b""
 
     def joined_by(self, batch: Batch) -> bool:
         """Add the batch with the next number, if it is of the same kind and both fit into one batch."""
@@ -112,12 +101,14 @@ class PriorityQueue:
 
     def put(self, batch: Batch, now: int) -> None:
         """Add a batch. The caller has checked that there is room."""
-        urgency = batch.urgency
+        urgency = HIGHEST if batch.priorities else batch.level  # `Batch.urgency`
         sort_key = self._sort_key(urgency, now)
         tail = self._tails.get(sort_key)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
-            self._tails[sort_key] = tail = _QueuedBatches(batch, urgency, now)
+            self._tails[sort_key] = tail = _QueuedBatches(
+                [batch], urgency, now, batch.first + batch.count, batch.count, len(batch.block)
+            )
             heappush(self._heap, (sort_key, self._arrivals, tail))
         self.count += batch.count
         self.bytes += len(batch.block)

@@ -15,7 +15,8 @@ class Stability:
     """The packets to all of one view, by the rank of their sender, and how many each member acknowledged.
 
     `received` counts them by sender; `acknowledged` has such a row for each member. `unstable_bytes` is what
-    is kept now, `packets_total` and `bytes_total` is everything that was ever received.
+    is kept now, `unreported_bytes` what was received since the last report, `packets_total` and `bytes_total`
+    everything that was ever received.
     """
 
     def __init__(self, size: int, my_rank: int) -> None:
@@ -28,6 +29,7 @@ class Stability:
         self.unstable_bytes = 0
         self.packets_total = 0
         self.bytes_total = 0
+        self.unreported_bytes = 0
 
     def add(self, rank: int, body: bytes) -> int:
         """Keep one more packet of a sender; return its number."""
@@ -36,6 +38,7 @@ class Stability:
         self.unstable_bytes += len(body)
         self.packets_total += 1
         self.bytes_total += len(body)
+        self.unreported_bytes += len(body)
         if self._received_by_others[rank] >= self.received[rank]:
             self._forget_stable(rank)
         return self.received[rank]

@@ -4,30 +4,26 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import StabilityReport
 
-_UNREPORTED_BYTES_MAX = 1024 * 1024
+_UNREPORTED_BYTES_MAX = 1024 * 1024 - 1
 
 
 class StabilityReporter:
-    """What one member has reported in its view, besides its heartbeats."""
+    """When a member reports what it has received, besides its heartbeats.
+
+    A report is due when more than `unreported_bytes_max` are not reported; at once, if delivery waits for it.
+    """
 
     def __init__(self, options: MembershipOptions) -> None:
         self._delivery_waits = options.delivery == "safe" or not options.primary
-        self._epoch: Epoch | None = None
-        self._reported_packets = 0
-        self._reported_bytes = 0
+        self.unreported_bytes_max = 0 if self._delivery_waits else _UNREPORTED_BYTES_MAX
 
     def due(self, epoch: Epoch) -> StabilityReport | None:
         """The report to send now, if one is due."""
-        if epoch is not self._epoch:
-            self._epoch, self._reported_packets, self._reported_bytes = epoch, 0, 0
-        stability = epoch.stability
-        if stability.packets_total == self._reported_packets:
+        unreported_bytes_max = 0 if epoch.protocol.has_safe else self.unreported_bytes_max
+        if epoch.stability.unreported_bytes <= unreported_bytes_max:
             return None
-        unreported_bytes = stability.bytes_total - self._reported_bytes
-        if unreported_bytes < _UNREPORTED_BYTES_MAX and not (self._delivery_waits or epoch.protocol.has_safe):
-            return None
-        self._reported_packets, self._reported_bytes = stability.packets_total, stability.bytes_total
-        return StabilityReport(epoch.view.id, tuple(stability.received))
+        epoch.stability.unreported_bytes = 0
+        return StabilityReport(epoch.view.id, tuple(epoch.stability.received))
 
     def is_complete(self, epoch: Epoch) -> bool:
         """Whether no ordered message waits for another member's report."""

@@ -315,23 +315,21 @@ class Driver:
         member, port = self.member, self._port
         if port is None or self._closed is not None:
             return
-        restless = member.restless
-        while True:
-            if restless:
-                member.act(now)
+        more = True
+        while more:
+            more = member.act(now)
             for name, frames in member.frames(now, received_from):
                 port.send(name, frames)
-            if not restless or not member.restless:
-                break
         port.flush()
-        if member.departed is not None:
+        if member.membership.departed is not None:
             self._on_departed()
         else:
             self._after_turn(member, now)
 
     def _after_turn(self, member: Member, now: int) -> None:
         """Update what a turn may have changed: the timer, and the calls that wait."""
-        if self._timer is None or member.has_timers:
+        epoch = member.membership.epoch
+        if self._timer is None or (epoch is not None and epoch.timers):
             self._set_timer(now)
         if not self._joined.done():
             if member.view is not None:
@@ -341,7 +339,7 @@ class Driver:
         if self._admission.entries and self._admission.admit(member):
             self.schedule_turn()
         waits = self._consumable is not None and not self._consumable.done()
-        if waits and (member.snapshot_wanted or member.head(now) is not None):
+        if waits and (member.stream.head(epoch, now) is not None or member.snapshot_wanted):
             self._wake()
 
     def _wake(self) -> None:

@@ -5,7 +5,7 @@ only module of the package that knows the protocols: readers of traces do not im
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -39,6 +39,14 @@ _NO_VIEW = (0, "")
 _REFERENCED = (b"", False, "", "", 0)
 
 
+class _PacketKind(NamedTuple):
+    """What the rows of a type of packet need: its name, the field with its messages, if it has positions."""
+
+    name: str
+    messages: str
+    has_position: bool
+
+
 class Recorder:
     """Records what one member does; `emit` takes the rows, in order."""
 
@@ -49,6 +57,7 @@ class Recorder:
         self._view = _NO_VIEW
         self._delivery_view: ViewId | None = None
         self._delivery_view_name = _NO_VIEW
+        self._kinds: dict[type[Packet], _PacketKind] = {}
 
     def installed(self, view: View) -> None:
         """From here on the protocol works in this view."""
@@ -88,18 +97,18 @@ class Recorder:
 
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
         """The protocol sent a packet to one member, or to all."""
-        if batches := packet.messages:
-            position = getattr(packet, "position", NO_POSITION)
+        kind = self._kinds.get(type(packet)) or self._learn_kind(packet)
+        if kind.messages and (batches := getattr(packet, kind.messages)):
+            position = packet.position if kind.has_position else NO_POSITION  # type: ignore[attr-defined]
             peer = to.name if to else ""
-            self._emit_batches(SENT, self._view, packet.name(), peer, batches, position, now, backlog)
+            self._emit_batches(SENT, self._view, kind.name, peer, batches, position, now, backlog)
 
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
         """The protocol received a packet."""
-        if batches := packet.messages:
-            position = getattr(packet, "position", NO_POSITION)
-            self._emit_batches(
-                RECEIVED, self._view, packet.name(), peer.name, batches, position, now, backlog
-            )
+        kind = self._kinds.get(type(packet)) or self._learn_kind(packet)
+        if kind.messages and (batches := getattr(packet, kind.messages)):
+            position = packet.position if kind.has_position else NO_POSITION  # type: ignore[attr-defined]
+            self._emit_batches(RECEIVED, self._view, kind.name, peer.name, batches, position, now, backlog)
 
     def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None:
         """The application consumed the next `count` messages of the batch."""
@@ -144,6 +153,12 @@ class Recorder:
             self._step += 1
             if position != NO_POSITION:
                 position += batch.count
+
+    def _learn_kind(self, packet: Packet) -> _PacketKind:
+        fields = packet.__struct_fields__
+        messages = next((field for field in ("batches", "references") if field in fields), "")
+        kind = self._kinds[type(packet)] = _PacketKind(packet.name(), messages, "position" in fields)
+        return kind
 
     def _emit_group_event(self, now: int, view: tuple[int, str], event: str, **columns: Any) -> None:
         row = GroupEventRow(self._name, self._incarnation, *view, self._step, now, event, **columns)

@@ -2,6 +2,8 @@
 
 from collections import deque
 
+import msgspec
+
 from priocast.core.errors import PeerFault
 from priocast.core.message import Batch
 from priocast.core.priority import CLASS_COUNT, CLASS_SHIFT, limits_by_class
@@ -40,7 +42,9 @@ class InFlight:
     def sent(self, batch: Batch) -> None:
         """An own batch is in flight."""
         self._arrivals += 1
-        self._sent.setdefault(batch.level, deque()).append(_InFlightBatch(batch, self._arrivals))
+        self._sent.setdefault(batch.level, deque()).append(
+            _InFlightBatch(batch, self._arrivals, batch.count, len(batch.block))
+        )
         self.count += batch.count
         self.bytes += len(batch.block)
 
@@ -69,16 +73,13 @@ class InFlight:
         return [in_flight.rest() for in_flight in sorted(left, key=lambda each: each.arrival)]
 
 
-class _InFlightBatch:
+class _InFlightBatch(msgspec.Struct):
     """A batch whose last `count` messages, of `size` bytes, have no position yet."""
 
-    __slots__ = ("arrival", "batch", "count", "size")
-
-    def __init__(self, batch: Batch, arrival: int) -> None:
-        self.arrival = arrival
-        self.batch = batch
-        self.count = batch.count
-        self.size = len(batch.block)
+    batch: Batch
+    arrival: int
+    count: int
+    size: int
 
     def rest(self) -> Batch:
         return self.batch.after(self.batch.count - self.count)

@@ -40,7 +40,8 @@ class SequencerUb(QueueingSequencer):
         self._validator = SubmissionValidator(view, options.submit_max)
 
     def on_turn(self, event: Turn, now: int) -> None:
-        self.send_own(self._sequencer, Submit)
+        if self.outgoing.count:
+            self.send_own(self._sequencer, Submit)
         if self.me == self._sequencer:
             self._order()
 
