@@ -12,25 +12,25 @@ FIND_JAVA := from priocast.pipeline.java import find_java_home; find_java_home()
 .DEFAULT_GOAL := help
 .PHONY: help demo test fresh lint format coverage bench docs clean
 
-help:  ## Show what there is
+help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/' | expand -t 16
 
 demo: $(BASE) $(JAVA)  ## Run a real group on this machine, plain and prioritised, checked and reported by Spark
 	@$(BIN)/priocast demo
 
-test: lint  ## Check everything that must hold
+test: lint  ## Run all checks and tests
 	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-fresh: $(DEVELOPMENT)  ## Draw fresh examples for ten minutes; PRIOCAST_FRESH_SEED=… repeats them
+fresh: $(DEVELOPMENT)  ## Run fresh random examples for ten minutes; PRIOCAST_FRESH_SEED=… repeats them
 	@PRIOCAST_FRESH_SECONDS=300 $(BIN)/python -m pytest -m fresh --timeout 1200
 
-lint: $(DEVELOPMENT)  ## Check the code itself: style, types, layers
+lint: $(DEVELOPMENT)  ## Check style, types and import contracts
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo >/dev/null || $(BIN)/lint-imports
 
-format: $(DEVELOPMENT)  ## Lay the code out
+format: $(DEVELOPMENT)  ## Format the code
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
@@ -41,11 +41,12 @@ coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
 	@$(BIN)/python -m benchmarks
 
-docs: $(DEVELOPMENT)  ## Write the generated pages anew: about the protocols, and about queue re-ordering
+docs: $(DEVELOPMENT)  ## Regenerate the generated pages of docs/
 	@$(BIN)/python -m tools.protocol_page docs/protocols.md
 	@$(BIN)/python -m tools.reorder_page docs/reorder.md
+	@$(BIN)/python -m tools.paper_figures docs/paper-figures.md
 
-clean:  ## Remove everything that was made here
+clean:  ## Remove everything that was generated
 	rm -rf $(VENV) build dist demo-out bench-out study-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \
 		.import_linter_cache .coverage .coverage.* src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
