@@ -6,13 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import priocast
-from benchmarks.members import (
-    Load,
-    MemberContext,
-)
-from priocast.runtime.node import (
-    WithNode,
-)
+from benchmarks.members import Load, MemberContext
+from priocast.runtime.node import WithNode
 
 LEVELS = 8
 _PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]

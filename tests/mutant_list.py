@@ -1,8 +1,8 @@
 """The list of all mutants, `tests/mutants.md`: which promise, or which test, detects each of them.
 
 A mutant of the code is a function that takes a `MonkeyPatch`. It is listed with the promises of its row in a
-table, and with the tests that use it by name. A mutant of a trace is a function in a table `MUTANTS` of the
-pipeline's tests, with the property that its verdict names.
+table, and with the tests that use it by name. A mutant of a trace, or a class that the simulator runs instead
+of the real one, is a row of a table with the guarantee that it breaks.
 """
 
 import inspect
@@ -72,11 +72,13 @@ def code_mutants() -> Iterator[tuple[str, str, str]]:
 
 
 def trace_mutants() -> Iterator[tuple[str, str, str]]:
-    """The same for mutants of recorded runs."""
-    for path in sorted(TESTS.glob("pipeline/mutants*.py")):
-        module = import_module(f"pipeline.{path.stem}")
-        for make in getattr(module, "MUTANTS", ()):
-            yield f"pipeline/{path.name}", make.__name__.replace("_", " "), make().named.property
+    """The same for mutants of recorded runs, and for broken classes that the simulator runs."""
+    verdicts = import_module("pipeline.test_verdicts")
+    for name, broken in verdicts.BROKEN_BY.items():
+        yield "pipeline/test_verdicts.py", name.replace("_", " "), ", ".join(broken)
+    for module in ("test_trace_mutants", "test_protocol_mutants"):
+        for mutant in import_module(f"simulation.{module}").MUTANTS:
+            yield f"simulation/{module}.py", mutant.name, mutant.guarantee
 
 
 def _modules() -> Iterator[ModuleType]:

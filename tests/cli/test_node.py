@@ -10,13 +10,8 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.testing.addresses import (
-    free_addresses,
-)
-from priocast.trace.run_directory import (
-    find_segments,
-    read_manifest,
-)
+from priocast.testing.addresses import free_addresses
+from priocast.trace.run_directory import find_segments, read_manifest
 from support.command import priocast, refusal, start
 from support.waiting import PATIENCE_SECONDS
 

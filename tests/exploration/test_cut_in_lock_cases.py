@@ -19,12 +19,8 @@ from exploration.test_cut_mutants import (
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.membership.epoch import Epoch
-from priocast.membership.packets import (
-    FlushPlan,
-)
-from priocast.protocols.reorder.acknowledgments import (
-    Acknowledgment,
-)
+from priocast.membership.packets import FlushPlan
+from priocast.protocols.reorder.acknowledgments import Acknowledgment
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.exchange import Complete, Exchange
 from priocast.protocols.reorder.locks import ReorderLocks

@@ -11,25 +11,10 @@ from typing import Any
 import pytest
 
 from exploration.scenarios import assert_holds, counterexample
-from priocast.core.guarantees import (
-    INTEGRITY,
-    LIVENESS,
-    PRIORITY_ACCOUNTING,
-    TOTAL_ORDER,
-    VIEW_SYNCHRONY,
-)
+from priocast.core.guarantees import INTEGRITY, LIVENESS, PRIORITY_ACCOUNTING, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.message import OrderedBatch
-from priocast.core.protocol import (
-    Consume,
-    Input,
-    Output,
-    PacketId,
-    Protocol,
-    Turn,
-)
-from priocast.exploration import (
-    member_states,
-)
+from priocast.core.protocol import Consume, Input, Output, PacketId, Protocol, Turn
+from priocast.exploration import member_states
 from priocast.exploration.violation import OWN_FAULT
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder import cuts as reorder

@@ -12,17 +12,9 @@ from priocast.core.message import pack
 from priocast.core.protocol import OrderingOptions, Protocol, Received, Turn
 from priocast.core.starvation import Strict
 from priocast.core.view import View
-from priocast.exploration.state_digest import (
-    NOT_STATE,
-    UNORDERED,
-    StateDigester,
-)
-from priocast.protocols.flow.packets import (
-    Submit,
-)
-from priocast.protocols.reorder.level_order import (
-    Insertion,
-)
+from priocast.exploration.state_digest import NOT_STATE, UNORDERED, StateDigester
+from priocast.protocols.flow.packets import Submit
+from priocast.protocols.reorder.level_order import Insertion
 from priocast.protocols.sequencer.ub import SequencerUb
 
 A, B = ProcessId("a"), ProcessId("b")

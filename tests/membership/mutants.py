@@ -26,13 +26,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.membership import Membership
 from priocast.membership.outputs import MembershipOutput, SendControl
-from priocast.membership.packets import (
-    FlushPlan,
-    Install,
-    OrderDigest,
-    Prepare,
-    Propose,
-)
+from priocast.membership.packets import FlushPlan, Install, OrderDigest, Prepare, Propose
 from priocast.membership.proposer import Proposer
 from priocast.membership.round import Round
 from priocast.membership.snapshot import Snapshot

@@ -2,28 +2,11 @@
 
 from typing import Any
 
-from membership.builders import (
-    MILLISECOND,
-    ORDERING,
-    A,
-    B,
-    C,
-    acquainted,
-    hear,
-    heartbeat,
-    options,
-    view,
-)
+from membership.builders import MILLISECOND, ORDERING, A, B, C, acquainted, hear, heartbeat, options, view
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.neighbours import Neighbours
-from priocast.membership.outputs import (
-    AvoidProcess,
-    CorrectMember,
-    MembershipOutput,
-    SendControl,
-    StartRound,
-)
+from priocast.membership.outputs import AvoidProcess, CorrectMember, MembershipOutput, SendControl, StartRound
 from priocast.membership.packets import (
     Accepted,
     Ballot,

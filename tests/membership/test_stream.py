@@ -11,24 +11,10 @@ from priocast.core.view import View
 from priocast.membership.clients import Clients
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
-from priocast.membership.packets import (
-    ClientReply,
-    ClientRequest,
-    OrderDigest,
-    Proposal,
-)
-from priocast.membership.snapshot import (
-    Snapshot,
-    digest_of,
-)
-from priocast.membership.stream import (
-    StateRestore,
-    Stream,
-    ViewStart,
-)
-from priocast.protocols.flow.packets import (
-    Ordered,
-)
+from priocast.membership.packets import ClientReply, ClientRequest, OrderDigest, Proposal
+from priocast.membership.snapshot import Snapshot, digest_of
+from priocast.membership.stream import StateRestore, Stream, ViewStart
+from priocast.protocols.flow.packets import Ordered
 
 OLD = view(A, B, C)
 

@@ -5,14 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priocast.core.errors import Rejected
-from priocast.network.udp_security import (
-    SEAL_BYTES,
-    DatagramKind,
-    Opener,
-    Sealer,
-    Session,
-    read_header,
-)
+from priocast.network.udp_security import SEAL_BYTES, DatagramKind, Opener, Sealer, Session, read_header
 
 KEY = bytes(range(32))
 SESSION = Session(1, 2, 3, 4)

@@ -11,12 +11,8 @@ import priocast
 from priocast.core.errors import InvalidOption
 from priocast.network.keys import make_authority, make_group_key, make_member_certificate
 from priocast.operations.config import read_config
-from priocast.operations.node_plan import (
-    NodePlan,
-)
-from priocast.testing.addresses import (
-    free_addresses,
-)
+from priocast.operations.node_plan import NodePlan
+from priocast.testing.addresses import free_addresses
 from support.waiting import run
 
 SECURITY = {

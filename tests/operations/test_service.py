@@ -11,14 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from operations.processes import (
-    Cluster,
-    CommandProcess,
-    cluster,
-)
-from priocast.operations.node_probe import (
-    probe_all,
-)
+from operations.processes import Cluster, CommandProcess, cluster
+from priocast.operations.node_probe import probe_all
 from support.command import priocast
 from support.waiting import PATIENCE_SECONDS
 

@@ -11,9 +11,7 @@ from priocast.simulation.faults import Crash, FaultOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
-from priocast.simulation.trace_writer import (
-    manifest_of,
-)
+from priocast.simulation.trace_writer import manifest_of
 from simulation.scenarios import group
 
 LEVELS = (BACKGROUND, ROUTINE, ELEVATED, URGENT)

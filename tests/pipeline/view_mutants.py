@@ -6,13 +6,7 @@ import msgspec
 
 from pipeline import model_runs
 from pipeline.group_model import GroupModel
-from pipeline.mutants import (
-    Expected,
-    Mutant,
-    inserting_after,
-    replacing,
-    without,
-)
+from pipeline.mutants import Expected, Mutant, inserting_after, replacing, without
 from pipeline.sample_runs import Change, SampleRun
 from pipeline.trace_facts import id_of, process_of
 from priocast.trace.schema import (

@@ -32,12 +32,8 @@ from priocast.protocols.agreement.consensus import (
     ConsensusPrepare,
 )
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
-from priocast.protocols.flow.consumption import (
-    Consumed,
-)
-from priocast.protocols.flow.data import (
-    PacedData,
-)
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.data import PacedData
 from protocols.orders import AGEING, FLUSH, TWINS, patiently
 from protocols.schedules import Case, cases, check
 from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn

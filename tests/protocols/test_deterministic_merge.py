@@ -11,22 +11,9 @@ import pytest
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.protocol import Consume, LinkBlocked, LinkCleared, Packet, Send, SendAll
-from priocast.protocols.flow.consumption import (
-    Consumed,
-)
-from priocast.protocols.history.merge import (
-    DeterministicMerge,
-    SkippedSlots,
-    Slot,
-)
-from protocols.single_member import (
-    VIEW,
-    hear,
-    member_of,
-    placed_at,
-    say,
-    turn_heard,
-)
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
+from protocols.single_member import VIEW, hear, member_of, placed_at, say, turn_heard
 
 _member = partial(member_of, DeterministicMerge)
 

@@ -6,11 +6,7 @@ from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId, Received
 from priocast.protocols.history import merge as deterministic_merge
-from priocast.protocols.history.merge import (
-    DeterministicMerge,
-    SkippedSlots,
-    Slot,
-)
+from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
 from protocols.harness import Delivered, Group
 from protocols.mutants import FALSE_REJECTION, Mutant, name_of, schedules_find, script_finds
 from protocols.shared_mutants import a_sender_sends_what_came_first

@@ -36,17 +36,9 @@ from priocast.protocols.ring import moving_uub
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.moving_bb import MovingBb
 from priocast.protocols.ring.moving_ub import MovingUb, PendingCopy, TokenWithMessages
-from priocast.protocols.ring.moving_uub import (
-    MovingUub,
-    NumberedByHolder,
-)
-from priocast.protocols.ring.ring import (
-    Token,
-)
-from priocast.protocols.ring.token_requests import (
-    RequestToken,
-    TokenRequest,
-)
+from priocast.protocols.ring.moving_uub import MovingUub, NumberedByHolder
+from priocast.protocols.ring.ring import Token
+from priocast.protocols.ring.token_requests import RequestToken, TokenRequest
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
 from protocols.schedules import NAMES, Broadcast, Case, Flow, cases, check

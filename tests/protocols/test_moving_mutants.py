@@ -19,27 +19,12 @@ from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer
-from priocast.protocols.ring.moving_bb import (
-    MovingBb,
-)
-from priocast.protocols.ring.moving_ub import (
-    MovingUb,
-    TokenWithMessages,
-)
-from priocast.protocols.ring.moving_uub import (
-    MovingUub,
-    SharedNumberReservations,
-    TokenWithNumberRequests,
-)
-from priocast.protocols.ring.pending_queue import (
-    PendingQueue,
-)
-from priocast.protocols.ring.ring import (
-    Ring,
-)
-from priocast.protocols.ring.token_requests import (
-    TokenRequests,
-)
+from priocast.protocols.ring.moving_bb import MovingBb
+from priocast.protocols.ring.moving_ub import MovingUb, TokenWithMessages
+from priocast.protocols.ring.moving_uub import MovingUub, SharedNumberReservations, TokenWithNumberRequests
+from priocast.protocols.ring.pending_queue import PendingQueue
+from priocast.protocols.ring.ring import Ring
+from priocast.protocols.ring.token_requests import TokenRequests
 from protocols.mutants import (
     OWN_FAULT,
     PEER_FAULT,
@@ -52,12 +37,8 @@ from protocols.mutants import (
     single_test_finds,
 )
 from protocols.schedules import check
-from protocols.shared_mutants import (
-    a_place_rests_on_the_packet_that_came_last,
-)
-from protocols.test_moving import (
-    TestPositions as Positions,
-)
+from protocols.shared_mutants import a_place_rests_on_the_packet_that_came_last
+from protocols.test_moving import TestPositions as Positions
 from protocols.test_moving import TestTheToken as TheToken
 from protocols.test_moving import skewed_cases
 from protocols.test_moving_uub import TestNumbers as Numbers

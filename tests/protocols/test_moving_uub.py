@@ -9,29 +9,16 @@ from priocast.core.errors import PeerFault
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Send
 from priocast.core.starvation import Ageing
 from priocast.core.view import View
-from priocast.protocols.numbering.packets import (
-    NumberGrant,
-    RequestNumbers,
-)
-from priocast.protocols.numbering.requests import (
-    NumberRequest,
-)
+from priocast.protocols.numbering.packets import NumberGrant, RequestNumbers
+from priocast.protocols.numbering.requests import NumberRequest
 from priocast.protocols.ring.moving_uub import (
     MovingUub,
     NumberedByHolder,
     PendingRequest,
     TokenWithNumberRequests,
 )
-from priocast.protocols.ring.token_requests import (
-    TokenRequest,
-)
-from protocols.single_member import (
-    hear,
-    member_of,
-    packets,
-    say,
-    turn,
-)
+from priocast.protocols.ring.token_requests import TokenRequest
+from protocols.single_member import hear, member_of, packets, say, turn
 
 NO_REQUESTS = (TokenRequest(),) * 3
 

@@ -2,14 +2,7 @@
 
 import pytest
 
-from priocast.core.guarantees import (
-    AGREEMENT,
-    FIFO_AMONG_EQUALS,
-    INTEGRITY,
-    LIVENESS,
-    PRIORITY,
-    TOTAL_ORDER,
-)
+from priocast.core.guarantees import AGREEMENT, FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, PRIORITY, TOTAL_ORDER
 from priocast.core.message import CONTROL, Batch, OrderedBatch
 from priocast.core.protocol import Consume, OrderingOptions, Received
 from priocast.protocols.parts import CountParts, Parts, _OpenPart

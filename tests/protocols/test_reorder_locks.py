@@ -23,14 +23,9 @@ from priocast.protocols.reorder.locks import (
     LockDecisions,
     ReorderLocks,
 )
-from priocast.protocols.reorder.message_sets import (
-    MessageRange,
-)
+from priocast.protocols.reorder.message_sets import MessageRange
 from protocols.harness import Delivered, Group
-from protocols.locks_in_turn import (
-    InsertionTurns,
-    ReorderLocksInTurn,
-)
+from protocols.locks_in_turn import InsertionTurns, ReorderLocksInTurn
 from protocols.schedules import NAMES
 from protocols.single_member import hear, member_of, packets, say, turn
 from protocols.view_sequences import ViewPlan, end_view

@@ -12,24 +12,10 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, Consume, LinkBlocked, MoreToDo, Send, SendAll
-from priocast.protocols.flow.consumption import (
-    Consumed,
-)
-from priocast.protocols.flow.packets import (
-    Data,
-    Order,
-)
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Data, Order
 from priocast.protocols.sequencer.bb import SequencerBb
-from protocols.single_member import (
-    VIEW,
-    hear,
-    member_of,
-    packets,
-    placed,
-    say,
-    say_frames,
-    turn,
-)
+from protocols.single_member import VIEW, hear, member_of, packets, placed, say, say_frames, turn
 
 _member = partial(member_of, SequencerBb)
 _hear = partial(hear, packet_id=(0, 1))

@@ -17,25 +17,14 @@ from priocast.core.message import Batch
 from priocast.core.protocol import PacketId
 from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.flow.packets import (
-    Data,
-    Order,
-)
+from priocast.protocols.flow.packets import Data, Order
 from priocast.protocols.sequencer.bb import SequencerBb
-from protocols.mutants import (
-    Mutant,
-    found_by_waiting,
-    name_of,
-    schedules_find,
-    view_sequences_find,
-)
+from protocols.mutants import Mutant, found_by_waiting, name_of, schedules_find, view_sequences_find
 from protocols.shared_mutants import (
     a_place_rests_on_the_packet_that_came_last,
     the_sequencer_waits_for_the_fastest,
 )
-from protocols.test_sequencer_bb import (
-    TestPositions as Positions,
-)
+from protocols.test_sequencer_bb import TestPositions as Positions
 from protocols.test_sequencer_bb import TestTheEndOfAView as TheEnd
 from protocols.trusting import trusting
 

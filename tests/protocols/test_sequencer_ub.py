@@ -12,23 +12,10 @@ from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
-from priocast.protocols.flow.consumption import (
-    Consumed,
-)
-from priocast.protocols.flow.packets import (
-    Ordered,
-    Submit,
-)
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.sequencer.ub import SequencerUb
-from protocols.single_member import (
-    VIEW,
-    hear,
-    member_of,
-    packets,
-    say,
-    say_frames,
-    turn,
-)
+from protocols.single_member import VIEW, hear, member_of, packets, say, say_frames, turn
 
 _member = partial(member_of, SequencerUb)
 

@@ -24,20 +24,10 @@ from priocast.core.protocol import (
     SendEach,
 )
 from priocast.core.starvation import Strict
-from priocast.protocols.flow.consumption import (
-    Consumed,
-)
-from priocast.protocols.flow.packets import (
-    Ordered,
-)
-from priocast.protocols.ring.ring import (
-    TokenWithRequests,
-)
-from priocast.protocols.ring.token_requests import (
-    NOTHING,
-    RequestToken,
-    TokenRequest,
-)
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.ring.ring import TokenWithRequests
+from priocast.protocols.ring.token_requests import NOTHING, RequestToken, TokenRequest
 from priocast.protocols.ring.token_ring import TokenRing
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived

@@ -14,18 +14,10 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Protocol
 from priocast.membership.epoch import Epoch
-from priocast.membership.packets import (
-    FlushReply,
-)
-from priocast.membership.stability import (
-    Stability,
-)
-from priocast.protocols.flow.credit import (
-    InFlight,
-)
-from priocast.protocols.flow.submission_validator import (
-    SubmissionValidator,
-)
+from priocast.membership.packets import FlushReply
+from priocast.membership.stability import Stability
+from priocast.protocols.flow.credit import InFlight
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.mutants import FALSE_REJECTION, Patch, found_in_view_sequences, name_of
 from protocols.trusting import trusting

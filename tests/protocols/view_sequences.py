@@ -15,13 +15,7 @@ from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
 from priocast.membership.packets import FlushPlan, FlushReply
-from protocols.guarantees import (
-    check_fifo,
-    check_integrity,
-    check_priority,
-    check_total_order,
-    check_window,
-)
+from protocols.guarantees import check_fifo, check_integrity, check_priority, check_total_order, check_window
 from protocols.harness import Broadcast, Delivered, Group, Journal, Violation
 from protocols.schedules import NAMES, Action, act_out, come_to_rest, options, schedules
 from support.stacks import OneView

@@ -13,15 +13,8 @@ import priocast
 from priocast.core.errors import InvalidAddress, InvalidOption, UnusableKey
 from priocast.network.security import TlsSecurity
 from priocast.runtime.arguments import membership_of, ordering_of, scope_of
-from priocast.testing.addresses import (
-    free_addresses,
-)
-from support.groups import (
-    Cluster,
-    groups,
-    ids,
-    take,
-)
+from priocast.testing.addresses import free_addresses
+from support.groups import Cluster, groups, ids, take
 from support.waiting import PATIENCE_SECONDS, run
 
 HERE = {"listen": "127.0.0.1:7401", "peers": ["127.0.0.1:7402"]}

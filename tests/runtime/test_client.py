@@ -11,21 +11,10 @@ import priocast
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of, read
-from priocast.membership.packets import (
-    ClientReply,
-    ClientRequest,
-)
-from priocast.runtime.client import (
-    Client,
-    open_client,
-)
-from priocast.runtime.node import (
-    Node,
-    WithNode,
-)
-from priocast.testing.addresses import (
-    free_addresses,
-)
+from priocast.membership.packets import ClientReply, ClientRequest
+from priocast.runtime.client import Client, open_client
+from priocast.runtime.node import Node, WithNode
+from priocast.testing.addresses import free_addresses
 from support.waiting import PATIENCE_SECONDS, run, wait_until
 
 NETWORKS = ("memory", "tcp", "udp")

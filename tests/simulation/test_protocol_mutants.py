@@ -4,17 +4,9 @@
 mutant replaces the real class only within its test.
 """
 
-from collections.abc import (
-    Callable,
-    Iterable,
-)
-from functools import (
-    partial,
-)
-from typing import (
-    Any,
-    NamedTuple,
-)
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -31,29 +23,13 @@ from priocast.core.guarantees import (
     PRIORITY_ACCOUNTING,
     TOTAL_ORDER,
 )
-from priocast.core.protocol import (
-    OrderingOptions,
-    Protocol,
-)
-from priocast.links.fifo_link import (
-    FifoLink,
-)
-from priocast.protocols import (
-    PROTOCOLS,
-)
-from priocast.protocols.reorder.overtaking_bound import (
-    OvertakingBound,
-)
-from priocast.protocols.sequencer.ub import (
-    SequencerUb,
-)
-from priocast.simulation.scenario import (
-    Scenario,
-)
-from priocast.simulation.scenario_generator import (
-    Choice,
-    generate_scenario,
-)
+from priocast.core.protocol import OrderingOptions, Protocol
+from priocast.links.fifo_link import FifoLink
+from priocast.protocols import PROTOCOLS
+from priocast.protocols.reorder.overtaking_bound import OvertakingBound
+from priocast.protocols.sequencer.ub import SequencerUb
+from priocast.simulation.scenario import Scenario
+from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
 from simulation.protocol_mutants import (
     CreditKeeper,

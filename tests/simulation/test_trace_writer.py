@@ -7,16 +7,9 @@ import pytest
 
 from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
-from priocast.simulation.trace_writer import (
-    write_run,
-)
-from priocast.trace.recorded_run import (
-    open_run,
-)
-from priocast.trace.run_directory import (
-    find_runs,
-    read_manifest,
-)
+from priocast.simulation.trace_writer import write_run
+from priocast.trace.recorded_run import open_run
+from priocast.trace.run_directory import find_runs, read_manifest
 from priocast.trace.schema import TraceRow
 
 

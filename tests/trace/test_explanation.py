@@ -9,13 +9,7 @@ from priocast.core.errors import InvalidInput
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.priority import BACKGROUND, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
-from priocast.trace.explanation import (
-    ConsumptionCut,
-    Explanation,
-    explain,
-    find_message,
-    find_worst,
-)
+from priocast.trace.explanation import ConsumptionCut, Explanation, explain, find_message, find_worst
 from priocast.trace.explanation_text import describe
 from priocast.trace.queues import QueueKind
 from priocast.trace.recorded_run import RecordedRun, open_run

@@ -10,10 +10,7 @@ from priocast.core.message import Batch, OrderedBatch, Reference, Scope, pack, r
 from priocast.core.protocol import Packet
 from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
-from priocast.core.view_reason import (
-    Eviction,
-    ViewReason,
-)
+from priocast.core.view_reason import Eviction, ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from priocast.trace.recorder import Recorder, view_order

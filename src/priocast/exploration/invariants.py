@@ -13,9 +13,7 @@ from collections.abc import Callable
 
 from priocast.core.guarantees import PRIORITY_ACCOUNTING
 from priocast.core.protocol import Protocol
-from priocast.exploration.violation import (
-    PropertyViolation,
-)
+from priocast.exploration.violation import PropertyViolation
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.level_queues import CutInsertion, LevelQueue, LevelQueues
 from priocast.protocols.reorder.locks import ReorderLocks

@@ -9,13 +9,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
-from priocast.membership.outputs import (
-    AvoidProcess,
-    CorrectMember,
-    MembershipOutput,
-    SendControl,
-    StartRound,
-)
+from priocast.membership.outputs import AvoidProcess, CorrectMember, MembershipOutput, SendControl, StartRound
 from priocast.membership.packets import Accepted, Ballot, Declined, Promise
 from priocast.membership.round import Round
 

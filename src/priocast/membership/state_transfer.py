@@ -15,12 +15,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
 from priocast.membership.options import MembershipOptions
 from priocast.membership.outputs import MembershipOutput, RestoreState, SendControl
-from priocast.membership.packets import (
-    STATE_CHUNK_BYTES,
-    STATE_CHUNKS_MAX,
-    FetchState,
-    StateChunk,
-)
+from priocast.membership.packets import STATE_CHUNK_BYTES, STATE_CHUNKS_MAX, FetchState, StateChunk
 from priocast.membership.snapshot import Snapshot, digest_of
 
 STATE_BYTES_MAX = 1 << 30

@@ -30,21 +30,9 @@ from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.process import SimulatedProcess, Written
 from priocast.simulation.quiescence import Quiescence
 from priocast.simulation.scenario import MILLISECOND, Scenario
-from priocast.simulation.trace_observer import (
-    CheckedRecorder,
-    TraceObserver,
-)
-from priocast.simulation.workload import (
-    CLIENT,
-    PlannedBroadcast,
-    client_requests,
-    planned_broadcasts,
-)
-from priocast.trace.schema import (
-    GroupEventRow,
-    MessageRow,
-    TraceRow,
-)
+from priocast.simulation.trace_observer import CheckedRecorder, TraceObserver
+from priocast.simulation.workload import CLIENT, PlannedBroadcast, client_requests, planned_broadcasts
+from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
 
 _EVENTS_MAX = 2_000_000
 _REJOIN_AFTER_NS = MILLISECOND

@@ -32,26 +32,13 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.base import (
-    FlowControlledProtocol,
-)
-from priocast.protocols.flow.consumption import (
-    Consumed,
-)
-from priocast.protocols.flow.frames import (
-    BottleneckName,
-    References,
-    fill_frame,
-)
+from priocast.protocols.flow.base import FlowControlledProtocol
+from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import BottleneckName, References, fill_frame
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.packets import Data
-from priocast.protocols.flow.references import (
-    OrderedReference,
-    ReferencedMessages,
-)
-from priocast.protocols.flow.submission_validator import (
-    SubmissionValidator,
-)
+from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
+from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 _MEMBERS_MAX = 1024
 

@@ -9,16 +9,9 @@ from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Protocol
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import (
-    Consumption,
-)
-from priocast.protocols.flow.credit import (
-    InFlight,
-)
-from priocast.protocols.flow.frames import (
-    FRAME_BATCHES_MAX,
-    fill_frame,
-)
+from priocast.protocols.flow.consumption import Consumption
+from priocast.protocols.flow.credit import InFlight
+from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, fill_frame
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 

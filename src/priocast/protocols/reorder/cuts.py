@@ -24,12 +24,7 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import (
-    OrderingOptions,
-    PacketId,
-    Received,
-    Turn,
-)
+from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData

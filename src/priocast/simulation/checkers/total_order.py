@@ -20,9 +20,7 @@ from priocast.simulation.checkers.rows import (
     view_name,
     view_of,
 )
-from priocast.trace.schema import (
-    MessageRow,
-)
+from priocast.trace.schema import MessageRow
 
 _Position = tuple[ViewKey, int]
 
