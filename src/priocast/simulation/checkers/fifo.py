@@ -34,7 +34,7 @@ class FifoAmongEquals(Checker):
     def on_broadcast(self, row: MessageRow) -> None:
         if row.to:
             self._recipients.update(dict.fromkeys(keys_of(row), row.to))
-        if row.packet:
+        if row.client:
             self._requests.update(keys_of(row))
 
     def on_delivered(self, row: MessageRow) -> None:
