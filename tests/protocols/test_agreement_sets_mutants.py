@@ -174,7 +174,7 @@ def test_the_schedules_find_a_plain_set_that_is_not_in_order(monkeypatch: pytest
     "mutate",
     [a_leader_orders_what_is_accepted_without_a_decision, decisions_are_not_kept_for_the_end_of_the_view],
 )
-def test_the_lives_find_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_sequences_find_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
     mutate(monkeypatch)
     found_in_view_sequences("agreement-sets", (VIEW_SYNCHRONY, TOTAL_ORDER, INTEGRITY, PEER_FAULT, OWN_FAULT))
 

@@ -189,7 +189,7 @@ def test_the_property_suite_finds_the_mutant_of_parts(
 
 
 @pytest.mark.parametrize(("mutate", "order", "guarantees"), AT_ITS_END, ids=_names(AT_ITS_END))
-def test_the_lives_find_the_mutant_of_parts(
+def test_view_sequences_find_the_mutant_of_parts(
     mutate: Patch, order: str, guarantees: set[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mutate(monkeypatch)

@@ -144,7 +144,7 @@ IN_LIVES: list[Mutant] = [
 
 
 @pytest.mark.parametrize("mutant", IN_LIVES, ids=name_of)
-def test_the_lives_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_sequences_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     view_sequences_find(mutant, ORDER, monkeypatch)
 
 

@@ -166,7 +166,7 @@ def test_the_property_of_waiting_finds_that_the_holder_names_no_bottleneck(
     found_by_waiting(ORDER, {LIVENESS})
 
 
-def test_the_lives_find_that_every_view_begins_at_0(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_sequences_find_that_every_view_begins_at_0(monkeypatch: pytest.MonkeyPatch) -> None:
     every_view_begins_at_0(monkeypatch)
     found_in_view_sequences(ORDER, {PEER_FAULT, LIVENESS})
 

@@ -200,7 +200,7 @@ class TestRejoining:
                 entered(*(cluster.join(name, membership=quick(3)) for name in "abc")) as members,
                 reading(*members) as readers,
             ):
-                first_life = members[2].me
+                first_incarnation = members[2].me
                 await members[2].broadcast(b"1")
                 await readers[2].wait_payloads(b"1")
                 cut_off(cluster, "c", "ab")
@@ -211,7 +211,7 @@ class TestRejoining:
                 await members[0].broadcast(b"without c")
                 await readers[1].wait_payloads(b"without c")
                 cluster.hub.heal()
-                await wait_until(lambda: members[2].me > first_life)
+                await wait_until(lambda: members[2].me > first_incarnation)
                 await members[2].broadcast(b"4")
                 for reader in readers:
                     await reader.wait_payloads(b"2", b"3", b"4")
