@@ -23,7 +23,7 @@ def test_prints_what_the_message_overtook_and_why(trace: str) -> None:
         lines[0] == "p3#1/224/0 (priority urgent, 224) is at position 1 of view 1@p1#1, ordered by reorder."
     )
     assert "  queue with it:      p2#1/32/0 [p3#1/224/0] p2#1/32/1" in lines
-    assert "  not p2#1/32/0, which p1#1 had consumed when it came there" in lines
+    assert "  not p2#1/32/0, which p1#1 had consumed when it arrived there" in lines
     assert lines[-1] == "It overtook 1 message at p1#1, p2#1 and p3#1: p2#1/32/1."
 
 
@@ -42,7 +42,7 @@ def test_figure_of_the_queues_is_written(trace: str, suffix: str, magic: bytes, 
 
 def test_unknown_message_is_rejected_with_examples_of_existing_ones(trace: str) -> None:
     message = refusal("explain", trace, "--message", "p9#1/0/0")
-    assert "there is no message 'p9#1/0/0' in the trace" in message
+    assert "the trace has no message 'p9#1/0/0'" in message
     assert message.endswith("some that there are: p2#1/32/0, p2#1/32/1, p3#1/224/0")
 
 

@@ -1,4 +1,4 @@
-"""Evidence suffices: whoever holds the packets that a place rests on, and nothing else, knows the place.
+"""Dependency vectors suffice: a member that has exactly the packets of a vector knows the position.
 
 In a group that goes on on both sides of a cut a message is delivered when its sender is known to hold these
 packets. If they did not tell it the place, it would send the message again on its side.
@@ -28,7 +28,7 @@ def _to_all(group: Group, name: str) -> list[Packet]:
 
 
 def _told(group: Group, me: ProcessId, ordered_batch: OrderedBatch, backwards: bool) -> Protocol:
-    """A member that has sent nothing and was handed the evidence, one sender after the other."""
+    """A member that has sent nothing and receives the packets of a dependency vector, sender by sender."""
     protocol = find_protocol(group.order)(me, group.view, group.options, group.position)
     protocol.in_flight.ordered = lambda _: None  # type: ignore[attr-defined]
     ranks = range(len(group.view.members))
@@ -42,7 +42,7 @@ def _told(group: Group, me: ProcessId, ordered_batch: OrderedBatch, backwards: b
 
 @pytest.mark.parametrize("prioritised", [True, False])
 @pytest.mark.parametrize("order", ORDERS)
-def test_whoever_holds_the_evidence_knows_the_place(order: str, prioritised: bool) -> None:
+def test_packets_of_the_dependency_vector_determine_the_position(order: str, prioritised: bool) -> None:
     @settings(max_examples=60)
     @given(cases(order, prioritised, Strict()))
     def holds(case: Case) -> None:
