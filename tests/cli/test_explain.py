@@ -43,7 +43,7 @@ def test_figure_of_the_queues_is_written(trace: str, suffix: str, magic: bytes, 
 def test_unknown_message_is_rejected_with_examples_of_existing_ones(trace: str) -> None:
     message = refusal("explain", trace, "--message", "p9#1/0/0")
     assert "the trace has no message 'p9#1/0/0'" in message
-    assert message.endswith("some that there are: p2#1/32/0, p2#1/32/1, p3#1/224/0")
+    assert message.endswith("some messages of this trace: p2#1/32/0, p2#1/32/1, p3#1/224/0")
 
 
 def test_exactly_one_message_must_be_chosen(trace: str) -> None:

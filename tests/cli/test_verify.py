@@ -49,7 +49,7 @@ def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "")
     assert document["holds"] is False
     (broken,) = [verdict for verdict in document["verdicts"] if not verdict["holds"]]
-    assert (broken["property"], broken["examples"][0]["position"]) == ("Total order", POSITION)
+    assert (broken["guarantee"], broken["examples"][0]["position"]) == ("Total order", POSITION)
 
 
 def test_invalid_input_is_a_priocast_error(tmp_path: Path) -> None:

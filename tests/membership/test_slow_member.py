@@ -4,7 +4,9 @@ from typing import cast
 
 from membership.builders import A, B
 from priocast.core.identity import ProcessId
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.protocol import Protocol
+from priocast.core.stall import Stalls
 from priocast.membership.slow_member import SlowMemberDetector
 
 
@@ -15,8 +17,10 @@ class Waiting:
         self.slowest: ProcessId | None = B
         self.position_next = 10
 
-    def bottleneck(self) -> ProcessId | None:
-        return self.slowest
+    def inspect(self, now: int) -> ProtocolInspection:
+        return ProtocolInspection(
+            backlog=0, queues=[], unconsumed=0, stalls=Stalls(), stalled_ns=now - now, bottleneck=self.slowest
+        )
 
 
 def found(

@@ -222,7 +222,11 @@ IN_SCHEDULES: list[tuple[Patch, str, set[str]]] = [
 ]
 
 ON_SKEWED_LINKS: list[tuple[Patch, str, set[str]]] = [
-    (trusting(the_token_is_accepted_early), BB, {TOTAL_ORDER}),
+    (
+        trusting(the_token_is_accepted_early),
+        BB,
+        {TOTAL_ORDER, INTEGRITY, FIFO_AMONG_EQUALS, BOUNDED_WINDOW, LIVENESS, OWN_FAULT},
+    ),
     (the_token_is_accepted_early, UUB, {FIFO_AMONG_EQUALS, PEER_FAULT}),
     (positions_take_effect_on_arrival, UB, {TOTAL_ORDER}),
     (positions_take_effect_on_arrival, BB, {TOTAL_ORDER}),

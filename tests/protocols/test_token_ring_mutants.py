@@ -211,7 +211,7 @@ def test_a_holder_that_accepts_the_token_early_exceeds_the_window(
 ) -> None:
     check_window(_pass_the_token_before_the_messages())
     the_token_is_accepted_early(monkeypatch)
-    with pytest.raises(Violation, match="3 messages have a place and are not consumed; 2 may"):
+    with pytest.raises(Violation, match="3 messages are ordered, not consumed; the window is 2"):
         check_window(_pass_the_token_before_the_messages())
 
 

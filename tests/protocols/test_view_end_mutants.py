@@ -169,6 +169,8 @@ MUTANTS: list[tuple[Patch, str]] = [
 
 
 @pytest.mark.parametrize(("mutate", "guarantee"), MUTANTS, ids=map(name_of, MUTANTS))
-def test_view_sequences_find_the_mutant(mutate: Patch, guarantee: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_view_sequences_find_the_mutant(
+    mutate: Patch, guarantee: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mutate(monkeypatch)
     found_in_view_sequences("sequencer-ub", {guarantee})

@@ -34,22 +34,22 @@ def trusting(mutate: Patch) -> Patch:
 
 
 def reject_nothing(patch: pytest.MonkeyPatch) -> None:
-    """Remove every rejection of a packet from the protocols."""
-    for owner, name, function, code in _trusting_functions():
-        copied = FunctionType(code, function.__globals__, name, function.__defaults__, function.__closure__)
-        copied.__kwdefaults__ = function.__kwdefaults__
-        patch.setattr(owner, name, copied)
+    """Remove every rejection of a packet from the protocols, wherever a function was imported to."""
+    for function, code in _trusting_functions():
+        patch.setattr(function, "__code__", code)
 
 
 @cache
-def _trusting_functions() -> tuple[tuple[type, str, FunctionType, CodeType], ...]:
+def _trusting_functions() -> tuple[tuple[FunctionType, CodeType], ...]:
     return tuple(
-        (owner, name, function, _without_rejections(function))
+        (function, _without_rejections(function))
         for module in _modules()
-        for owner in vars(module).values()
-        if isinstance(owner, type) and owner.__module__ == module.__name__
-        for name, function in vars(owner).items()
-        if isinstance(function, FunctionType) and PeerFault.__name__ in function.__code__.co_names
+        for owner in (module, *vars(module).values())
+        if owner is module or (isinstance(owner, type) and owner.__module__ == module.__name__)
+        for function in vars(owner).values()
+        if isinstance(function, FunctionType)
+        and function.__module__ == module.__name__
+        and PeerFault.__name__ in function.__code__.co_names
     )
 
 
@@ -66,7 +66,7 @@ class _Remover(ast.NodeTransformer):
 
 
 def _without_rejections(function: FunctionType) -> CodeType:
-    """The code of a method without its rejections; `super()` needs the variable `__class__`."""
+    """The code of a function without its rejections; `super()` needs the variable `__class__`."""
     assert function.__code__.co_freevars in ((), ("__class__",)), f"{function.__qualname__} has a closure"
     method = _Remover().visit(ast.parse(textwrap.dedent(inspect.getsource(function)))).body[0]
     factory = ast.parse("def factory(__class__): pass").body[0]

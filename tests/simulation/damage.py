@@ -4,7 +4,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
-from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW
+from priocast.trace.schema import BROADCAST, DELIVERED, NO_POSITION, RECEIVED, SENT, VIEW, MessageRow
 from simulation.rows import Row
 from simulation.scenarios import HIGH, LOW, MILLISECOND
 
@@ -22,6 +22,11 @@ Select = Callable[[Row], bool]
 
 def is_event(event: str, member: str, view: int) -> Select:
     return lambda row: (row.event, row.member, row.view) == (event, member, view)
+
+
+def about_messages(rows: list[Row]) -> list[tuple[int, MessageRow]]:
+    """The rows of the table `messages`, with their index among all rows."""
+    return [(index, row) for index, row in enumerate(rows) if isinstance(row, MessageRow)]
 
 
 def change(event: str, member: str, in_view: int, **changes: object) -> Damage:
@@ -110,7 +115,9 @@ def reverse_stream(rows: list[Row]) -> Damaged:
     """All members deliver two messages of one stream in the same, wrong order."""
     stream = [index for index in deliveries(rows, "b") if stream_of(rows[index]) == ("b", LOW)]
     broadcast_at = {
-        row.first: row.time_ns for row in rows if (row.event, *stream_of(row)) == (BROADCAST, "b", LOW)
+        row.first: row.time_ns
+        for _, row in about_messages(rows)
+        if (row.event, *stream_of(row)) == (BROADCAST, "b", LOW)
     }
     first, second = next(
         (rows[one].position, rows[other].position)
@@ -155,7 +162,7 @@ def invert_queue(member: str) -> Damage:
     def damage(rows: list[Row]) -> Damaged:
         entered: dict[tuple[str, int, int], int] = {}
         left: dict[tuple[str, int, int], int] = {}
-        for index, row in enumerate(rows):
+        for index, row in about_messages(rows):
             for number in range(row.first, row.first + row.count):
                 if enters(member)(row):
                     entered[row.sender, row.level, number] = index
@@ -186,11 +193,13 @@ def without_delivery(rows: list[Row], member: str, message: Row) -> list[Row]:
     """The rows without the delivery of a message at a member."""
 
     def is_delivery(row: Row) -> bool:
-        return (row.event, row.member, row.sender_incarnation) == (
-            DELIVERED,
-            member,
+        if (row.event, row.member) != (DELIVERED, member):
+            return False
+        return (*stream_of(row), row.sender_incarnation, row.first) == (
+            *stream_of(message),
             message.sender_incarnation,
-        ) and (*stream_of(row), row.first) == (*stream_of(message), message.first)
+            message.first,
+        )
 
     return [row for row in rows if not is_delivery(row)]
 

@@ -111,7 +111,7 @@ class IndifferentHolder(TokenRing):
 
 
 class KeptCredit(InFlight):
-    def placed(self, batch: Batch) -> None:
+    def ordered(self, batch: Batch) -> None:
         pass
 
 

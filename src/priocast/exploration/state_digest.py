@@ -22,8 +22,8 @@ NOT_STATE = frozenset(
         "_outputs",  # empty between steps
         "_payloads",  # a decoded block
         "_tentative",  # the last result of `head`
-        "_next",  # the last result of the queues
-        "_next_is_known",  # whether it is still valid
+        "_consumable",  # the last result of the queue
+        "_head_is_known",  # whether both are still valid
         "scenario",  # never changes
         "stalls",  # a measurement; decides nothing
     }

@@ -69,7 +69,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     - `group`, `member`: the name of the group; the name and incarnation of this member.
     - `state`: see `GroupState`.
     - `view`: the current members; None while joining.
-    - `order`, `prioritised`: how messages are ordered.
+    - `order`, `prioritised`, `starvation`: how messages are ordered.
     - `advice`: with the order `auto`, what the coordinator concludes from the load.
     - `policy`, `delivery`: the options of the group.
     - `position`: the position of the next message that the application consumes.
