@@ -19,7 +19,7 @@ from priocast.pipeline.trace_tables import load_trace
 from priocast.pipeline.verdicts import Verdict, judge
 
 #: One fixture checks all runs: 371 s on two cores that are shared with fifteen busy processes.
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200), pytest.mark.xdist_group("oracle")]
 
 SEED_FIRST = int(os.environ.get("PRIOCAST_SEED_FIRST", "0"))
 ONE_VIEW_SEEDS = range(SEED_FIRST, SEED_FIRST + 30)
