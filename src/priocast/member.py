@@ -236,7 +236,11 @@ class Member:
         """
         membership = self.membership
         epoch = membership.epoch
-        if epoch is None or not (epoch.restless or self._assembler.count or epoch.to_myself):
+        if epoch is None:
+            return False
+        may_order = not membership.trigger.suspended
+        missed_turn = epoch.turn_is_due and may_order
+        if not (epoch.restless or self._assembler.count or epoch.to_myself or missed_turn):
             return False
         if self._assembler.count:
             batches = self._assembler.close()
@@ -247,7 +251,7 @@ class Member:
                 epoch.step(Broadcast(batch), now)
         if epoch.frozen:
             return False
-        epoch.act(now, may_order=not membership.trigger.suspended)
+        epoch.act(now, may_order)
         for peer in epoch.overflowing:
             membership.evict(peer, "overflow", now)
         if self.stream.awaits_state:

@@ -223,3 +223,9 @@ def test_end_of_a_part_passes_a_plain_queue(layer: str, below: str) -> None:
 def test_group_that_could_be_founded_twice_is_founded_by_all() -> None:
     """Two of three founded it; one restarted and founded it again with the third, which was late."""
     assert not run_seed(4016).violations
+
+
+@pytest.mark.parametrize("seed", [436, 1979])
+def test_turn_that_was_missed_without_a_quorum_is_made_up_for(seed: int) -> None:
+    """A member that was suspended when it had something to send waited for ever, if no other input came."""
+    assert run_seed(seed).violations == []

@@ -53,8 +53,9 @@ def channel_of(view: ViewId) -> int:
 class Epoch:
     """A member's part in one view.
 
-    A turn has something to act on if the epoch is `restless` or has packets `to_myself`. `overflowing` are
-    peers whose links are full. `before` is this member's part in the previous view.
+    A turn has something to act on if the epoch is `restless` or has packets `to_myself`. `turn_is_due` says
+    that the protocol missed a turn, because nothing could be ordered then. `overflowing` are peers with full
+    links. `before` is this member's part in the previous view.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Epoch:
         self.stability = Stability(len(view.members), self.ranks[self.me])
         self.frozen = False
         self.restless = True
+        self.turn_is_due = False
         self.timers: dict[str, int] = {}
         self.overflowing: list[ProcessId] = []
         self._observer = observer
@@ -109,6 +111,7 @@ class Epoch:
             if link.congested != (peer in self._blocked):
                 self._blocked ^= {peer}
                 self.step(LinkBlocked(peer) if link.congested else LinkCleared(peer), now)
+        self.turn_is_due = not may_order
         if may_order:
             self.step(_TURN, now)
 
