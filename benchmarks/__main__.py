@@ -67,8 +67,8 @@ def all_series(trace: str) -> list[Series]:
 def rates_table(loads: tuple[Load, ...], rounds: int, console: Console) -> Table:
     """Rates for every load and way of working."""
     table = Table(title="messages per second delivered at the slowest member, and as a ratio of the floor")
-    for heading in ("members", "payload", "way", "msg/s", "of the floor", "of the plain twin"):
-        table.add_column(heading, justify="left" if heading == "way" else "right")
+    for heading in ("members", "payload", "mode", "msg/s", "of the floor", "of plain"):
+        table.add_column(heading, justify="left" if heading == "mode" else "right")
     with Progress(console=console, transient=True) as progress, tempfile.TemporaryDirectory() as directory:
         task = progress.add_task("rates", total=len(loads) * rounds * len(all_series("")))
         for load in loads:
@@ -105,8 +105,8 @@ def _ratio(measured: list[float], base: list[float]) -> float:
 def delivery_table(rounds: int) -> Table:
     """Delivery times at 100 messages per second and member, as multiples of the raw round trip."""
     table = Table(title="delivery time at 100 msg/s per member: median over the members that do not sequence")
-    for heading in ("members", "way", "median", "x raw round trip"):
-        table.add_column(heading, justify="left" if heading == "way" else "right")
+    for heading in ("members", "mode", "median", "x raw round trip"):
+        table.add_column(heading, justify="left" if heading == "mode" else "right")
     for load in DELIVERY_LOADS:
         measured: dict[str, list[float]] = {"raw round trip": [], "plain": [], "prioritised": []}
         for _ in range(rounds):
