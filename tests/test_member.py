@@ -234,20 +234,6 @@ class TestFrames:
         assert [frame.sequence for frame in bodies] == list(range(1, 21))
         assert member.backlog == 0
 
-    def test_a_turn_that_was_missed_without_a_quorum_is_made_up_for(self) -> None:
-        """Nothing else may come that would give the protocol a turn: the message must not wait for it."""
-        group = founded("ab")
-        member = group.members["b"]
-        member.membership.trigger.suspended = True
-        member.broadcast(b"x", 0)
-        member.turn(group.now)
-        assert not [frame for frame in _transmitted(member, A) if frame.body]
-        assert not member.act(group.now), "there is no quorum yet"
-        member.membership.trigger.suspended = False
-        member.turn(group.now)
-        assert [frame for frame in _transmitted(member, A) if frame.body]
-        assert not member.act(group.now)
-
     def test_a_new_connection_sends_frames_in_flight_again(self) -> None:
         group = founded("ab")
         member = group.members["b"]

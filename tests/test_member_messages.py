@@ -3,6 +3,7 @@
 from priocast.core.events import Delivery, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import Scope
+from priocast.member import Member
 from priocast.membership.datagrams import frame_of, read
 from priocast.membership.packets import ClientReply, ClientRequest, Control
 from support.stacks import Neighbourhood, epoch_of, founded
@@ -233,3 +234,25 @@ class TestState:
         group.run(200)
         for application in group.applications.values():
             assert [type(event) for event in application.events] == [ViewChange]
+
+
+def _bodies(member: Member, now: int) -> list[bytes]:
+    """What a member transmits over its links."""
+    return [
+        frame.body for _, frames in member.frames(now) for frame in frames if frame.channel and frame.body
+    ]
+
+
+def test_a_turn_that_was_missed_without_a_quorum_is_made_up_for() -> None:
+    """Nothing else may come that would give the protocol a turn: the message must not wait for it."""
+    group = founded("ab")
+    member = group.members["b"]
+    member.membership.trigger.suspended = True
+    member.broadcast(b"x", 0)
+    member.turn(group.now)
+    assert not _bodies(member, group.now)
+    assert not member.act(group.now), "there is no quorum yet"
+    member.membership.trigger.suspended = False
+    member.turn(group.now)
+    assert _bodies(member, group.now)
+    assert not member.act(group.now)

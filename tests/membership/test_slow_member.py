@@ -19,7 +19,12 @@ class Waiting:
 
     def inspect(self, now: int) -> ProtocolInspection:
         return ProtocolInspection(
-            backlog=0, queues=[], unconsumed=0, stalls=Stalls(), stalled_ns=now - now, bottleneck=self.slowest
+            backlog=0,
+            queues_of=list,
+            unconsumed=0,
+            stalls=Stalls(),
+            stalled_ns=now - now,
+            bottleneck=self.slowest,
         )
 
 

@@ -1,6 +1,6 @@
 """What status, metrics and slow-member detection see of a protocol, as one value."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import msgspec
@@ -40,9 +40,14 @@ class ProtocolInspection(msgspec.Struct, frozen=True):
     """
 
     backlog: int
-    queues: list[QueueInspection]
+    queues_of: Callable[[], list[QueueInspection]]
     unconsumed: int
     stalls: Stalls
     stalled_ns: int
     bottleneck: ProcessId | None = None
     stall_reason: str = ""
+
+    @property
+    def queues(self) -> list[QueueInspection]:
+        """What waits, by priority. It is counted only here: that takes milliseconds if thousands wait."""
+        return self.queues_of()

@@ -22,6 +22,7 @@ status and observers see.
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import msgspec
@@ -269,7 +270,7 @@ class Protocol(ABC):
         """What status and slow-member detection need to know; changes nothing."""
         return ProtocolInspection(
             backlog=self.backlog,
-            queues=self.outgoing.inspect(now),
+            queues_of=partial(self.outgoing.inspect, now),
             unconsumed=sum(waiting.batch.count - waiting.taken for waiting in self._ordered_batches),
             stalls=self.stalls.until(now),
             stalled_ns=self.stalls.lasting(now),

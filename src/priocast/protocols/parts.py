@@ -146,15 +146,15 @@ class Parts(Protocol):
 
     def inspect(self, now: int) -> ProtocolInspection:
         inner = self.inner.inspect(now)
-        found = {level: (count, age) for level, count, age in inner.queues if level != CONTROL}
-        for batch in self._part.batches:
-            count, _ = found.get(batch.level, (0, 0))
-            found[batch.level] = (count + batch.count, now - self._opened_at)
-        return msgspec.structs.replace(
-            super().inspect(now),
-            queues=[QueueInspection(level, *found[level]) for level in sorted(found, reverse=True)],
-            bottleneck=inner.bottleneck,
-        )
+
+        def queues() -> list[QueueInspection]:
+            found = {level: (count, age) for level, count, age in inner.queues if level != CONTROL}
+            for batch in self._part.batches:
+                count, _ = found.get(batch.level, (0, 0))
+                found[batch.level] = (count + batch.count, now - self._opened_at)
+            return [QueueInspection(level, *found[level]) for level in sorted(found, reverse=True)]
+
+        return msgspec.structs.replace(super().inspect(now), queues_of=queues, bottleneck=inner.bottleneck)
 
     def close(self) -> None:
         self.inner.close()

@@ -21,6 +21,7 @@ Diverges: rounds have numbers, and a late or extra reply or vote changes nothing
 """
 
 from collections import deque
+from functools import partial
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -139,7 +140,9 @@ class AgreementProposal(FlowControlledProtocol):
         if self.me != self._starter:
             return inspection
         bottleneck = None if self._round.is_open else self._bottleneck()
-        return msgspec.structs.replace(inspection, bottleneck=bottleneck, queues=self._common.inspect(now))
+        return msgspec.structs.replace(
+            inspection, bottleneck=bottleneck, queues_of=partial(self._common.inspect, now)
+        )
 
     def on_turn(self, event: Turn, now: int) -> None:
         self.send_own(None, Data)

@@ -55,7 +55,7 @@ class NumberingProtocol(FlowControlledProtocol, Generic[NumberedT]):
         inspection, giver = super().inspect(now), self._giver
         return msgspec.structs.replace(
             inspection,
-            queues=giver.requests.inspect(now) or inspection.queues,
+            queues_of=lambda: giver.requests.inspect(now) or inspection.queues,
             bottleneck=giver.bottleneck() if self.position_next >= giver.position_end else None,
         )
 

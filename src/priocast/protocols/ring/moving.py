@@ -54,7 +54,7 @@ class MovingSequencer(FlowControlledProtocol, Generic[OrderT]):
         inspection = super().inspect(now)
         return msgspec.structs.replace(
             inspection,
-            queues=self._pending.inspect(now) or inspection.queues,
+            queues_of=lambda: self._pending.inspect(now) or inspection.queues,
             bottleneck=self._grants.bottleneck_of(self._pending),
         )
 

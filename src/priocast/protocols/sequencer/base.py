@@ -1,5 +1,7 @@
 """The state that the fixed sequencers share which queue messages: one member assigns all positions."""
 
+from functools import partial
+
 import msgspec
 
 from priocast.core.errors import PeerFault
@@ -50,7 +52,7 @@ class QueueingSequencer(FlowControlledProtocol):
             return inspection
         return msgspec.structs.replace(
             inspection,
-            queues=self._incoming.inspect(now),
+            queues_of=partial(self._incoming.inspect, now),
             bottleneck=self._grants.bottleneck_of(self._incoming),
         )
 
