@@ -61,16 +61,11 @@ class ReorderLocksInTurn(ReorderLocks):
         super().on_turn(event, now)
 
     def on_received(self, event: Received, now: int) -> None:
-        match event.packet:
-            case NumberedData() as data:
-                self.accept_data(event.sender, self.ranks[event.sender], data)
-                self._on_data(self.ranks[event.sender], data, event.packet_id)
-            case InsertionTurns() as packet:
-                self._on_turns(event.sender, packet, event.packet_id)
-            case _:
-                super().on_received(event, now)
-                return
-        self.queue_changed(now)
+        if isinstance(event.packet, InsertionTurns):
+            self._on_turns(event.sender, event.packet, event.packet_id)
+            self.queue_changed(now)
+        else:
+            super().on_received(event, now)
 
     def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
         self._waiting[rank, data.number] = (data, packet_id)

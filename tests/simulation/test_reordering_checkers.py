@@ -125,7 +125,7 @@ def test_view_after_a_failure_is_judged_by_its_own_members(order: str) -> None:
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_view_after_an_order_change_is_judged_by_its_protocol(
-    mutant: type[ReorderingProtocol[Any]], monkeypatch: pytest.MonkeyPatch
+    mutant: type[ReorderingProtocol[Any, Any, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first view does not re-order, the second one is plain, the third one gives the guarantee."""
     changes = (

@@ -24,7 +24,7 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
+from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData
@@ -37,7 +37,7 @@ from priocast.protocols.reorder.acknowledgments import (
     Decisions,
     highest,
 )
-from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
+from priocast.protocols.reorder.exchange import ExchangePackets
 from priocast.protocols.reorder.level_queues import Cut, CutInsertion, LevelQueues
 from priocast.protocols.reorder.reordering import ReorderingProtocol
 
@@ -79,47 +79,18 @@ class CutDecisions(Decisions[CutDecision], frozen=True, tag="decisions"):
     """From a sender to all: where its messages go."""
 
 
-class Reorder(ReorderingProtocol[CutInsertion]):
+class Reorder(ReorderingProtocol[CutInsertion, CutAcknowledgment, CutDecision]):
     """A member's part in the protocol; all members do the same."""
 
     NAME = "reorder"
-    PACKETS = (NumberedData, CutAcknowledgments, CutAcknowledgmentsToAll, CutDecisions, Consumed)
+    EXCHANGE_PACKETS = ExchangePackets(CutAcknowledgments, CutAcknowledgmentsToAll, CutDecisions)
+    PACKETS = (NumberedData, *EXCHANGE_PACKETS, Consumed)
 
     _queue: LevelQueues
-    _exchange: Exchange[CutInsertion, CutAcknowledgment, CutDecision]
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
         self._queue = LevelQueues(self.ranks[me], len(view.members))
-        packets = ExchangePackets(CutAcknowledgments, CutAcknowledgmentsToAll, CutDecisions)
-        self._exchange = Exchange(
-            me,
-            view.members,
-            options.distributed,
-            packets,
-            self._decision,
-            self._check_decision,
-            self._insert,
-        )
-
-    def on_turn(self, event: Turn, now: int) -> None:
-        self._exchange.send_due(self)
-        self.send_data()
-
-    def on_received(self, event: Received, now: int) -> None:
-        sender, rank = event.sender, self.ranks[event.sender]
-        match event.packet:
-            case NumberedData() as data:
-                self.accept_data(sender, rank, data)
-                self._on_data(rank, data, event.packet_id)
-                self.queue_changed(now)
-            case CutAcknowledgments() as packet:
-                self._exchange.receive(sender, rank, packet, event.packet_id)
-            case CutAcknowledgmentsToAll() | CutDecisions() as packet:
-                self._exchange.receive(sender, rank, packet, event.packet_id)
-                self.queue_changed(now)
-            case Consumed(total=total, window=window):
-                self.grants.granted(sender, total, window)
 
     def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
         """Queue the batches, and acknowledge them with what was consumed at this very moment."""

@@ -34,7 +34,7 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL
-from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
+from priocast.core.protocol import OrderingOptions, Packet, PacketId
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData
@@ -48,7 +48,7 @@ from priocast.protocols.reorder.acknowledgments import (
     Decisions,
     highest,
 )
-from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
+from priocast.protocols.reorder.exchange import ExchangePackets
 from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
 from priocast.protocols.reorder.message_sets import MessageRange, MessageRanges, MessageSet
 from priocast.protocols.reorder.reordering import ReorderingProtocol
@@ -113,55 +113,23 @@ class LockDecisions(Decisions[LockDecision], frozen=True, tag="decisions"):
     """From a sender to all: where its messages go."""
 
 
-class ReorderLocks(ReorderingProtocol[LockInsertion]):
+class ReorderLocks(ReorderingProtocol[LockInsertion, LockAcknowledgment, LockDecision]):
     """A member's part in the protocol; all members do the same."""
 
     NAME = "reorder-locks"
-    PACKETS: ClassVar[tuple[type[Packet], ...]] = (
-        NumberedData,
-        LockAcknowledgments,
-        LockAcknowledgmentsToAll,
-        LockDecisions,
-        Consumed,
-    )
+    EXCHANGE_PACKETS = ExchangePackets(LockAcknowledgments, LockAcknowledgmentsToAll, LockDecisions)
+    PACKETS: ClassVar[tuple[type[Packet], ...]] = (NumberedData, *EXCHANGE_PACKETS, Consumed)
     QUEUED_MAX = 1024
     FRAME_BATCHES_MAX = 32
 
     _queue: LockQueue
-    _exchange: Exchange[LockInsertion, LockAcknowledgment, LockDecision]
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
         self._queue = LockQueue(self.ranks[me], len(view.members))
-        packets = ExchangePackets(LockAcknowledgments, LockAcknowledgmentsToAll, LockDecisions)
-        self._exchange = Exchange(
-            me,
-            view.members,
-            options.distributed,
-            packets,
-            self._decision,
-            self._check_decision,
-            self._insert,
-        )
 
-    def on_turn(self, event: Turn, now: int) -> None:
-        self._exchange.send_due(self)
-        self.send_data()
-
-    def on_received(self, event: Received, now: int) -> None:
-        sender, rank = event.sender, self.ranks[event.sender]
-        match event.packet:
-            case NumberedData() as data:
-                self.accept_data(sender, rank, data)
-                self._lock(rank, data, [event.packet_id])
-                self.queue_changed(now)
-            case LockAcknowledgments() as packet:
-                self._exchange.receive(sender, rank, packet, event.packet_id)
-            case LockAcknowledgmentsToAll() | LockDecisions() as packet:
-                self._exchange.receive(sender, rank, packet, event.packet_id)
-                self.queue_changed(now)
-            case Consumed(total=total, window=window):
-                self.grants.granted(sender, total, window)
+    def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
+        self._lock(rank, data, [packet_id])
 
     def _lock(self, rank: int, data: NumberedData, packet_ids: list[PacketId]) -> None:
         """The lock phase: acknowledge the state of the queue at the moment of locking."""

@@ -1,22 +1,39 @@
-"""The base of both re-ordering protocols: the application's side of the queue, and the sender's.
+"""The base of both re-ordering protocols: the main loop, and the two sides of the queue.
 
 A message has a position only when the application consumes it. Until then more urgent ones may overtake
 it. The head that is offered to the application is therefore tentative: it changes with the queue.
 """
 
-from typing import Any, ClassVar, Generic, Protocol
+from abc import abstractmethod
+from typing import ClassVar, Generic, Protocol
 
 import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, OrderedBatch
-from priocast.core.protocol import WINDOW_MAX, Broadcast, Consume, OrderingOptions
+from priocast.core.protocol import (
+    WINDOW_MAX,
+    Broadcast,
+    Consume,
+    OrderingOptions,
+    PacketId,
+    Received,
+    Turn,
+)
 from priocast.core.view import View
+from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.paced import PacedProtocol
-from priocast.protocols.reorder.exchange import Exchange
+from priocast.protocols.reorder.acknowledgments import (
+    Acknowledgments,
+    AcknowledgmentsToAll,
+    AcknowledgmentT,
+    Decisions,
+    DecisionT,
+)
+from priocast.protocols.reorder.exchange import Exchange, ExchangePackets
 from priocast.protocols.reorder.level_order import Insertion, InsertionT
 from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 
@@ -42,22 +59,33 @@ class ConsumableQueue(Protocol[InsertionT]):
         """The view ends: forget what is not decided."""
 
 
-class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
+class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, DecisionT]):
     """What does not depend on how the members decide where a message is inserted.
 
-    A subclass creates the `_queue` and the `_exchange`, and contains the main loop.
+    A subclass creates the `_queue`, and says what a member does with data (`_on_data`), how it decides
+    (`_decision`), when the decision of another member is wrong (`_check_decision`), and how a decision is
+    carried out (`_insert`).
     """
 
     PRIORITIES_ACT = "consuming"
     PARTITIONABLE = False
     QUEUED_MAX: ClassVar[int] = WINDOW_MAX
+    EXCHANGE_PACKETS: ClassVar[ExchangePackets]
 
     _queue: ConsumableQueue[InsertionT]
-    _exchange: Exchange[InsertionT, Any, Any]
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, _with_long_queues(options, len(view.members), self.QUEUED_MAX), position)
         self._bound = OvertakingBound(options.overtakes_max) if options.overtakes_max is not None else None
+        self._exchange: Exchange[InsertionT, AcknowledgmentT, DecisionT] = Exchange(
+            me,
+            view.members,
+            options.distributed,
+            self.EXCHANGE_PACKETS,
+            self._decision,
+            self._check_decision,
+            self._insert,
+        )
         # What is consumable and how it is offered, valid until the queue changes.
         self._head_is_known = False
         self._consumable: tuple[InsertionT, int] | None = None
@@ -98,6 +126,43 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
             return slowest if self.grants.consumed_by(slowest) < self.grants.ordered_count else None
         return None if self._room(self.outgoing.head_level()) > 0 else self.me
 
+    # Main loop
+
+    def on_turn(self, event: Turn, now: int) -> None:
+        self._exchange.send_due(self)
+        self.send_data()
+
+    def on_received(self, event: Received, now: int) -> None:
+        sender, rank = event.sender, self.ranks[event.sender]
+        match event.packet:
+            case NumberedData() as data:
+                self._accept_data(sender, rank, data)
+                self._on_data(rank, data, event.packet_id)
+                self.queue_changed(now)
+            case Acknowledgments() as packet:
+                self._exchange.receive(sender, rank, packet, event.packet_id)
+            case AcknowledgmentsToAll() | Decisions() as packet:
+                self._exchange.receive(sender, rank, packet, event.packet_id)
+                self.queue_changed(now)
+            case Consumed(total=total, window=window):
+                self.grants.granted(sender, total, window)
+
+    @abstractmethod
+    def _on_data(self, rank: int, data: NumberedData, packet_id: PacketId) -> None:
+        """Queue messages and acknowledge them."""
+
+    @abstractmethod
+    def _decision(self, number: int, acknowledgments: list[AcknowledgmentT]) -> DecisionT:
+        """Where the messages of a packet go, given the acknowledgments of all members."""
+
+    @abstractmethod
+    def _check_decision(self, sender: ProcessId, insertions: list[InsertionT], decision: DecisionT) -> None:
+        """Raise if the decision of another member is wrong."""
+
+    @abstractmethod
+    def _insert(self, insertions: list[InsertionT], decision: DecisionT) -> None:
+        """Carry a decision out."""
+
     # Sender
 
     def on_broadcast(self, event: Broadcast, now: int) -> None:
@@ -126,7 +191,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT]):
 
     # Destination
 
-    def accept_data(self, sender: ProcessId, rank: int, data: NumberedData) -> None:
+    def _accept_data(self, sender: ProcessId, rank: int, data: NumberedData) -> None:
         """Check a packet of data before it is queued."""
         self._exchange.check_number(sender, rank, data.number)
         self.accept(sender, data.batches, data.bottleneck)
