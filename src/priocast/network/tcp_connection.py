@@ -8,6 +8,7 @@ dialler                        listener
 
 import asyncio
 import socket
+from abc import ABC, abstractmethod
 from typing import Annotated, Protocol, cast
 
 import msgspec
@@ -55,7 +56,7 @@ class ConnectionOwner(Protocol):
     def on_data(self, connection: "AcceptedConnection", received: ReceivedFrames) -> None: ...
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection(asyncio.BufferedProtocol, ABC):
     """What both ends have in common. `groups`: hashes of those that the peer may be in; None: all."""
 
     transport: asyncio.Transport
@@ -93,9 +94,9 @@ class Connection(asyncio.BufferedProtocol):
         except Rejected as error:
             self.reject(error)
 
+    @abstractmethod
     def on_frames(self, batches: list[ReceivedFrames]) -> None:
         """Frames arrived; each end handles those that it expects."""
-        raise NotImplementedError
 
     def reject(self, error: Rejected) -> None:
         """Count the reason and close the connection."""
