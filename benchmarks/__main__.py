@@ -16,7 +16,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from benchmarks.classes import classes_table
-from benchmarks.delivery import RATE_PER_MEMBER, by_echo, by_twins, median_of_followers
+from benchmarks.delivery import RATE_PER_MEMBER, by_echo, by_variants, median_of_followers
 from benchmarks.floor import run_floor
 from benchmarks.members import Load, run_members, slowest
 from benchmarks.prioritisation import prioritisation_times
@@ -84,16 +84,18 @@ def rates_table(loads: tuple[Load, ...], rounds: int, console: Console) -> Table
 def _add_rates(table: Table, load: Load, series: list[Series]) -> None:
     rates = {each.name: each.rates for each in series}
     for name, measured in rates.items():
-        twin = rates.get(name.replace(", prioritised", ", plain")) if name.endswith("prioritised") else None
+        counterpart = (
+            rates.get(name.replace(", prioritised", ", plain")) if name.endswith("prioritised") else None
+        )
         if name.endswith("traced"):
-            twin = rates["batches, prioritised"]
+            counterpart = rates["batches, prioritised"]
         table.add_row(
             str(load.members),
             f"{load.payload_bytes} B",
             name,
             f"{statistics.median(measured):,.0f}",
             f"{_ratio(measured, rates['floor']):.2f}",
-            f"{_ratio(measured, twin):.2f}" if twin else "",
+            f"{_ratio(measured, counterpart):.2f}" if counterpart else "",
         )
     table.add_section()
 
@@ -111,9 +113,9 @@ def delivery_table(rounds: int) -> Table:
         measured: dict[str, list[float]] = {"raw round trip": [], "plain": [], "prioritised": []}
         for _ in range(rounds):
             measured["raw round trip"].append(median_of_followers(run_members(by_echo, load)))
-            of_members = run_members(by_twins, load, ORDER, RATE_PER_MEMBER)
-            for name, of_twin in zip(("plain", "prioritised"), zip(*of_members, strict=True), strict=True):
-                measured[name].append(median_of_followers(of_twin))
+            of_members = run_members(by_variants, load, ORDER, RATE_PER_MEMBER)
+            for name, of_variant in zip(("plain", "prioritised"), zip(*of_members, strict=True), strict=True):
+                measured[name].append(median_of_followers(of_variant))
         for name, times in measured.items():
             multiple = _ratio(times, measured["raw round trip"])
             table.add_row(

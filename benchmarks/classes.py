@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from benchmarks.delivery import by_twins
+from benchmarks.delivery import by_variants
 from benchmarks.members import Load, run_members, slowest
 from benchmarks.rates import LEVELS, for_fixed_time
 from priocast.protocols import PROTOCOLS
@@ -27,8 +27,8 @@ _UNBOUNDED = 1 << 40
 
 
 @dataclass
-class Twins:
-    """Both twins of one class in a group of one size, round by round."""
+class Variants:
+    """Both variants of one class in a group of one size, round by round."""
 
     plain: list[float] = field(default_factory=list)
     prioritised: list[float] = field(default_factory=list)
@@ -39,18 +39,20 @@ class Twins:
         return statistics.median(one / other for one, other in zip(self.prioritised, self.plain, strict=True))
 
 
-def measure_rates(order: str, members: int, burst: int, twins: Twins) -> None:
+def measure_rates(order: str, members: int, burst: int, variants: Variants) -> None:
     """One round of messages per second at the slowest member."""
     load = Load(members, _UNBOUNDED, 64, burst=burst, window=0, frame_messages=0)
-    twins.plain.append(slowest(load, for_fixed_time, False, order, SECONDS_AT_FULL_LOAD))
-    twins.prioritised.append(slowest(load, for_fixed_time, True, order, SECONDS_AT_FULL_LOAD))
+    variants.plain.append(slowest(load, for_fixed_time, False, order, SECONDS_AT_FULL_LOAD))
+    variants.prioritised.append(slowest(load, for_fixed_time, True, order, SECONDS_AT_FULL_LOAD))
 
 
-def measure_delivery(order: str, members: int, twins: Twins) -> None:
+def measure_delivery(order: str, members: int, variants: Variants) -> None:
     """One round of mean delivery times, in seconds, over all members."""
     load = Load(members, MESSAGES_AT_LOW_LOAD, 64, burst=1, window=0, frame_messages=0)
-    found = run_members(by_twins, load, order, RATE_PER_MEMBER)
-    for times, of_members in zip((twins.plain, twins.prioritised), zip(*found, strict=True), strict=True):
+    found = run_members(by_variants, load, order, RATE_PER_MEMBER)
+    for times, of_members in zip(
+        (variants.plain, variants.prioritised), zip(*found, strict=True), strict=True
+    ):
         times.append(statistics.mean(time for of_member in of_members for time in of_member))
 
 
@@ -58,8 +60,8 @@ def measure_delivery(order: str, members: int, twins: Twins) -> None:
 class ClassResults:
     """The results of one class in a group of one size: rates by burst, and delivery times."""
 
-    rates: dict[int, Twins] = field(default_factory=lambda: {burst: Twins() for burst in BURSTS})
-    times: Twins = field(default_factory=Twins)
+    rates: dict[int, Variants] = field(default_factory=lambda: {burst: Variants() for burst in BURSTS})
+    times: Variants = field(default_factory=Variants)
 
 
 def classes_table(sizes: tuple[int, ...], rounds: int, console: Console) -> Table:
@@ -92,8 +94,8 @@ def classes_table(sizes: tuple[int, ...], rounds: int, console: Console) -> Tabl
 def _cells(measured: ClassResults) -> list[str]:
     cells = []
     for rates in measured.rates.values():
-        cells += [f"{statistics.median(twin) / 1e3:,.0f}" for twin in (rates.plain, rates.prioritised)]
+        cells += [f"{statistics.median(variant) / 1e3:,.0f}" for variant in (rates.plain, rates.prioritised)]
         cells.append(f"{rates.ratio:.2f}")
     times = measured.times
-    cells += [f"{statistics.median(twin) * 1e3:.2f}" for twin in (times.plain, times.prioritised)]
+    cells += [f"{statistics.median(variant) * 1e3:.2f}" for variant in (times.plain, times.prioritised)]
     return [*cells, f"{times.ratio:.2f}"]

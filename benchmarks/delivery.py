@@ -22,7 +22,7 @@ def _pace(number: int, me: int, members: int, rate: float) -> float:
     return (number + me / members) / rate
 
 
-class _Twin:
+class _Variant:
     """One of two groups of the same members, plain or prioritised."""
 
     def __init__(self, group: priocast.Group) -> None:
@@ -45,7 +45,7 @@ class _Twin:
                     return
 
 
-async def by_twins(
+async def by_variants(
     context: MemberContext, load: Load, order: str, rate: float
 ) -> tuple[list[float], list[float]]:
     """Delivery times in seconds of this member's own messages in the plain and in the prioritised group.
@@ -64,8 +64,8 @@ async def by_twins(
             for name, prioritised in (("plain", False), ("prioritised", True))
         ]
         groups = await asyncio.gather(*map(stack.enter_async_context, joinings))
-        plain, prioritised = map(_Twin, groups)
-        receiving = [asyncio.create_task(twin.receive(load.total)) for twin in (plain, prioritised)]
+        plain, prioritised = map(_Variant, groups)
+        receiving = [asyncio.create_task(variant.receive(load.total)) for variant in (plain, prioritised)]
         await context.barrier()
         started = time.perf_counter()
         for number in range(2 * load.messages):

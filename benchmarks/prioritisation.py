@@ -1,4 +1,4 @@
-"""Prioritisation time: what passing through the priority queue costs a message, and through its plain twin.
+"""Prioritisation time: what passing through the priority queue costs a message, and through the plain queue.
 
 The cost paper's Table 2 measures the time between a sequencer's taking a message and sending it on. Here it
 is the queue's part of that, with a standing backlog, for batches of several sizes.

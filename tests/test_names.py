@@ -53,6 +53,8 @@ RETIRED_WORDS = {
     "slowness": "slow member",
     "stretch": "ordered batch",
     "stretches": "ordered batches",
+    "twin": "variant",
+    "twins": "variants",
     "unplaced": "unordered",
     "wish": "target view, token request or planned broadcast",
     "wishes": "target views, token requests or planned broadcasts",

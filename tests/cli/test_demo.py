@@ -8,7 +8,7 @@ import pytest
 
 from priocast.cli.main import app
 from priocast.core.errors import InvalidOption
-from support.command import priocast, refusal
+from support.command import command_error, priocast
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark]
 
@@ -33,11 +33,11 @@ def test_demo_prints_verdicts_and_a_comparison_and_writes_a_report(tmp_path: Pat
 
 
 def test_invalid_options_are_rejected_before_anything_is_started(tmp_path: Path) -> None:
-    assert "'x'" in refusal("demo", "--order", "x", "--out", str(tmp_path / "out"))
-    assert "members is 0" in refusal("demo", "--members", "0", "--out", str(tmp_path / "out"))
+    assert "'x'" in command_error("demo", "--order", "x", "--out", str(tmp_path / "out"))
+    assert "members is 0" in command_error("demo", "--members", "0", "--out", str(tmp_path / "out"))
     order = ("--order", "time-parts/sequencer-ub")
     for option, value in (("--load", "nan"), ("--seconds", "inf"), ("--part-ms", "nan")):
-        message = refusal("demo", *order, option, value, "--out", str(tmp_path / "out"))
+        message = command_error("demo", *order, option, value, "--out", str(tmp_path / "out"))
         assert f"is {value}: " in message
         assert "must be above 0" in message
     assert not (tmp_path / "out").exists()
@@ -45,7 +45,7 @@ def test_invalid_options_are_rejected_before_anything_is_started(tmp_path: Path)
 
 def test_only_a_fixed_order_is_offered_and_accepted(tmp_path: Path) -> None:
     assert "auto" not in priocast("demo", "--help").stdout
-    assert "'auto'" in refusal("demo", "--order", "auto", "--out", str(tmp_path / "out"))
+    assert "'auto'" in command_error("demo", "--order", "auto", "--out", str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize(
@@ -66,9 +66,9 @@ def test_an_option_that_the_order_would_ignore_is_rejected(
 
 def test_unwritable_output_is_rejected_before_anything_is_started(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert f"because {tmp_path / 'file'} is a file" in refusal("demo", "--out", str(tmp_path / "file"))
+    assert f"because {tmp_path / 'file'} is a file" in command_error("demo", "--out", str(tmp_path / "file"))
     (tmp_path / "out" / "report.html").mkdir(parents=True)
-    message = refusal("demo", "--out", str(tmp_path / "out"))
+    message = command_error("demo", "--out", str(tmp_path / "out"))
     assert message.endswith("report.html is a directory: choose a file")
     assert not (tmp_path / "out" / "traces").exists()
 
@@ -77,5 +77,5 @@ def test_directory_that_is_not_a_run_is_not_removed(tmp_path: Path) -> None:
     manifest = tmp_path / "traces" / "website" / "manifest.json"
     manifest.parent.mkdir(parents=True)
     manifest.write_text('{"name": "a website"}')
-    assert f"{manifest} is not of a run" in refusal("demo", "--out", str(tmp_path))
+    assert f"{manifest} is not of a run" in command_error("demo", "--out", str(tmp_path))
     assert manifest.read_text() == '{"name": "a website"}'

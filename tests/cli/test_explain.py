@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tools.reorder_page import figure_2
 
-from support.command import priocast, refusal
+from support.command import command_error, priocast
 
 
 @pytest.fixture(scope="module")
@@ -41,30 +41,30 @@ def test_figure_of_the_queues_is_written(trace: str, suffix: str, magic: bytes, 
 
 
 def test_unknown_message_is_rejected_with_examples_of_existing_ones(trace: str) -> None:
-    message = refusal("explain", trace, "--message", "p9#1/0/0")
+    message = command_error("explain", trace, "--message", "p9#1/0/0")
     assert "the trace has no message 'p9#1/0/0'" in message
     assert message.endswith("some messages of this trace: p2#1/32/0, p2#1/32/1, p3#1/224/0")
 
 
 def test_exactly_one_message_must_be_chosen(trace: str) -> None:
-    assert "no message chosen: give --message NAME or --worst" in refusal("explain", trace)
-    both = refusal("explain", trace, "--worst", "--message", "p3#1/224/0")
+    assert "no message chosen: give --message NAME or --worst" in command_error("explain", trace)
+    both = command_error("explain", trace, "--worst", "--message", "p3#1/224/0")
     assert both == "error: --message and --worst exclude each other: give one of them"
 
 
 def test_other_figure_formats_are_rejected(trace: str) -> None:
-    message = refusal("explain", trace, "--worst", "--figure", "why.pdf")
+    message = command_error("explain", trace, "--worst", "--figure", "why.pdf")
     assert "--figure is 'why.pdf': its name must end in .svg or .png" in message
 
 
 def test_unwritable_figure_is_rejected_before_anything_is_printed(trace: str, tmp_path: Path) -> None:
     (tmp_path / "why.svg").mkdir()
-    message = refusal("explain", trace, "--worst", "--figure", str(tmp_path / "why.svg"))
+    message = command_error("explain", trace, "--worst", "--figure", str(tmp_path / "why.svg"))
     assert message.endswith("why.svg is a directory: choose a file")
 
 
 def test_directory_without_a_trace_is_rejected(tmp_path: Path) -> None:
-    assert "is not a run directory" in refusal("explain", str(tmp_path), "--worst")
+    assert "is not a run directory" in command_error("explain", str(tmp_path), "--worst")
 
 
 def test_help_has_examples() -> None:

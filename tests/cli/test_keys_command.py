@@ -10,7 +10,7 @@ from priocast.cli.main import app
 from priocast.core.errors import PriocastError
 from priocast.network.keys import read_group_key
 from priocast.network.security import TlsSecurity
-from support.command import refusal
+from support.command import command_error
 
 
 def created(*arguments: str) -> str:
@@ -38,7 +38,7 @@ def test_authority_and_member_certificate(tmp_path: Path) -> None:
     assert security.groups_of("a") == {"tickets", "audit"}
     for secret in ("safe/authority.key", "a/a.key"):
         assert stat.S_IMODE((tmp_path / secret).stat().st_mode) == 0o600
-    again = refusal("keys", "authority", "--out", str(tmp_path / "safe"))
+    again = command_error("keys", "authority", "--out", str(tmp_path / "safe"))
     assert "authority.key already exists" in again
 
 

@@ -12,7 +12,7 @@ from tools.reorder_page import figure_2
 
 from priocast.cli import main as command_line
 from priocast.core.errors import GroupClosed
-from support.command import priocast, refusal
+from support.command import command_error, priocast
 
 WITHOUT = "import sys; sys.modules[sys.argv.pop(1)] = None; from priocast.cli.main import main; main()"
 
@@ -81,7 +81,7 @@ def test_exit_code_is_passed_on(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_path_that_cannot_be_created_is_one_line(tmp_path: Path) -> None:
-    message = refusal("keys", "group", str(tmp_path / ("long" * 100) / "tickets.key"))
+    message = command_error("keys", "group", str(tmp_path / ("long" * 100) / "tickets.key"))
     assert message.startswith("error: cannot use ")
     assert "File name too long; choose another path" in message
 

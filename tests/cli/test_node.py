@@ -12,7 +12,7 @@ from priocast.cli.main import app
 from priocast.core.errors import PriocastError
 from priocast.testing.addresses import free_addresses
 from priocast.trace.run_directory import find_segments, read_manifest
-from support.command import priocast, refusal, start
+from support.command import command_error, priocast, start
 from support.waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.processes
@@ -107,7 +107,7 @@ def test_unwritable_directories_are_rejected(tmp_path: Path) -> None:
 
 def test_timeout_of_the_first_view_is_one_line() -> None:
     one, other = map(str, free_addresses(2))
-    waiting = refusal(
+    waiting = command_error(
         "node", "tickets", "--member", "a", "--listen", one, "--peer", other, "--start-seconds", "0.2"
     )
     assert "timed out after 0.2 s: no view of group 'tickets' contains a (heard: nobody; missing: " in waiting
@@ -124,7 +124,9 @@ def test_invalid_line_is_reported_and_the_next_one_is_broadcast() -> None:
 def test_port_in_use_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        message = refusal("node", "g", "--member", "a", "--listen", address, "--trace", str(tmp_path / "run"))
+        message = command_error(
+            "node", "g", "--member", "a", "--listen", address, "--trace", str(tmp_path / "run")
+        )
     assert f"cannot listen on {address}" in message
     assert not (tmp_path / "run" / "manifest.json").exists()
 

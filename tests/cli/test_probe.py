@@ -11,7 +11,7 @@ from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import DeadlineExceeded, InvalidAddress, InvalidOption
 from priocast.testing.addresses import free_addresses
-from support.command import priocast, refusal
+from support.command import command_error, priocast
 
 pytestmark = pytest.mark.processes
 
@@ -22,7 +22,7 @@ def test_one_node_as_table_as_json_and_repeatedly(tmp_path: Path) -> None:
     with running("node", *arguments) as node:
         node.type("hello")
         node.wait_lines(2)
-        members = refusal("probe", listen)
+        members = command_error("probe", listen)
         assert f"{listen}: not an admin address: the reply is not HTTP" in members
         shown = priocast("probe", admin)
         assert (shown.returncode, shown.stderr) == (0, "")
@@ -40,7 +40,7 @@ def test_one_node_as_table_as_json_and_repeatedly(tmp_path: Path) -> None:
 
 def test_no_node_replies() -> None:
     [unused] = free_addresses(1)
-    message = refusal("probe", str(unused))
+    message = command_error("probe", str(unused))
     assert f"no node replies ({unused}: Connection refused): check that the nodes are running" in message
     assert "listen under [node.admin]" in message
     with socket.create_server(("127.0.0.1", 0)) as silent:

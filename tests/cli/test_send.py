@@ -8,7 +8,7 @@ from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
 from priocast.testing.addresses import free_addresses
-from support.command import priocast, refusal
+from support.command import command_error, priocast
 
 pytestmark = pytest.mark.processes
 
@@ -32,7 +32,7 @@ def test_message_is_sent_and_its_position_is_printed(tmp_path: Path) -> None:
 def test_invalid_options_are_rejected() -> None:
     [unused] = free_addresses(1)
     valid = ("send", "tickets", "--peer", str(unused), "text")
-    waited = refusal(*valid, "--timeout", "0.2")
+    waited = command_error(*valid, "--timeout", "0.2")
     assert "tickets" in waited
     assert "0.2 s" in waited
     with pytest.raises(PriocastError, match="soon"):

@@ -19,9 +19,9 @@ def test_each_protocol_has_a_plain_and_a_prioritised_row(tmp_path: Path) -> None
     rows = json.loads(result.stdout)
     assert [row["order"] for row in rows] == list(orders)
     for row in rows:
-        for twin in (row["plain"], row["prioritised"]):
-            median_ms, p99_ms, max_ms = twin["urgent"]
-            assert 0 < median_ms <= p99_ms <= max_ms <= twin["longest_ms"]
+        for variant in (row["plain"], row["prioritised"]):
+            median_ms, p99_ms, max_ms = variant["urgent"]
+            assert 0 < median_ms <= p99_ms <= max_ms <= variant["longest_ms"]
     assert rows[0]["prioritised"]["inversions"] < rows[0]["plain"]["inversions"]
     assert (tmp_path / "report.html").is_file()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.command import priocast, refusal
+from support.command import command_error, priocast
 
 pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("real groups")]
 SMALL = ("--members", "3,2", "--rounds", "1", "--messages", "3", "--queued", "2")
@@ -28,14 +28,16 @@ def test_reorder_study_gives_rows_and_a_figure(tmp_path: Path) -> None:
 
 def test_invalid_sizes_are_rejected(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    message = refusal("study", "reorder", "--members", "2;4", "--out", str(out))
+    message = command_error("study", "reorder", "--members", "2;4", "--out", str(out))
     assert "write group sizes separated by commas, such as 2,4,6" in message
-    assert "name sizes from 2 to 64" in refusal("study", "reorder", "--members", "1,2", "--out", str(out))
+    assert "name sizes from 2 to 64" in command_error(
+        "study", "reorder", "--members", "1,2", "--out", str(out)
+    )
     assert not out.exists()
 
 
 def test_quick_sets_rounds_and_messages(tmp_path: Path) -> None:
-    message = refusal("study", "reorder", "--quick", "--rounds", "5", "--out", str(tmp_path / "out"))
+    message = command_error("study", "reorder", "--quick", "--rounds", "5", "--out", str(tmp_path / "out"))
     assert "--quick sets the number of rounds and messages: omit --rounds, or omit --quick" in message
 
 
@@ -57,8 +59,8 @@ def test_preemption_study_compares_reorder_window_and_plain(tmp_path: Path) -> N
 
 def test_invalid_drill_is_rejected_before_anything_is_started(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    assert "from 1 to 16" in refusal("study", "preemption", "--members", "0", "--out", str(out))
-    message = refusal("study", "preemption", "--handling-ms", "nan", "--out", str(out))
+    assert "from 1 to 16" in command_error("study", "preemption", "--members", "0", "--out", str(out))
+    message = command_error("study", "preemption", "--handling-ms", "nan", "--out", str(out))
     assert "handling_ms is nan: " in message
     assert not out.exists()
 
@@ -67,4 +69,4 @@ def test_invalid_drill_is_rejected_before_anything_is_started(tmp_path: Path) ->
 def test_unwritable_output_is_rejected_before_anything_is_measured(command: str, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
-    assert f"{file} is a file: choose" in refusal("study", command, "--out", str(file))
+    assert f"{file} is a file: choose" in command_error("study", command, "--out", str(file))

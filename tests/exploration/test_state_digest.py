@@ -109,7 +109,7 @@ def test_caches_and_orders_that_do_not_matter_are_left_out() -> None:
     assert not same(one, other)
 
 
-def test_what_cannot_be_looked_into_is_refused() -> None:
+def test_a_value_of_an_unknown_type_is_rejected() -> None:
     with pytest.raises(AssertionError, match="cannot be read"):
         StateDigester().digest([object()])
 

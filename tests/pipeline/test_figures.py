@@ -61,7 +61,7 @@ def test_priority_that_only_one_run_has_leaves_a_gap() -> None:
     assert len(axes.patches) == 3
 
 
-MANY = [f"{order} {twin}" for order in "abcdefghijklmn" for twin in ("plain", "prioritised")]
+MANY = [f"{order} {variant}" for order in "abcdefghijklmn" for variant in ("plain", "prioritised")]
 
 
 @pytest.mark.filterwarnings("error")

@@ -67,7 +67,7 @@ def test_schedules_reach_what_they_are_for(order: str) -> None:
 
 
 @given(st.text(max_size=20).filter(lambda name: name not in PROTOCOLS))
-def test_an_unknown_protocol_is_refused_with_the_names_there_are(name: str) -> None:
+def test_an_unknown_protocol_is_rejected_with_the_known_names(name: str) -> None:
     with pytest.raises(UnknownProtocol, match=r"there are: .*sequencer-ub"):
         find_protocol(name)
 

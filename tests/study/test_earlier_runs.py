@@ -98,7 +98,7 @@ def test_whatever_is_no_run_of_a_study_is_named_and_nothing_is_lost(
     run_of_study(traces / "plain", title="plain")
     foreign = put(traces)
     before = everything(tmp_path)
-    with pytest.raises(InvalidOption, match="it is left alone; move it away") as refused:
+    with pytest.raises(InvalidOption, match="it is left alone; move it away") as rejected:
         prepare(traces)
-    assert str(refused.value).startswith(f"{foreign} is ")
+    assert str(rejected.value).startswith(f"{foreign} is ")
     assert everything(tmp_path) == before

@@ -80,7 +80,7 @@ def test_when_a_member_is_put_out_the_run_says_so_and_ends(tmp_path: Path) -> No
     assert children() <= before
 
 
-def test_the_plan_compares_twins_and_a_calm_run() -> None:
+def test_the_plan_compares_variants_and_a_calm_run() -> None:
     half, plain, prioritised = plan(Workload(), "sequencer-ub", OrderingOptions())
     assert (half.workload.load, plain.workload.load, prioritised.workload.load) == (0.5, 3.0, 3.0)
     assert [run.options.prioritised for run in (half, plain, prioritised)] == [True, False, True]
@@ -106,7 +106,7 @@ def test_the_plan_compares_twins_and_a_calm_run() -> None:
         {"load": 1000, "seconds": 3600},
     ],
 )
-def test_work_that_cannot_be_is_refused(bad: dict[str, float]) -> None:
+def test_an_invalid_workload_is_rejected(bad: dict[str, float]) -> None:
     with pytest.raises(InvalidOption):
         Workload(**bad)  # type: ignore[arg-type]
 

@@ -53,7 +53,7 @@ def test_all_commands_are_shared_out() -> None:
         {"handling_ms": inf},
     ],
 )
-def test_a_drill_that_cannot_be_is_refused(bad: dict[str, Any]) -> None:
+def test_an_invalid_drill_is_rejected(bad: dict[str, Any]) -> None:
     with pytest.raises(InvalidOption):
         Drill(**bad)
 

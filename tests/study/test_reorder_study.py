@@ -72,7 +72,7 @@ def test_ratios_are_taken_within_a_round_and_medians_over_the_rounds() -> None:
         {"queued": 257},
     ],
 )
-def test_a_plan_that_cannot_be_is_refused(bad: dict[str, int]) -> None:
+def test_an_invalid_plan_is_rejected(bad: dict[str, int]) -> None:
     with pytest.raises(InvalidOption):
         InsertionPlan(**bad)  # type: ignore[arg-type]
 

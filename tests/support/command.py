@@ -27,7 +27,7 @@ def priocast(*arguments: str, typed: str = "") -> "subprocess.CompletedProcess[s
     return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
-def refusal(*arguments: str, typed: str = "") -> str:
+def command_error(*arguments: str, typed: str = "") -> str:
     """The error of a command that rejects its arguments: exit code 2, and one line."""
     result = priocast(*arguments, typed=typed)
     assert result.returncode == 2, result

@@ -33,7 +33,7 @@ from priocast.cli.study_output import (
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import PROTOCOLS, find_protocol
-from priocast.study.classes import ClassRow, Times, Twin, class_row, plan_classes
+from priocast.study.classes import ClassRow, Times, Variant, class_row, plan_classes
 from priocast.study.workload import Workload
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def _classes_table(rows: list[ClassRow], workload: Workload) -> Table:
     return table
 
 
-def _cells(twin: Twin) -> list[str]:
-    urgent, background = twin.urgent, twin.background
+def _cells(variant: Variant) -> list[str]:
+    urgent, background = variant.urgent, variant.background
     waits = (urgent.median_ms, urgent.p99_ms, background.median_ms, background.p99_ms)
-    return [*map(duration, waits), f"{twin.inversions:,}", duration(twin.longest_ms)]
+    return [*map(duration, waits), f"{variant.inversions:,}", duration(variant.longest_ms)]

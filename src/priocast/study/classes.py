@@ -18,7 +18,7 @@ class Times(NamedTuple):
     max_ms: float
 
 
-class Twin(msgspec.Struct, frozen=True):
+class Variant(msgspec.Struct, frozen=True):
     """The result of one run.
 
     `inversions` are pairs of which the group delivered the less urgent message first; see the pipeline's
@@ -35,8 +35,8 @@ class ClassRow(msgspec.Struct, frozen=True):
     """The results of one protocol: plain and prioritised."""
 
     order: str
-    plain: Twin
-    prioritised: Twin
+    plain: Variant
+    prioritised: Variant
 
     @property
     def gain(self) -> float:
@@ -58,9 +58,9 @@ def plan_classes(
     }
 
 
-def _planned(order: str, twin: str, workload: Workload, options: OrderingOptions) -> PlannedRun:
-    name = f"{order.replace('/', '-over-')}-{twin}"
-    return PlannedRun(name=name, title=f"{order}, {twin}", workload=workload, order=order, options=options)
+def _planned(order: str, variant: str, workload: Workload, options: OrderingOptions) -> PlannedRun:
+    name = f"{order.replace('/', '-over-')}-{variant}"
+    return PlannedRun(name=name, title=f"{order}, {variant}", workload=workload, order=order, options=options)
 
 
 def class_row(
@@ -71,9 +71,9 @@ def class_row(
 ) -> ClassRow:
     """Combine the measurements of one protocol: times by run and priority, inversions by run."""
 
-    def twin(run: PlannedRun) -> Twin:
+    def variant(run: PlannedRun) -> Variant:
         of_run = {priority: each for (name, priority), each in times.items() if name == run.name}
         longest_ms = max(each.max_ms for each in of_run.values())
-        return Twin(of_run[URGENT], of_run[BACKGROUND], inversions.get(run.name, 0), longest_ms)
+        return Variant(of_run[URGENT], of_run[BACKGROUND], inversions.get(run.name, 0), longest_ms)
 
-    return ClassRow(order, *map(twin, runs))
+    return ClassRow(order, *map(variant, runs))
