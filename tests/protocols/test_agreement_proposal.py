@@ -1,4 +1,4 @@
-"""Agreement on a proposed order: what is rejected, what a round needs, and what is counted when.
+"""Agreement on a proposed order: what a round needs, and what is counted when.
 
 What it does when all members are correct is in `scripts/` and in the property suite.
 """
@@ -8,7 +8,6 @@ from functools import partial
 import pytest
 
 from core.builders import MILLISECOND, A, B, C, batch_of
-from priocast.core.errors import PeerFault
 from priocast.core.message import reference_to
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Packet, Send, SendAll
 from priocast.core.starvation import Starvation
@@ -64,74 +63,6 @@ def _second_round_replied(**options: int) -> AgreementProposal:
     for member in (A, B):
         hear(starter, member, ReceivedCounts(2, (0, 0, 2)))
     return starter
-
-
-class TestRejections:
-    @pytest.mark.parametrize(
-        "packet",
-        [ReceivedCounts(1, (0, 0, 0)), OrderVote(1), Consumed(0, 5)],
-        ids=lambda packet: packet.name(),
-    )
-    def test_a_packet_for_the_starter_at_another_member(self, packet: Packet) -> None:
-        with pytest.raises(PeerFault, match="c#1 takes b#1 for the starter, which is a#1"):
-            hear(_member(B), C, packet)
-
-    @pytest.mark.parametrize(
-        "packet", [StartConsensus(1, (0, 0, 0)), PROPOSAL, ApplyOrder(1)], ids=lambda packet: packet.name()
-    )
-    def test_a_second_starter(self, packet: Packet) -> None:
-        with pytest.raises(PeerFault, match="c#1 acts as the starter, which is a#1"):
-            hear(_member(B), C, packet)
-
-    @pytest.mark.parametrize("counts", [(), (1, 1), (1, 1, 1, 1)])
-    def test_counts_of_another_number_of_members(self, counts: tuple[int, ...]) -> None:
-        with pytest.raises(PeerFault, match=f"counts the messages of {len(counts)} members"):
-            hear(_member(B), A, StartConsensus(1, counts))
-        with pytest.raises(PeerFault, match=f"counts the messages of {len(counts)} members"):
-            hear(_starter(1), B, ReceivedCounts(1, counts))
-
-    def test_a_forged_sender(self) -> None:
-        with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
-            hear(_member(A), C, Data((batch_of(1, sender=B),)))
-
-    def test_a_second_proposal_in_a_round_or_before_the_last_is_applied(self) -> None:
-        for number in (1, 2):
-            member = _member(B)
-            hear(member, A, PROPOSAL)
-            again = ProposedOrder(number, 1, (reference_to(batch_of(1, first=1, sender=C)),))
-            with pytest.raises(PeerFault, match=f"a#1 proposes round {number}; round 1 is open"):
-                hear(member, A, again)
-
-    def test_a_round_that_is_over(self) -> None:
-        member = _member(B)
-        hear(member, A, PROPOSAL)
-        hear(member, A, ApplyOrder(1))
-        with pytest.raises(PeerFault, match="a#1 proposes round 1; round 1 was the last"):
-            hear(member, A, PROPOSAL)
-
-    @pytest.mark.parametrize("position", [0, 41])
-    def test_a_gap_or_a_repetition_in_the_order(self, position: int) -> None:
-        with pytest.raises(PeerFault, match=f"a#1 proposes position {position}; expected 40"):
-            hear(_member(B, position=40), A, ProposedOrder(1, position, PROPOSAL.references))
-
-    @pytest.mark.parametrize("number", [1, 2])
-    def test_the_application_of_what_was_not_proposed(self, number: int) -> None:
-        member = _member(B)
-        if number == 2:
-            hear(member, A, PROPOSAL)
-        with pytest.raises(PeerFault, match=f"a#1 applies round {number}, which is not proposed"):
-            hear(member, A, ApplyOrder(number))
-
-    def test_a_position_for_a_message_that_is_not_next(self) -> None:
-        member = _member(B)
-        hear(member, C, Data((batch_of(2, sender=C),)))
-        hear(member, A, ProposedOrder(1, 0, (reference_to(batch_of(1, first=1, sender=C)),)))
-        with pytest.raises(PeerFault, match="c#1/0/1\\+1 is ordered; number 0 is next"):
-            hear(member, A, ApplyOrder(1))
-
-    def test_more_consumed_than_was_ordered(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
-            hear(_member(A), B, Consumed(5, 16))
 
 
 class TestTheStarter:

@@ -1,4 +1,4 @@
-"""Agreement on sets: what is rejected, what is in a set, and who takes over from a silent leader.
+"""Agreement on sets: what is in a set, and who takes over from a silent leader.
 
 What it does when all members are correct is in `scripts/` and in the property suite; consensus has its
 own tests.
@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 
 from core.builders import MILLISECOND, A, B, C, batch_of
-from priocast.core.errors import PeerFault
 from priocast.core.message import Batch, Reference, reference_to
 from priocast.core.protocol import (
     CancelTimer,
@@ -32,7 +31,6 @@ from priocast.protocols.agreement.consensus import (
     ConsensusPrepare,
 )
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import PacedData
 from protocols.orders import AGEING, FLUSH, TWINS, patiently
 from protocols.schedules import Case, cases, check
@@ -55,42 +53,6 @@ def _proposed(member: AgreementSets) -> list[str]:
     (accept,) = [output.packet for output in outputs if isinstance(output, SendEach)]
     assert isinstance(accept, ConsensusAccept)
     return [str(reference) for reference in accept.references]
-
-
-class TestRejections:
-    def test_a_forged_sender(self) -> None:
-        with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
-            hear(_member(A), C, PacedData((batch_of(1, sender=B),)))
-
-    def test_a_contradicting_decision(self) -> None:
-        member = _member(A)
-        other = (reference_to(batch_of(1, sender=B)),)
-        hear(member, B, SetDecision(0, 0, ONE))
-        with pytest.raises(PeerFault, match="c#1 contradicts the decision of instance 0"):
-            hear(member, C, SetDecision(0, 0, other))
-        hear(member, B, SetDecision(2, 9, ONE))
-        with pytest.raises(PeerFault, match="c#1 contradicts the decision of instance 2"):
-            hear(member, C, SetDecision(2, 9, other))
-
-    @pytest.mark.parametrize("position", [0, 41])
-    def test_a_gap_or_a_repetition_in_the_order(self, position: int) -> None:
-        with pytest.raises(PeerFault, match=f"b#1 decides about position {position}; expected 40"):
-            hear(_member(A, position=40), B, SetDecision(0, position, ONE))
-
-    def test_a_set_that_leaves_out_or_repeats_a_message(self) -> None:
-        for first in (0, 2):
-            member = _member(A)
-            hear(member, B, SetDecision(0, 0, ONE))
-            with pytest.raises(PeerFault, match="expected number 1"):
-                hear(member, B, SetDecision(1, 1, (Reference(C, 0, first, 1),)))
-
-    def test_a_leader_in_the_ballot_of_another(self) -> None:
-        with pytest.raises(PeerFault, match="c#1 acts as the leader of ballot 1, which is b#1"):
-            hear(_member(A), C, ConsensusPrepare(1, 0))
-
-    def test_more_consumed_than_was_sent(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between"):
-            hear(_member(A), B, Consumed(5, 16))
 
 
 class TestASet:

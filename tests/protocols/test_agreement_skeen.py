@@ -1,15 +1,11 @@
-"""Skeen's agreement: proposals, final timestamps, when a frame can be ordered, and what is rejected.
+"""Skeen's agreement: proposals, final timestamps, and when a frame can be ordered.
 
 What it does when all members are correct is in `scripts/` and in the property suite.
 """
 
 from functools import partial
 
-import msgspec
-import pytest
-
 from core.builders import A, B, C, batch_of
-from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import (
     Consume,
@@ -153,68 +149,6 @@ class TestTheDestination:
         _hear(member, A, _data(A, 0))
         _hear(member, A, FinalTimestamps(0, (1,)))
         assert member.step(Consume(1), now=0) == [Send(A, Consumed(1, 4))]
-
-
-class TestRejections:
-    @pytest.mark.parametrize("number", [0, 2])
-    def test_a_frame_out_of_order(self, number: int) -> None:
-        member = _member(B)
-        _hear(member, A, _data(A, 0))
-        with pytest.raises(PeerFault, match=f"a#1 sends frame {number}; expected 1"):
-            _hear(member, A, _data(A, number))
-
-    def test_messages_of_another_sender(self) -> None:
-        with pytest.raises(PeerFault, match="a#1 submits a message of c#1"):
-            _hear(_member(B), A, _data(C, 0))
-
-    def test_a_final_timestamp_of_a_frame_that_was_not_received(self) -> None:
-        member = _member(B)
-        _hear(member, A, _data(A, 0))
-        with pytest.raises(PeerFault, match="a#1 sends timestamps of 2 frames from 0 on; expected 0 of 1"):
-            _hear(member, A, FinalTimestamps(0, (1, 2)))
-
-    def test_a_second_final_timestamp(self) -> None:
-        member = _member(B)
-        _hear(member, A, _data(A, 0))
-        _hear(member, A, FinalTimestamps(0, (1,)))
-        with pytest.raises(PeerFault, match="a#1 sends timestamps of 1 frames from 0 on; expected 1 of 1"):
-            _hear(member, A, FinalTimestamps(0, (2,)))
-
-    def test_a_final_timestamp_below_the_proposal(self) -> None:
-        member = _member(B)
-        _hear(member, C, _data(C, 0))
-        _hear(member, A, _data(A, 0))
-        with pytest.raises(PeerFault, match="a#1 decides on timestamp 1, where b#1 proposed 2"):
-            _hear(member, A, FinalTimestamps(0, (1,)))
-
-    def test_timestamps_that_do_not_rise(self) -> None:
-        member = _member(B)
-        _hear(member, A, _data(A, 0))
-        _hear(member, A, _data(A, 1))
-        with pytest.raises(PeerFault, match="a#1 sends timestamp 4 after 4"):
-            _hear(member, A, FinalTimestamps(0, (4, 4)))
-
-    def test_a_proposal_for_a_frame_that_was_not_sent(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 sends timestamps of 1 frames from 0 on; expected 0 of 0"):
-            _hear(_member(A), B, ProposedTimestamps(0, (1,)))
-
-    def test_more_consumed_than_was_sent(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 1 messages consumed; it must be between"):
-            _hear(_member(A), B, Consumed(1, 1))
-
-    @pytest.mark.parametrize(
-        "packet",
-        [
-            FinalTimestamps(0, ()),
-            FinalTimestamps(0, (0,)),
-            ProposedTimestamps(-1, (1,)),
-            ProposedTimestamps(0, (1,) * 1_025),
-        ],
-    )
-    def test_invalid_packets(self, packet: Packet) -> None:
-        body = msgspec.msgpack.encode(packet)
-        with pytest.raises(msgspec.ValidationError):
-            msgspec.msgpack.decode(body, type=FinalTimestamps | ProposedTimestamps)
 
 
 class TestTheEndOfAView:

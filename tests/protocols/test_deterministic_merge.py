@@ -1,15 +1,11 @@
-"""Deterministic merge: rounds, the slots of idle members, the pace, and what is rejected.
+"""Deterministic merge: rounds, the slots of idle members, and the pace.
 
 What it does when all members are correct is in `scripts/` and in the property suite.
 """
 
 from functools import partial
 
-import msgspec
-import pytest
-
 from core.builders import A, B, C, batch_of
-from priocast.core.errors import PeerFault
 from priocast.core.protocol import Consume, LinkBlocked, LinkCleared, Packet, Send, SendAll
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
@@ -171,33 +167,6 @@ class TestTheWindow:
         for each in (A, B, C):
             hear(member, each, Consumed(1, 1))
         assert member.inspect(0).bottleneck is None
-
-    def test_more_consumed_than_was_sent(self) -> None:
-        with pytest.raises(PeerFault, match="a#1 reports 1 messages consumed; it must be between"):
-            hear(_member(B), A, Consumed(1, 1))
-
-
-class TestRejections:
-    @pytest.mark.parametrize(
-        "packet", [Slot(0, (batch_of(1, first=1),)), Slot(2, (batch_of(1, first=1),)), SkippedSlots(0, 1)]
-    )
-    def test_a_slot_out_of_order(self, packet: Slot | SkippedSlots) -> None:
-        member = _member(B)
-        hear(member, A, Slot(0, (batch_of(1),)))
-        with pytest.raises(PeerFault, match=f"a#1 fills a slot of round {packet.round}; expected round 1"):
-            hear(member, A, packet)
-
-    def test_messages_of_another_sender(self) -> None:
-        with pytest.raises(PeerFault, match="a#1 submits a message of c#1"):
-            hear(_member(B), A, Slot(0, (batch_of(1, sender=C),)))
-
-    @pytest.mark.parametrize(
-        "packet", [SkippedSlots(0, 0), SkippedSlots(0, 1_025), SkippedSlots(-1, 1), Slot(0, ())]
-    )
-    def test_invalid_packets(self, packet: Packet) -> None:
-        body = msgspec.msgpack.encode(packet)
-        with pytest.raises(msgspec.ValidationError):
-            msgspec.msgpack.decode(body, type=Slot | SkippedSlots)
 
 
 class TestTheEndOfAView:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.builders import A, B, C, batch_of
-from priocast.core.errors import PeerFault, UnknownProtocol
+from priocast.core.errors import UnknownProtocol
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch, Scope, pack
 from priocast.core.protocol import (
@@ -202,10 +202,6 @@ class TestRequests:
         requests = [said for said in group.journal if isinstance(said, Sent) and _is_end_request(said)]
         assert len(requests) == 2  # to itself, and then to all
         assert all(member.deadline is None for member in group.members.values())
-
-    def test_other_members_are_rejected(self) -> None:
-        with pytest.raises(PeerFault, match="c#1 submits a control message; only a#1 may"):
-            hear(_member(A), C, Submit((pack(C, CONTROL, 0, [b"1"]),)))
 
 
 class TestFlow:

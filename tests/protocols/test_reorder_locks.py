@@ -1,4 +1,4 @@
-"""Re-ordering with locks: what it rejects, what an application sees, and how a view ends.
+"""Re-ordering with locks: what an application sees, and how a view ends.
 
 What it does step by step when everybody behaves is in scripts: `wait-rule-*`, `low-*`, `lock-inheritance`,
 `empty-queue-tail-lock`, `same-level-concurrent-insert`, `snapshot-lock-atomic`, `no-lower-lock-blocks-high`
@@ -11,14 +11,12 @@ import msgspec
 import pytest
 
 from core.builders import A, B, C, batch_of
-from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Consume, OrderingOptions, Output, Packet
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.locks import (
     LockAcknowledgment,
     LockAcknowledgments,
-    LockAcknowledgmentsToAll,
     LockDecision,
     LockDecisions,
     ReorderLocks,
@@ -58,103 +56,6 @@ def _decision(**changes: object) -> LockDecision:
 
 def _decide(member: ReorderLocks, sender: ProcessId, decision: LockDecision, now: int = 0) -> None:
     _hear(member, sender, LockDecisions((decision,)), now)
-
-
-class TestRejections:
-    @pytest.mark.parametrize("number", [1, 2])
-    def test_data_out_of_order(self, number: int) -> None:
-        with pytest.raises(PeerFault, match=f"b#1 sends data {number}; expected 0"):
-            _hear(_member(A), B, _data(B, number=number))
-
-    def test_messages_of_another_sender(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 submits a message of c#1"):
-            _hear(_member(A), B, _data(C))
-
-    @pytest.mark.parametrize("acknowledgment", [_acknowledgment(), _acknowledgment(1)])
-    def test_an_acknowledgment_of_what_was_never_sent(self, acknowledgment: LockAcknowledgment) -> None:
-        with pytest.raises(PeerFault, match="b#1 acknowledges data 0, which a#1 never sent"):
-            _hear(_member(A), B, LockAcknowledgments((acknowledgment,)))
-
-    @pytest.mark.parametrize(
-        ("acknowledgment", "fault"),
-        [
-            (
-                _acknowledgment(proposals=(1, 1), tails=((), ())),
-                "c#1 does not acknowledge each batch of data",
-            ),
-            (
-                _acknowledgment(tails=((), ())),
-                "c#1 sends an inconsistent acknowledgment of data 0",
-            ),
-            (
-                _acknowledgment(tails=((MessageRange(0, 3, 0, 1),),)),
-                "c#1 sends an inconsistent acknowledgment of data 0",
-            ),
-            (
-                _acknowledgment(history=(MessageRange(0, 3, 0, 1),)),
-                "c#1 sends an inconsistent acknowledgment of data 0",
-            ),
-        ],
-    )
-    def test_an_inconsistent_acknowledgment(self, acknowledgment: LockAcknowledgment, fault: str) -> None:
-        member = _member(A)
-        say(member, batch_of(1, sender=A))
-        turn(member)
-        _hear(member, A, LockAcknowledgments((_acknowledgment(),)))
-        _hear(member, B, LockAcknowledgments((_acknowledgment(),)))
-        with pytest.raises(PeerFault, match=fault):
-            _hear(member, C, LockAcknowledgments((acknowledgment,)))
-
-    def test_a_second_acknowledgment(self) -> None:
-        member = _member(A, distributed=True)
-        _hear(member, B, LockAcknowledgmentsToAll((_acknowledgment(1),)))
-        with pytest.raises(PeerFault, match=r"b#1 acknowledges data \(1, 0\); expected number 1"):
-            _hear(member, B, LockAcknowledgmentsToAll((_acknowledgment(1),)))
-
-    def test_an_acknowledgment_of_data_of_no_member(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 acknowledges data of rank 3, which is no member"):
-            _hear(_member(A, distributed=True), B, LockAcknowledgmentsToAll((_acknowledgment(3),)))
-
-    @pytest.mark.parametrize(
-        "packet", [LockAcknowledgments((_acknowledgment(),)), LockDecisions((_decision(),))]
-    )
-    def test_another_mode(self, packet: Packet) -> None:
-        with pytest.raises(PeerFault, match="b#1 decides at the sender, a#1 distributed"):
-            _hear(_member(A, distributed=True), B, packet)
-        with pytest.raises(PeerFault, match="b#1 decides distributed, a#1 at the sender"):
-            _hear(_member(A), B, LockAcknowledgmentsToAll((_acknowledgment(),)))
-
-    @pytest.mark.parametrize("decision", [_decision(number=1), _decision(finals=(9, 9), points=(None, None))])
-    def test_a_decision_that_nothing_waits_for(self, decision: LockDecision) -> None:
-        member = _member(A)
-        _hear(member, B, _data(B))
-        with pytest.raises(PeerFault, match=r"b#1 decides on data ., which does not wait for a decision"):
-            _decide(member, B, decision)
-
-    @pytest.mark.parametrize("points", [((0, 1, 0),), ((9, 2, 0),), (None, None)])
-    def test_an_insertion_point_that_was_not_locked(
-        self, points: tuple[tuple[int, int, int] | None, ...]
-    ) -> None:
-        """Nothing like that is here, or it is not less urgent."""
-        member = _member(A)
-        _hear(member, C, _data(C, level=9))
-        _decide(member, C, _decision())
-        _hear(member, B, _data(B, level=5))
-        with pytest.raises(PeerFault, match="b#1 inserts data 0 before messages that it has not locked"):
-            _decide(member, B, _decision(points=points))
-
-    def test_collecting_what_was_not_consumed_here(self) -> None:
-        member = _member(A)
-        _hear(member, B, _data(B))
-        with pytest.raises(PeerFault, match="b#1 says that all have consumed what a#1 has not"):
-            _decide(member, B, _decision(collected=(MessageRange(0, 1, 0, 1),)))
-
-    @pytest.mark.parametrize(
-        ("sender", "turns"), [(B, ((1, 0),)), (A, ((3, 0),)), (A, ((1, 1),)), (A, ((1, 0), (1, 0)))]
-    )
-    def test_a_turn_that_is_not_the_next(self, sender: ProcessId, turns: tuple[tuple[int, int], ...]) -> None:
-        with pytest.raises(PeerFault, match=f"{sender} gives a turn to data . of rank ., which is not next"):
-            _hear(_member(B, ReorderLocksInTurn), sender, InsertionTurns(turns))
 
 
 class TestWhatAnApplicationSees:

@@ -1,4 +1,4 @@
-"""The fixed sequencer that grants numbers: what it rejects, what members request, and late binding.
+"""The fixed sequencer that grants numbers: what members request, and late binding.
 
 What it does when everybody behaves is in `scripts/uub-*` and in the property suite.
 """
@@ -10,15 +10,12 @@ import pytest
 from hypothesis import given, settings
 
 from core.builders import A, B, C, batch_of
-from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
 from priocast.core.protocol import (
     LinkBlocked,
     LinkCleared,
     MoreToDo,
     OrderingOptions,
     Output,
-    Packet,
     Send,
     SendAll,
 )
@@ -47,78 +44,6 @@ def _after_broadcasting(member: SequencerUub, *batches: tuple[int, int]) -> list
 def _number_requests(*counts: tuple[int, int]) -> RequestNumbers:
     """Number requests, given as count and level, for messages of ten bytes each."""
     return RequestNumbers(tuple(NumberRequest(level, count, 10 * count) for count, level in counts))
-
-
-class TestWhatIsRejected:
-    @pytest.mark.parametrize("packet", [_number_requests((1, 0)), Consumed(0, 5)], ids=["request", "report"])
-    def test_packets_for_the_sequencer_at_another_member(self, packet: Packet) -> None:
-        with pytest.raises(PeerFault, match="c#1 takes b#1 for the sequencer, which is a#1"):
-            _hear(_member(B), C, packet)
-
-    def test_a_request_beyond_the_credit(self) -> None:
-        sequencer = _member(A, submit_max=4, window=1)
-        _hear(sequencer, C, _number_requests((4, 5)))
-        assert turn(sequencer) == [Send(C, NumberGrant(0, 1, "a"))]
-        _hear(sequencer, C, _number_requests((1, 9)))
-        with pytest.raises(PeerFault, match="c#1 requests more than its credit of 4 numbers"):
-            _hear(sequencer, C, _number_requests((1, 9)))
-
-    @pytest.mark.parametrize(
-        ("sender", "grant"),
-        [(C, NumberGrant(40, 1)), (A, NumberGrant(39, 1)), (A, NumberGrant(40, 4))],
-        ids=["of another member", "of a number that is used", "of more than was requested"],
-    )
-    def test_a_grant(self, sender: ProcessId, grant: NumberGrant) -> None:
-        member = _member(B, position=40)
-        _after_broadcasting(member, (3, 5))
-        with pytest.raises(PeerFault, match=f"{sender} grants"):
-            _hear(member, sender, grant)
-
-    def test_grants_out_of_order(self) -> None:
-        member = _member(B)
-        _after_broadcasting(member, (3, 5))
-        _hear(member, A, NumberGrant(5, 1))
-        with pytest.raises(PeerFault, match="not before 6"):
-            _hear(member, A, NumberGrant(4, 1))
-
-    @pytest.mark.parametrize("position", [0, 1])
-    def test_a_number_that_was_used_before(self, position: int) -> None:
-        member = _member(B)
-        _hear(member, A, Numbered(0, (batch_of(2),)))
-        with pytest.raises(PeerFault, match=f"c#1 orders position {position}; 2 is next"):
-            _hear(member, C, Numbered(position, (batch_of(1, sender=C),)))
-
-    def test_a_number_that_was_used_and_waits_for_earlier_ones(self) -> None:
-        member = _member(B)
-        _hear(member, A, Numbered(3, (batch_of(2),)))
-        with pytest.raises(PeerFault, match="c#1 orders position 3; 0 is next"):
-            _hear(member, C, Numbered(3, (batch_of(1, sender=C),)))
-
-    @pytest.mark.parametrize(
-        ("sender", "position", "count"), [(C, 0, 1), (B, 1, 1), (B, 0, 3)], ids=["whose", "which", "how many"]
-    )
-    def test_numbers_that_were_not_granted(self, sender: ProcessId, position: int, count: int) -> None:
-        sequencer = _member(A)
-        _hear(sequencer, B, _number_requests((2, 0)))
-        assert turn(sequencer) == [Send(B, NumberGrant(0, 2))]
-        with pytest.raises(
-            PeerFault, match=f"{sender} uses numbers from {position} on, which it was not gran"
-        ):
-            _hear(sequencer, sender, Numbered(position, (batch_of(count, sender=sender),)))
-
-    def test_a_forged_sender(self) -> None:
-        with pytest.raises(PeerFault, match="c#1 submits a message of b#1"):
-            _hear(_member(B), C, Numbered(0, (batch_of(1, sender=B),)))
-
-    def test_skipped_equals(self) -> None:
-        member = _member(B)
-        _hear(member, C, Numbered(0, (batch_of(1, sender=C),)))
-        with pytest.raises(PeerFault, match="number 1 of that level is next"):
-            _hear(member, C, Numbered(1, (batch_of(1, sender=C, first=2),)))
-
-    def test_consumption_of_numbers_that_were_not_granted(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 reports 5 messages consumed; it must be between 0"):
-            _hear(_member(A), B, Consumed(5, 16))
 
 
 class TestRequests:

@@ -1,4 +1,4 @@
-"""The token ring: one token, which moves on request and rests otherwise, and what is rejected.
+"""The token ring: one token, which moves on request and rests otherwise.
 
 What it does with correct peers is in `scripts/` and in the property suite.
 """
@@ -6,13 +6,11 @@ What it does with correct peers is in `scripts/` and in the property suite.
 from functools import partial
 from itertools import count
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 
 from core.builders import A, B, C, batch_of
 from priocast.core.errors import PeerFault
-from priocast.core.message import CONTROL
 from priocast.core.protocol import (
     Consume,
     LinkBlocked,
@@ -240,56 +238,6 @@ class TestTheWindow:
         say(member, batch_of(1, sender=B))
         hear(member, A, Ordered(0, (batch_of(1),)))
         assert member.inspect(0).bottleneck is None
-
-
-class TestWhatIsRejected:
-    def test_a_second_token(self) -> None:
-        with pytest.raises(PeerFault, match="c#1 passes a second token to a#1"):
-            hear(_member(A), C, _token(0))
-        member = _member(B)
-        hear(member, A, _token(3))
-        with pytest.raises(PeerFault, match="c#1 passes a second token to b#1"):
-            hear(member, C, _token(3))
-
-    def test_a_token_for_an_assigned_position(self) -> None:
-        member = _member(B)
-        hear(member, A, Ordered(0, (batch_of(2),)))
-        with pytest.raises(PeerFault, match="a#1 passes a token for 1; 2 is next"):
-            hear(member, A, _token(1))
-
-    def test_a_token_for_another_ring(self) -> None:
-        with pytest.raises(PeerFault, match="a#1 passes a token with the requests of 2 members"):
-            hear(_member(B), A, TokenWithRequests(0, _requests((0, NOTHING), (0, NOTHING))))
-
-    def test_a_request_that_this_member_never_sent(self) -> None:
-        with pytest.raises(PeerFault, match="a#1 passes a token with a request that b#1 never sent"):
-            hear(_member(B), A, TokenWithRequests(0, _requests((0, NOTHING), (1, 5), (0, NOTHING))))
-
-    @pytest.mark.parametrize("position", [0, 3])
-    def test_an_assigned_position(self, position: int) -> None:
-        member = _member(C)
-        hear(member, A, Ordered(0, (batch_of(2),)))
-        hear(member, B, Ordered(3, (batch_of(1, sender=B),)))
-        with pytest.raises(PeerFault, match=f"b#1 orders position {position}; 2 is next"):
-            hear(member, B, Ordered(position, (batch_of(1, first=1, sender=B),)))
-
-    def test_messages_without_the_token(self) -> None:
-        with pytest.raises(PeerFault, match="b#1 orders position 0 although a#1 has the token"):
-            hear(_member(A), B, Ordered(0, (batch_of(1, sender=B),)))
-        member = _member(C)
-        hear(member, A, _token(2))
-        with pytest.raises(PeerFault, match="b#1 orders position 1 although c#1 has the token"):
-            hear(member, B, Ordered(1, (batch_of(2, sender=B),)))
-
-    def test_messages_of_another_member(self) -> None:
-        with pytest.raises(PeerFault, match="a#1 submits a message of b#1"):
-            hear(_member(C), A, Ordered(0, (batch_of(1, sender=B),)))
-
-    @pytest.mark.parametrize("level", [NOTHING - 1, CONTROL + 1])
-    def test_a_level_out_of_range(self, level: int) -> None:
-        body = msgspec.msgpack.encode(RequestToken(TokenRequest(1, level)))
-        with pytest.raises(msgspec.ValidationError):
-            msgspec.msgpack.decode(body, type=RequestToken)
 
 
 class TestTheEndOfAView:
