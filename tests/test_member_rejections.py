@@ -1,6 +1,7 @@
 """What a member rejects is counted by reason, and a member that sends it is evicted."""
 
 import pytest
+from msgspec.msgpack import encode
 
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
@@ -12,7 +13,14 @@ B, C = ProcessId("b"), ProcessId("c")
 STRANGER = ProcessId("stranger")
 
 
-@pytest.mark.parametrize("body", [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa9heartbeat\x90"])
+NOT_UTF_8 = b"\x92\xa5\xff\xfe\xff\xfe\xff\x01"
+NO_MEMBERS = encode(("install", ((2, (), ()), (), ("sequencer-ub", True, "none"), ()), (0, {}, ())))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa9heartbeat\x90", NOT_UTF_8, NO_MEMBERS],
+)
 def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
     group = founded("abc")
     group.receive(STRANGER, "a", Frame(0, 0, 0, 0, body))
@@ -28,7 +36,7 @@ def test_a_datagram_that_cannot_be_read(body: bytes) -> None:
     )
 
 
-@pytest.mark.parametrize("body", [b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa6submit\x90"])
+@pytest.mark.parametrize("body", [b"\xc1", b"\x93\xa5other\x01\x02", b"\x92\xa6submit\x90", NOT_UTF_8])
 def test_a_packet_that_cannot_be_read(body: bytes) -> None:
     group = founded("abc")
     channel = epoch_of(group.members["a"]).channel

@@ -12,14 +12,20 @@ def test_the_first_member_coordinates() -> None:
     assert View(1, (B, A)).coordinator == B
 
 
-def test_a_view_without_members_is_an_assertion_error() -> None:
-    with pytest.raises(AssertionError, match="has members"):
+def test_a_view_has_members() -> None:
+    with pytest.raises(ValueError, match="has members"):
         View(1, ())
 
 
 def test_two_incarnations_of_one_name_cannot_share_a_view() -> None:
-    with pytest.raises(AssertionError, match="names are unique"):
+    with pytest.raises(ValueError, match="are unique"):
         View(1, (ProcessId("a", 1), ProcessId("a", 2)))
+
+
+@pytest.mark.parametrize("members", [(), (ProcessId("a", 1), ProcessId("a", 2))])
+def test_what_is_not_a_view_cannot_be_decoded(members: tuple[ProcessId, ...]) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.msgpack.decode(msgspec.msgpack.encode((1, members, ())), type=View)
 
 
 def test_a_view_is_identified_by_its_number_and_its_coordinator() -> None:

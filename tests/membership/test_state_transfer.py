@@ -4,12 +4,13 @@ import msgspec
 import pytest
 
 from membership.builders import MILLISECOND, A, B, C
-from priocast.core.errors import PeerFault
+from priocast.core.errors import ForeignFrame, PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import ViewId
-from priocast.membership.packets import STATE_CHUNK_BYTES, FetchState, StateChunk
+from priocast.membership.datagrams import frame_of, read
+from priocast.membership.packets import STATE_BYTES_MAX, STATE_CHUNK_BYTES, FetchState, StateChunk
 from priocast.membership.snapshot import Snapshot, digest_of
-from priocast.membership.state_transfer import STATE_BYTES_MAX, Donor, Restoration
+from priocast.membership.state_transfer import Donor, Restoration
 
 VIEW = ViewId(2, A)
 FAILURE_NS = 100 * MILLISECOND
@@ -137,8 +138,8 @@ def test_a_damaged_state_is_rejected_and_another_donor_asked() -> None:
 
 def test_a_state_beyond_the_limit_is_rejected() -> None:
     chunk = StateChunk(10, digest_of(b""), STATE_BYTES_MAX + 1, 0, b"")
-    with pytest.raises(PeerFault, match="over the limit"):
-        restoration().on_chunk(A, chunk, 0)
+    with pytest.raises(ForeignFrame, match="cannot be read"):
+        read(A, frame_of(chunk))
 
 
 def test_when_the_view_changes_the_donor_is_kept_if_it_is_still_there() -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import ForeignFrame
-from priocast.core.identity import NAME_LENGTH_MAX, MessageId, ProcessId
+from priocast.core.identity import NAME_LENGTH_MAX, MessageId, Number, ProcessId
 from priocast.core.priority import HIGHEST
 from priocast.core.view import ViewId
 
@@ -22,6 +22,9 @@ BATCH_COUNT_MAX = 4096
 BATCH_BYTES_CUT = 64 * 1024
 PAYLOAD_BYTES_MAX = 1024 * 1024
 _BLOCK_BYTES_MAX = PAYLOAD_BYTES_MAX + 64 * 1024
+CLIENT_LENGTH_MAX = 2 * NAME_LENGTH_MAX
+"""A client is named by its process id: a name and an incarnation."""
+
 _SCOPE_LENGTH = msgspec.Meta(max_length=256)
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -38,8 +41,8 @@ class Scope(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     safe: bool = False
     to: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)], ...], _SCOPE_LENGTH] = ()
-    client: Annotated[str, msgspec.Meta(max_length=2 * NAME_LENGTH_MAX)] = ""
-    request: Annotated[int, msgspec.Meta(ge=0)] = 0
+    client: Annotated[str, msgspec.Meta(max_length=CLIENT_LENGTH_MAX)] = ""
+    request: Number = 0
 
     def includes(self, member: ProcessId) -> bool:
         """Whether messages of this scope are delivered at this member."""
@@ -58,7 +61,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     sender: ProcessId
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
-    first: Annotated[int, msgspec.Meta(ge=0)]
+    first: Number
     count: Annotated[int, msgspec.Meta(ge=1, le=BATCH_COUNT_MAX)]
     block: Annotated[bytes, msgspec.Meta(max_length=_BLOCK_BYTES_MAX)]
     priorities: Annotated[bytes, msgspec.Meta(max_length=BATCH_COUNT_MAX)] = b""
@@ -112,7 +115,7 @@ class Reference(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     sender: ProcessId
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
-    first: Annotated[int, msgspec.Meta(ge=0)]
+    first: Number
     count: Annotated[int, msgspec.Meta(ge=1, le=BATCH_COUNT_MAX)]
 
     def __str__(self) -> str:

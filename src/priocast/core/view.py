@@ -1,8 +1,13 @@
 """Views: who is in the group, and which views the members come from."""
 
+from typing import Annotated
+
 import msgspec
 
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, ProcessId
+from priocast.core.view_reason import MEMBERS_MAX
+
+_Members = Annotated[tuple[ProcessId, ...], msgspec.Meta(min_length=1, max_length=MEMBERS_MAX)]
 
 
 class ViewId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
@@ -12,7 +17,7 @@ class ViewId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False)
     coordinator as well.
     """
 
-    number: int
+    number: Number
     coordinator: ProcessId
 
     def __str__(self) -> str:
@@ -23,7 +28,7 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     """Members of a view that come from the same earlier view, or from none."""
 
     view: ViewId | None
-    members: tuple[ProcessId, ...]
+    members: _Members
 
 
 class View(msgspec.Struct, frozen=True, array_like=True):
@@ -33,13 +38,15 @@ class View(msgspec.Struct, frozen=True, array_like=True):
     that join, several after a merge.
     """
 
-    number: int
-    members: tuple[ProcessId, ...]
-    parts: tuple[Part, ...] = ()
+    number: Number
+    members: _Members
+    parts: Annotated[tuple[Part, ...], msgspec.Meta(max_length=MEMBERS_MAX)] = ()
 
     def __post_init__(self) -> None:
-        assert self.members, "a view has members"
-        assert len({member.name for member in self.members}) == len(self.members), "names are unique"
+        if not self.members:
+            raise ValueError("a view has members")
+        if len({member.name for member in self.members}) != len(self.members):
+            raise ValueError("the names of a view's members are unique")
 
     @property
     def coordinator(self) -> ProcessId:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from priocast.core.errors import ForeignFrame
+from priocast.core.decoding import decode
 from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.packets import AnyControl, Control
@@ -31,8 +31,5 @@ def frames_of(datagrams: Sequence[tuple[str, Control]]) -> Iterator[tuple[str, l
 
 def read(peer: ProcessId, frame: Frame) -> Control:
     """The datagram in a peer's frame; raises ForeignFrame if it cannot be decoded."""
-    try:
-        control: Control = _decode(frame.body)
-    except msgspec.MsgspecError as error:
-        raise ForeignFrame(f"{peer} sent a datagram that cannot be read: {error}") from error
+    control: Control = decode(_decode, frame.body, peer, "a datagram")
     return control

@@ -15,7 +15,8 @@ from hashlib import blake2b
 
 import msgspec
 
-from priocast.core.errors import ForeignFrame, LinkOverflow, PeerFault
+from priocast.core.decoding import decode
+from priocast.core.errors import LinkOverflow, PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import (
@@ -159,10 +160,7 @@ class Epoch:
         return self._stalls_before.followed_by(self.protocol.stalls.until(now))
 
     def _on_body(self, peer: ProcessId, body: bytes, now: int) -> None:
-        try:
-            packet: Packet = self._decode(body)
-        except msgspec.MsgspecError as error:
-            raise ForeignFrame(f"{peer} sent a packet that cannot be read: {error}") from error
+        packet: Packet = decode(self._decode, body, peer, "a packet")
         rank = self.ranks[peer]
         number = self.stability.add(rank, body) if packet.TO_ALL else 0
         if self._observer is not None:

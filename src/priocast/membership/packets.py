@@ -23,13 +23,16 @@ from typing import Annotated
 
 import msgspec
 
-from priocast.core.identity import NAME_LENGTH_MAX, ProcessId
-from priocast.core.message import PAYLOAD_BYTES_MAX, Scope
+from priocast.core.identity import NUMBER_MAX, Name, Number, PositiveNumber, ProcessId
+from priocast.core.message import CLIENT_LENGTH_MAX, CONTROL, PAYLOAD_BYTES_MAX, Scope
+from priocast.core.priority import HIGHEST
 from priocast.core.view import View, ViewId
 from priocast.core.view_reason import ViewReason
 from priocast.membership.options import MEMBERS_MAX
 
 STATE_CHUNK_BYTES = 16 * 1024
+STATE_BYTES_MAX = 1 << 30
+STATE_DIGEST_BYTES = 16
 TEXT_LENGTH_MAX = 1024
 STATE_CHUNKS_MAX = 32
 _FLUSH_PACKETS_MAX = 4096
@@ -37,11 +40,13 @@ _PACKET_BYTES_MAX = PAYLOAD_BYTES_MAX + 256 * 1024
 _CLIENTS_MAX = 4096
 _SENDERS_MAX = 1024
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=NAME_LENGTH_MAX)]
+Level = Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
+OptionsHash = Annotated[int, msgspec.Meta(ge=0)]
+Priority = Annotated[int, msgspec.Meta(ge=0, le=HIGHEST)]
+ClientKey = Annotated[str, msgspec.Meta(max_length=CLIENT_LENGTH_MAX + len(f"/{HIGHEST}"))]
 Text = Annotated[str, msgspec.Meta(max_length=TEXT_LENGTH_MAX)]
 Processes = Annotated[tuple[ProcessId, ...], msgspec.Meta(max_length=4 * MEMBERS_MAX)]
-Counts = Annotated[tuple[Count, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+Counts = Annotated[tuple[Number, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
 Matrix = Annotated[tuple[Counts, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
 
 
@@ -52,7 +57,7 @@ class Control(msgspec.Struct, frozen=True, array_like=True):
 class Ballot(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
     """One attempt to agree on a view; higher ones win."""
 
-    round: Count
+    round: Number
     proposer: ProcessId
 
     def __str__(self) -> str:
@@ -100,7 +105,7 @@ class SenderDigest(msgspec.Struct, frozen=True, array_like=True):
     """Which messages of a process were delivered: on each level, those below a number."""
 
     process: ProcessId
-    next_numbers: Annotated[dict[int, Count], msgspec.Meta(max_length=256)]
+    next_numbers: Annotated[dict[Level, Number], msgspec.Meta(max_length=CONTROL + 1)]
 
 
 class OrderDigest(msgspec.Struct, frozen=True, array_like=True):
@@ -110,18 +115,18 @@ class OrderDigest(msgspec.Struct, frozen=True, array_like=True):
     `ordered` the messages of each sender that were delivered.
     """
 
-    position: Count
-    clients: Annotated[dict[str, Count], msgspec.Meta(max_length=_CLIENTS_MAX)] = {}
+    position: Number
+    clients: Annotated[dict[ClientKey, Number], msgspec.Meta(max_length=_CLIENTS_MAX)] = {}
     ordered: Annotated[tuple[SenderDigest, ...], msgspec.Meta(max_length=_SENDERS_MAX)] = ()
 
 
 class Heartbeat(Control, frozen=True, tag="heartbeat"):
     """`config` is a hash of the options that all members must share; `leaving`: the sender wants to leave."""
 
-    config: int
+    config: OptionsHash
     view: ViewId | None
     members: Processes
-    round: Count
+    round: Number
     hears: Processes
     received: Counts
     leaving: bool = False
@@ -176,14 +181,14 @@ class FlushRequest(Control, frozen=True, tag="flush-request"):
 
     view: ViewId
     sender: ProcessId
-    first: Count
-    last: Count
+    first: Number
+    last: Number
 
 
 class FlushReply(Control, frozen=True, tag="flush-reply"):
     view: ViewId
     sender: ProcessId
-    first: Count
+    first: Number
     bodies: Annotated[
         tuple[Annotated[bytes, msgspec.Meta(max_length=_PACKET_BYTES_MAX)], ...],
         msgspec.Meta(max_length=_FLUSH_PACKETS_MAX),
@@ -211,36 +216,36 @@ class FetchState(Control, frozen=True, tag="fetch-state"):
     """Send me chunks of the state at `position` or later; from `offset` on, if it has this `digest`."""
 
     view: ViewId
-    position: Count
-    digest: bytes
-    offset: Count
+    position: Number
+    digest: Annotated[bytes, msgspec.Meta(max_length=STATE_DIGEST_BYTES)]
+    offset: Number
     chunks: Annotated[int, msgspec.Meta(ge=1, le=STATE_CHUNKS_MAX)]
 
 
 class StateChunk(Control, frozen=True, tag="state-chunk"):
-    position: Count
-    digest: Annotated[bytes, msgspec.Meta(min_length=16, max_length=16)]
-    size: Count
-    offset: Count
+    position: Number
+    digest: Annotated[bytes, msgspec.Meta(min_length=STATE_DIGEST_BYTES, max_length=STATE_DIGEST_BYTES)]
+    size: Annotated[int, msgspec.Meta(ge=0, le=STATE_BYTES_MAX)]
+    offset: Annotated[int, msgspec.Meta(ge=0, le=STATE_BYTES_MAX)]
     data: Annotated[bytes, msgspec.Meta(max_length=STATE_CHUNK_BYTES)]
 
 
 class ClientRequest(Control, frozen=True, tag="client-request"):
     """Requests of one priority are numbered from 1; the client needs no more answers up to `settled`."""
 
-    number: Annotated[int, msgspec.Meta(ge=1)]
-    priority: Annotated[int, msgspec.Meta(ge=0, le=255)]
+    number: PositiveNumber
+    priority: Priority
     scope: Scope
     payload: Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)]
-    settled: Count = 0
+    settled: Number = 0
 
 
 class ClientReply(Control, frozen=True, tag="client-reply"):
     """The request has this position (-1: not known any more), or was rejected for a `reason`."""
 
-    number: Count
-    priority: int
-    position: int
+    number: Number
+    priority: Priority
+    position: Annotated[int, msgspec.Meta(ge=-1, le=NUMBER_MAX)]
     reason: Text
 
 

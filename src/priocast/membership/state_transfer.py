@@ -18,8 +18,6 @@ from priocast.membership.outputs import MembershipOutput, RestoreState, SendCont
 from priocast.membership.packets import STATE_CHUNK_BYTES, STATE_CHUNKS_MAX, FetchState, StateChunk
 from priocast.membership.snapshot import Snapshot, digest_of
 
-STATE_BYTES_MAX = 1 << 30
-
 
 class Donor:
     """Gives the application's state to new members.
@@ -143,8 +141,6 @@ class Restoration:
         """Take a chunk; return the state when it is complete. Raises PeerFault if it is damaged."""
         if process != self.donor or chunk.position < self._position:
             return None
-        if chunk.size > STATE_BYTES_MAX:
-            raise PeerFault(f"{process} offers a state of {chunk.size:,} bytes, which is over the limit")
         if chunk.digest != self._digest:
             self._begin(chunk.digest, chunk.size)
         if chunk.offset != len(self._data) or chunk.size != self._size:

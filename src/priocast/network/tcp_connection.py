@@ -13,7 +13,8 @@ from typing import Annotated, Protocol, cast
 
 import msgspec
 
-from priocast.core.errors import InvalidInput, Rejected
+from priocast.core.decoding import decode
+from priocast.core.errors import ForeignFrame, InvalidInput, Rejected
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId, check_name
 from priocast.network.address import Address
 from priocast.network.codec import FrameKind, FrameReader, FrameWriter, ReceivedFrames, hash_of
@@ -111,10 +112,10 @@ class Connection(asyncio.BufferedProtocol, ABC):
     def read_introduction(self, received: ReceivedFrames) -> Introduction:
         """The peer's introduction; with TLS, its certificate must contain the same name."""
         try:
-            peer = _decode_introduction(received.frames[0].body)
+            peer = decode(_decode_introduction, received.frames[0].body, self.remote, "an introduction")
             self.name = check_name(peer.name, "member")
-        except (msgspec.MsgspecError, InvalidInput) as error:
-            raise Rejected(Reason.MALFORMED, f"invalid introduction: {error}") from error
+        except (ForeignFrame, InvalidInput) as error:
+            raise Rejected(Reason.MALFORMED, str(error)) from error
         if self.transport.get_extra_info("ssl_object") is not None:
             certificate = self.transport.get_extra_info("peercert") or {}
             self.groups = frozenset(map(hash_of, peer_groups(certificate, peer.name)))

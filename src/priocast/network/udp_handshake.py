@@ -21,8 +21,9 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from priocast.core.errors import Rejected
-from priocast.core.identity import NAME_LENGTH_MAX
+from priocast.core.decoding import decode
+from priocast.core.errors import ForeignFrame, InvalidInput, Rejected
+from priocast.core.identity import NAME_LENGTH_MAX, check_name
 from priocast.network.codec import hash_of
 from priocast.network.rejections import Reason, RejectionLog
 from priocast.network.replay_window import ReplayWindow
@@ -186,9 +187,10 @@ class PeerTable:
 
     def _read(self, content: bytes, sealed: Sealed) -> Greeting:
         try:
-            greeting = _decode(content)
-        except msgspec.MsgspecError as error:
-            raise Rejected(Reason.MALFORMED, f"invalid greeting: {error}") from error
+            greeting = decode(_decode, content, "a peer", "a greeting")
+            check_name(greeting.name, "member")
+        except (ForeignFrame, InvalidInput) as error:
+            raise Rejected(Reason.MALFORMED, str(error)) from error
         session = Session.unpacked(sealed.session)
         if hash_of(greeting.name) != session.sender:
             raise Rejected(Reason.OTHER_SENDER, f"the header is not from {greeting.name}")

@@ -27,7 +27,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, ProcessId
 from priocast.core.message import Reference
 from priocast.core.protocol import WINDOW_MAX, Packet
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, References
@@ -38,7 +38,7 @@ _DOUBLINGS_MAX = 6
 _DECIDED = 1 << 62
 
 Ballot = Annotated[int, msgspec.Meta(ge=0, le=_DECIDED)]
-Instance = Annotated[int, msgspec.Meta(ge=0)]
+Instance = Number
 Value = tuple[Reference, ...]
 
 

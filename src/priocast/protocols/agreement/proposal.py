@@ -27,7 +27,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, PositiveNumber, ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, reference_to
 from priocast.core.priority_queue import PriorityQueue
@@ -43,8 +43,8 @@ from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 _MEMBERS_MAX = 1024
 
-RoundNumber = Annotated[int, msgspec.Meta(ge=1)]
-Counts = Annotated[tuple[Annotated[int, msgspec.Meta(ge=0)], ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
+RoundNumber = PositiveNumber
+Counts = Annotated[tuple[Number, ...], msgspec.Meta(max_length=_MEMBERS_MAX)]
 
 
 class StartConsensus(Packet, frozen=True, tag="start-consensus"):
@@ -70,7 +70,7 @@ class ProposedOrder(Packet, frozen=True, tag="proposed-order"):
     TO_ALL = True
 
     round: RoundNumber
-    position: Annotated[int, msgspec.Meta(ge=0)]
+    position: Number
     references: References
     bottleneck: BottleneckName = ""
 

@@ -20,12 +20,10 @@ first. So members may know a position from different packets, and the protocol i
 groups.
 """
 
-from typing import Annotated, NamedTuple
-
-import msgspec
+from typing import NamedTuple
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, ProcessId
 from priocast.core.message import BATCH_COUNT_MAX, Batch, Reference, reference_to
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, TimerFired, Turn
 from priocast.core.view import View
@@ -51,7 +49,7 @@ class SetDecision(Packet, frozen=True, tag="set-decision"):
     TO_ALL = True
 
     instance: Instance
-    position: Annotated[int, msgspec.Meta(ge=0)]
+    position: Number
     references: References
 
 

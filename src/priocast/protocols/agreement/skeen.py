@@ -22,7 +22,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
@@ -33,7 +33,6 @@ from priocast.protocols.flow.paced import PacedProtocol
 
 _TIMESTAMPS_MAX = 1024
 
-Number = Annotated[int, msgspec.Meta(ge=0)]
 Timestamps = Annotated[
     tuple[Annotated[int, msgspec.Meta(ge=1, le=1 << 62)], ...],
     msgspec.Meta(min_length=1, max_length=_TIMESTAMPS_MAX),

@@ -1,11 +1,8 @@
 """The destination's side of the window: what the application consumes, and when to report it."""
 
 from collections import deque
-from typing import Annotated
 
-import msgspec
-
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, PositiveNumber, ProcessId
 from priocast.core.protocol import OrderingOptions, Packet
 from priocast.protocols.flow.window import ConsumptionWindow
 
@@ -16,8 +13,8 @@ _KEEP_ALIVE_NS = 500 * _MILLISECOND
 class Consumed(Packet, frozen=True, tag="consumed"):
     """From a destination: my application consumed `total` of your messages; I grant `window` more."""
 
-    total: Annotated[int, msgspec.Meta(ge=0)]
-    window: Annotated[int, msgspec.Meta(ge=1)]
+    total: Number
+    window: PositiveNumber
 
 
 def share(limit: int, shares: int) -> int:

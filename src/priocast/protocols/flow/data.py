@@ -1,9 +1,6 @@
 """Packets that carry a sender's messages to all members, which agree on their order later."""
 
-from typing import Annotated
-
-import msgspec
-
+from priocast.core.identity import Number
 from priocast.core.protocol import Packet
 from priocast.protocols.flow.frames import Batches, BottleneckName
 
@@ -28,6 +25,6 @@ class NumberedData(Packet, frozen=True, tag="data"):
 
     TO_ALL = True
 
-    number: Annotated[int, msgspec.Meta(ge=0)]
+    number: Number
     batches: Batches
     bottleneck: BottleneckName = ""

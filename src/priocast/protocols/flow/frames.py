@@ -5,7 +5,7 @@ from typing import Annotated, Protocol
 
 import msgspec
 
-from priocast.core.identity import NAME_LENGTH_MAX
+from priocast.core.identity import NAME_LENGTH_MAX, Number
 from priocast.core.message import BATCH_BYTES_CUT, Batch, Reference
 
 FRAME_BATCHES_MAX = 1024
@@ -14,7 +14,7 @@ FRAMES_PER_TURN = 8
 Batches = Annotated[tuple[Batch, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
 References = Annotated[tuple[Reference, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
 BottleneckName = Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
-Position = Annotated[int, msgspec.Meta(ge=0)]
+Position = Number
 
 
 class BatchQueue(Protocol):

@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, ProcessId
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
@@ -30,8 +30,6 @@ from priocast.protocols.flow.paced import PacedProtocol
 
 _UNMERGED_MAX = 2
 _SKIPPED_MAX = 1_024
-
-Number = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Slot(Packet, frozen=True, tag="slot"):

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import msgspec
 
+from priocast.core.identity import PositiveNumber
 from priocast.core.message import CONTROL
 from priocast.core.protocol import Packet
 from priocast.protocols.flow.frames import Batches, BottleneckName, Position
@@ -25,7 +26,7 @@ class NumberGrant(Packet, frozen=True, tag="number-grant"):
     """
 
     position: Position
-    count: Annotated[int, msgspec.Meta(ge=1)]
+    count: PositiveNumber
     bottleneck: BottleneckName = ""
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, PositiveNumber, ProcessId
 from priocast.core.inspection import QueueInspection, queues_by_level
 from priocast.core.message import CONTROL, Batch
 from priocast.core.protocol import OrderingOptions
@@ -23,8 +23,8 @@ class NumberRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Numbers for `count` messages that count for one level, and the bytes of these messages."""
 
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
-    count: Annotated[int, msgspec.Meta(ge=1)]
-    size: Annotated[int, msgspec.Meta(ge=0)]
+    count: PositiveNumber
+    size: Number
 
     def __str__(self) -> str:
         return f"{self.count} of level {self.level}, {self.size} bytes"

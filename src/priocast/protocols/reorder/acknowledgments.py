@@ -5,6 +5,7 @@ from typing import Annotated, Generic, Protocol, TypeVar
 
 import msgspec
 
+from priocast.core.identity import Number
 from priocast.core.protocol import Packet
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
 
@@ -13,7 +14,7 @@ from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
 PER_PACKET_MAX = 32
 _ENTRIES_MAX = 32_768
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+Count = Number
 PerBatch = Annotated[tuple[Count, ...], msgspec.Meta(min_length=1, max_length=FRAME_BATCHES_MAX)]
 _PerPacket = msgspec.Meta(min_length=1, max_length=PER_PACKET_MAX)
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from priocast.core.identity import Number, PositiveNumber
 from priocast.core.message import CONTROL
 
 _RANGES_MAX = 65_536
@@ -25,9 +26,9 @@ class MessageRange(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """`count` messages of one level and one sender (by rank), numbered from `first` on."""
 
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
-    sender: Annotated[int, msgspec.Meta(ge=0)]
-    first: Annotated[int, msgspec.Meta(ge=0)]
-    count: Annotated[int, msgspec.Meta(ge=1)]
+    sender: Number
+    first: Number
+    count: PositiveNumber
 
     def __str__(self) -> str:
         return f"{self.sender}/{self.level}/{self.first}+{self.count}"

@@ -28,7 +28,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
@@ -47,7 +47,7 @@ class PendingCopy(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A copy of messages that wait for a position, and how long they have waited (ns)."""
 
     batch: Batch
-    waited: Annotated[int, msgspec.Meta(ge=0)]
+    waited: Number
 
     def __str__(self) -> str:
         return f"{self.batch} for {self.waited} ns"

@@ -25,7 +25,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
@@ -51,7 +51,7 @@ class PendingRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     requester: Rank
     request: NumberRequest
-    waited: Annotated[int, msgspec.Meta(ge=0)]
+    waited: Number
 
     def __str__(self) -> str:
         return f"{self.request} for rank {self.requester} for {self.waited} ns"

@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import Number, ProcessId
 from priocast.core.message import CONTROL
 from priocast.core.priority import class_of
 from priocast.core.protocol import Packet
@@ -27,7 +27,7 @@ class TokenRequest(msgspec.Struct, frozen=True, array_like=True, gc=False):
     Of two requests of a member the one with the higher number counts.
     """
 
-    number: Annotated[int, msgspec.Meta(ge=0)] = 0
+    number: Number = 0
     level: Annotated[int, msgspec.Meta(ge=NOTHING, le=CONTROL)] = NOTHING
 
     def __str__(self) -> str:
