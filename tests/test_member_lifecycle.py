@@ -14,8 +14,8 @@ from priocast.core.message import OrderedBatch
 from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.departure import Departed
-from priocast.membership.packets import Ordering
-from support.stacks import Neighbourhood, founded
+from priocast.membership.packets import FLUSH_PACKETS_MAX, Ordering
+from support.stacks import Neighbourhood, epoch_of, founded
 
 PLAIN = Ordering("sequencer-ub", prioritised=False, starvation="none")
 
@@ -142,6 +142,21 @@ class TestViewChanges:
         change = group.applications["c"].events[-1]
         assert change.position == 3
         assert change == group.applications["b"].events[-1]
+
+    def test_the_flush_brings_more_packets_than_one_reply_may_carry(self) -> None:
+        """The answers of b are lost on their way to c, while a and b go on with thousands of packets."""
+        group = founded("abc", order="reorder", distributed=True, failure_ms=5_000.0, slow_ms=60_000.0)
+        group.lost.add(("b", "c"))
+        said = [str(number) for number in range(FLUSH_PACKETS_MAX + 100)]
+        for payload in said:
+            group.broadcast("a", payload)
+            group.run(1)
+        lacking = epoch_of(group.members["c"]).stability.received[1]
+        assert epoch_of(group.members["a"]).stability.received[1] - lacking > FLUSH_PACKETS_MAX
+        group.kill("b")
+        group.run_until(lambda: group.views() == {"a": "ac", "c": "ac"}, 10_000)
+        group.wait_payloads("ac", *said)
+        assert not group.members["c"].rejections
 
     def test_messages_keep_their_order_through_view_changes(self) -> None:
         group = founded("abc")

@@ -35,7 +35,7 @@ STATE_BYTES_MAX = 1 << 30
 STATE_DIGEST_BYTES = 16
 TEXT_LENGTH_MAX = 1024
 STATE_CHUNKS_MAX = 32
-_FLUSH_PACKETS_MAX = 4096
+FLUSH_PACKETS_MAX = 4096
 _PACKET_BYTES_MAX = PAYLOAD_BYTES_MAX + 256 * 1024
 _CLIENTS_MAX = 4096
 _SENDERS_MAX = 1024
@@ -191,7 +191,7 @@ class FlushReply(Control, frozen=True, tag="flush-reply"):
     first: Number
     bodies: Annotated[
         tuple[Annotated[bytes, msgspec.Meta(max_length=_PACKET_BYTES_MAX)], ...],
-        msgspec.Meta(max_length=_FLUSH_PACKETS_MAX),
+        msgspec.Meta(max_length=FLUSH_PACKETS_MAX),
     ]
 
 

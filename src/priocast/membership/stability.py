@@ -71,15 +71,17 @@ class Stability:
         """Whether every member has acknowledged this many packets of each sender."""
         return all(all(map(int.__ge__, row, dependencies)) for row in self.acknowledged)
 
-    def bodies(self, rank: int, first: int, last: int, bytes_cut: int) -> list[bytes]:
-        """Packets of a sender by number, as many as are kept here and fit."""
+    def bodies(self, rank: int, first: int, last: int, bytes_max: int) -> list[bytes]:
+        """Packets of a sender by number, as many as are kept here and fit; one, however large it is."""
         kept = self._bodies[rank]
         index = first - (self.received[rank] - len(kept)) - 1
         found: list[bytes] = []
         size = 0
-        while 0 <= index < len(kept) and first + len(found) <= last and size < bytes_cut:
-            found.append(kept[index])
+        while 0 <= index < len(kept) and first + len(found) <= last:
             size += len(kept[index])
+            if found and size > bytes_max:
+                break
+            found.append(kept[index])
             index += 1
         return found
 

@@ -14,6 +14,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.outputs import AcceptProposal, InstallView, MembershipOutput, SendControl
 from priocast.membership.packets import (
+    FLUSH_PACKETS_MAX,
     TEXT_LENGTH_MAX,
     Ballot,
     Declined,
@@ -26,7 +27,7 @@ from priocast.membership.packets import (
     Propose,
 )
 
-_FLUSH_REPLY_BYTES_CUT = 256 * 1024
+_FLUSH_REPLY_BYTES_MAX = 256 * 1024
 
 
 class Voter:
@@ -97,11 +98,12 @@ class Voter:
         return self._advance(now)
 
     def on_flush_request(self, process: ProcessId, request: FlushRequest, _: int) -> list[MembershipOutput]:
-        """Send packets of this view or the one before."""
+        """Send packets of this view or the one before: as many as a reply may carry, by count and bytes."""
         for epoch in (self._epoch, self._epoch_before):
             if epoch is not None and epoch.view.id == request.view and request.sender in epoch.ranks:
                 rank = epoch.ranks[request.sender]
-                bodies = epoch.stability.bodies(rank, request.first, request.last, _FLUSH_REPLY_BYTES_CUT)
+                last = min(request.last, request.first + FLUSH_PACKETS_MAX - 1)
+                bodies = epoch.stability.bodies(rank, request.first, last, _FLUSH_REPLY_BYTES_MAX)
                 if bodies:
                     reply = FlushReply(request.view, request.sender, request.first, tuple(bodies))
                     return [SendControl(process, reply)]
