@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from priocast.protocols.agreement.skeen import AgreementSkeen
 from priocast.protocols.flow.base import FlowControlledProtocol
+from priocast.protocols.flow.coordinated import CoordinatedProtocol
 from priocast.protocols.reorder.cuts import Reorder
 from priocast.protocols.reorder.exchange import Exchange
 from priocast.protocols.reorder.level_queues import LevelQueues
@@ -67,7 +68,7 @@ FIGURES = (
             Step(
                 "Sequencer. While the incoming list is not empty: remove its first message, give it the next "
                 "sequence number, send both to all.",
-                (SequencerUb._order,),
+                (SequencerUb._order, CoordinatedProtocol._numbered_frames),
             ),
             Step(
                 "Destination. When (m, number) is received: keep it as pending; deliver pending messages as "

@@ -141,7 +141,7 @@ def what_is_most_urgent_is_proposed_first(patch: pytest.MonkeyPatch) -> None:
 def _sorted_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
     def init(self: AgreementProposal, *given: Any) -> None:
         original(self, *given)
-        self._common._sort_key = policy.sort_key
+        self._incoming._sort_key = policy.sort_key
 
     original = AgreementProposal.__init__
     patch.setattr(AgreementProposal, "__init__", init)

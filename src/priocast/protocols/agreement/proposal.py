@@ -21,7 +21,6 @@ Diverges: rounds have numbers, and a late or extra reply or vote changes nothing
 """
 
 from collections import deque
-from functools import partial
 from typing import Annotated, NamedTuple
 
 import msgspec
@@ -30,13 +29,11 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import Number, PositiveNumber, ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, reference_to
-from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.coordinated import CoordinatedProtocol
 from priocast.protocols.flow.frames import BottleneckName, References, fill_frame
-from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.packets import Data
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 from priocast.protocols.flow.submission_validator import SubmissionValidator
@@ -89,15 +86,16 @@ class ApplyOrder(Packet, frozen=True, tag="apply-order"):
     round: RoundNumber
 
 
-class AgreementProposal(FlowControlledProtocol):
+class AgreementProposal(CoordinatedProtocol):
     """A member's part in the protocol; the view's coordinator is the starter as well."""
 
     NAME = "agreement-proposal"
+    ROLE = "starter"
     PRIORITIES_ACT = "consensus"
     PACKETS = (Data, StartConsensus, ReceivedCounts, ProposedOrder, OrderVote, ApplyOrder, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
-        super().__init__(me, view, options, position, reports_to=view.coordinator)
+        super().__init__(me, view, options, position)
         self._starter = view.coordinator
         # destination
         # A sender may know positions of its messages that this member does not know yet: those in the window.
@@ -111,38 +109,23 @@ class AgreementProposal(FlowControlledProtocol):
         # starter
         self._round = _Round(0)
         self._received: deque[_ReceivedBatch] = deque()
-        size = len(view.members)
-        self._common = PriorityQueue(
-            options.policy, size * options.submit_max, size * options.submit_bytes_max
-        )
-        self._grants = Grants(view, options)
-        self._number_next = position
-
-    @classmethod
-    def orderer(cls, view: View) -> ProcessId:
-        return view.coordinator
 
     @property
     def backlog(self) -> int:
-        return self.outgoing.count + self._common.count + sum(each.batch.count for each in self._received)
+        return super().backlog + sum(each.batch.count for each in self._received)
 
     @property
     def idle(self) -> bool:
         return (
-            self.settled
-            and not (self._received or self._common or self._round.is_open)
+            super().idle
+            and not (self._received or self._round.is_open)
             and self.position_next == self._proposed_end
         )
 
     def inspect(self, now: int) -> ProtocolInspection:
         """The bottleneck could consume ordered messages; nobody can, while members vote."""
         inspection = super().inspect(now)
-        if self.me != self._starter:
-            return inspection
-        bottleneck = None if self._round.is_open else self._bottleneck()
-        return msgspec.structs.replace(
-            inspection, bottleneck=bottleneck, queues_of=partial(self._common.inspect, now)
-        )
+        return msgspec.structs.replace(inspection, bottleneck=None) if self._round.is_open else inspection
 
     def on_turn(self, event: Turn, now: int) -> None:
         self.send_own(None, Data)
@@ -163,9 +146,8 @@ class AgreementProposal(FlowControlledProtocol):
                 self._on_vote(event.sender, number)
             case ApplyOrder(round=number):
                 self._on_apply(event.sender, number, event.packet_id)
-            case Consumed(total=total, window=window):
-                self._check_is_starter(event.sender)
-                self._grants.granted(event.sender, total, window)
+            case Consumed() as report:
+                self._on_consumed_report(event.sender, report)
 
     # Starter
 
@@ -173,7 +155,7 @@ class AgreementProposal(FlowControlledProtocol):
         """Take the next step of the round, if its condition holds."""
         current = self._round
         if not current.is_open:
-            if self._received or (self._common and self._grants.room(self._common.head_level()) > 0):
+            if self._received or (self._incoming and self._grants.room(self._incoming.head_level()) > 0):
                 self._round = _Round(current.number + 1, is_open=True)
                 self.send_each(StartConsensus(self._round.number, tuple(self._received_counts)))
         elif not current.is_proposed:
@@ -185,7 +167,7 @@ class AgreementProposal(FlowControlledProtocol):
             self.send_all(ApplyOrder(current.number))
 
     def _on_counts(self, sender: ProcessId, reply: ReceivedCounts) -> None:
-        self._check_is_starter(sender)
+        self._check_is_coordinator(sender)
         self._check_counts(sender, reply.received)
         if reply.round == self._round.number:
             self._round.counts[sender] = reply.received
@@ -196,33 +178,28 @@ class AgreementProposal(FlowControlledProtocol):
         received, self._received = self._received, deque()
         for each in received:
             if each.end <= counts[self.ranks[each.batch.sender]]:
-                self._common.put(each.batch, each.at)
+                self._incoming.put(each.batch, each.at)
             else:
                 self._received.append(each)
 
     def _propose(self, current: "_Round") -> None:
         """Propose the common messages in the order of their priorities, as far as there is room."""
         position = self._number_next
-        batches = fill_frame(self._common, self._grants.room, self._number)
+        batches = fill_frame(self._incoming, self._grants.room, self._number)
         if not batches:
             current.is_open = False
             return
         current.is_proposed = True
-        bottleneck = self._bottleneck()
+        bottleneck = self._grants.bottleneck_name(self._incoming)
         references = tuple(map(reference_to, batches))
-        self.send_all(
-            ProposedOrder(current.number, position, references, bottleneck.name if bottleneck else "")
-        )
+        self.send_all(ProposedOrder(current.number, position, references, bottleneck))
 
     def _number(self, batch: Batch) -> None:
         self._number_next += batch.count
         self._grants.ordered(batch)
 
-    def _bottleneck(self) -> ProcessId | None:
-        return self._grants.bottleneck(self._common.head_level()) if self._common else None
-
     def _on_vote(self, sender: ProcessId, number: int) -> None:
-        self._check_is_starter(sender)
+        self._check_is_coordinator(sender)
         if number == self._round.number:
             self._round.votes[sender] = True
 
@@ -285,10 +262,6 @@ class AgreementProposal(FlowControlledProtocol):
             self.append_ordered(batches, named.is_bottleneck)
 
     # Checks
-
-    def _check_is_starter(self, sender: ProcessId) -> None:
-        if self.me != self._starter:
-            raise PeerFault(f"{sender} takes {self.me} for the starter, which is {self._starter}")
 
     def _check_from_starter(self, sender: ProcessId) -> None:
         if sender != self._starter:

@@ -8,9 +8,11 @@ import msgspec
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
+from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.view import View
 from priocast.protocols.flow.base import FlowControlledProtocol
+from priocast.protocols.flow.frames import FRAMES_PER_TURN, BatchQueue, fill_frame
 from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.packets import Order, Ordered
 from priocast.protocols.flow.reorder_buffer import ReorderBuffer
@@ -57,6 +59,22 @@ class MovingSequencer(FlowControlledProtocol, Generic[OrderT]):
             queues_of=lambda: self._pending.inspect(now) or inspection.queues,
             bottleneck=self._grants.bottleneck_of(self._pending),
         )
+
+    def _numbered_frames(self, queue: BatchQueue) -> Iterator[tuple[int, tuple[Batch, ...], str]]:
+        """Number the most urgent messages of the holder's queue that all members have room for, by frames.
+
+        Yields the first position of a frame, its batches, and the name of the member that the rest waits for.
+        """
+        for _ in range(FRAMES_PER_TURN):
+            batches = fill_frame(queue, self._grants.room, self._grants.ordered)
+            if not batches:
+                return
+            position = self._ring.position
+            assert position is not None, "only the holder of the token orders"
+            self._ring.position = position + sum(batch.count for batch in batches)
+            yield position, batches, self._grants.bottleneck_name(queue)
+        if not self._ring.others:
+            self.more_to_do()
 
     def _in_order(
         self, sender: ProcessId, order: OrderT, packet_id: PacketId

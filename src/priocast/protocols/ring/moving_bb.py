@@ -21,7 +21,6 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.frames import FRAMES_PER_TURN, fill_frame
 from priocast.protocols.flow.packets import Data, Order
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 from priocast.protocols.flow.submission_validator import SubmissionValidator
@@ -66,19 +65,9 @@ class MovingBb(MovingSequencer[Order]):
 
         Return whether there were any.
         """
-        position = first
-        for _ in range(FRAMES_PER_TURN):
-            batches = fill_frame(self._pending, self._grants.room, self._grants.ordered)
-            if not batches:
-                break
-            references = tuple(map(reference_to, batches))
-            self.send_all(Order(position, references, self._grants.bottleneck_name(self._pending)))
-            position += sum(batch.count for batch in batches)
-        else:
-            if not self._ring.others:
-                self.more_to_do()
-        self._ring.position = position
-        return position > first
+        for position, batches, bottleneck in self._numbered_frames(self._pending):
+            self.send_all(Order(position, tuple(map(reference_to, batches)), bottleneck))
+        return self._ring.position != first
 
     def _pass_token(self) -> None:
         if self._ring.others:

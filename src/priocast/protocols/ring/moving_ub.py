@@ -34,7 +34,7 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, FRAMES_PER_TURN, fill_frame
+from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
 from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer
@@ -198,18 +198,9 @@ class MovingUb(MovingSequencer[Ordered]):
 
         Return whether there were any.
         """
-        position = first
-        for _ in range(FRAMES_PER_TURN):
-            batches = fill_frame(self._queue, self._grants.room, self._grants.ordered)
-            if not batches:
-                break
-            self.send_all(Ordered(position, batches, self._grants.bottleneck_name(self._queue)))
-            position += sum(batch.count for batch in batches)
-        else:
-            if not self._ring.others:
-                self.more_to_do()
-        self._ring.position = position
-        return position > first
+        for position, batches, bottleneck in self._numbered_frames(self._queue):
+            self.send_all(Ordered(position, batches, bottleneck))
+        return self._ring.position != first
 
     def _release_token(self, now: int) -> TokenWithMessages:
         self._token_requests.update_own(self._pending_level())

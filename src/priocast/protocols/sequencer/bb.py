@@ -22,21 +22,23 @@ from priocast.core.message import Batch, Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.frames import FRAMES_PER_TURN, fill_frame
+from priocast.protocols.flow.coordinated import CoordinatedProtocol
 from priocast.protocols.flow.packets import Data, Order
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 from priocast.protocols.flow.submission_validator import SubmissionValidator
-from priocast.protocols.sequencer.base import QueueingSequencer
 
 
-class SequencerBb(QueueingSequencer):
+class SequencerBb(CoordinatedProtocol):
     """A member's part in the protocol; the view's coordinator is the sequencer, too."""
 
     NAME = "sequencer-bb"
+    ROLE = "sequencer"
+    PRIORITIES_ACT = "sequencing"
     PACKETS = (Data, Order, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
+        self._sequencer = view.coordinator
         self._messages = ReferencedMessages()
         self._positions_end = position
         self._number_expected: dict[tuple[ProcessId, int], int] = {}
@@ -61,17 +63,8 @@ class SequencerBb(QueueingSequencer):
 
     def _order(self) -> None:
         """Number the most urgent messages that all members have room for, and broadcast the order."""
-        for _ in range(FRAMES_PER_TURN):
-            if self.blocked or not self._incoming.count:
-                return
-            batches = fill_frame(self._incoming, self._grants.room, self._grants.ordered)
-            if not batches:
-                return
-            references = tuple(map(reference_to, batches))
-            bottleneck = self._grants.bottleneck_name(self._incoming)
-            self.send_all(Order(self._number_next, references, bottleneck))
-            self._number_next += sum(batch.count for batch in batches)
-        self.more_to_do()
+        for position, batches, bottleneck in self._numbered_frames():
+            self.send_all(Order(position, tuple(map(reference_to, batches)), bottleneck))
 
     # Destination
 

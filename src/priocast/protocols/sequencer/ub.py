@@ -23,20 +23,22 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.frames import FRAMES_PER_TURN, fill_frame
+from priocast.protocols.flow.coordinated import CoordinatedProtocol
 from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.flow.submission_validator import SubmissionValidator
-from priocast.protocols.sequencer.base import QueueingSequencer, check_sequencer
 
 
-class SequencerUb(QueueingSequencer):
+class SequencerUb(CoordinatedProtocol):
     """A member's part in the protocol; the view's coordinator is the sequencer, too."""
 
     NAME = "sequencer-ub"
+    ROLE = "sequencer"
+    PRIORITIES_ACT = "sequencing"
     PACKETS = (Submit, Ordered, Consumed)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
+        self._sequencer = view.coordinator
         self._validator = SubmissionValidator(view, options.submit_max)
 
     def on_turn(self, event: Turn, now: int) -> None:
@@ -57,25 +59,17 @@ class SequencerUb(QueueingSequencer):
     # Sequencer
 
     def _on_submit(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
-        check_sequencer(self.me, self._sequencer, sender)
+        self._check_is_coordinator(sender)
         for batch in batches:
             self._validator.check(sender, batch)
             self._incoming.put(batch, now)
 
     def _order(self) -> None:
         """Number the most urgent messages that all members have room for, and broadcast them."""
-        for _ in range(FRAMES_PER_TURN):
-            if self.blocked or not self._incoming.count:
-                return
-            batches = fill_frame(self._incoming, self._grants.room, self._grants.ordered)
-            if not batches:
-                return
-            bottleneck = self._grants.bottleneck_name(self._incoming)
-            self.send_all(Ordered(self._number_next, batches, bottleneck))
+        for position, batches, bottleneck in self._numbered_frames():
+            self.send_all(Ordered(position, batches, bottleneck))
             for batch in batches:
-                self._number_next += batch.count
                 self._validator.ordered(batch)
-        self.more_to_do()
 
     # Destination
 

@@ -25,11 +25,11 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.coordinated import check_role
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.numbering.base import NumberingProtocol
 from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
-from priocast.protocols.sequencer.base import check_sequencer
 
 
 class SequencerUub(NumberingProtocol[Numbered]):
@@ -59,7 +59,7 @@ class SequencerUub(NumberingProtocol[Numbered]):
             case NumberGrant() as grant:
                 self._on_grant(event.sender, grant)
             case Consumed(total=total, window=window):
-                check_sequencer(self.me, self._sequencer, event.sender)
+                check_role("sequencer", self.me, self.view, event.sender)
                 self._giver.reservations.granted(event.sender, total, window)
 
     # Sender
@@ -85,7 +85,7 @@ class SequencerUub(NumberingProtocol[Numbered]):
     # Sequencer
 
     def _on_request(self, sender: ProcessId, requests: tuple[NumberRequest, ...], now: int) -> None:
-        check_sequencer(self.me, self._sequencer, sender)
+        check_role("sequencer", self.me, self.view, sender)
         for request in requests:
             self._giver.request(sender, request, now)
 

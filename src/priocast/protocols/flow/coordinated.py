@@ -1,33 +1,36 @@
-"""The state that the fixed sequencers share which queue messages: one member assigns all positions."""
+"""The base of protocols in which the view's coordinator assigns all positions, from one queue."""
 
+from collections.abc import Iterator
 from functools import partial
+from typing import ClassVar
 
 import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
+from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.base import FlowControlledProtocol
 from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.frames import FRAMES_PER_TURN, fill_frame
 from priocast.protocols.flow.grants import Grants
 
 
-class QueueingSequencer(FlowControlledProtocol):
-    """The view's coordinator is the sequencer. All messages without a position wait in its `_incoming` queue.
+class CoordinatedProtocol(FlowControlledProtocol):
+    """All messages without a position wait in the coordinator's `_incoming` queue.
 
     Members report to it what they have consumed. `_grants` is what they have room for, `_number_next` the
-    next position to assign.
+    next position to assign. `ROLE` is what the paper calls the coordinator.
     """
 
-    PRIORITIES_ACT = "sequencing"
+    ROLE: ClassVar[str]
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position, reports_to=view.coordinator)
         size = len(view.members)
-        self._sequencer = view.coordinator
         self._incoming = PriorityQueue(
             options.policy, size * options.submit_max, size * options.submit_bytes_max
         )
@@ -48,7 +51,7 @@ class QueueingSequencer(FlowControlledProtocol):
 
     def inspect(self, now: int) -> ProtocolInspection:
         inspection = super().inspect(now)
-        if self.me != self._sequencer:
+        if self.me != self.view.coordinator:
             return inspection
         return msgspec.structs.replace(
             inspection,
@@ -56,12 +59,31 @@ class QueueingSequencer(FlowControlledProtocol):
             bottleneck=self._grants.bottleneck_of(self._incoming),
         )
 
+    def _numbered_frames(self) -> Iterator[tuple[int, tuple[Batch, ...], str]]:
+        """Number the most urgent messages that all members have room for, a frame at a time.
+
+        Yields the first position of a frame, its batches, and the name of the member that the rest waits for.
+        """
+        for _ in range(FRAMES_PER_TURN):
+            if self.blocked or not self._incoming.count:
+                return
+            batches = fill_frame(self._incoming, self._grants.room, self._grants.ordered)
+            if not batches:
+                return
+            yield self._number_next, batches, self._grants.bottleneck_name(self._incoming)
+            for batch in batches:
+                self._number_next += batch.count
+        self.more_to_do()
+
     def _on_consumed_report(self, sender: ProcessId, report: Consumed) -> None:
-        check_sequencer(self.me, self._sequencer, sender)
+        self._check_is_coordinator(sender)
         self._grants.granted(sender, report.total, report.window)
 
+    def _check_is_coordinator(self, sender: ProcessId) -> None:
+        check_role(self.ROLE, self.me, self.view, sender)
 
-def check_sequencer(me: ProcessId, sequencer: ProcessId, sender: ProcessId) -> None:
-    """Raise if a member sent something to this one that only the sequencer handles."""
-    if me != sequencer:
-        raise PeerFault(f"{sender} takes {me} for the sequencer, which is {sequencer}")
+
+def check_role(role: str, me: ProcessId, view: View, sender: ProcessId) -> None:
+    """Raise if a member sent something to this one that only the coordinator handles, in this role."""
+    if me != view.coordinator:
+        raise PeerFault(f"{sender} takes {me} for the {role}, which is {view.coordinator}")
