@@ -4,10 +4,11 @@ import pytest
 from msgspec.msgpack import encode
 
 from priocast.core.identity import ProcessId
+from priocast.core.protocol import Packet
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of
 from priocast.membership.packets import ClientReply, StabilityReport
-from support.stacks import epoch_of, founded
+from support.stacks import Neighbourhood, Unobserved, epoch_of, founded
 
 B, C = ProcessId("b"), ProcessId("c")
 STRANGER = ProcessId("stranger")
@@ -96,10 +97,33 @@ def test_a_reply_that_is_for_a_client() -> None:
     assert group.members["a"].rejections == {"reply to a member": 1}
 
 
-def test_stability_reports_of_another_size() -> None:
+@pytest.mark.parametrize("received", [(1, 2), (1, 2, 3, 4), ()])
+def test_stability_reports_of_another_size(received: tuple[int, ...]) -> None:
     group = founded("abc")
     view = epoch_of(group.members["a"]).view.id
-    for held in ((1, 2), (1, 2, 3, 4), ()):
-        group.receive(B, "a", frame_of(StabilityReport(view, held)))
-    group.run(50)
-    assert set(group.views().values()) == {"abc"}
+    group.receive(B, "a", frame_of(StabilityReport(view, received)))
+    assert group.members["a"].rejections == {"PeerFault": 1}
+    group.wait_view("ac", of="ac")
+
+
+class FaultyObserver(Unobserved):
+    """Fails when a packet of b arrives, as a defect of our own would."""
+
+    def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
+        if peer == B:
+            raise RuntimeError("a defect")
+
+
+def test_an_error_of_our_own_in_handling_what_a_peer_sent_evicts_the_peer() -> None:
+    group = Neighbourhood("abc")
+    member = group.start("a", observer=FaultyObserver())
+    group.wait_view("abc")
+    group.broadcast("b", "one")
+    with pytest.raises(RuntimeError):
+        group.run_until(lambda: member.faults)
+    ((peer, error),) = member.faults
+    assert (peer, str(error)) == (B, "a defect") and member.departed is None
+    assert member.rejections == {"internal error": 1}
+    member.faults.clear()
+    group.wait_view("ac", of="ac")
+    assert "b was evicted (fault): RuntimeError in handling" in group.applications["c"].reasons[-1]

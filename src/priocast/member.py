@@ -13,6 +13,9 @@ A member is one incarnation of a process in the group. Once it has `departed` it
 may submit its `unordered_messages` again.
 """
 
+from collections import deque
+from typing import NamedTuple
+
 from priocast.core.assembler import Assembler
 from priocast.core.errors import PeerFault
 from priocast.core.events import Restored, ViewChange
@@ -39,9 +42,21 @@ from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.view_installer import ViewInstaller
 from priocast.protocols import check_order, find_protocol
 
+_FAULTS_KEPT = 16
+
+
+class HandlingFault(NamedTuple):
+    """An error of our own that occurred while something that a peer had sent was handled."""
+
+    peer: ProcessId
+    error: Exception
+
 
 class Member:
-    """A member of a group, from its first attempt to join until it has departed."""
+    """A member of a group, from its first attempt to join until it has departed.
+
+    `rejections` counts by reason what was not accepted. The driver takes the `faults`, and logs them.
+    """
 
     def __init__(
         self,
@@ -57,6 +72,8 @@ class Member:
         check_order(order, membership.primary)
         self.me = me
         self.rejections: dict[str, int] = {}
+        self.faults: deque[HandlingFault] = deque(maxlen=_FAULTS_KEPT)
+        self._primary = membership.primary
         self._options = options
         self._observer = observer
         self._assembler = Assembler(me, options.prioritised)
@@ -82,6 +99,7 @@ class Member:
             Ordering(order, options.prioritised, str(options.starvation)),
             self._installer,
             observer,
+            self._check_ordering,
             may_found=unordered_messages is None or not membership.primary,
             now=now,
         )
@@ -175,8 +193,7 @@ class Member:
 
     def change_order(self, ordering: Ordering, now: int) -> None:
         """Let another protocol order, from the next view on."""
-        check_order(ordering.order, self.membership.options.primary)
-        parse_starvation(ordering.starvation)
+        self._check_ordering(ordering)
         self.membership.change_order(ordering, now)
 
     @property
@@ -218,6 +235,12 @@ class Member:
             except PeerFault as fault:
                 self.reject(type(fault).__name__)
                 membership.evict(peer, "fault", now, str(fault))
+            except Exception as error:
+                if membership.installing:
+                    raise
+                self.reject("internal error")
+                self.faults.append(HandlingFault(peer, error))
+                membership.evict(peer, "fault", now, f"{type(error).__name__} in handling what it sent")
 
     def reject(self, reason: str) -> None:
         """Count a frame that was not accepted."""
@@ -311,6 +334,8 @@ class Member:
             self.reject("reply to a member")
         elif not self.membership.heard(peer, now):
             self.reject("earlier incarnation")
+        elif not self.membership.validator.knows(peer, control):
+            self.reject("unknown process")
         else:
             self.membership.receive(peer, control, now)
 
@@ -319,6 +344,11 @@ class Member:
         has_room = self.membership.epoch is not None and self.room(request.priority) > 0
         if has_room and self.clients.is_new(client, request):
             self._assembler.add_many([request.payload], request.priority, scope_of(client, request))
+
+    def _check_ordering(self, ordering: Ordering) -> None:
+        """Raise InvalidInput if no view of this group can be ordered like this."""
+        check_order(ordering.order, self._primary)
+        parse_starvation(ordering.starvation)
 
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
         """Whether only its application can keep a member from consuming, and no state is in transfer."""

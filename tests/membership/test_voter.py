@@ -1,9 +1,6 @@
 """The voter: it follows the highest ballot, and forgets nothing that may have been decided."""
 
-import pytest
-
 from membership.builders import ORDERING, REASON, A, B, C, D, acquainted, batch, epoch, heartbeat, view
-from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
@@ -175,8 +172,3 @@ def test_a_flush_request_is_answered_with_the_packets_that_are_here() -> None:
     assert only(voter.on_flush_request(C, FlushRequest(OLD.id, A, 1, 9), 0)) == (C, reply), (
         "of the view before"
     )
-
-
-def test_a_flush_plan_of_another_size_is_the_proposers_fault() -> None:
-    with pytest.raises(PeerFault, match="a flush plan of view 1@a#1 has 2 counts"):
-        promised().on_propose(A, Propose(ballot(5), proposal(A, B, counts=(0, 0))), 0)

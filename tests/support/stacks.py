@@ -282,6 +282,8 @@ class Neighbourhood:
                 self.letters += [(to, sender, frame) for frame in frames]
             elif (sender.name, to) not in self.lost and self.members[to].departed is None:
                 self.members[to].receive(sender, frames, self.now)
+                if self.members[to].faults:
+                    raise self.members[to].faults[0].error
 
     def _drive(self, name: str, member: Member) -> None:
         if member.departed is None and member.deadline <= self.now:

@@ -60,6 +60,7 @@ from priocast.membership.packets import (
 from priocast.membership.proposer import Proposer
 from priocast.membership.state_transfer import StateTransfer
 from priocast.membership.trigger import ViewChangeTrigger
+from priocast.membership.validation import CheckOrdering, DatagramValidator
 from priocast.membership.view_installer import ViewInstallation, ViewInstaller
 from priocast.membership.voter import Voter
 
@@ -72,6 +73,7 @@ class Membership:
 
     The driver takes the `datagrams`; those to this member itself are received at once. `departed` is set when
     the member is no longer in the group. `mismatch` says which other group options another process has.
+    `installing`: a view is half installed; if an error occurs then, the member cannot go on.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Membership:
         ordering: Ordering,
         installer: ViewInstaller,
         observer: Observer | None,
+        check_ordering: CheckOrdering,
         may_found: bool,
         now: int,
     ) -> None:
@@ -93,6 +96,7 @@ class Membership:
         self.departed: Departed | None = None
         self.mismatch: str | None = None
         self.decided: Install | None = None
+        self.installing = False
         self.installed_at = now
         self.views = 0
         self.installations: deque[ViewInstallation] = deque(maxlen=_INSTALLATIONS_KEPT)
@@ -103,6 +107,7 @@ class Membership:
         self.proposer = Proposer(me, options, self.neighbours, now)
         self.voter = Voter(me, self.neighbours)
         self.state = StateTransfer(me, options)
+        self.validator = DatagramValidator(me, options.primary, self.neighbours, check_ordering)
         self._config = config
         self._config_hash = hash_of_options(config)
         self._installer = installer
@@ -143,11 +148,13 @@ class Membership:
         return True
 
     def receive(self, process: ProcessId, control: Control, now: int) -> None:
-        """A datagram came from a process that was heard."""
+        """A datagram came from a process that was heard, and is known if it must be."""
         if self.departed is not None:
             return
         if self._departure is not None and not isinstance(control, _DURING_DEPARTURE):
             return
+        if process != self.me:
+            self.validator.check(process, control, self.proposer.round_highest)
         self._carry_out(self._handlers[type(control)](process, control, now), now)
         self._receive_own(now)
 
@@ -240,7 +247,8 @@ class Membership:
                 case StartRound():
                     self._carry_out(self.proposer.on_start(output, now), now)
                 case AcceptProposal(ballot, proposal):
-                    self.send(ballot.proposer, Accepted(ballot, self._digest_after(proposal)))
+                    digest = self._installer.digest_after(self.epoch, proposal)
+                    self.send(ballot.proposer, Accepted(ballot, digest))
                 case InstallView(proposal, digest):
                     self._install(proposal, digest, now)
                 case CorrectMember(process):
@@ -265,14 +273,6 @@ class Membership:
         objection = self.trigger.objection_to(process, prepare.voters, now)
         return self.voter.on_prepare(process, prepare, objection, now)
 
-    def _digest_after(self, proposal: Proposal) -> OrderDigest:
-        """The digest of the order for this member when its view has ended."""
-        epoch = self.epoch
-        plan = proposal.flush_plan_of(epoch.view.id) if epoch else None
-        if epoch is None or plan is None or self.me not in plan.members:
-            return OrderDigest(0)
-        return self._installer.digest_after(epoch, plan)
-
     def _install(self, proposal: Proposal, digest: OrderDigest, now: int) -> None:
         """The old view ends here, and the next one begins."""
         view = proposal.view
@@ -282,6 +282,7 @@ class Membership:
             self._departure = Departure(Install(proposal, digest), self.options.failure_ns, now)
             self._inform_others(self._departure, now)
             return
+        self.installing = True
         took_ns = now - self.voter.froze_at if self.changing else 0
         for process in self._departing(proposal):
             self.neighbours.depart(process, proposal.reason)
@@ -290,13 +291,14 @@ class Membership:
         self.decided = Install(proposal, digest)
         self.views += 1
         self.installations.append(ViewInstallation(view, proposal.reason, now, took_ns))
-        self.epoch = self._installer.install(proposal, digest, self.epoch, now)
+        self.epoch = self.validator.epoch = self._installer.install(proposal, digest, self.epoch, now)
         self.voter.on_view(self.epoch)
         self.proposer.on_view(view)
         self.trigger.on_view(view, proposal.ordering, now)
         self._carry_out(self.state.on_view(view, is_new, digest.position, now), now)
         self._installer.stream.awaits_state = self.state.restoration is not None
         self.heartbeats.due_at = now
+        self.installing = False
 
     def _departing(self, proposal: Proposal) -> list[ProcessId]:
         """The members that depart with the old view: in a primary group, all that are not in the next one."""

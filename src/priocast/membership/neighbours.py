@@ -5,7 +5,8 @@ consists of processes that are all linked to each other, so a one-way loss or a 
 not lead to a view that cannot work.
 """
 
-from priocast.core.identity import ProcessId
+from priocast.core.errors import PeerFault
+from priocast.core.identity import NUMBER_MAX, ProcessId, is_name
 from priocast.core.view import View, ViewId
 from priocast.core.view_reason import ViewReason
 from priocast.membership.failure_detector import FailureDetector
@@ -31,6 +32,8 @@ class Neighbours:
 
     def meet(self, process: ProcessId, now: int) -> bool:
         """A frame came from an unknown incarnation; False if it is an earlier one, or not acceptable."""
+        if not is_name(process.name) or process.incarnation > NUMBER_MAX:
+            raise PeerFault(f"{process} is not a valid process id")
         known = self.incarnations.get(process.name)
         if process.name == self.me.name or (known is not None and process.incarnation < known.incarnation):
             return False
@@ -65,6 +68,10 @@ class Neighbours:
         self._departed.pop(process.name, None)
 
     # Queries
+
+    def knows(self, process: ProcessId) -> bool:
+        """Whether a heartbeat came from this incarnation that was accepted."""
+        return process in self._peers
 
     def trusts(self, process: ProcessId, now: int) -> bool:
         """Whether this incarnation of a process counts as alive."""

@@ -8,6 +8,7 @@ accepted is decided, and a proposal that may have been decided is proposed again
 partitionable group all voters must accept; there is nothing to protect beyond them.
 """
 
+from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.view import Part, View, ViewId
 from priocast.core.view_reason import ViewReason
@@ -58,6 +59,8 @@ class Round:
         """A voter promised; return whether all have, so that there is a proposal now."""
         if promise.ballot != self.ballot or voter not in self.voters or self.proposal is not None:
             return False
+        if any(_contradict(each.view, promise.view) for each in self._promises.values()):
+            raise PeerFault(f"{voter} is in a view of which another voter knows other members")
         self._promises[voter] = promise
         self.moved_at = now
         if len(self._promises) < len(self.voters):
@@ -194,3 +197,8 @@ class Round:
             merged=tuple(member.name for part in parts[1:] for member in part.members),
             order=self._start.ordering.order if self._start.reorders else "",
         )
+
+
+def _contradict(one: View | None, other: View | None) -> bool:
+    """Whether two views have the same id and are not the same."""
+    return one is not None and other is not None and one.id == other.id and one != other

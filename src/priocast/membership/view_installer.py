@@ -18,7 +18,7 @@ from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.epoch import Epoch
 from priocast.membership.observer import Observer
-from priocast.membership.packets import FlushPlan, OrderDigest, Proposal
+from priocast.membership.packets import OrderDigest, Proposal
 from priocast.membership.stream import Stream
 from priocast.membership.unordered import UnorderedMessages, resubmit
 
@@ -63,6 +63,10 @@ class ViewInstaller:
     def install(self, proposal: Proposal, digest: OrderDigest, before: Epoch | None, now: int) -> Epoch:
         """End the epoch before, if there is one, and open the epoch of the proposed view."""
         view, ordering, assembler = proposal.view, proposal.ordering, self._assembler
+        options = msgspec.structs.replace(
+            self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
+        )
+        protocol = self._find_protocol(ordering.order)(self._me, view, options, digest.position)
         if self._unordered_messages is not None:
             resubmit(assembler, self._unordered_messages, digest, ordering.prioritised)
             self._unordered_messages = None
@@ -73,10 +77,6 @@ class ViewInstaller:
             for batch in new:
                 self._observer.broadcast(batch, now, backlog)
         assembler.prioritised = ordering.prioritised
-        options = msgspec.structs.replace(
-            self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
-        )
-        protocol = self._find_protocol(ordering.order)(self._me, view, options, digest.position)
         epoch = Epoch(view, protocol, self._link_options, self._observer, before, now)
         if self._observer is not None:
             self._observer.installed(view)
@@ -84,8 +84,11 @@ class ViewInstaller:
             epoch.step(Broadcast(batch), now)
         return epoch
 
-    def digest_after(self, epoch: Epoch, plan: FlushPlan) -> OrderDigest:
+    def digest_after(self, epoch: Epoch | None, proposal: Proposal) -> OrderDigest:
         """The digest of the order for this member when its view has ended."""
+        plan = proposal.flush_plan_of(epoch.view.id) if epoch else None
+        if epoch is None or plan is None or self._me not in plan.members:
+            return OrderDigest(0)
         if plan.acknowledged:
             epoch.stability.merge(plan.acknowledged)
         tail = epoch.ending(plan)

@@ -26,6 +26,7 @@ from priocast.network.interface import Network, Port
 from priocast.runtime.admission_queue import AdmissionQueue
 from priocast.runtime.configuration import MemberConfiguration
 from priocast.runtime.explanations import why_full, why_not_joined
+from priocast.runtime.fault_log import FaultLog
 from priocast.runtime.incarnations import Incarnations
 
 _SECOND = 1_000_000_000
@@ -71,6 +72,7 @@ class Driver:
         self._timer_at = 0
         self._notices: deque[Evicted] = deque()
         self._admission = AdmissionQueue(configuration.options.queue_max)
+        self._fault_log = FaultLog(configuration.group)
         self._port: Port | None = None
         self.member = self._new_member(incarnation or incarnations.next(), None)
 
@@ -181,6 +183,8 @@ class Driver:
             if self.taken:
                 self._report_taken(now)
             self.member.receive(peer, frames, now)
+            if self.member.faults:
+                self._fault_log.take_from(self.member)
             self._act(now, peer)
         except Exception as error:
             self._on_fault(error)
