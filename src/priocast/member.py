@@ -10,7 +10,7 @@ given all that were ready it calls `turn`, transmits the `frames`, and calls `ti
 observer, which belongs to the driver, sees what goes in and out.
 
 A member is one incarnation of a process in the group. Once it has `departed` it is over; the next incarnation
-may submit its `unordered_messages` again.
+may submit its `unordered_messages` again. If it was evicted as slow, the next one is on `probation`.
 """
 
 from collections import deque
@@ -24,7 +24,7 @@ from priocast.core.message import TO_ALL, Scope
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
-from priocast.core.view_reason import ViewReason
+from priocast.core.view_reason import Eviction, ViewReason
 from priocast.links.fifo_link import Frame, LinkOptions
 from priocast.membership.clients import Clients, scope_of
 from priocast.membership.datagrams import CHANNEL, frames_of, read
@@ -35,6 +35,7 @@ from priocast.membership.membership import Membership
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import ClientReply, ClientRequest, Ordering
+from priocast.membership.probation import Probation
 from priocast.membership.slow_member import SlowMemberDetector
 from priocast.membership.stability_reporter import StabilityReporter
 from priocast.membership.stream import Head, Stream
@@ -68,6 +69,8 @@ class Member:
         observer: Observer | None = None,
         now: int = 0,
         unordered_messages: UnorderedMessages | None = None,
+        *,
+        on_probation: bool = False,
     ) -> None:
         check_order(order, membership.primary)
         self.me = me
@@ -81,6 +84,7 @@ class Member:
         self.clients = Clients(delivery_table)
         self.stream = Stream(me, membership, delivery_table, self.clients)
         self.slow_member = SlowMemberDetector(membership.slow_ns, now)
+        self.probation = Probation(membership.slow_ns, now) if on_probation else None
         self._reporter = StabilityReporter(membership)
         self._installer = ViewInstaller(
             me,
@@ -277,8 +281,8 @@ class Member:
         epoch.act(now, may_order)
         for peer in epoch.overflowing:
             membership.evict(peer, "overflow", now)
-        if self.stream.awaits_state:
-            self.stream.catch_up(epoch, now)
+        if self.stream.awaits_state or self.probation is not None:
+            self._catch_up(epoch, now)
         return epoch.restless or len(epoch.to_myself) > 0
 
     def tick(self, now: int) -> None:
@@ -289,6 +293,9 @@ class Member:
             slow = self.slow_member.found(epoch.protocol, self._could_consume(epoch, now), now)
             if slow is not None and len(epoch.view.members) > 1:
                 self.membership.evict(slow, "slow", now)
+            if self.probation is not None:
+                self._catch_up(epoch, now)
+                self._review(self.probation, now)
         if now >= self.membership.deadline:
             self.membership.tick(now)
 
@@ -349,6 +356,21 @@ class Member:
         """Raise InvalidInput if no view of this group can be ordered like this."""
         check_order(ordering.order, self._primary)
         parse_starvation(ordering.starvation)
+
+    def _catch_up(self, epoch: Epoch, now: int) -> None:
+        """Keep what is ordered; where queued messages can be overtaken, nobody waits for that."""
+        if self.stream.awaits_state or epoch.protocol.PRIORITIES_ACT != "consuming":
+            self.stream.catch_up(epoch, now)
+
+    def _review(self, probation: Probation, now: int) -> None:
+        """End the probation if the application keeps up; withdraw if it does not consume."""
+        if self.membership.trigger.leaving:
+            return
+        if probation.has_failed(self.stream, now):
+            detail = "on probation, its application did not consume"
+            self.membership.leave(now, Eviction(self.me.name, "slow", detail))
+        elif probation.is_over(self.stream, now):
+            self.probation = None
 
     def _could_consume(self, epoch: Epoch, now: int) -> bool:
         """Whether only its application can keep a member from consuming, and no state is in transfer."""

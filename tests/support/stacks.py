@@ -201,6 +201,7 @@ class Neighbourhood:
         incarnation: int = 1,
         unordered_messages: UnorderedMessages | None = None,
         observer: Observer | None = None,
+        on_probation: bool = False,
         **changes: Any,
     ) -> Member:
         """Start an incarnation; `changes` are options that differ from those of the neighbourhood."""
@@ -214,6 +215,7 @@ class Neighbourhood:
             observer,
             self.now,
             unordered_messages,
+            on_probation=on_probation,
         )
         for other, there in self.members.items():
             if other != name:

@@ -18,7 +18,7 @@ from typing import Any
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
-from priocast.core.view_reason import EvictionCause, ViewReason
+from priocast.core.view_reason import Eviction, EvictionCause, ViewReason
 from priocast.membership.departure import Departed, Departure
 from priocast.membership.epoch import Epoch
 from priocast.membership.heartbeat import HeartbeatSchedule
@@ -158,9 +158,9 @@ class Membership:
         self._carry_out(self._handlers[type(control)](process, control, now), now)
         self._receive_own(now)
 
-    def leave(self, now: int) -> None:
-        """The application wants to leave the group."""
-        self.trigger.leaving = True
+    def leave(self, now: int, eviction: Eviction | None = None) -> None:
+        """The application wants to leave the group; or it is too slow, and the member withdraws."""
+        self.trigger.on_leave(eviction)
         self.heartbeats.due_at = now
         self.evaluate(now)
 
@@ -260,7 +260,7 @@ class Membership:
                 case LeaveAtOnce():
                     # Members that leave as well, and do not know it yet, need not wait for this one.
                     self._send_heartbeats(now)
-                    self.depart(Departed(True, ViewReason(left=(self.me.name,))), now)
+                    self.depart(self.trigger.departed(ViewReason(left=(self.me.name,))), now)
 
     def _receive_own(self, now: int) -> None:
         while self._to_myself:
@@ -311,7 +311,7 @@ class Membership:
     def _inform_others(self, departure: Departure, now: int) -> None:
         """Repeat the view without this member until the others know it, then depart."""
         if departure.is_over(self.neighbours, now):
-            self.depart(Departed(self.trigger.leaving, departure.install.proposal.reason), now)
+            self.depart(self.trigger.departed(departure.install.proposal.reason), now)
             return
         for member in departure.uninformed(self.neighbours, now):
             self.send(member, departure.install)

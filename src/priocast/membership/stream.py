@@ -14,9 +14,9 @@ import msgspec
 
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import OrderedBatch
+from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Consume
-from priocast.core.view import View
+from priocast.core.view import View, ViewId
 from priocast.membership.clients import Clients
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
@@ -24,7 +24,8 @@ from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import OrderDigest, Ordering, Proposal
 from priocast.membership.snapshot import Snapshot
 
-_CATCH_UP_BYTES_MAX = 64 * 1024 * 1024
+_KEPT_BYTES_MAX = 64 * 1024 * 1024
+_BATCH_OVERHEAD_BYTES = 512  # of the objects that represent a batch, which exceed the payload of a short one
 
 
 class ViewStart(msgspec.Struct, frozen=True):
@@ -113,6 +114,7 @@ class Stream:
         head.taken = taken
         if taken == batch.count:
             self._items.popleft()
+            self._kept_bytes -= _kept_bytes_of(head)
 
     def consume_event(self) -> ViewChange | Restored:
         """The application took the head, which is not a message."""
@@ -130,24 +132,46 @@ class Stream:
 
     def on_view(self, proposal: Proposal, digest: OrderDigest, tail: list[OrderedBatch]) -> None:
         """A view was installed; the one before has ended with this tail."""
-        self._items.extend(tail)
+        self._keep(tail)
         self._items.append(ViewStart(proposal, digest))
         self._clients.on_view()
 
     def catch_up(self, epoch: Epoch, now: int) -> None:
-        """While the state is awaited, keep what is ordered, so that the group does not wait."""
-        while self._kept_bytes < _CATCH_UP_BYTES_MAX:
+        """Keep what is ordered until the application takes it, so that the group does not wait for it."""
+        while not self.is_full:
             head = epoch.protocol.head()
             if head is None or not self._is_deliverable(head, epoch):
                 return
-            self._items.append(OrderedBatch(head.view, head.position, head.batch, head.dependencies))
-            self._kept_bytes += len(head.batch.block)
-            epoch.step(Consume(head.batch.count), now)
+            kept = OrderedBatch(head.view, head.position, head.batch, head.dependencies)
+            kept.taken = head.taken
+            self._keep([kept])
+            epoch.step(Consume(head.batch.count - head.taken), now)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether there is no more room to keep what is ordered."""
+        return self._kept_bytes >= _KEPT_BYTES_MAX
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is kept here that the application has not taken."""
+        return not self._items
+
+    def own_kept(self, view: ViewId) -> list[Batch]:
+        """Own messages that were ordered in this view and are kept here."""
+        return [
+            item.batch.after(item.taken)
+            for item in self._items
+            if isinstance(item, OrderedBatch) and item.view == view and item.batch.sender == self._me
+        ]
+
+    def _keep(self, batches: list[OrderedBatch]) -> None:
+        self._items.extend(batches)
+        self._kept_bytes += sum(map(_kept_bytes_of, batches))
 
     def restore(self, snapshot: Snapshot) -> None:
         """The state is complete: messages before its position are skipped, the others follow it."""
         self.awaits_state = False
-        self._kept_bytes = 0
         self._restored_from = snapshot.position
         for index, item in enumerate(self._items):
             if isinstance(item, OrderedBatch) and item.position + item.batch.count > snapshot.position:
@@ -179,3 +203,7 @@ class Stream:
         if not scope.includes(self._me) or (scope.client and self._delivery_table.is_repeated(head.batch)):
             return head.batch.count - head.taken
         return 0
+
+
+def _kept_bytes_of(ordered_batch: OrderedBatch) -> int:
+    return _BATCH_OVERHEAD_BYTES + len(ordered_batch.batch.block)

@@ -6,7 +6,8 @@ settled. The other voters leave it time to do so, the more the later they come i
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
-from priocast.core.view_reason import DETAIL_LENGTH_MAX, Eviction, EvictionCause
+from priocast.core.view_reason import DETAIL_LENGTH_MAX, Eviction, EvictionCause, ViewReason
+from priocast.membership.departure import Departed
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
 from priocast.membership.outputs import LeaveAtOnce, MembershipOutput, SendControl, StartRound
@@ -45,6 +46,7 @@ class ViewChangeTrigger:
         self._started_at = self._installed_at = now
         self._pending: object = None
         self._pending_since = now
+        self._withdrawal: Eviction | None = None
 
     # Inputs
 
@@ -84,6 +86,11 @@ class ViewChangeTrigger:
         if self.ordering_next == ordering:
             self.ordering_next = None
 
+    def on_leave(self, eviction: Eviction | None) -> None:
+        """The application asked to leave; or the member leaves because it would be evicted like this."""
+        self.leaving = True
+        self._withdrawal = self._withdrawal or eviction
+
     def on_evict(self, member: ProcessId, cause: EvictionCause, detail: str) -> bool:
         """A member must be evicted; return whether that is news."""
         if self._view is None or member not in self._view.members or member in self.evictions:
@@ -110,6 +117,12 @@ class ViewChangeTrigger:
         return [SendControl(self._view.coordinator, ChangeOrder(self._view.id, self.ordering_next))]
 
     # Queries
+
+    def departed(self, reason: ViewReason) -> Departed:
+        """How this member departs with a view that has this reason: a withdrawal is like an eviction."""
+        if self._withdrawal is not None:
+            return Departed(False, ViewReason(evicted=(self._withdrawal,)))
+        return Departed(self.leaving, reason)
 
     def target(self, now: int) -> TargetView | None:
         """The view that this member would propose now; None if it can be in no view."""

@@ -17,7 +17,6 @@ from priocast.operations.admin import Admin
 from priocast.operations.group_log import GroupLogger
 from priocast.operations.node_plan import GroupPlan, NodePlan
 from priocast.runtime.driver import Driver
-from priocast.runtime.explanations import why_full
 from priocast.runtime.gc_freeze import freeze_gc
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
@@ -143,4 +142,4 @@ class Service:
                 while not driver.member.may_leave(time.monotonic_ns()):
                     await asyncio.sleep(_ORDERED_POLL_SECONDS)
         except TimeoutError:
-            raise _Unordered(f"leaving with unordered messages: {why_full(driver.member)}") from None
+            raise _Unordered(f"leaving with unordered messages: {driver.why_full()}") from None

@@ -4,7 +4,8 @@ Everything that is ready is passed to the member before it gets a turn: the fram
 of one iteration of the event loop. What the application consumed is reported to the member before anything
 else, so the head that the application sees cannot change while it uses it.
 
-An evicted member is replaced by its next incarnation, if it may rejoin.
+An evicted member is replaced by its next incarnation, if it may rejoin. That one takes part in the group as
+soon as the application has taken the `Evicted` event and asks for the next one (`rejoining.py`).
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from priocast.runtime.configuration import MemberConfiguration
 from priocast.runtime.explanations import why_full, why_not_joined
 from priocast.runtime.fault_log import FaultLog
 from priocast.runtime.incarnations import Incarnations
+from priocast.runtime.rejoining import Rejoining
 
 _SECOND = 1_000_000_000
 _EVICTIONS_KEPT = 32
@@ -74,6 +76,7 @@ class Driver:
         self._admission = AdmissionQueue(configuration.options.queue_max)
         self._fault_log = FaultLog(configuration.group)
         self._port: Port | None = None
+        self._rejoining = Rejoining(configuration.name, configuration.membership, self._rejoin)
         self.member = self._new_member(incarnation or incarnations.next(), None)
 
     # Lifecycle
@@ -91,6 +94,7 @@ class Driver:
             self._observe(me),
             time.monotonic_ns(),
             unordered_messages,
+            on_probation=self._rejoining.on_probation,
         )
 
     async def start(self, timeout_seconds: float) -> None:
@@ -122,7 +126,7 @@ class Driver:
     async def _leave(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
         self.schedule_turn()
-        while not self._closed and time.monotonic() < deadline:
+        while not self._closed and self._port is not None and time.monotonic() < deadline:
             if self.member.may_leave(time.monotonic_ns()):
                 break
             await asyncio.sleep(0.002)
@@ -130,7 +134,7 @@ class Driver:
         now = time.monotonic_ns()
         self.member.leave(now)
         self._act(now)
-        if not self._stopped.done() and timeout_seconds:
+        if not self._stopped.done() and timeout_seconds and self._port is not None:
             await asyncio.wait([self._stopped], timeout=max(0.0, deadline - time.monotonic()))
 
     def stop(self, reason: GroupClosed) -> None:
@@ -139,6 +143,7 @@ class Driver:
             self._closed = reason
         if self._timer is not None:
             self._timer.cancel()
+        self._rejoining.cancel()
         self._wake()
         self._admission.close()
         if not self._stopped.done():
@@ -146,7 +151,7 @@ class Driver:
         self._fail_join(reason)
 
     def _on_departed(self) -> None:
-        """This incarnation is no longer a member: start the next one, or stop."""
+        """This incarnation is no longer a member: prepare the next one, or stop."""
         member = self.member
         assert member.departed is not None and self._port is not None
         if member.departed.voluntary or self._leaving:
@@ -160,10 +165,18 @@ class Driver:
             self.stop(GroupClosed(f"{self.configuration.name} was evicted: {member.departed.reason}"))
             return
         self._port.close()
+        self._port = None
+        self._rejoining.on_evicted(member.departed.reason)
         self.member = self._new_member(self._incarnations.next(), member.unordered_messages())
+        self._wake()
+
+    def why_full(self) -> str:
+        """Why the queue of this member does not drain."""
+        return why_full(self.member, awaits_application=self._rejoining.awaits_application)
+
+    def _rejoin(self) -> None:
         self._port = self.network.open(self.configuration.group, self.member.me, self)
         self.schedule_turn()
-        self._wake()
 
     # Called by the network
 
@@ -239,7 +252,7 @@ class Driver:
         except TimeoutError:
             raise DeadlineExceeded(
                 f"timed out after {timeout_seconds:g} s: {len(blocked.payloads)} of {len(payloads)} "
-                f"message(s) of priority {priority} were not broadcast: {why_full(self.member)}"
+                f"message(s) of priority {priority} were not broadcast: {self.why_full()}"
             ) from None
         if self._closed is not None and blocked.payloads:
             raise self._closed
@@ -264,6 +277,8 @@ class Driver:
         assert self._consumable is None, "one iteration at a time"
         if self._closed is not None:
             raise self._closed
+        if self._rejoining.awaits_application:
+            self._rejoining.on_application_back()
         self._consumable = self._loop.create_future()
         try:
             await self._consumable
@@ -366,7 +381,7 @@ class Driver:
 
     def _on_timer(self) -> None:
         self._timer = None
-        if self._closed is not None:
+        if self._closed is not None or self._port is None:
             return
         now = time.monotonic_ns()
         try:

@@ -16,10 +16,15 @@ def why_not_joined(member: Member, network: Network, now: int) -> str:
     return "; ".join(details)
 
 
-def why_full(member: Member) -> str:
-    """Why the queue of a member does not drain."""
+def why_full(member: Member, *, awaits_application: bool = False) -> str:
+    """Why the queue of a member does not drain.
+
+    `awaits_application`: the member was evicted, and its application has not asked for the next event.
+    """
     name = member.me.name
-    if member.view is None:
+    if awaits_application:
+        reason = f"{name} was evicted, and rejoins when its application asks for the next event"
+    elif member.view is None:
         reason = f"{name} is not in the group now and tries to rejoin"
     elif member.membership.suspended:
         reason = "no quorum of the group can be reached"

@@ -26,7 +26,6 @@ from priocast.runtime.arguments import (
     scope_of,
 )
 from priocast.runtime.driver import Driver
-from priocast.runtime.explanations import why_full
 from priocast.runtime.parameters import OrderName
 from priocast.runtime.status import Status, status_of
 
@@ -76,7 +75,7 @@ class Group:
         check_payload(payload)
         check_priority(priority)
         if not self._driver.broadcast_many([payload], priority, scope_of(safe, to)):
-            raise Overloaded(f"no room for a message of priority {priority}: {why_full(self._driver.member)}")
+            raise Overloaded(f"no room for a message of priority {priority}: {self._driver.why_full()}")
 
     async def broadcast(
         self,
