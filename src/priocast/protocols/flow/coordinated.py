@@ -30,6 +30,7 @@ class CoordinatedProtocol(FlowControlledProtocol):
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position, reports_to=view.coordinator)
+        self._coordinator = view.coordinator
         size = len(view.members)
         self._incoming = PriorityQueue(
             options.policy, size * options.submit_max, size * options.submit_bytes_max
@@ -51,7 +52,7 @@ class CoordinatedProtocol(FlowControlledProtocol):
 
     def inspect(self, now: int) -> ProtocolInspection:
         inspection = super().inspect(now)
-        if self.me != self.view.coordinator:
+        if self.me != self._coordinator:
             return inspection
         return msgspec.structs.replace(
             inspection,
@@ -80,10 +81,10 @@ class CoordinatedProtocol(FlowControlledProtocol):
         self._grants.granted(sender, report.total, report.window)
 
     def _check_is_coordinator(self, sender: ProcessId) -> None:
-        check_role(self.ROLE, self.me, self.view, sender)
+        check_role(self.ROLE, self.me, self._coordinator, sender)
 
 
-def check_role(role: str, me: ProcessId, view: View, sender: ProcessId) -> None:
+def check_role(role: str, me: ProcessId, coordinator: ProcessId, sender: ProcessId) -> None:
     """Raise if a member sent something to this one that only the coordinator handles, in this role."""
-    if me != view.coordinator:
-        raise PeerFault(f"{sender} takes {me} for the {role}, which is {view.coordinator}")
+    if me != coordinator:
+        raise PeerFault(f"{sender} takes {me} for the {role}, which is {coordinator}")

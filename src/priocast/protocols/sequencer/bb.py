@@ -47,7 +47,7 @@ class SequencerBb(CoordinatedProtocol):
 
     def on_turn(self, event: Turn, now: int) -> None:
         self.send_own(None, Data)
-        if self.me == self._sequencer:
+        if self._incoming.count and self.me == self._sequencer:
             self._order()
 
     def on_received(self, event: Received, now: int) -> None:

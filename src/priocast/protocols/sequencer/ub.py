@@ -44,7 +44,7 @@ class SequencerUb(CoordinatedProtocol):
     def on_turn(self, event: Turn, now: int) -> None:
         if self.outgoing.count:
             self.send_own(self._sequencer, Submit)
-        if self.me == self._sequencer:
+        if self._incoming.count and self.me == self._sequencer:
             self._order()
 
     def on_received(self, event: Received, now: int) -> None:

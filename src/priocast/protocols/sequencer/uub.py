@@ -59,7 +59,7 @@ class SequencerUub(NumberingProtocol[Numbered]):
             case NumberGrant() as grant:
                 self._on_grant(event.sender, grant)
             case Consumed(total=total, window=window):
-                check_role("sequencer", self.me, self.view, event.sender)
+                check_role("sequencer", self.me, self._sequencer, event.sender)
                 self._giver.reservations.granted(event.sender, total, window)
 
     # Sender
@@ -85,7 +85,7 @@ class SequencerUub(NumberingProtocol[Numbered]):
     # Sequencer
 
     def _on_request(self, sender: ProcessId, requests: tuple[NumberRequest, ...], now: int) -> None:
-        check_role("sequencer", self.me, self.view, sender)
+        check_role("sequencer", self.me, self._sequencer, sender)
         for request in requests:
             self._giver.request(sender, request, now)
 
