@@ -339,6 +339,7 @@ class TestObserver:
         assert notebook.cut() == ["installed view 1", "view 1 by sequencer-ub from 0: the group was founded"]
         member.broadcast_many([b"x", b"y"], 7)
         member.turn(group.now)
+        assert member.head(group.now) is not None
         member.consume(1, group.now)
         member.turn(group.now)
         assert notebook.cut() == [

@@ -20,7 +20,7 @@ from priocast.core.assembler import Assembler
 from priocast.core.errors import PeerFault
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import TO_ALL, Scope
+from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
@@ -155,9 +155,12 @@ class Member:
             return 0 if full else self._options.queue_max - assembler.count
         return epoch.protocol.outgoing.room(priority, assembler.count, assembler.bytes)
 
-    def broadcast(self, payload: bytes, priority: int) -> None:
-        """Accept a message, which is sent in the next turn. The caller has asked for room."""
+    def broadcast(self, payload: bytes, priority: int) -> bool:
+        """Accept a message, which is sent in the next turn, if there is room; return whether there was."""
+        if self.room(priority) <= 0:
+            return False
         self._assembler.add(payload, priority)
+        return True
 
     def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
         """Accept messages of one priority, which are sent in the next turn. The caller has asked for room."""
@@ -168,12 +171,12 @@ class Member:
         return self.stream.head(self.membership.epoch, now)
 
     def consume(self, count: int, now: int) -> None:
-        """The application took the next `count` messages of the head."""
-        stream, epoch = self.stream, self.membership.epoch
-        head = stream.ordered_head(epoch)
+        """The application took the next `count` messages of the `head` that it asked for."""
+        stream, head = self.stream, self.stream.offered
+        assert isinstance(head, OrderedBatch), "the application consumes what it was offered"
         if self._observer is not None:
             self._observer.delivered(head, count, now, self.backlog)
-        stream.consume(head, count, epoch, now)
+        stream.consume(head, count, self.membership.epoch, now)
 
     def consume_event(self, now: int) -> ViewChange | Restored:
         """The application took the head, which is not a message."""
@@ -309,7 +312,7 @@ class Member:
     def frames(self, now: int, first: ProcessId | None = None) -> list[tuple[str, list[Frame]]]:
         """The frames to transmit, by the name of their destination; those to `first` come first."""
         membership = self.membership
-        epoch = membership.epoch
+        epoch, sent_at = membership.epoch, membership.heartbeats.sent_at
         frames: list[tuple[str, list[Frame]]] = []
         if epoch is not None and not epoch.frozen:
             unreported_bytes = epoch.stability.unreported_bytes
@@ -322,7 +325,8 @@ class Member:
                 if link.frames:
                     frames.insert(0 if peer == first else len(frames), (peer.name, link.frames))
                     link.frames = []
-                    membership.heartbeats.on_sent(peer.name, now)
+                    if peer.name in sent_at:
+                        sent_at[peer.name] = now
         if membership.datagrams:
             frames += frames_of(membership.datagrams)
             membership.datagrams = []

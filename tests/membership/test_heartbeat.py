@@ -30,7 +30,7 @@ def test_other_traffic_replaces_two_heartbeats_in_three() -> None:
     found.on_answer("b")
     sent = []
     for beat in range(7):
-        found.on_sent("b", beat * BEAT)
+        found.sent_at["b"] = beat * BEAT
         sent.append(bool(found.recipients(HEARTBEAT, beat * BEAT)))
     assert sent == [True, False, False, True, False, False, True]
 
@@ -39,9 +39,9 @@ def test_news_is_sent_in_spite_of_other_traffic() -> None:
     found = schedule("b")
     found.on_answer("b")
     found.recipients(HEARTBEAT, 0)
-    found.on_sent("b", BEAT)
+    found.sent_at["b"] = BEAT
     assert found.recipients(msgspec.structs.replace(HEARTBEAT, leaving=True), BEAT) == ["b"]
-    found.on_sent("b", 2 * BEAT)
+    found.sent_at["b"] = 2 * BEAT
     quiet = msgspec.structs.replace(HEARTBEAT, leaving=True, received=(5,))
     assert found.recipients(quiet, 2 * BEAT) == [], "how much was received is no news"
 

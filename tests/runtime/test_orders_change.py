@@ -80,3 +80,24 @@ def test_a_partitionable_group_cannot_change_to_it(order: str) -> None:
             assert member.status().order == "sequencer-ub"
 
     run(test)
+
+
+@pytest.mark.parametrize("order", ["sequencer-ub", "reorder", "reorder-locks"])
+def test_an_order_can_be_changed_between_two_messages_of_a_batch(order: str) -> None:
+    """The application has consumed messages that the member does not know about yet."""
+    payloads = [b"%d" % number for number in range(6)]
+
+    async def test() -> None:
+        async with groups("memory", 1, order=order) as (member,):
+            await member.broadcast_many(payloads)
+            delivered = []
+            async for event in member:
+                if isinstance(event, priocast.Delivery):
+                    delivered.append(event.message.payload)
+                    if len(delivered) == 2:
+                        member.change_order("token-ring" if member.status().order == order else order)
+                if len(delivered) == len(payloads):
+                    break
+            assert delivered == payloads
+
+    run(test)

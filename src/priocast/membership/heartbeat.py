@@ -20,21 +20,24 @@ _NEVER = -(1 << 62)
 class _Contact:
     """A process that can be reached by its name, and the last heartbeat that it was sent."""
 
-    __slots__ = ("answered", "last", "sent_at", "skipped", "unanswered")
+    __slots__ = ("answered", "last", "skipped", "unanswered")
 
     def __init__(self) -> None:
         self.answered = False
         self.unanswered = 0
         self.last: Heartbeat | None = None
         self.skipped = 0
-        self.sent_at = _NEVER
 
 
 class HeartbeatSchedule:
-    """To whom to send the next heartbeat; `due_at` is when."""
+    """To whom to send the next heartbeat; `due_at` is when.
+
+    `sent_at` is when frames were sent last to each of these processes: they show that this member is alive.
+    """
 
     def __init__(self, options: MembershipOptions, now: int) -> None:
         self.due_at = now
+        self.sent_at: dict[str, int] = {}
         self._interval_ns = options.heartbeat_ns
         self._contacts: dict[str, _Contact] = {}
 
@@ -42,10 +45,12 @@ class HeartbeatSchedule:
         """A process of this name can be reached, perhaps a new incarnation: send it a heartbeat soon."""
         self._contacts.pop(name, None)
         self._contacts[name] = _Contact()
+        self.sent_at[name] = _NEVER
         self.due_at = now
         if len(self._contacts) > _CONTACTS_MAX:
             silent = (name for name, contact in self._contacts.items() if not contact.answered)
-            del self._contacts[next(silent, next(iter(self._contacts)))]
+            dropped = next(silent, next(iter(self._contacts)))
+            del self._contacts[dropped], self.sent_at[dropped]
 
     def hear_of(self, name: str, now: int) -> None:
         """Another process knows a process of this name."""
@@ -58,24 +63,19 @@ class HeartbeatSchedule:
         if contact is not None:
             contact.answered = True
 
-    def on_sent(self, name: str, now: int) -> None:
-        """Frames were sent to a process, which show that this member is alive."""
-        contact = self._contacts.get(name)
-        if contact is not None:
-            contact.sent_at = now
-
     def recipients(self, heartbeat: Heartbeat, now: int) -> list[str]:
         """To whom to send this heartbeat now."""
         self.due_at = now + self._interval_ns
         news = msgspec.structs.replace(heartbeat, received=())
-        return [name for name, contact in self._contacts.items() if self._is_recipient(contact, news, now)]
+        return [name for name in self._contacts if self._is_recipient(name, news, now)]
 
-    def _is_recipient(self, contact: _Contact, news: Heartbeat, now: int) -> bool:
+    def _is_recipient(self, name: str, news: Heartbeat, now: int) -> bool:
+        contact = self._contacts[name]
         if not contact.answered:
             contact.unanswered += 1
             if contact.unanswered > _UNANSWERED_MAX and contact.unanswered % _UNANSWERED_EVERY:
                 return False
-        elif now - contact.sent_at < self._interval_ns and contact.last == news:
+        elif now - self.sent_at[name] < self._interval_ns and contact.last == news:
             contact.skipped += 1
             if contact.skipped <= _SKIPPED_MAX:
                 return False

@@ -48,7 +48,8 @@ class Stream:
     """What one member's application has not consumed yet.
 
     While the member `awaits_state`, no messages are delivered. `view` and `ordering` are those of the last
-    view that the application consumed, `position` is that of the next message.
+    view that the application consumed, `position` is that of the next message. `offered` is the head that the
+    application was given last; no input may come between that and what the application consumes of it.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Stream:
         self._items: deque[Head] = deque()
         self._kept_bytes = 0
         self._restored_from = 0
+        self.offered: Head | None = None
         self.awaits_state = False
         self.position = 0
         self.view: View | None = None
@@ -72,7 +74,7 @@ class Stream:
         """What can be consumed next; messages that are not for this application are skipped."""
         while True:
             if self._items:
-                head = self._items[0]
+                self.offered = head = self._items[0]
                 if not isinstance(head, OrderedBatch):
                     return head
                 if self.awaits_state:
@@ -84,7 +86,7 @@ class Stream:
                 waits = self._waits or ordered.batch.scope.safe
                 if waits and not self._is_deliverable(ordered, epoch):
                     return None
-                head = ordered
+                self.offered = head = ordered
             scope = head.batch.scope
             if not (scope.to or scope.client or head.position < self._restored_from):
                 return head
@@ -93,14 +95,9 @@ class Stream:
                 return head
             self.consume(head, skipped, epoch, now)
 
-    def ordered_head(self, epoch: Epoch | None) -> OrderedBatch:
-        """The head, which the application was given and consumes messages of."""
-        head = self._items[0] if self._items else epoch and epoch.protocol.head()
-        assert isinstance(head, OrderedBatch)
-        return head
-
     def consume(self, head: OrderedBatch, count: int, epoch: Epoch | None, now: int) -> None:
         """The application took `count` messages of the head, or they are skipped."""
+        self.offered = None
         batch, taken = head.batch, head.taken + count
         if batch.scope.client:
             self._clients.on_ordered(batch, head.position)

@@ -81,8 +81,7 @@ class Adaptation:
         driver, used = self._driver, self._driver.member.membership.ordering
         self._changed_at, self._in_favour = now, 0
         driver.advice = f"changes from {used.order} to {order}: {why}"
-        driver.member.change_order(Ordering(order, used.prioritised, used.starvation), now)
-        driver.schedule_turn()
+        driver.change_order(Ordering(order, used.prioritised, used.starvation))
 
     def _measure(self, now: int) -> _Measurement | None:
         member = self._driver.member

@@ -21,7 +21,8 @@ from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.observer import Observer
-from priocast.membership.stream import StateRestore, ViewStart
+from priocast.membership.packets import Ordering
+from priocast.membership.stream import Head, StateRestore, ViewStart
 from priocast.membership.unordered import UnorderedMessages
 from priocast.network.interface import Network, Port
 from priocast.runtime.admission_queue import AdmissionQueue
@@ -73,6 +74,7 @@ class Driver:
         self._timer: asyncio.Handle | None = None
         self._timer_at = 0
         self._notices: deque[Evicted] = deque()
+        self._head: Head | None = None  # What the last turn found, until there is another input.
         self._admission = AdmissionQueue(configuration.options.queue_max)
         self._fault_log = FaultLog(configuration.group)
         self._port: Port | None = None
@@ -132,6 +134,8 @@ class Driver:
             await asyncio.sleep(0.002)
         self._leaving = True
         now = time.monotonic_ns()
+        if self.taken:
+            self._report_taken(now)
         self.member.leave(now)
         self._act(now)
         if not self._stopped.done() and timeout_seconds and self._port is not None:
@@ -224,9 +228,8 @@ class Driver:
         """Accept a message if there is room for it; return whether there was."""
         if self._closed or self._admission.entries:
             return self.broadcast_many([payload], priority)
-        if self.member.room(priority) <= 0:
+        if not self.member.broadcast(payload, priority):
             return False
-        self.member.broadcast(payload, priority)
         self.schedule_turn()
         return True
 
@@ -257,6 +260,14 @@ class Driver:
         if self._closed is not None and blocked.payloads:
             raise self._closed
 
+    def change_order(self, ordering: Ordering) -> None:
+        """Let another protocol order, from the next view on."""
+        now = time.monotonic_ns()
+        if self.taken:
+            self._report_taken(now)
+        self.member.change_order(ordering, now)
+        self.schedule_turn()
+
     def head(self) -> DriverHead | None:
         """What the application may consume next."""
         if self._notices:
@@ -270,7 +281,8 @@ class Driver:
             state = self.configuration.state
             member.offer_snapshot(state.snapshot() if state else b"")
             self.schedule_turn()
-        return member.stream.head(member.membership.epoch, now)
+        head, self._head = self._head, None
+        return head if head is not None else member.stream.head(member.membership.epoch, now)
 
     async def wait_consumable(self) -> None:
         """Wait until there may be a head; raise if there will be none any more."""
@@ -302,6 +314,7 @@ class Driver:
         """Report to the member what the application consumed."""
         taken, self.taken = self.taken, 0
         self.reports += 1
+        self._head = None
         self.member.consume(taken, now)
 
     def schedule_turn(self) -> None:
@@ -334,12 +347,15 @@ class Driver:
         member, port = self.member, self._port
         if port is None or self._closed is not None:
             return
-        more = True
+        self._head = None
+        more, sent = True, False
         while more:
             more = member.act(now)
             for name, frames in member.frames(now, received_from):
                 port.send(name, frames)
-        port.flush()
+                sent = True
+        if sent:
+            port.flush()
         if member.membership.departed is not None:
             self._on_departed()
         else:
@@ -357,9 +373,11 @@ class Driver:
                 self._fail_join(JoinRejected(member.membership.mismatch))
         if self._admission.entries and self._admission.admit(member):
             self.schedule_turn()
-        waits = self._consumable is not None and not self._consumable.done()
-        if waits and (member.stream.head(epoch, now) is not None or member.snapshot_wanted):
-            self._wake()
+        if self._consumable is not None and not self._consumable.done():
+            self._head = member.stream.head(epoch, now)
+            asked = member.state.donor.wanted is not None and member.snapshot_wanted
+            if asked or self._head is not None:
+                self._wake()
 
     def _wake(self) -> None:
         """Wake the application, if it waits for something to consume."""

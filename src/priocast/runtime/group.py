@@ -6,14 +6,13 @@ async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[
         ...
 """
 
-import time
 from collections.abc import AsyncIterator, Iterable
 
 from priocast.core.errors import GroupClosed, Overloaded
 from priocast.core.events import DeliveredBatch, Delivery, Event
 from priocast.core.identity import ProcessId
 from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, OrderedBatch
-from priocast.core.priority import ROUTINE, check_priority
+from priocast.core.priority import HIGHEST, LOWEST, ROUTINE, check_priority
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
@@ -98,7 +97,8 @@ class Group:
         """
         if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
             check_payload(payload)
-        check_priority(priority)
+        if type(priority) is not int or not LOWEST <= priority <= HIGHEST:
+            check_priority(priority)
         if timeout_seconds is not None:
             check_seconds("timeout_seconds", timeout_seconds)
         if safe is not False or to is not None:
@@ -148,15 +148,13 @@ class Group:
             "starvation", starvation, Starvation | None, "priocast.Strict(), Ageing(...) or another policy"
         )
         current = self._driver.member.membership.ordering
-        self._driver.member.change_order(
+        self._driver.change_order(
             Ordering(
                 order,
                 current.prioritised if prioritised is None else prioritised,
                 current.starvation if starvation is None else str(starvation),
-            ),
-            time.monotonic_ns(),
+            )
         )
-        self._driver.schedule_turn()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         """The ordered stream, one event at a time. A message counts as consumed when it is yielded."""
