@@ -40,6 +40,9 @@ def _no_queue(batch: Batch, now: int) -> None:
 class Unobserved:
     """An observer that ignores everything; tests override what they want to see."""
 
+    def observes(self, packet: type[Packet]) -> bool:
+        return True
+
     def installed(self, view: View) -> None: ...
     def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None: ...
     def stopped(self, departed: Departed, now: int) -> None: ...

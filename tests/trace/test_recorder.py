@@ -111,6 +111,12 @@ def test_packets_without_messages_are_not_recorded() -> None:
     assert rows == []
 
 
+def test_only_packets_with_messages_are_observed() -> None:
+    recorder, _ = _recorder()
+    observed = [packet for packet in (Submit, Ordered, ByReference, Report) if recorder.observes(packet)]
+    assert observed == [Submit, Ordered, ByReference]
+
+
 def test_a_view_contains_its_members_and_its_orderer() -> None:
     recorder, rows = _recorder()
     recorder.view(BOTH, SEQUENCED, 17, FOUNDED, now=1)

@@ -81,6 +81,7 @@ class Epoch:
         self.timers: dict[str, int] = {}
         self.overflowing: list[ProcessId] = []
         self._observer = observer
+        self._observed = {packet for packet in protocol.PACKETS if observer and observer.observes(packet)}
         self._blocked: set[ProcessId] = set()
         self.to_myself: deque[Packet] = deque()
         self._own_received = 0
@@ -163,7 +164,7 @@ class Epoch:
         packet: Packet = decode(self._decode, body, peer, "a packet")
         rank = self.ranks[peer]
         number = self.stability.add(rank, body) if packet.TO_ALL else 0
-        if self._observer is not None:
+        if self._observer is not None and type(packet) in self._observed:
             self._observer.received(packet, peer, now, self.protocol.backlog)
         self.step(Received(peer, packet, (rank, number)), now)
 
@@ -174,14 +175,14 @@ class Epoch:
             packet = self.to_myself.popleft()
             self._own_received += packet.TO_ALL
             number = self._own_received if packet.TO_ALL else 0
-            if self._observer is not None:
+            if self._observer is not None and type(packet) in self._observed:
                 self._observer.received(packet, self.me, now, self.protocol.backlog)
             self.step(Received(self.me, packet, (rank, number)), now)
 
     def _send(self, output: SendAll | SendEach | Send, now: int) -> None:
         packet = output.packet
         to = output.to if isinstance(output, Send) else None
-        if self._observer is not None:
+        if self._observer is not None and type(packet) in self._observed:
             self._observer.sent(packet, to, now, self.protocol.backlog)
         if to is None or to == self.me:
             self.to_myself.append(packet)

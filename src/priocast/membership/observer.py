@@ -12,8 +12,12 @@ from priocast.membership.packets import Ordering
 
 
 class Observer(Protocol):
-    """Sees what goes in and out of a member: the recorder of a trace, or the simulator's checkers."""
+    """Sees what goes in and out of a member: the recorder of a trace, or the simulator's checkers.
 
+    Of the packets that are sent and received it sees the types that it `observes`.
+    """
+
+    def observes(self, packet: type[Packet]) -> bool: ...
     def installed(self, view: View) -> None: ...
     def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None: ...
     def stopped(self, departed: Departed, now: int) -> None: ...

@@ -55,7 +55,7 @@ class Port(Protocol):
         """
 
     def flush(self) -> None:
-        """A turn is over: transmit whatever `send` delayed."""
+        """A turn that sent frames is over: transmit whatever `send` delayed."""
 
     def close(self) -> None:
         """Accept no more frames for this group. The group may open another port afterwards."""

@@ -91,6 +91,9 @@ class CheckedRecorder(Recorder):
         self._observer = observer
         self._installed: ViewKey = (0, "")
 
+    def observes(self, packet: type[Packet]) -> bool:
+        return packet is Consumed or super().observes(packet)
+
     def installed(self, view: View) -> None:
         super().installed(view)
         assert self.member is not None

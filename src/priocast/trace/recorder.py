@@ -59,6 +59,10 @@ class Recorder:
         self._delivery_view_name = _NO_VIEW
         self._kinds: dict[type[Packet], _PacketKind] = {}
 
+    def observes(self, packet: type[Packet]) -> bool:
+        """Rows are made of packets that carry messages or refer to them."""
+        return self._kind_of(packet).messages != ""
+
     def installed(self, view: View) -> None:
         """From here on the protocol works in this view."""
         self._view = view.number, str(view.coordinator)
@@ -97,7 +101,7 @@ class Recorder:
 
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
         """The protocol sent a packet to one member, or to all."""
-        kind = self._kinds.get(type(packet)) or self._learn_kind(packet)
+        kind = self._kinds.get(type(packet)) or self._kind_of(type(packet))
         if kind.messages and (batches := getattr(packet, kind.messages)):
             position = packet.position if kind.has_position else NO_POSITION  # type: ignore[attr-defined]
             peer = to.name if to else ""
@@ -105,7 +109,7 @@ class Recorder:
 
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
         """The protocol received a packet."""
-        kind = self._kinds.get(type(packet)) or self._learn_kind(packet)
+        kind = self._kinds.get(type(packet)) or self._kind_of(type(packet))
         if kind.messages and (batches := getattr(packet, kind.messages)):
             position = packet.position if kind.has_position else NO_POSITION  # type: ignore[attr-defined]
             self._emit_batches(RECEIVED, self._view, kind.name, peer.name, batches, position, now, backlog)
@@ -154,10 +158,10 @@ class Recorder:
             if position != NO_POSITION:
                 position += batch.count
 
-    def _learn_kind(self, packet: Packet) -> _PacketKind:
+    def _kind_of(self, packet: type[Packet]) -> _PacketKind:
         fields = packet.__struct_fields__
         messages = next((field for field in ("batches", "references") if field in fields), "")
-        kind = self._kinds[type(packet)] = _PacketKind(packet.name(), messages, "position" in fields)
+        kind = self._kinds[packet] = _PacketKind(packet.name(), messages, "position" in fields)
         return kind
 
     def _emit_group_event(self, now: int, view: tuple[int, str], event: str, **columns: Any) -> None:
