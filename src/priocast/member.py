@@ -22,6 +22,7 @@ from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.core.protocol import Broadcast, OrderingOptions
+from priocast.core.role import Role
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
 from priocast.core.view_reason import Eviction, ViewReason
@@ -35,6 +36,7 @@ from priocast.membership.membership import Membership
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import ClientReply, ClientRequest, Ordering
+from priocast.membership.permissions import may_send
 from priocast.membership.probation import Probation
 from priocast.membership.slow_member import SlowMemberDetector
 from priocast.membership.stability_reporter import StabilityReporter
@@ -219,8 +221,10 @@ class Member:
 
     # The driver's side
 
-    def reachable(self, name: str, now: int) -> None:
+    def reachable(self, name: str, now: int, role: Role = Role.MEMBER) -> None:
         """The network can reach a process of this name; frames sent to it before may be lost."""
+        if role is Role.CLIENT:
+            return
         self.membership.heartbeats.meet(name, now)
         epoch = self.membership.epoch
         if epoch is not None and not epoch.frozen:
@@ -228,10 +232,10 @@ class Member:
                 if peer.name == name:
                     link.reconnected(now)
 
-    def receive(self, peer: ProcessId, frames: list[Frame], now: int) -> None:
+    def receive(self, peer: ProcessId, frames: list[Frame], now: int, role: Role = Role.MEMBER) -> None:
         """Frames came from a process, all that were ready."""
         membership = self.membership
-        for frame in frames:
+        for frame in frames if role is Role.MEMBER else self._permitted(frames, role):
             try:
                 if frame.channel == CHANNEL:
                     self._on_datagram(peer, frame, now)
@@ -241,13 +245,22 @@ class Member:
                     membership.epoch.receive(peer, frame, now)
             except PeerFault as fault:
                 self.reject(type(fault).__name__)
-                membership.evict(peer, "fault", now, str(fault))
+                if role is Role.MEMBER:
+                    membership.evict(peer, "fault", now, str(fault))
             except Exception as error:
                 if membership.installing:
                     raise
                 self.reject("internal error")
                 self.faults.append(HandlingFault(peer, error))
-                membership.evict(peer, "fault", now, f"{type(error).__name__} in handling what it sent")
+                if role is Role.MEMBER:
+                    membership.evict(peer, "fault", now, f"{type(error).__name__} in handling what it sent")
+
+    def _permitted(self, frames: list[Frame], role: Role) -> list[Frame]:
+        """The frames that a process may send which is not a member; the others are rejected."""
+        permitted = [frame for frame in frames if frame.channel == CHANNEL and may_send(role, frame.body)]
+        for _ in range(len(frames) - len(permitted)):
+            self.reject(f"not for {'a client' if role is Role.CLIENT else 'an observer'} to send")
+        return permitted
 
     def reject(self, reason: str) -> None:
         """Count a frame that was not accepted."""

@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
-from priocast.network.keys import read_group_key
+from priocast.core.role import Role
+from priocast.network.keys import read_group_keys
 from priocast.network.security import TlsSecurity
 from support.command import command_error
 
@@ -35,7 +36,7 @@ def test_authority_and_member_certificate(tmp_path: Path) -> None:
     assert "a may join tickets, audit for 365 days" in output
     security = TlsSecurity(tmp_path / "a/a.crt", tmp_path / "a/a.key", tmp_path / "safe/authority.crt")
     security.contexts()
-    assert security.groups_of("a") == {"tickets", "audit"}
+    assert security.roles_of("a") == {"tickets": Role.MEMBER, "audit": Role.MEMBER}
     for secret in ("safe/authority.key", "a/a.key"):
         assert stat.S_IMODE((tmp_path / secret).stat().st_mode) == 0o600
     again = command_error("keys", "authority", "--out", str(tmp_path / "safe"))
@@ -45,7 +46,7 @@ def test_authority_and_member_certificate(tmp_path: Path) -> None:
 def test_key_of_a_group_over_udp(tmp_path: Path) -> None:
     path = tmp_path / "keys" / "tickets.key"
     assert "copy it to every member" in created("group", str(path))
-    assert len(read_group_key(path)) == 32
+    assert [len(key) for key in read_group_keys(path)] == [32]
     assert "already exists" in rejection("group", str(path))
 
 

@@ -133,7 +133,7 @@ class Insider:
     def __init__(
         self, factory: NetworkFactory, name: str, key: bytes | None = None, incarnation: int = 1
     ) -> None:
-        self.known = PeerTable("test", key or factory.keys["test"], name, incarnation, RejectionLog(name))
+        self.known = PeerTable("test", [key or factory.keys["test"]], name, incarnation, RejectionLog(name))
         self.known.due(0.0)
         self._target = factory.address("b")
         self._socket = socket.socket(type=socket.SOCK_DGRAM)
@@ -149,7 +149,7 @@ class Insider:
     async def introduce(self) -> None:
         """Greet b until both trust each other."""
         loop = asyncio.get_running_loop()
-        self._socket.sendto(self.known.greeting(), self._target)
+        self._socket.sendto(self.known.call(self._target), self._target)
         while not ("b" in self.known.peers and self.known.peers["b"].confirmed):
             answer = await asyncio.wait_for(loop.sock_recv(self._socket, 65_536), PATIENCE_SECONDS)
             sealed = read_header(memoryview(answer))
@@ -159,9 +159,11 @@ class Insider:
                     self._socket.sendto(reply, self._target)
 
     def say(self, kind: DatagramKind, *contents: bytes) -> None:
-        """Seal and send any content."""
+        """Seal and send any content to b."""
+        peer = self.known.peers.get("b")
         for content in contents:
-            self._socket.sendto(self.known.sealer.seal(kind, content), self._target)
+            datagram = self.known.sealer.seal(kind, content, peer.session if peer else bytes(32))
+            self._socket.sendto(datagram, self._target)
 
 
 # Over connections

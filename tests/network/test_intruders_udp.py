@@ -12,7 +12,6 @@ from network.intruders import HonestUdpPair, Insider, honest_udp_pair
 from priocast.links.fifo_link import Frame
 from priocast.network.fragments import PARTIAL_BYTES_OF_ONE_MAX
 from priocast.network.udp_content import LinkHeader, Sizes, pack_fragment, pack_fragments, pack_frames
-from priocast.network.udp_handshake import ReplyPolicy
 from priocast.network.udp_security import DatagramKind, Sealer, Session
 from support.networks import NetworkFactory, started
 from support.waiting import run
@@ -27,6 +26,14 @@ def factory(tmp_path: Path) -> NetworkFactory:
     return NetworkFactory("udp", tmp_path)
 
 
+HERE = "127.0.0.1", 1
+
+
+def to_one(kind: DatagramKind, session: bytes = bytes(32)) -> bytes:
+    """The receiver's session, for a kind that is sealed for one receiver."""
+    return b"" if kind in {DatagramKind.CALL, DatagramKind.SHARED} else session
+
+
 def flipped(datagram: bytes, byte: int) -> bytes:
     damaged = bytearray(datagram)
     damaged[byte] ^= 0x10
@@ -38,7 +45,7 @@ def test_the_wrong_group_key(factory: NetworkFactory) -> None:
         async with honest_udp_pair(factory) as pair:
             with Insider(factory, "c", KEY_WRONG) as stranger:
                 stranger.say(DatagramKind.FRAMES, EVIL)
-                pair.send_raw(stranger.known.greeting(), stranger.known.greeting(ReplyPolicy.IF_NEW))
+                pair.send_raw(stranger.known.call(HERE), stranger.known.call(None))
             await pair.assert_rejected_exactly({"not authentic": 2, "sender did not introduce itself": 1})
             assert list(pair.known.peers) == ["a"]
 
@@ -75,7 +82,7 @@ def test_a_replay_to_a_receiver_that_restarted(factory: NetworkFactory) -> None:
         again = HonestUdpPair(factory, factory.datagrams("a", "b", 2), factory.datagrams("b", "", 2))
         async with started(again.b):
             again.send_raw(*sent)
-            reasons = {"answer to another challenge", "sender did not introduce itself"}
+            reasons = {"not authentic", "sender did not introduce itself"}
             await again.wait_rejected(*reasons)
             assert not again.b.groups[pair.known.me.group].peers
             async with started(again.a):
@@ -105,7 +112,7 @@ def test_a_datagram_without_its_end(factory: NetworkFactory) -> None:
         async with honest_udp_pair(factory) as pair:
             fresh = Sealer(factory.keys["test"], pair.a.groups[pair.known.me.group].me)
             fresh.counter = 1000
-            pair.send_raw(fresh.seal(DatagramKind.FRAMES, EVIL)[:-1])
+            pair.send_raw(fresh.seal(DatagramKind.FRAMES, EVIL, pair.known.own_session)[:-1])
             await pair.assert_rejected("not authentic", 1)
 
     run(test)
@@ -117,7 +124,7 @@ def test_a_flipped_bit(byte: int, factory: NetworkFactory) -> None:
         async with honest_udp_pair(factory) as pair:
             fresh = Sealer(factory.keys["test"], pair.a.groups[pair.known.me.group].me)
             fresh.counter = 1000
-            damaged = bytearray(fresh.seal(DatagramKind.FRAMES, EVIL))
+            damaged = bytearray(fresh.seal(DatagramKind.FRAMES, EVIL, pair.known.own_session))
             damaged[byte] ^= 1
             pair.send_raw(bytes(damaged))
             await pair.assert_rejected("not authentic", 1)
@@ -153,7 +160,8 @@ def test_a_forged_sender(factory: NetworkFactory) -> None:
             session = pair.a.groups[pair.known.me.group].me
             forged = Sealer(KEY_WRONG, session)
             forged.counter = 1000
-            pair.send_raw(forged.seal(DatagramKind.FRAMES, EVIL), forged.seal(DatagramKind.GREETING, b""))
+            me = pair.known.own_session
+            pair.send_raw(forged.seal(DatagramKind.FRAMES, EVIL, me), forged.seal(DatagramKind.CALL, b""))
             await pair.assert_rejected("not authentic", 2)
 
     run(test)
@@ -163,7 +171,7 @@ def test_a_reflected_datagram(factory: NetworkFactory) -> None:
     async def test() -> None:
         async with honest_udp_pair(factory) as pair:
             mine = pair.known.sealer
-            pair.send_raw(mine.seal(DatagramKind.FRAMES, EVIL), pair.known.greeting())
+            pair.send_raw(mine.seal(DatagramKind.FRAMES, EVIL, pair.known.own_session), pair.known.call(HERE))
             await pair.assert_rejected("reflected datagram", 2)
 
     run(test)
@@ -173,7 +181,7 @@ def test_a_group_that_does_not_exist(factory: NetworkFactory) -> None:
     async def test() -> None:
         async with honest_udp_pair(factory) as pair:
             elsewhere = Sealer(factory.keys["test"], Session(5, 6, 7, 8))
-            pair.send_raw(*(elsewhere.seal(kind, EVIL) for kind in DatagramKind))
+            pair.send_raw(*(elsewhere.seal(kind, EVIL, to_one(kind)) for kind in DatagramKind))
             await pair.assert_rejected("unknown group", len(DatagramKind))
 
     run(test)
@@ -185,7 +193,7 @@ def test_a_flood_of_forged_first_contacts(factory: NetworkFactory) -> None:
             group = pair.known.me.group
             for number in range(1000):
                 forged = Sealer(os.urandom(32), Session(group, number, number, number))
-                pair.send_raw(forged.seal(DatagramKind.GREETING, EVIL))
+                pair.send_raw(forged.seal(DatagramKind.CALL, EVIL))
             await pair.exchange()
             await pair.assert_rejected("not authentic")
             assert list(pair.known.peers) == ["a"]
@@ -227,7 +235,7 @@ def test_an_old_incarnation(factory: NetworkFactory) -> None:
         async with honest_udp_pair(factory) as pair:
             with Insider(factory, "a", incarnation=0) as old:
                 old.say(DatagramKind.FRAMES, EVIL)
-                pair.send_raw(old.known.greeting())
+                pair.send_raw(old.known.call(HERE))
                 await pair.assert_rejected("old incarnation", 2)
                 assert pair.known.peers["a"].incarnation == 1
 
@@ -238,7 +246,7 @@ def test_a_process_with_our_name(factory: NetworkFactory) -> None:
     async def test() -> None:
         async with honest_udp_pair(factory) as pair:
             with Insider(factory, "b") as namesake:
-                pair.send_raw(namesake.known.greeting())
+                pair.send_raw(namesake.known.call(HERE))
                 await pair.assert_rejected("a peer with our own name", 1)
 
     run(test)

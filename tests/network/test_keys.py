@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 
 from priocast.core.errors import InvalidInput, InvalidOption, Rejected, UnusableKey
+from priocast.core.role import Role
+from priocast.network.codec import hash_of
 from priocast.network.keys import (
     Authority,
     make_authority,
     make_group_key,
     make_member_certificate,
-    read_group_key,
+    read_group_keys,
 )
-from priocast.network.security import TlsSecurity, peer_groups
+from priocast.network.security import TlsSecurity, identity_of
 
 
 @pytest.fixture
@@ -22,9 +24,9 @@ def authority(tmp_path: Path) -> Authority:
     return make_authority(tmp_path)
 
 
-def test_a_certificate_names_the_groups_of_its_member(authority: Authority, tmp_path: Path) -> None:
+def test_a_certificate_names_the_roles_of_its_member(authority: Authority, tmp_path: Path) -> None:
     made = make_member_certificate(tmp_path, authority, "alice", ["tickets", "telemetry"])
-    assert made.groups_of("alice") == {"tickets", "telemetry"}
+    assert made.roles_of("alice") == {"tickets": Role.MEMBER, "telemetry": Role.MEMBER}
     accepting, dialling = made.contexts()
     assert accepting.minimum_version == dialling.minimum_version == 0x304, "TLS 1.3"
 
@@ -47,7 +49,7 @@ def test_private_files_are_private_and_never_overwritten(authority: Authority, t
 def test_a_group_key_is_read_as_it_was_written(tmp_path: Path) -> None:
     key = make_group_key(tmp_path / "tickets.key")
     assert len(key) == 32
-    assert read_group_key(tmp_path / "tickets.key") == key
+    assert read_group_keys(tmp_path / "tickets.key") == (key,)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +59,12 @@ def test_a_group_key_is_read_as_it_was_written(tmp_path: Path) -> None:
 def test_other_content_is_not_a_group_key(content: str, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "key").write_text(content)
     with pytest.raises(UnusableKey, match=complaint):
-        read_group_key(tmp_path / "key")
+        read_group_keys(tmp_path / "key")
 
 
 def test_a_missing_group_key_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnusableKey, match=r"cannot read .*nowhere: No such file"):
-        read_group_key(tmp_path / "nowhere")
+        read_group_keys(tmp_path / "nowhere")
 
 
 def test_names_are_checked(authority: Authority, tmp_path: Path) -> None:
@@ -112,32 +114,49 @@ def test_our_own_certificate_must_have_our_name_and_be_valid_now(
 ) -> None:
     alice = make_member_certificate(tmp_path, authority, "alice", ["tickets"])
     with pytest.raises(UnusableKey, match="is not a certificate of bob"):
-        alice.groups_of("bob")
+        alice.roles_of("bob")
     with pytest.raises(UnusableKey, match="is not a certificate of alice"):
-        TlsSecurity(authority.certificate, authority.key, authority.certificate).groups_of("alice")
+        TlsSecurity(authority.certificate, authority.key, authority.certificate).roles_of("alice")
     old = make_member_certificate(
         tmp_path, authority, "old", ["tickets"], days=1, valid_from=datetime.now(UTC) - timedelta(days=2)
     )
     with pytest.raises(UnusableKey, match="issue a new one"):
-        old.groups_of("old")
+        old.roles_of("old")
 
 
-def test_a_peer_is_in_the_groups_that_its_certificate_names() -> None:
+def test_a_peer_has_the_roles_that_its_certificate_names() -> None:
     certificate = {
         "subjectAltName": (
             ("URI", "priocast:tickets/alice"),
-            ("URI", "priocast:telemetry/alice"),
+            ("URI", "priocast:telemetry/alice?role=client"),
+            ("URI", "priocast:telemetry/alice?role=observer"),
+            ("URI", "priocast:audit/alice?role=observer"),
+            ("URI", "priocast:admin/alice?role=root"),
+            ("URI", "priocast:admin/alice?member"),
             ("URI", "priocast:secret/bob"),
             ("URI", "https://tickets/alice"),
             ("DNS", "priocast:dns/alice"),
         )
     }
-    assert peer_groups(certificate, "alice") == {"tickets", "telemetry"}
-    for member in ("carol", "", "alice/x"):
+    names = "tickets", "telemetry", "audit", "admin", "secret", "dns"
+    member = identity_of(certificate, "alice", Role.MEMBER)
+    assert [member.role_in(hash_of(name)) for name in names] == [
+        Role.MEMBER,
+        Role.CLIENT,
+        Role.OBSERVER,
+        None,
+        None,
+        None,
+    ]
+    client = identity_of(certificate, "alice", Role.CLIENT)
+    assert client.role_in(hash_of("tickets")) is Role.CLIENT, "a process may claim a lower role"
+    assert client.role_in(hash_of("audit")) is Role.OBSERVER, "but not a higher one"
+    for name in ("carol", "", "alice/x"):
         with pytest.raises(Rejected, match="certificate of another member"):
-            peer_groups(certificate, member)
+            identity_of(certificate, name, Role.MEMBER)
     with pytest.raises(Rejected, match="certificate of nobody"):
-        peer_groups({}, "alice")
+        identity_of({}, "alice", Role.MEMBER)
+    assert identity_of(None, "alice", Role.CLIENT).role_in(hash_of("any")) is Role.CLIENT, "without TLS"
 
 
 def test_paths_may_be_passed_as_text(tmp_path: Path) -> None:
@@ -146,10 +165,10 @@ def test_paths_may_be_passed_as_text(tmp_path: Path) -> None:
     made = make_member_certificate(str(tmp_path), authority, "alice", ["tickets"])
     as_text = TlsSecurity(str(made.certificate), str(made.key), str(made.authority))
     assert as_text == made
-    assert as_text.groups_of("alice") == {"tickets"}
+    assert as_text.roles_of("alice") == {"tickets": Role.MEMBER}
     assert len(as_text.contexts()) == 2
     key = make_group_key(str(tmp_path / "tickets.key"))
-    assert read_group_key(str(tmp_path / "tickets.key")) == key
+    assert read_group_keys(str(tmp_path / "tickets.key")) == (key,)
 
 
 @pytest.mark.parametrize("given", [None, 5, b"alice.crt"])

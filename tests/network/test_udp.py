@@ -83,7 +83,7 @@ def test_a_body_for_several_peers_is_sent_once(size: int, tmp_path: Path) -> Non
             await recorders[1].wait_received(2)
             await recorders[2].wait_received(2)
             fragments = -(-size // Sizes(1400).fragment(2))
-            assert tap.count(DatagramKind.FRAGMENTS, factory.multicast) == fragments
+            assert tap.count(DatagramKind.SHARED, factory.multicast) == fragments
             for name in "bc":
                 assert tap.count(DatagramKind.FRAMES, factory.address(name)) == 1
             assert {frame for _, frame in recorders[1].received} == set(for_b)
@@ -102,7 +102,7 @@ def test_equal_bodies_of_different_identity_are_sent_separately(tmp_path: Path) 
             port.flush()
             await recorders[1].wait_received(1)
             await recorders[2].wait_received(1)
-            assert tap.count(DatagramKind.FRAGMENTS, factory.multicast) == 0
+            assert tap.count(DatagramKind.SHARED, factory.multicast) == 0
 
     run(test)
 
@@ -118,7 +118,7 @@ def test_more_peers_than_link_headers_are_served_in_turn(tmp_path: Path) -> None
             port.flush()
             await recorders[1].wait_received(1)
             await recorders[2].wait_received(1)
-            assert tap.count(DatagramKind.FRAGMENTS, factory.multicast) == 1, "two fragments share a datagram"
+            assert tap.count(DatagramKind.SHARED, factory.multicast) == 1, "two fragments share a datagram"
 
     run(test)
 

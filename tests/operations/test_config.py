@@ -279,10 +279,14 @@ def test_certificates_must_exist_match_the_member_and_cover_all_groups(tmp_path:
 
 
 def test_each_group_over_udp_needs_a_key(tmp_path: Path) -> None:
-    key = make_group_key(tmp_path / "tickets.key")
+    make_group_key(tmp_path / "tickets.key")
     udp = SMALL.replace('name = "a"', 'name = "a"\ntransport = "udp"\nmulticast = "239.1.2.3:7400"')
     plan = read_config(written(tmp_path, udp + 'key_file = "tickets.key"'))
-    assert (plan.transport, plan.multicast, plan.groups[0].key) == ("udp", "239.1.2.3:7400", key)
+    assert (plan.transport, plan.multicast, plan.groups[0].key_file) == (
+        "udp",
+        "239.1.2.3:7400",
+        tmp_path / "tickets.key",
+    )
     assert problems(tmp_path, udp) == [
         (
             "group.tickets.key_file: is missing: over UDP each group needs one; "

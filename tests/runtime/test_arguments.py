@@ -55,9 +55,9 @@ NO_SCOPE: list[tuple[dict[str, Any], str]] = [
         ({**HERE, "transport": "udp", "tls": TlsSecurity("a", "b", "c")}, "tls requires .* transport='tcp'"),
         (
             {**HERE, "transport": "udp", "keys": b"k" * 32},
-            "keys must be a key of 32 bytes for each group, by its name, not b'k",
+            "keys must be a key of 32 bytes or its file for each group, by its name, not b'k",
         ),
-        ({**HERE, "transport": "udp", "keys": {"test": "secret"}}, "key of group 'test' must be 32 bytes"),
+        ({**HERE, "transport": "udp", "keys": {"test": "secret"}}, "cannot read secret: No such file"),
         ({**HERE, "state_directory": 5}, "state_directory must be a path .*, not 5"),
         ({**HERE, "state_directory": ""}, "state_directory must be a path .*, not ''"),
     ],

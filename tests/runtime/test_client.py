@@ -9,6 +9,7 @@ import pytest
 
 import priocast
 from priocast.core.identity import ProcessId
+from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of, read
 from priocast.membership.packets import ClientReply, ClientRequest
@@ -208,13 +209,14 @@ class ScriptedMember:
         self.requests: list[ClientRequest] = []
         self._port = node.network.open("tickets", ProcessId(node.name, 1), self)
 
-    def reachable(self, peer: str) -> None:
+    def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
         pass
 
     def failed(self, error: priocast.PriocastError) -> None:
         raise error
 
-    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+    def frames_received(self, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER) -> None:
+        assert role is Role.CLIENT
         for frame in frames:
             request = read(peer, frame)
             assert isinstance(request, ClientRequest)

@@ -14,6 +14,7 @@ import pytest
 from own_network import UnixNetwork
 from priocast.core.errors import InvalidAddress, PriocastError
 from priocast.core.identity import ProcessId
+from priocast.core.role import Role
 from priocast.links.fifo_link import FifoLink, Frame
 from priocast.network.address import Address
 from priocast.network.interface import Network, Port
@@ -35,14 +36,16 @@ class Recorder:
 
     def __init__(self) -> None:
         self.reached: list[str] = []
+        self.roles: dict[str, Role] = {}
         self.received: list[tuple[ProcessId, Frame]] = []
         self.calls = 0
         self.errors: list[PriocastError] = []
 
-    def reachable(self, peer: str) -> None:
+    def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
         self.reached.append(peer)
+        self.roles[peer] = role
 
-    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+    def frames_received(self, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER) -> None:
         assert peer.name in self.reached, "a peer is reported as reachable before its frames"
         assert frames
         self.calls += 1
@@ -85,12 +88,12 @@ class LinkEnd(Recorder):
         self._link.send(body, time.monotonic_ns())
         self._act()
 
-    def reachable(self, peer: str) -> None:
-        super().reachable(peer)
+    def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
+        super().reachable(peer, role)
         self._link.reconnected(time.monotonic_ns())
         self._act()
 
-    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+    def frames_received(self, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER) -> None:
         for frame in frames:
             self.arrived += self._link.receive(frame, time.monotonic_ns())
         self._act()

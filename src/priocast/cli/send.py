@@ -22,7 +22,7 @@ EXAMPLES = """
 
   priocast send tickets --peer 127.0.0.1:7401 --priority urgent "stop selling"
 
-With TLS, the client needs its own certificate (priocast keys member shop --group tickets):
+With TLS, the client needs its own certificate (priocast keys client shop --group tickets):
 
   priocast send tickets --peer 10.0.0.1:7401 --name shop --tls-certificate keys/shop.crt
   --tls-key keys/shop.key --tls-authority keys/authority.crt "two seats please"
@@ -69,9 +69,7 @@ def send(
     level = parse_priority(priority)
     connection: NodeParameters = {"peers": peer, "listen": listen, "tls": tls}
     if key_file is not None:
-        from priocast.network.keys import read_group_key  # imported here: cryptography is slow to import
-
-        connection |= {"transport": "udp", "keys": {group: read_group_key(key_file)}}
+        connection |= {"transport": "udp", "keys": {group: key_file}}
     configure_logging("text", "error")
 
     async def run() -> int | None:

@@ -21,7 +21,7 @@ from priocast.core.message import PAYLOAD_BYTES_MAX
 from priocast.links.fifo_link import Frame
 from priocast.network.rejections import Reason
 
-WIRE_VERSION = 3
+WIRE_VERSION = 4
 FRAME_BYTES_MAX = PAYLOAD_BYTES_MAX + 512 * 1024
 INTRODUCTION_BYTES_MAX = 1024
 _MAGIC = b"\xb7P"

@@ -7,7 +7,7 @@ not alter them, and must not attribute a frame to a process that did not send it
     runtime                                    network
       │ ── start() ─────────────────────────────▶ │   begins to listen and to look for peers
       │ ── open(group, process, receiver) ──────▶ │   returns the group's port
-      │ ◀─ receiver.reachable(peer) ───────────── │   now for every known peer, later for every new one
+      │ ◀─ receiver.reachable(peer, role) ─────── │   now for every known peer, later for every new one
       │ ── port.send(peer, frames) … flush() ───▶ │
       │ ◀─ receiver.frames_received(peer, …) ──── │
       │ ── port.close() … close() ──────────────▶ │
@@ -20,25 +20,30 @@ a complete one, over Unix sockets.
 """
 
 from collections import Counter
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from priocast.core.errors import PriocastError
 from priocast.core.identity import ProcessId
+from priocast.core.role import Role
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame, LinkOptions
 
-__all__ = ["RELIABLE_NETWORK", "Frame", "LinkOptions", "Network", "Port", "Receiver"]
+__all__ = ["RELIABLE_NETWORK", "Frame", "HasKeys", "LinkOptions", "Network", "Port", "Receiver", "Role"]
 
 
 class Receiver(Protocol):
     """What a network calls back: the group, or the client, behind a port."""
 
-    def reachable(self, peer: str) -> None:
-        """Frames can be sent to the process `peer`; those sent over an earlier connection may be lost."""
+    def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
+        """Frames can be sent to the process `peer`; those sent over an earlier connection may be lost.
 
-    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+        `role` is what the process is in this group. A network that does not know it omits it.
+        """
+
+    def frames_received(self, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER) -> None:
         """The `frames` arrived from this incarnation of a process, all that were ready.
 
-        `reachable` must have been called with the name of `peer` before.
+        `reachable` must have been called with the name of `peer` before. What the `role` may not send is
+        rejected.
         """
 
     def failed(self, error: PriocastError) -> None:
@@ -83,3 +88,11 @@ class Network(Protocol):
 
     def unreached(self) -> list[str]:
         """The configured addresses at which no process has been reached yet, for error messages."""
+
+
+@runtime_checkable
+class HasKeys(Protocol):
+    """A network with keys or certificates in files, which can change while it runs."""
+
+    def reload_keys(self) -> None:
+        """Read the files again; if one of them is unusable, raise UnusableKey and change nothing."""

@@ -2,6 +2,7 @@
 
     authority = make_authority("keys")
     make_member_certificate("keys", authority, "alice", ["tickets"])   # for TCP with TLS
+    make_member_certificate("keys", authority, "shop", ["tickets"], role=Role.CLIENT)
     make_group_key("keys/tickets.key")                                 # for UDP
 
 The authority's key is only needed to sign: keep it off the hosts that run members. Private files are readable
@@ -22,9 +23,11 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from priocast.core.errors import InvalidOption, UnusableKey
 from priocast.core.identity import check_name
+from priocast.core.role import Role
 from priocast.network.security import AnyPath, TlsSecurity, keep_paths, uri_of
 from priocast.network.udp_security import GROUP_KEY_BYTES
 
+GROUP_KEYS_MAX = 4
 _CLOCKS_APART = timedelta(minutes=5)
 
 
@@ -61,23 +64,22 @@ def make_authority(directory: AnyPath, *, days: int = 3650) -> Authority:
 def make_member_certificate(
     directory: AnyPath,
     authority: Authority,
-    member: str,
+    name: str,
     groups: list[str],
     *,
+    role: Role = Role.MEMBER,
     days: int = 365,
     valid_from: datetime | None = None,
 ) -> TlsSecurity:
-    """Create a member's key and a certificate that admits it to these groups; return their paths."""
+    """Create a key, and a certificate that gives a process this role in these groups; return the paths."""
     if not groups:
-        raise InvalidOption(f"groups must name at least one group that {member} may be in")
-    made = TlsSecurity(
-        Path(directory, f"{member}.crt"), Path(directory, f"{member}.key"), authority.certificate
-    )
-    signer, signing_key = _load(authority)
+        raise InvalidOption(f"groups must name at least one group that {name} may be in")
+    made = TlsSecurity(Path(directory, f"{name}.crt"), Path(directory, f"{name}.key"), authority.certificate)
+    signer, signing_key = load_authority(authority)
     key = ec.generate_private_key(ec.SECP256R1())
-    uris = [x509.UniformResourceIdentifier(uri_of(group, member)) for group in groups]
+    uris = [x509.UniformResourceIdentifier(uri_of(group, name, role)) for group in groups]
     builder = _builder(
-        _name(check_name(member, "member")),
+        _name(check_name(name, role.name.lower())),
         signer.subject,
         key.public_key(),
         valid_from or datetime.now(UTC),
@@ -103,17 +105,26 @@ def make_group_key(path: AnyPath) -> bytes:
     return key
 
 
-def read_group_key(path: AnyPath) -> bytes:
-    """Read the key from a file that `make_group_key` created."""
+def read_group_keys(path: AnyPath) -> tuple[bytes, ...]:
+    """Read the keys of a group from a file that `make_group_key` created, one a line.
+
+    The first one seals, all of them open: so a group can change its key while it runs.
+    """
     try:
-        key = bytes.fromhex(Path(path).read_text(encoding="ascii"))
+        lines = Path(path).read_text(encoding="ascii").split()
+        keys = tuple(bytes.fromhex(line) for line in lines)
     except OSError as error:
         raise UnusableKey(f"cannot read {path}: {error.strerror or error}") from error
     except ValueError as error:
         raise UnusableKey(f"{path} is not a group key: it must contain hexadecimal digits only") from error
-    if len(key) != GROUP_KEY_BYTES:
-        raise UnusableKey(f"{path} is not a group key: it must have {GROUP_KEY_BYTES} bytes, not {len(key)}")
-    return key
+    if not 1 <= len(keys) <= GROUP_KEYS_MAX:
+        raise UnusableKey(f"{path} must contain 1 to {GROUP_KEYS_MAX} keys, one a line, not {len(keys)}")
+    for key in keys:
+        if len(key) != GROUP_KEY_BYTES:
+            raise UnusableKey(
+                f"{path} is not a group key: it must have {GROUP_KEY_BYTES} bytes, not {len(key)}"
+            )
+    return keys
 
 
 def _name(text: str) -> x509.Name:
@@ -148,7 +159,8 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _load(authority: Authority) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+def load_authority(authority: Authority) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
+    """The certificate of an authority and its key, which signs."""
     try:
         certificate = x509.load_pem_x509_certificate(authority.certificate.read_bytes())
         key = serialization.load_pem_private_key(authority.key.read_bytes(), None)

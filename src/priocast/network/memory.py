@@ -5,6 +5,7 @@ from collections import Counter
 
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
+from priocast.core.role import Role
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
@@ -41,7 +42,9 @@ class MemoryPort(OpenPort):
         hub = network.hub
         other = hub.networks.get(peer)
         if other is not None and hub.networks.get(name) is network and (name, peer) not in hub.cuts:
-            asyncio.get_running_loop().call_soon(other.receive, self.group_hash, self.process, frames)
+            asyncio.get_running_loop().call_soon(
+                other.receive, self.group_hash, self.process, frames, network.role
+            )
 
     def flush(self) -> None:
         """Nothing is delayed."""
@@ -51,12 +54,16 @@ class MemoryPort(OpenPort):
 
 
 class MemoryNetwork:
-    """Passes frames on without encoding them, in the next iteration of the event loop."""
+    """Passes frames on without encoding them, in the next iteration of the event loop.
+
+    `role` is what the process is in all its groups.
+    """
 
     link_options = RELIABLE_NETWORK
 
-    def __init__(self, hub: MemoryHub, name: str) -> None:
+    def __init__(self, hub: MemoryHub, name: str, role: Role = Role.MEMBER) -> None:
         self.hub = hub
+        self.role = role
         self.ports: Ports[MemoryPort] = Ports(name)
         self.rejections: Counter[str] = self.ports.rejections
         self._name = name
@@ -74,9 +81,9 @@ class MemoryNetwork:
         port = MemoryPort(self, group, process, receiver)
         self.ports.add(port)
         if self.hub.networks.get(self._name) is self:
-            for name in list(self.hub.networks):
+            for name, other in list(self.hub.networks.items()):
                 if name != self._name:
-                    receiver.reachable(name)
+                    receiver.reachable(name, other.role)
         return port
 
     async def close(self) -> None:
@@ -88,10 +95,11 @@ class MemoryNetwork:
 
     def notify_reachable(self, peer: str) -> None:
         """A process has started, or the connection to it is restored."""
+        role = self.hub.networks[peer].role
         for port in self.ports.all():
-            port.receiver.reachable(peer)
+            port.receiver.reachable(peer, role)
 
-    def receive(self, group_hash: int, peer: ProcessId, frames: list[Frame]) -> None:
+    def receive(self, group_hash: int, peer: ProcessId, frames: list[Frame], role: Role) -> None:
         """Accept frames, unless the network was closed while they were in flight."""
         if self.hub.networks.get(self._name) is self:
-            self.ports.receive(group_hash, peer, frames)
+            self.ports.receive(group_hash, peer, frames, role)

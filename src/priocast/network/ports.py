@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.core.identity import ProcessId, check_name
+from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
 from priocast.network.codec import hash_of
 from priocast.network.interface import Receiver
@@ -64,14 +65,16 @@ class Ports(Generic[AnyPort]):
         """The port of the group with this `group_hash`, if it is open."""
         return self._open.get(group_hash)
 
-    def receive(self, group_hash: int, peer: ProcessId, frames: list[Frame]) -> None:
-        """Pass `frames` from `peer` to the receiver of the group with this `group_hash`.
+    def receive(
+        self, group_hash: int, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER
+    ) -> None:
+        """Pass `frames` from `peer`, which has this `role`, to the group with this `group_hash`.
 
         Frames for a group that was never open here are counted as rejected.
         """
         port = self._open.get(group_hash)
         if port is not None:
-            port.receiver.frames_received(peer, frames)
+            port.receiver.frames_received(peer, frames, role)
         elif group_hash not in self._closed:
             self._rejection_log.record(Reason.UNKNOWN_GROUP, peer=peer.name)
 

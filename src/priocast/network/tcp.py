@@ -12,16 +12,18 @@ import asyncio
 import secrets
 import ssl
 from collections import Counter
+from collections.abc import Iterable
 
-from priocast.core.errors import Rejected, UnusableKey
+from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
+from priocast.core.role import Role
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
 from priocast.network.address import Address
-from priocast.network.codec import FrameWriter, ReceivedFrames
+from priocast.network.codec import FrameWriter, ReceivedFrames, hash_of
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
 from priocast.network.rejections import Reason, RejectionLog, log_reached
-from priocast.network.security import TlsSecurity
+from priocast.network.security import PeerIdentity, TlsSecurity, check_role
 from priocast.network.tcp_connection import AcceptedConnection, Connection, DialledConnection, Introduction
 from priocast.network.tcp_dialler import CLOSE_SECONDS, Diallers
 from priocast.network.tcp_listener import Listener
@@ -34,20 +36,17 @@ _ANY_HOST = {"", "0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen
 
 
 class TcpPort(OpenPort):
-    """One group's access to the network."""
+    """One group's access to the network. `routes` holds the connection to each peer of the group."""
 
     def __init__(self, network: "TcpNetwork", group: str, process: ProcessId, receiver: Receiver) -> None:
         super().__init__(group, process, receiver)
         self._network = network
         self._writer = FrameWriter(group, process)
+        self.routes: dict[str, DialledConnection] = {}
 
     def send(self, peer: str, frames: list[Frame]) -> None:
-        connection = self._network.dialled.get(peer)
-        if (
-            connection is None
-            or connection.transport.is_closing()
-            or (connection.groups is not None and self.group_hash not in connection.groups)
-        ):
+        connection = self.routes.get(peer)
+        if connection is None or connection.transport.is_closing():
             return
         if connection.transport.get_write_buffer_size() > _UNSENT_BYTES_MAX:
             self._network.rejection_log.record(Reason.NOT_READING, peer=peer)
@@ -60,11 +59,31 @@ class TcpPort(OpenPort):
     def close(self) -> None:
         self._network.ports.remove(self)
 
+    def add_route(self, connection: DialledConnection) -> None:
+        """Use a connection if its peer is in this group, unless there is one to a peer of a higher role."""
+        role = connection.identity.role_in(self.group_hash)
+        if role is None:
+            return
+        known = self.routes.get(connection.name)
+        if known is None or role >= (known.identity.role_in(self.group_hash) or Role.OBSERVER):
+            self.routes[connection.name] = connection
+            self.receiver.reachable(connection.name, role)
+
+    def remove_route(self, connection: DialledConnection, others: Iterable[DialledConnection]) -> None:
+        """A connection is lost; use one of the others if it is to a peer of the same name."""
+        if self.routes.get(connection.name) is connection:
+            del self.routes[connection.name]
+            for other in others:
+                if other.name == connection.name:
+                    self.add_route(other)
+
 
 class TcpNetwork:
     """The connections of one process.
 
-    `advertise` is the address at which others reach this process, if it is not `listen`.
+    `advertise` is the address at which others reach this process, if it is not `listen`. `role` is the
+    highest that it has in any group. `dialled` holds the connections that frames are sent over, by the
+    identities of the peers: two processes of different groups may have the same name.
     """
 
     link_options = RELIABLE_NETWORK
@@ -77,22 +96,24 @@ class TcpNetwork:
         *,
         advertise: Address | None = None,
         security: TlsSecurity | None = None,
+        role: Role = Role.MEMBER,
     ) -> None:
         self.rejection_log = RejectionLog(name)
         self.ports: Ports[TcpPort] = Ports(name, self.rejection_log)
         self.rejections: Counter[str] = self.rejection_log.counts
         self.connections: dict[Connection, None] = {}
-        self.dialled: dict[str, DialledConnection] = {}
-        self.introduction = _introduce(name, advertise or listen)
+        self.dialled: dict[PeerIdentity, DialledConnection] = {}
+        self.introduction = _introduce(name, advertise or listen, role)
         self._listen = listen
         self._advertise = advertise
         self._peers = peers
         accepting: ssl.SSLContext | None = None
         self.dialling: ssl.SSLContext | None = None
-        self._groups: frozenset[str] | None = None
+        self._roles: dict[str, Role] | None = None
+        self._security = security
         if security is not None:
             accepting, self.dialling = security.contexts()
-            self._groups = security.groups_of(name)
+            self._roles = security.roles_of(name)
         self._listener = Listener(self, accepting)
         self._diallers = Diallers(self, set())
 
@@ -106,21 +127,18 @@ class TcpNetwork:
     async def start(self) -> None:
         self._listen = await self._listener.start(self._listen)
         advertised = self._advertise or self._listen
-        self.introduction = _introduce(self.introduction.name, advertised)
+        self.introduction = _introduce(self.introduction.name, advertised, self.introduction.role)
         self._diallers = Diallers(self, {self._listen, advertised})
         for address in self._peers:
             self._diallers.add(address, learnt=False)
 
     def open(self, group: str, process: ProcessId, receiver: Receiver) -> TcpPort:
-        if self._groups is not None and group not in self._groups:
-            raise UnusableKey(
-                f"the certificate of {process.name} does not include group {group!r}: issue one that does"
-            )
+        if self._roles is not None:
+            check_role(self._roles, group, process.name, self.introduction.role)
         port = TcpPort(self, group, process, receiver)
         self.ports.add(port)
-        for name, connection in list(self.dialled.items()):
-            if connection.may_be_in(port.group_hash):
-                receiver.reachable(name)
+        for connection in list(self.dialled.values()):
+            port.add_route(connection)
         return port
 
     async def close(self) -> None:
@@ -136,6 +154,29 @@ class TcpNetwork:
         own = {self._listen, self._advertise}
         return [str(address) for address in self._peers if address not in reached | own]
 
+    def reload_keys(self) -> None:
+        """Read certificates and the revocation list again; if a file is unusable, change nothing.
+
+        Connections whose certificates are not trusted any more are closed. If our own certificate names other
+        groups or roles, all are closed, and are dialled again.
+        """
+        if self._security is None:
+            return
+        from priocast.network.revocation import TrustCheck  # only where TLS is used
+
+        accepting, dialling = self._security.contexts()
+        roles, trust = self._security.roles_of(self.introduction.name), TrustCheck(self._security)
+        for port in self.ports.all():
+            check_role(roles, port.group, self.introduction.name, self.introduction.role)
+        changed, self._roles = roles != self._roles, roles
+        self._listener.context, self.dialling = accepting, dialling
+        for connection in list(self.connections):
+            objection = trust.objection_to(connection.certificate) if connection.certificate else None
+            if objection is not None:
+                connection.reject(Rejected(objection, "found when the keys were read again"))
+            elif changed:
+                connection.transport.close()
+
     # Called by connections
 
     def on_hello(self, connection: AcceptedConnection, peer: Introduction) -> None:
@@ -143,47 +184,44 @@ class TcpNetwork:
         if peer.token == self.introduction.token:
             connection.welcome()  # we dialled ourselves; the dialling end sees that by the token
             connection.transport.close()
-        elif peer.name == self.introduction.name:
-            raise Rejected(Reason.OWN_NAME, "give each process its own name")
         else:
+            self._check_peer(connection)
             connection.welcome()
-            if peer.name in self.dialled:
+            if connection.identity in self.dialled:
                 self._admit(connection)
             else:
                 self._learn(connection)
 
     def on_data(self, connection: AcceptedConnection, received: ReceivedFrames) -> None:
         """Frames arrived for a group."""
-        reached = self.dialled.get(connection.name)
-        if reached is None:
+        identity = connection.identity
+        if identity not in self.dialled:
             return  # reading is paused by now; the peer retransmits what is not acknowledged
-        if connection.may_be_in(received.group) and reached.may_be_in(received.group):
-            self.ports.receive(
-                received.group, ProcessId(connection.name, received.incarnation), received.frames
-            )
-        else:
+        role = identity.role_in(received.group)
+        if role is None:
             self.rejection_log.record(Reason.OTHER_GROUP, peer=connection.name)
+        else:
+            peer = ProcessId(connection.name, received.incarnation)
+            self.ports.receive(received.group, peer, received.frames, role)
 
     def on_reached(self, connection: DialledConnection) -> bool:
         """A process welcomed us. Return whether to keep the connection; configured addresses win."""
         peer, name = connection.welcomed.result(), connection.name
         if peer.token == self.introduction.token:
             return False
-        if name == self.introduction.name:
-            raise Rejected(Reason.OWN_NAME, f"{connection.address}: give each process its own name")
-        known = self.dialled.get(name)
+        self._check_peer(connection)
+        known = self.dialled.get(connection.identity)
         if known is not None:
             if connection.learnt:
                 return False
             if not known.learnt:
                 raise Rejected(Reason.TWO_ADDRESSES, f"{connection.address} and {known.address} are {name}")
             known.transport.close()
-        self.dialled[name] = connection
+        self.dialled[connection.identity] = connection
         log_reached(self.introduction.name, name, str(connection.address))
         for port in self.ports.all():
-            if connection.may_be_in(port.group_hash):
-                port.receiver.reachable(name)
-        for other in self._accepted(name):
+            port.add_route(connection)
+        for other in self._accepted(connection.identity):
             if other.admitted.done():
                 other.admit()
             else:
@@ -192,16 +230,26 @@ class TcpNetwork:
 
     def on_unreached(self, connection: DialledConnection) -> None:
         """A connection that we sent over is lost; the peer may have moved to the address it dials from."""
-        if self.dialled.get(connection.name) is connection:
-            del self.dialled[connection.name]
-            for accepted in self._accepted(connection.name):
+        if self.dialled.get(connection.identity) is connection:
+            del self.dialled[connection.identity]
+            for accepted in self._accepted(connection.identity):
                 accepted.pause()
                 self._learn(accepted)
+        for port in self.ports.all():
+            port.remove_route(connection, list(self.dialled.values()))
 
-    def _accepted(self, name: str | None = None) -> list[AcceptedConnection]:
+    def _check_peer(self, connection: Connection) -> None:
+        """Reject a peer that shares no group with us, or is in one of our groups under our name."""
+        identity, roles = connection.identity, self._roles
+        if roles is not None and all(identity.role_in(hash_of(group)) is None for group in roles):
+            raise Rejected(Reason.OTHER_GROUP, f"{identity.name} is in none of {', '.join(sorted(roles))}")
+        if identity.name == self.introduction.name:
+            raise Rejected(Reason.OWN_NAME, "give each process its own name")
+
+    def _accepted(self, identity: PeerIdentity | None = None) -> list[AcceptedConnection]:
         """The accepted connections, of all peers or of one, the oldest first."""
         accepted = [each for each in self.connections if isinstance(each, AcceptedConnection)]
-        return [each for each in accepted if name is None or each.name == name]
+        return [each for each in accepted if identity is None or each.identity == identity]
 
     def _learn(self, connection: AcceptedConnection) -> None:
         if connection.address is not None:
@@ -212,7 +260,7 @@ class TcpNetwork:
         if len(admitted) >= ACCEPTED_MAX:
             connection.reject(Rejected(Reason.TOO_MANY_CONNECTIONS))
             return
-        same = [each for each in admitted if each.name == connection.name]
+        same = [each for each in admitted if each.identity == connection.identity]
         if len(same) >= _ACCEPTED_OF_ONE_MAX:
             same[0].reject(
                 Rejected(Reason.TOO_MANY_CONNECTIONS, "the oldest connection of this process is closed")
@@ -220,9 +268,9 @@ class TcpNetwork:
         connection.admit()
 
 
-def _introduce(name: str, address: Address) -> Introduction:
+def _introduce(name: str, address: Address, role: Role) -> Introduction:
     host = "" if address.host in _ANY_HOST else address.host
-    return Introduction(name, host, address.port, secrets.token_bytes(8))
+    return Introduction(name, host, address.port, secrets.token_bytes(8), role)
 
 
 async def _ended(connections: list[Connection] | list[DialledConnection]) -> None:

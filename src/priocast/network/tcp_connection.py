@@ -16,10 +16,11 @@ import msgspec
 from priocast.core.decoding import decode
 from priocast.core.errors import ForeignFrame, InvalidInput, Rejected
 from priocast.core.identity import NAME_LENGTH_MAX, ProcessId, check_name
+from priocast.core.role import Role
 from priocast.network.address import Address
-from priocast.network.codec import FrameKind, FrameReader, FrameWriter, ReceivedFrames, hash_of
+from priocast.network.codec import FrameKind, FrameReader, FrameWriter, ReceivedFrames
 from priocast.network.rejections import Reason, RejectionLog
-from priocast.network.security import peer_groups
+from priocast.network.security import PeerIdentity, identity_of
 
 # Bytes in the kernel can no longer be overtaken: a small send buffer keeps the delay of urgent frames short.
 _SEND_BUFFER_BYTES = 256 * 1024
@@ -34,13 +35,14 @@ class Introduction(msgspec.Struct, frozen=True, array_like=True):
     """A process's name and address; an empty host means the address that the connection comes from.
 
     The token is random for each network. It distinguishes a process that dialled itself from another process
-    with the same name.
+    with the same name. The role is the highest that the process has in any group.
     """
 
     name: Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
     host: Annotated[str, msgspec.Meta(max_length=255)]
     port: Annotated[int, msgspec.Meta(ge=0, le=65535)]
     token: Annotated[bytes, msgspec.Meta(min_length=8, max_length=8)]
+    role: Role = Role.MEMBER
 
 
 _decode_introduction = msgspec.msgpack.Decoder(Introduction).decode
@@ -58,7 +60,10 @@ class ConnectionOwner(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol, ABC):
-    """What both ends have in common. `groups`: hashes of those that the peer may be in; None: all."""
+    """What both ends have in common. `identity` is who the peer is, once it has introduced itself.
+
+    `certificate` is the peer's, with TLS, as DER.
+    """
 
     transport: asyncio.Transport
 
@@ -67,7 +72,8 @@ class Connection(asyncio.BufferedProtocol, ABC):
         self.made = False
         self.was_rejected = False
         self.name = ""
-        self.groups: frozenset[int] | None = None
+        self.identity = PeerIdentity("", Role.OBSERVER, ())
+        self.certificate: bytes | None = None
         self.lost: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._reader = FrameReader()
 
@@ -111,20 +117,19 @@ class Connection(asyncio.BufferedProtocol, ABC):
 
     def read_introduction(self, received: ReceivedFrames) -> Introduction:
         """The peer's introduction; with TLS, its certificate must contain the same name."""
+        tls = self.transport.get_extra_info("ssl_object")
         try:
             peer = decode(_decode_introduction, received.frames[0].body, self.remote, "an introduction")
             self.name = check_name(peer.name, "member")
         except (ForeignFrame, InvalidInput) as error:
             raise Rejected(Reason.MALFORMED, str(error)) from error
-        if self.transport.get_extra_info("ssl_object") is not None:
+        certificate = None
+        if tls is not None:
             certificate = self.transport.get_extra_info("peercert") or {}
-            self.groups = frozenset(map(hash_of, peer_groups(certificate, peer.name)))
+            self.certificate = tls.getpeercert(binary_form=True)
+        self.identity = identity_of(certificate, peer.name, peer.role)
         self._reader.expect(peer.name)
         return peer
-
-    def may_be_in(self, group_hash: int) -> bool:
-        """Whether the peer may be in this group: without TLS, in any."""
-        return self.groups is None or group_hash in self.groups
 
     @property
     def remote(self) -> str:

@@ -22,11 +22,14 @@ _DESCRIPTORS_PAUSE_SECONDS = 0.2
 
 
 class Listener:
-    """The listening socket, and the connections that are not admitted yet."""
+    """The listening socket, and the connections that are not admitted yet.
+
+    `context` is that of connections accepted from now on.
+    """
 
     def __init__(self, owner: ConnectionOwner, context: ssl.SSLContext | None) -> None:
         self._owner = owner
-        self._context = context
+        self.context = context
         self._strangers: dict[asyncio.Task[None], None] = {}
         self._socket: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
@@ -108,13 +111,13 @@ class Listener:
 
     async def _connect(self, connection: AcceptedConnection, accepted: socket.socket) -> None:
         loop = asyncio.get_running_loop()
-        if self._context is None:
+        if self.context is None:
             await loop.connect_accepted_socket(lambda: connection, accepted)
         else:
             await loop.connect_accepted_socket(
                 lambda: connection,
                 accepted,
-                ssl=self._context,
+                ssl=self.context,
                 ssl_handshake_timeout=2 * HANDSHAKE_SECONDS,
                 ssl_shutdown_timeout=CLOSE_SECONDS,
             )

@@ -8,14 +8,16 @@ process that restarts greets again, with a higher incarnation. The links retrans
 import asyncio
 import socket
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from ipaddress import IPv4Address
 from itertools import count
+from pathlib import Path
 
 from priocast.core.errors import InvalidAddress, InvalidOption, Rejected, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT
+from priocast.core.role import Role
 from priocast.links.fifo_link import Frame, LinkOptions
 from priocast.network.address import Address
 from priocast.network.fragments import Reassembly
@@ -35,7 +37,6 @@ from priocast.network.udp_handshake import (
     PAUSE_SECONDS_MAX,
     KnownPeer,
     PeerTable,
-    ReplyPolicy,
     SocketAddress,
 )
 from priocast.network.udp_pace import REPORT_BYTES, Pacer
@@ -47,14 +48,16 @@ DATAGRAM_BYTES_MIN, DATAGRAM_BYTES_MAX = 512, 65_507
 _READS_MAX = 64
 _CLOSE_SECONDS = 2.0
 
-FramesBySender = dict[tuple[int, ProcessId], list[Frame]]
+FramesBySender = dict[tuple[int, ProcessId, Role], list[Frame]]
+KeySource = bytes | Path
 
 
 class UdpNetwork:
     """The sockets of one process, and the peers that it knows in each group that it has a key for.
 
-    `keys` holds the key of each group by its name; `incarnation` must be higher than that of any earlier
-    start of this process. The network should carry datagrams of `datagram_bytes` without IP fragmentation.
+    `keys` holds the key of each group by its name, or the file that it is in; `incarnation` must be higher
+    than that of any earlier start of this process. The network should carry datagrams of `datagram_bytes`
+    without IP fragmentation. `role` is what the process is in all its groups.
     """
 
     # A link acknowledges every eighth frame at once: with full batches, that is exactly a window.
@@ -66,12 +69,13 @@ class UdpNetwork:
         listen: Address,
         peers: list[Address],
         *,
-        keys: dict[str, bytes],
+        keys: Mapping[str, KeySource],
         incarnation: int,
         multicast: Address | None = None,
         datagram_bytes: int = 1400,
+        role: Role = Role.MEMBER,
     ) -> None:
-        _check(keys, multicast, datagram_bytes)
+        _check(multicast, datagram_bytes)
         self.rejection_log = RejectionLog(name)
         self.ports: Ports[UdpPort] = Ports(name, self.rejection_log)
         self.rejections: Counter[str] = self.rejection_log.counts
@@ -81,8 +85,9 @@ class UdpNetwork:
         self.multicast: SocketAddress | None = multicast
         self.reassembly = Reassembly(self.rejection_log)
         self.groups: dict[int, PeerTable] = {}
-        for group, key in keys.items():
-            known = PeerTable(group, key, name, incarnation, self.rejection_log)
+        self._keys = keys
+        for group, source in keys.items():
+            known = PeerTable(group, _keys_in(group, source), name, incarnation, self.rejection_log, role)
             self.groups[known.me.group] = known
         self._listen = listen
         self._peers: dict[Address, SocketAddress] = dict.fromkeys(peers, ())  # and where they are
@@ -122,7 +127,7 @@ class UdpNetwork:
         self.ports.add(port)
         for peer in list(known.peers.values()):
             if peer.confirmed:
-                receiver.reachable(peer.name)
+                receiver.reachable(peer.name, peer.role)
         return port
 
     async def close(self) -> None:
@@ -142,6 +147,12 @@ class UdpNetwork:
 
     def unreached(self) -> list[str]:
         return [str(address) for address in self._peers if not self._knows(address)]
+
+    def reload_keys(self) -> None:
+        """Read the files of keys again, and use what they contain now; if one is unusable, change nothing."""
+        read = {group: _keys_in(group, source) for group, source in self._keys.items()}
+        for known in self.groups.values():
+            known.change_keys(read[known.group])
 
     def transmit(self, datagram: bytes, to: SocketAddress) -> None:
         """Send a datagram; if that fails it is lost, and the links retransmit."""
@@ -166,8 +177,9 @@ class UdpNetwork:
                         return
                     self._peers[address] = to
                     for known in self.groups.values():
+                        known.configured.add(to)
                         if not known.knows(to):
-                            self.transmit(known.greeting(), to)
+                            self.transmit(known.call(to), to)
             await asyncio.sleep(pause)
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
@@ -186,7 +198,7 @@ class UdpNetwork:
         pause = PAUSE_SECONDS_FIRST
         while True:
             for known in self.groups.values():
-                self.transmit(known.greeting(ReplyPolicy.IF_NEW), multicast)
+                self.transmit(known.call(None), multicast)
             await asyncio.sleep(pause)
             pause = min(2 * pause, 2 * PAUSE_SECONDS_MAX)
 
@@ -217,8 +229,8 @@ class UdpNetwork:
                 )
             except Rejected as error:
                 self.rejection_log.record(error.reason, error.detail, address=str(source[0]))
-        for (group, process), frames in received.items():
-            self.ports.receive(group, process, frames)
+        for (group, process, role), frames in received.items():
+            self.ports.receive(group, process, frames, role)
 
     def _on_datagram(
         self,
@@ -236,18 +248,26 @@ class UdpNetwork:
         if sealed.session == known.own_session:
             if not is_multicast:  # our own multicasts return to us
                 raise Rejected(Reason.REFLECTED)
-        elif sealed.kind is DatagramKind.GREETING:
+        elif sealed.kind in {DatagramKind.GREETING, DatagramKind.CALL}:
             outcome = known.on_greeting(sealed, source, now)
             if outcome.reply is not None:
                 self.transmit(outcome.reply, source)
             if outcome.reached is not None:
                 self._notify_reachable(known, outcome.reached)
         else:
-            self._on_data(known, sealed, received, now)
+            self._on_data(known, sealed, source, received, now)
 
-    def _on_data(self, known: PeerTable, sealed: Sealed, received: FramesBySender, now: float) -> None:
+    def _on_data(
+        self,
+        known: PeerTable,
+        sealed: Sealed,
+        source: SocketAddress,
+        received: FramesBySender,
+        now: float,
+    ) -> None:
         peer = known.find(sealed)
-        content = peer.open(sealed, now)
+        content = peer.open(sealed, known.own_session)
+        peer.on_heard(sealed.counter, source, now)
         if not peer.confirmed:  # a peer that sends frames accepts ours
             peer.confirmed = True
             self._notify_reachable(known, peer)
@@ -262,7 +282,8 @@ class UdpNetwork:
             frames = [frame for frame in added if frame is not None]
             self._report(known, peer, incarnation, fragments)
         if frames:
-            received.setdefault((known.me.group, ProcessId(peer.name, incarnation)), []).extend(frames)
+            sender = known.me.group, ProcessId(peer.name, incarnation), peer.role
+            received.setdefault(sender, []).extend(frames)
 
     def _report(self, known: PeerTable, peer: KnownPeer, incarnation: int, fragments: list[Fragment]) -> None:
         """Report to the sender of large bodies which datagrams were received: regularly, and at the end."""
@@ -272,19 +293,28 @@ class UdpNetwork:
             self.reassembly.is_whole(peer.session, incarnation, fragment) for fragment in parts
         ):
             peer.unreported_bytes = 0
-            self.transmit(known.sealer.seal(DatagramKind.RECEIVED, pack_report(peer.window)), peer.address)
+            report = known.sealer.seal(DatagramKind.RECEIVED, pack_report(peer.window), peer.session)
+            self.transmit(report, peer.address)
 
     def _notify_reachable(self, known: PeerTable, peer: KnownPeer) -> None:
         log_reached(known.name, peer.name, str(Address(*peer.address[:2])))
         port = self.ports.find(known.me.group)
         if port is not None:
-            port.receiver.reachable(peer.name)
+            port.receiver.reachable(peer.name, peer.role)
 
 
-def _check(keys: dict[str, bytes], multicast: Address | None, datagram_bytes: int) -> None:
-    for group, key in keys.items():
-        if len(key) != GROUP_KEY_BYTES:
-            raise UnusableKey(f"the key of group {group!r} must have {GROUP_KEY_BYTES} bytes, not {len(key)}")
+def _keys_in(group: str, source: KeySource) -> tuple[bytes, ...]:
+    """The keys of a group: the first one seals, all of them open."""
+    if not isinstance(source, bytes):
+        from priocast.network.keys import read_group_keys  # only where it is used: it imports x509
+
+        return read_group_keys(source)
+    if len(source) != GROUP_KEY_BYTES:
+        raise UnusableKey(f"the key of group {group!r} must have {GROUP_KEY_BYTES} bytes, not {len(source)}")
+    return (source,)
+
+
+def _check(multicast: Address | None, datagram_bytes: int) -> None:
     if not DATAGRAM_BYTES_MIN <= datagram_bytes <= DATAGRAM_BYTES_MAX:
         raise InvalidOption(
             f"datagram_bytes must be between {DATAGRAM_BYTES_MIN} and {DATAGRAM_BYTES_MAX}, "

@@ -5,18 +5,25 @@ a session of a peer is trusted only once it has echoed a challenge of ours, and 
 that:
 
     alice                                      bob
-      │ ── challenge A ─────────────────────────▶ │   this may be a replay: bob only replies
+      │ ── challenge A (a call) ────────────────▶ │   this may be a replay: bob only replies
       │ ◀─ challenge B, echo A ────────────────── │   alice knows that bob is alive
       │ ── challenge A, echo B, accepted ───────▶ │   bob knows that alice is alive
       │ ◀─ challenge B, echo A, accepted ──────── │   alice knows that bob accepts her datagrams
 
-No state is kept for a process before it is trusted: all get the same challenge, which changes every minute. A
-silent peer is greeted again; after two minutes of silence it is forgotten. Replays cannot revive its session:
-every challenge that it ever echoed has expired by then.
+No state is kept for a process before it is trusted: the challenge is a keyed hash of the address that it is
+sent to, under a secret that changes every minute. So an echo also proves that the peer can be reached at the
+address that the echo comes from: a greeting that somebody copied, and sent from elsewhere, proves nothing. A
+peer moves to another address only if it is not heard at the present one any more, or if the other one is
+configured.
+
+A silent peer is greeted again; after two minutes of silence it is forgotten. Replays cannot revive its
+session: every challenge that it ever echoed has expired by then.
 """
 
 import secrets
+from collections.abc import Sequence
 from enum import IntEnum
+from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
@@ -24,6 +31,7 @@ import msgspec
 from priocast.core.decoding import decode
 from priocast.core.errors import ForeignFrame, InvalidInput, Rejected
 from priocast.core.identity import NAME_LENGTH_MAX, check_name
+from priocast.core.role import Role
 from priocast.network.codec import hash_of
 from priocast.network.rejections import Reason, RejectionLog
 from priocast.network.replay_window import ReplayWindow
@@ -32,6 +40,7 @@ from priocast.network.udp_security import DatagramKind, Opener, Sealed, Sealer, 
 
 PEERS_MAX = 256
 _CHALLENGE_BYTES = 16
+_SECRET_BYTES = 32
 _CHALLENGE_SECONDS = 60.0
 _FORGET_SECONDS = 120.0
 _SILENCE_SECONDS = 1.0
@@ -50,13 +59,17 @@ class ReplyPolicy(IntEnum):
 
 
 class Greeting(msgspec.Struct, frozen=True, array_like=True):
-    """The content of a GREETING. `accepted`: the receiver has echoed our challenge."""
+    """The content of a GREETING or a CALL. `accepted`: the receiver has echoed our challenge.
+
+    The challenge is empty if the greeting goes to several processes, whose addresses are not known.
+    """
 
     name: Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
-    challenge: Annotated[bytes, msgspec.Meta(min_length=_CHALLENGE_BYTES, max_length=_CHALLENGE_BYTES)]
+    challenge: Annotated[bytes, msgspec.Meta(max_length=_CHALLENGE_BYTES)]
     echo: Annotated[bytes, msgspec.Meta(max_length=_CHALLENGE_BYTES)]
     accepted: bool
     reply: ReplyPolicy
+    role: Role
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -64,10 +77,14 @@ _decode = msgspec.msgpack.Decoder(Greeting).decode
 
 
 class KnownPeer:
-    """A session of a peer that echoed our challenge; `confirmed` once it has accepted our echo."""
+    """A session of a peer that echoed our challenge; `confirmed` once it has accepted our echo.
 
-    def __init__(self, name: str, session: bytes, opener: Opener, counter: int) -> None:
+    `heard_at` is when it was last heard, `heard_here_at` when from its `address`.
+    """
+
+    def __init__(self, name: str, role: Role, session: bytes, opener: Opener, counter: int) -> None:
         self.name = name
+        self.role = role
         self.name_hash = hash_of(name)
         self.session = session
         self.incarnation = Session.unpacked(session).incarnation
@@ -79,17 +96,22 @@ class KnownPeer:
         self.flow = Flow()
         self.unreported_bytes = 0
         self.heard_at = 0.0
+        self.heard_here_at = 0.0
         self.greet_at = 0.0
         self.pause = PAUSE_SECONDS_FIRST
 
-    def open(self, sealed: Sealed, now: float) -> bytes:
-        """The content of a datagram of this session, unless it was received before."""
+    def open(self, sealed: Sealed, me: bytes) -> bytes:
+        """The content of a datagram that this session sealed for `me`, unless it was received before."""
         if not self.window.is_new(sealed.counter):
             raise Rejected(Reason.REPLAYED, f"counter {sealed.counter} of {self.name}")
-        content = self.opener.open(sealed)
-        self.window.note(sealed.counter)
+        return self.opener.open(sealed, me)
+
+    def on_heard(self, counter: int, source: SocketAddress, now: float) -> None:
+        """A datagram was opened, and is accepted."""
+        self.window.note(counter)
         self.heard_at = now
-        return content
+        if source == self.address:
+            self.heard_here_at = now
 
 
 class GreetingOutcome(NamedTuple):
@@ -100,38 +122,64 @@ class GreetingOutcome(NamedTuple):
 
 
 class PeerTable:
-    """The peers that the process `name` knows in one group. It uses no sockets or clocks."""
+    """The peers that the process `name` knows in one group. It uses no sockets or clocks.
+
+    `configured` are addresses at which peers are expected.
+    """
 
     def __init__(
-        self, group: str, group_key: bytes, name: str, incarnation: int, rejection_log: RejectionLog
+        self,
+        group: str,
+        group_keys: Sequence[bytes],
+        name: str,
+        incarnation: int,
+        rejection_log: RejectionLog,
+        role: Role = Role.MEMBER,
     ) -> None:
         self.group = group
-        self._key = group_key
+        self._keys = group_keys
         self.name = name
+        self._role = role
         self._rejection_log = rejection_log
         self.me = Session(hash_of(group), hash_of(name), incarnation, secrets.randbits(64))
         self.own_session = self.me.packed()
-        self.sealer = Sealer(group_key, self.me)
+        self.sealer = Sealer(group_keys[0], self.me)
+        self.configured: set[SocketAddress] = set()
         self.peers: dict[str, KnownPeer] = {}
         self._sessions: dict[bytes, KnownPeer] = {}
-        self._challenges: list[bytes] = []
-        self._challenge_until = 0.0
-        self._draw_challenges()
+        self._secrets: list[bytes] = []
+        self._secret_until = 0.0
+        self._draw_secret()
+
+    def change_keys(self, group_keys: Sequence[bytes]) -> None:
+        """Seal with the first of these keys from now on, and open what any of them sealed."""
+        self._keys = group_keys
+        self.sealer.change_key(group_keys[0])
+        for peer in self.peers.values():
+            peer.opener = Opener(group_keys, peer.session)
 
     # Sent greetings
 
-    def greeting(
-        self, reply: ReplyPolicy = ReplyPolicy.ALWAYS, echo: bytes = b"", *, accepted: bool = False
+    def call(self, address: SocketAddress | None) -> bytes:
+        """Create a sealed greeting to whoever is at an address; None: to several, who reply if it is news."""
+        challenge = b"" if address is None else self._challenges(address)[0]
+        reply = ReplyPolicy.IF_NEW if address is None else ReplyPolicy.ALWAYS
+        greeting = Greeting(self.name, challenge, b"", False, reply, self._role)
+        return self.sealer.seal(DatagramKind.CALL, _encode(greeting))
+
+    def _greeting(
+        self, session: bytes, address: SocketAddress, reply: ReplyPolicy, echo: bytes, *, accepted: bool
     ) -> bytes:
-        """Create a sealed greeting."""
-        greeting = Greeting(self.name, self._challenges[0], echo, accepted, reply)
-        return self.sealer.seal(DatagramKind.GREETING, _encode(greeting))
+        """Create a greeting that is sealed for one session."""
+        challenge = self._challenges(address)[0]
+        greeting = Greeting(self.name, challenge, echo, accepted, reply, self._role)
+        return self.sealer.seal(DatagramKind.GREETING, _encode(greeting), session)
 
     def due(self, now: float) -> list[tuple[bytes, SocketAddress]]:
         """The greetings that are due: to peers that have not confirmed, or that are silent."""
-        if now >= self._challenge_until:
-            self._draw_challenges(self._challenges[0])
-            self._challenge_until = now + _CHALLENGE_SECONDS
+        if now >= self._secret_until:
+            self._draw_secret(self._secrets[0])
+            self._secret_until = now + _CHALLENGE_SECONDS
         greetings = []
         for peer in list(self.peers.values()):
             silent = now - peer.heard_at
@@ -142,7 +190,13 @@ class PeerTable:
             elif now >= peer.greet_at:
                 peer.greet_at = now + peer.pause
                 peer.pause = min(2 * peer.pause, PAUSE_SECONDS_MAX)
-                greetings.append((self.greeting(echo=peer.challenge, accepted=True), peer.address))
+                if not peer.confirmed:
+                    greeting = self._greeting(
+                        peer.session, peer.address, ReplyPolicy.ALWAYS, peer.challenge, accepted=True
+                    )
+                    greetings.append((greeting, peer.address))
+                if silent >= _SILENCE_SECONDS:  # it may have restarted, and could not open what was for it
+                    greetings.append((self.call(peer.address), peer.address))
         return greetings
 
     def knows(self, address: SocketAddress) -> bool:
@@ -162,28 +216,46 @@ class PeerTable:
         return peer
 
     def on_greeting(self, sealed: Sealed, source: SocketAddress, now: float) -> GreetingOutcome:
-        """A greeting was received."""
+        """A greeting or a call was received."""
         peer = self._sessions.get(sealed.session)
-        opener = Opener(self._key, sealed.session) if peer is None else peer.opener
-        content = opener.open(sealed) if peer is None else peer.open(sealed, now)
+        opener = Opener(self._keys, sealed.session) if peer is None else peer.opener
+        content = (
+            opener.open(sealed, self.own_session) if peer is None else peer.open(sealed, self.own_session)
+        )
         greeting = self._read(content, sealed)
-        is_alive = greeting.echo in self._challenges
+        is_alive = bool(greeting.echo) and greeting.echo in self._challenges(source)
         if peer is None:
             if not is_alive:
                 if greeting.echo:
                     self._rejection_log.record(Reason.OTHER_CHALLENGE, peer=greeting.name)
-                return GreetingOutcome(self._reply(greeting, None), None)
-            peer = KnownPeer(greeting.name, sealed.session, opener, sealed.counter)
+                return GreetingOutcome(self._reply(greeting, sealed.session, source, None), None)
+            peer = KnownPeer(greeting.name, greeting.role, sealed.session, opener, sealed.counter)
+            peer.address = source
             self._add(peer)
-        peer.heard_at = now
-        peer.challenge = greeting.challenge
+        elif source != peer.address and not (is_alive and self._may_move(peer, source, now)):
+            self._rejection_log.record(Reason.OTHER_ADDRESS, peer=peer.name, address=str(source[0]))
+            if not self._may_move(peer, source, now):
+                return GreetingOutcome(None, None)
+            return GreetingOutcome(self._reply(greeting, sealed.session, source, None), None)
         reached = None
         if is_alive:
             peer.address = source
             if greeting.accepted and not peer.confirmed:
                 reached = peer
             peer.confirmed = greeting.accepted
-        return GreetingOutcome(self._reply(greeting, peer), reached)
+        peer.on_heard(sealed.counter, source, now)
+        if greeting.challenge:
+            peer.challenge = greeting.challenge
+        return GreetingOutcome(self._reply(greeting, sealed.session, source, peer), reached)
+
+    def _may_move(self, peer: KnownPeer, source: SocketAddress, now: float) -> bool:
+        """Whether a peer may have moved to an address: it is not heard at the present one any more.
+
+        Whoever copies datagrams cannot bring that about. A configured address is preferred to any other.
+        """
+        if source in self.configured and peer.address not in self.configured:
+            return True
+        return not peer.confirmed or now - peer.heard_here_at >= _SILENCE_SECONDS
 
     def _read(self, content: bytes, sealed: Sealed) -> Greeting:
         try:
@@ -201,12 +273,14 @@ class PeerTable:
             raise Rejected(Reason.OLD_INCARNATION, f"{session.incarnation} after {known.incarnation}")
         return greeting
 
-    def _reply(self, greeting: Greeting, peer: KnownPeer | None) -> bytes | None:
+    def _reply(
+        self, greeting: Greeting, session: bytes, to: SocketAddress, peer: KnownPeer | None
+    ) -> bytes | None:
         confirmed = peer is not None and peer.confirmed
         if greeting.reply is ReplyPolicy.NEVER or (greeting.reply is ReplyPolicy.IF_NEW and confirmed):
             return None
         expected = ReplyPolicy.NEVER if confirmed else ReplyPolicy.ALWAYS
-        return self.greeting(expected, greeting.challenge, accepted=peer is not None)
+        return self._greeting(session, to, expected, greeting.challenge, accepted=peer is not None)
 
     def _add(self, peer: KnownPeer) -> None:
         former = self.peers.get(peer.name)
@@ -221,9 +295,14 @@ class PeerTable:
     def _forget(self, peer: KnownPeer) -> None:
         del self.peers[peer.name]
         del self._sessions[peer.session]
-        self._draw_challenges()
+        self._draw_secret()
 
-    def _draw_challenges(self, former: bytes | None = None) -> None:
-        """Draw a new challenge. Echoes of `former` may be in flight, and are still accepted."""
-        drawn = secrets.token_bytes(_CHALLENGE_BYTES)
-        self._challenges = [drawn, former or drawn]
+    def _challenges(self, address: SocketAddress) -> list[bytes]:
+        """The challenges that are valid for a process at an address, the present one first."""
+        text = f"{address[0]} {address[1]}".encode()
+        return [blake2b(text, digest_size=_CHALLENGE_BYTES, key=secret).digest() for secret in self._secrets]
+
+    def _draw_secret(self, former: bytes | None = None) -> None:
+        """Draw a new secret. Echoes of challenges under `former` may be in flight, and are still accepted."""
+        drawn = secrets.token_bytes(_SECRET_BYTES)
+        self._secrets = [drawn, former or drawn]

@@ -75,11 +75,11 @@ class UdpPort(OpenPort):
         sizes, seal = self._owner.sizes, self._known.sealer.seal
         whole = [frame for frame in frames if len(frame.body) <= sizes.frame_body]
         for content in pack_frames(self.process.incarnation, whole, sizes):
-            self._owner.transmit(seal(DatagramKind.FRAMES, content), peer.address)
+            self._owner.transmit(seal(DatagramKind.FRAMES, content, peer.session), peer.address)
         if len(whole) < len(frames):
             for frame in frames:
                 if len(frame.body) > sizes.frame_body:
-                    self._send_in_fragments([(peer, frame)], peer.address)
+                    self._send_in_fragments([(peer, frame)], peer)
 
     def _send_shared(self, shared: list[list[Addressed]]) -> None:
         sizes, multicast = self._owner.sizes, self._owner.multicast
@@ -92,12 +92,15 @@ class UdpPort(OpenPort):
                 if len(body) <= sizes.fragment(len(addressed)):
                     small.append(pack_fragment(_headers(addressed), 0, body, 0, len(body)))
                 else:
-                    self._send_in_fragments(addressed, multicast)
+                    self._send_in_fragments(addressed, None)
         for content in pack_fragments(self.process.incarnation, small, sizes):
-            self._owner.transmit(self._known.sealer.seal(DatagramKind.FRAGMENTS, content), multicast)
+            self._owner.transmit(self._known.sealer.seal(DatagramKind.SHARED, content), multicast)
 
-    def _send_in_fragments(self, addressed: list[Addressed], to: SocketAddress) -> None:
-        """Send a body that is too large for a datagram. Without a sequence number, it is always a new one."""
+    def _send_in_fragments(self, addressed: list[Addressed], to: KnownPeer | None) -> None:
+        """Send a body that is too large for a datagram, to one peer or, by multicast, to all.
+
+        Without a sequence number, it is always a new one.
+        """
         transfer_id, body = next(self._owner.transfer_ids), addressed[0][1].body
         assert len(body) <= FRAME_BYTES_MAX
         links = [(peer.session, frame.channel, frame.sequence or -transfer_id) for peer, frame in addressed]
@@ -109,7 +112,7 @@ class UdpPort(OpenPort):
         )
 
     def _fragments(
-        self, addressed: list[Addressed], transfer_id: int, to: SocketAddress
+        self, addressed: list[Addressed], transfer_id: int, to: KnownPeer | None
     ) -> Iterator[list[Sent]]:
         """Send a body, one fragment a step; a lost fragment is sent again only to the peer that lacks it."""
         headers, body = _headers(addressed), addressed[0][1].body
@@ -126,18 +129,23 @@ class UdpPort(OpenPort):
         self, peer: KnownPeer, header: LinkHeader, transfer_id: int, body: bytes, span: slice
     ) -> Callable[[], Sent]:
         def again() -> Sent:
-            return Sent(*self._send_fragment([header], transfer_id, body, span, peer.address), again)
+            return Sent(*self._send_fragment([header], transfer_id, body, span, peer), again)
 
         return again
 
     def _send_fragment(
-        self, headers: list[LinkHeader], transfer_id: int, body: bytes, span: slice, to: SocketAddress
+        self, headers: list[LinkHeader], transfer_id: int, body: bytes, span: slice, to: KnownPeer | None
     ) -> tuple[int, int]:
+        sealer = self._known.sealer
         fragment = pack_fragment(headers, transfer_id, body, span.start, span.stop - span.start)
         [content] = pack_fragments(self.process.incarnation, [fragment], self._owner.sizes)
-        datagram = self._known.sealer.seal(DatagramKind.FRAGMENTS, content)
-        self._owner.transmit(datagram, to)
-        return self._known.sealer.counter, len(datagram)
+        if to is not None:
+            datagram, address = sealer.seal(DatagramKind.FRAGMENTS, content, to.session), to.address
+        else:
+            assert self._owner.multicast is not None
+            datagram, address = sealer.seal(DatagramKind.SHARED, content), self._owner.multicast
+        self._owner.transmit(datagram, address)
+        return sealer.counter, len(datagram)
 
 
 def share(delayed: list[Addressed]) -> tuple[list[list[Addressed]], dict[KnownPeer, list[Frame]]]:

@@ -8,11 +8,17 @@ belongs to one session: one start of one process in one group. It is derived (HK
 key, the hashes, the incarnation and a random salt. The counter is the nonce and never repeats under a key,
 not even if a process starts twice with the same incarnation, because the salt differs.
 
+The receiver's session is authenticated as well, although it is not in the datagram: one that was sealed for
+another process, or for an earlier start of this one, cannot be opened here. The kinds that go to all say so.
+
+Several keys can be in use while a group changes its key: the first one seals, all of them open.
+
 Any member can derive the key of any other: members of a group trust each other's names. Where they must not,
 use TLS.
 """
 
 import struct
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -35,14 +41,17 @@ GROUP_KEY_BYTES = 32
 
 
 class DatagramKind(IntEnum):
-    """The purpose of a datagram."""
+    """The purpose of a datagram. CALL and SHARED are a greeting and fragments to all: to any receiver."""
 
     GREETING = 1
     FRAMES = 2
     FRAGMENTS = 3
     RECEIVED = 4
+    CALL = 5
+    SHARED = 6
 
 
+_TO_ALL = frozenset({DatagramKind.CALL, DatagramKind.SHARED})
 _KINDS = {kind.value: kind for kind in DatagramKind}
 
 
@@ -82,25 +91,43 @@ class Sealer:
         self._cipher = _cipher(group_key, self._session)
         self.counter = 0
 
-    def seal(self, kind: DatagramKind, content: bytes) -> bytes:
-        """Create a datagram. Send it at once: receivers accept counters only within a replay window."""
+    def change_key(self, group_key: bytes) -> None:
+        """Seal with another key from now on; the counter continues, so no nonce is used twice."""
+        self._cipher = _cipher(group_key, self._session)
+
+    def seal(self, kind: DatagramKind, content: bytes, to: bytes = b"") -> bytes:
+        """Create a datagram for the session `to`, or, if its kind says so, for all.
+
+        Send it at once: receivers accept counters only within a replay window.
+        """
+        assert (kind in _TO_ALL) is not bool(to), "a datagram is sealed for its receiver"
         self.counter += 1
         header = _HEADER.pack(_MAGIC, WIRE_VERSION, kind, self._session, self.counter)
-        return header + self._cipher.encrypt(self.counter.to_bytes(_NONCE_BYTES), content, header)
+        return header + self._cipher.encrypt(self.counter.to_bytes(_NONCE_BYTES), content, header + to)
 
 
 class Opener:
-    """Opens the datagrams of one session of a peer."""
+    """Opens the datagrams of one session of a peer, under any of the group's keys."""
 
-    def __init__(self, group_key: bytes, session: bytes) -> None:
-        self._cipher = _cipher(group_key, session)
+    def __init__(self, group_keys: Sequence[bytes], session: bytes) -> None:
+        self._ciphers = [_cipher(key, session) for key in group_keys]
 
-    def open(self, sealed: Sealed) -> bytes:
-        """The content of the datagram, if this session sealed it and it was not altered."""
-        try:
-            return self._cipher.decrypt(sealed.counter.to_bytes(_NONCE_BYTES), sealed.content, sealed.header)
-        except InvalidTag:
-            raise Rejected(Reason.NOT_AUTHENTIC, "sealed with another key, or altered in transit") from None
+    def open(self, sealed: Sealed, me: bytes) -> bytes:
+        """The content of the datagram, if this session sealed it for the session `me`, or for all."""
+        nonce = sealed.counter.to_bytes(_NONCE_BYTES)
+        context = bytes(sealed.header) if sealed.kind in _TO_ALL else bytes(sealed.header) + me
+        for cipher in self._ciphers:
+            try:
+                content = cipher.decrypt(nonce, sealed.content, context)
+            except InvalidTag:
+                continue
+            if cipher is not self._ciphers[0]:  # the peer seals with this one: try it first from now on
+                self._ciphers.remove(cipher)
+                self._ciphers.insert(0, cipher)
+            return content
+        raise Rejected(
+            Reason.NOT_AUTHENTIC, "sealed with another key or for another receiver, or altered in transit"
+        )
 
 
 def read_header(datagram: memoryview) -> Sealed:

@@ -22,7 +22,7 @@ from priocast.core.starvation import Strict, parse_starvation
 from priocast.membership.options import MembershipOptions
 from priocast.network.address import parse_address
 from priocast.operations.admin import check_admin_address
-from priocast.operations.config_files import check_directory, find_key, find_tls
+from priocast.operations.config_files import check_directory, check_key, find_tls
 from priocast.operations.node_plan import (
     ORDER,
     SHUTDOWN_SECONDS,
@@ -224,7 +224,7 @@ class _ConfigReader:
         membership = self._options(key, MembershipOptions, found)
         order = found.get("order", ORDER)
         self._check_order(key, order, options, membership)
-        group_key = find_key(self._reader, f"{key}.key_file", found.get("key_file"), transport)
+        check_key(self._reader, f"{key}.key_file", found.get("key_file"), transport)
         if "trace" in found:
             check_directory(self._reader, f"{key}.trace", found["trace"])
         if "name" not in found or options is None or membership is None:
@@ -234,7 +234,7 @@ class _ConfigReader:
             order=order,
             options=options,
             membership=membership,
-            key=group_key,
+            key_file=found.get("key_file"),
             trace=found.get("trace"),
             trace_journal=found.get("trace_journal", False),
         )

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Protocol
 
 from priocast.core.errors import UnusableKey
+from priocast.core.role import Role
 from priocast.network.security import TlsSecurity
 from priocast.operations.output_paths import directory_problem
 from priocast.operations.toml_tables import TableReader
@@ -33,38 +34,38 @@ def find_tls(reader: TableReader, paths: TlsPaths | None, name: str, groups: lis
     security = TlsSecurity(paths.certificate, paths.key, paths.authority)
     try:
         security.contexts()
-        allowed = security.groups_of(name)
+        roles = security.roles_of(name)
     except UnusableKey as error:
         reader.problem("node.tls", str(error))
         return None
     for group in groups:
-        if group not in allowed:
+        if roles.get(group) is not Role.MEMBER:
+            allowed = sorted(name for name, role in roles.items() if role is Role.MEMBER)
             reader.problem(
                 "node.tls.certificate",
-                f"{paths.certificate} allows {name} to join {', '.join(sorted(allowed))}, but not {group}: "
-                "create one for all its groups (priocast keys member)",
+                f"{paths.certificate} allows {name} to join {', '.join(allowed) or 'no group'}, but not "
+                f"{group}: create one for all its groups (priocast keys member)",
             )
     return security
 
 
-def find_key(reader: TableReader, key: str, path: Path | None, transport: str) -> bytes:
-    """The key that the members of a group share over UDP; empty over TCP."""
+def check_key(reader: TableReader, key: str, path: Path | None, transport: str) -> None:
+    """Report a file of the key that the members of a group share over UDP, if it cannot be used."""
     if transport == "tcp":
         if path is not None:
             reader.problem(
                 key, "applies to UDP only: remove it (over TCP the node has a certificate, [node.tls])"
             )
-        return b""
+        return
     if path is None:
         reader.problem(key, "is missing: over UDP each group needs one; create it with priocast keys group")
-        return b""
-    from priocast.network.keys import read_group_key  # imported here: cryptography is slow to import
+        return
+    from priocast.network.keys import read_group_keys  # imported here: cryptography is slow to import
 
     try:
-        return read_group_key(path)
+        read_group_keys(path)
     except UnusableKey as error:
         reader.problem(key, f"{error}; create it with priocast keys group")
-        return b""
 
 
 def check_directory(reader: TableReader, key: str, path: Path) -> None:

@@ -32,13 +32,13 @@ class AdminPlan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """A group that the node joins. `key` is the key that its members share over UDP."""
+    """A group that the node joins. `key_file` contains the key that its members share over UDP."""
 
     name: str
     order: str = ORDER
     options: OrderingOptions
     membership: MembershipOptions
-    key: bytes = b""
+    key_file: Path | None = None
     trace: Path | None = None
     trace_journal: bool = False
 
@@ -72,7 +72,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
             transport=self.transport,
             advertise=self.advertise,
             tls=self.tls,
-            keys={group.name: group.key for group in self.groups if group.key},
+            keys={group.name: group.key_file for group in self.groups if group.key_file},
             multicast=self.multicast,
             state_directory=self.state_directory,
         )

@@ -112,15 +112,19 @@ def check_size(size: int | None) -> None:
         raise InvalidOption(f"size must be an integer from 1 to {MEMBERS_MAX}, not {size!r}")
 
 
-def keys_of(keys: Mapping[str, bytes] | None) -> dict[str, bytes]:
-    """The keys of groups, by their names."""
+def keys_of(keys: Mapping[str, bytes | AnyPath] | None) -> dict[str, bytes | Path]:
+    """The keys of groups, or the files that they are in, by the names of the groups."""
     if not keys:
-        raise InvalidInput("UDP requires keys=, a key of 32 bytes for each group, by its name")
-    check_kind("keys", keys, Mapping, "a key of 32 bytes for each group, by its name")
+        raise InvalidInput("UDP requires keys=, a key of 32 bytes or its file for each group, by its name")
+    check_kind("keys", keys, Mapping, "a key of 32 bytes or its file for each group, by its name")
+    found: dict[str, bytes | Path] = {}
     for group, key in keys.items():
-        if type(key) is not bytes:
-            raise UnusableKey(f"the key of group {check_name(group, 'group')!r} must be 32 bytes")
-    return dict(keys)
+        if not isinstance(key, bytes | str | os.PathLike):
+            raise UnusableKey(
+                f"the key of group {check_name(group, 'group')!r} must be 32 bytes, or the path of a file"
+            )
+        found[group] = key if isinstance(key, bytes) else Path(key)
+    return found
 
 
 # Members

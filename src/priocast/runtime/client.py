@@ -20,10 +20,11 @@ from typing import Unpack
 from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput
 from priocast.core.identity import ProcessId, check_name
 from priocast.core.priority import ROUTINE, check_priority
+from priocast.core.role import Role
 from priocast.network.address import Address
 from priocast.runtime.arguments import addresses_of, check_payload, check_seconds, scope_of
 from priocast.runtime.incarnations import Incarnations
-from priocast.runtime.node import Node, WithNode, open_node
+from priocast.runtime.node import Node, WithNode, make_node
 from priocast.runtime.parameters import NodeParameters, check_keywords
 from priocast.runtime.request_sender import RequestSender
 
@@ -111,7 +112,7 @@ def open_client(group: str, *, client: str, **parameters: Unpack[NodeParameters]
             raise InvalidInput("a client needs peers=, the addresses of one or more members")
         parameters["peers"] = [str(address) for address in members]
         parameters["listen"] = parameters.get("listen") or str(_address_towards(members[0]))
-    node = open_node(client, **parameters)
+    node = make_node(client, Role.CLIENT, parameters)
     return WithNode(node, Client(node, group))
 
 

@@ -17,6 +17,7 @@ from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRejected, Pr
 from priocast.core.events import Evicted, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
+from priocast.core.role import Role
 from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
@@ -184,22 +185,22 @@ class Driver:
 
     # Called by the network
 
-    def reachable(self, peer: str) -> None:
+    def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
         if self._closed is None:
             try:
-                self.member.reachable(peer, time.monotonic_ns())
+                self.member.reachable(peer, time.monotonic_ns(), role)
             except Exception as error:
                 self._on_fault(error)
             self.schedule_turn()
 
-    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+    def frames_received(self, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER) -> None:
         if self._closed is not None:
             return
         now = time.monotonic_ns()
         try:
             if self.taken:
                 self._report_taken(now)
-            self.member.receive(peer, frames, now)
+            self.member.receive(peer, frames, now, role)
             if self.member.faults:
                 self._fault_log.take_from(self.member)
             self._act(now, peer)

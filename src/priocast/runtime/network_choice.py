@@ -1,10 +1,11 @@
 """Chooses a node's network by the parameters of `open_node`, and rejects those that do not go together."""
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import get_args
 
 from priocast.core.errors import InvalidInput
+from priocast.core.role import Role
+from priocast.network.address import Address
 from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub, MemoryNetwork
 from priocast.network.security import TlsSecurity
@@ -12,30 +13,21 @@ from priocast.network.tcp import TcpNetwork
 from priocast.network.udp import UdpNetwork
 from priocast.runtime.arguments import address_of, addresses_of, check_kind, check_size, keys_of
 from priocast.runtime.incarnations import Incarnations
-from priocast.runtime.parameters import Transport
+from priocast.runtime.parameters import NodeParameters, Transport
 
 _NETWORK_ATTRIBUTES = ("link_options", "rejections", "start", "open", "close", "unreached")
 _TRANSPORTS_OF = {"tls": ("tcp",), "advertise": ("tcp", "udp"), "keys": ("udp",), "multicast": ("udp",)}
 
 
 def choose_network(
-    name: str,
-    *,
-    listen: str | None,
-    peers: Iterable[str] | None,
-    transport: Transport,
-    advertise: str | None,
-    tls: TlsSecurity | None,
-    keys: Mapping[str, bytes] | None,
-    multicast: str | None,
-    hub: MemoryHub | None,
-    network: Network | None,
-    size: int | None,
-    state_directory: Path | None,
+    name: str, role: Role, parameters: NodeParameters, state_directory: Path | None
 ) -> tuple[Network, int]:
     """The network of a process, not started, and how many processes found its groups by default."""
+    hub, network = parameters.get("hub"), parameters.get("network")
+    listen, peers, size = parameters.get("listen"), parameters.get("peers"), parameters.get("size")
     check_kind("hub", hub, MemoryHub | None, "a priocast.MemoryHub()")
-    check_kind("tls", tls, TlsSecurity | None, "priocast.TlsSecurity(certificate, key, authority)")
+    tls = "priocast.TlsSecurity(certificate, key, authority)"
+    check_kind("tls", parameters.get("tls"), TlsSecurity | None, tls)
     check_size(size)
     others = None if peers is None else addresses_of(peers)
     founders = size if others is None else len(others) + 1
@@ -44,43 +36,59 @@ def choose_network(
             "give one of these: listen= and peers= (between hosts), hub= and size= (within one event loop), "
             "or network= and size= (a network of your own)"
         )
-    if transport not in get_args(Transport):
-        raise InvalidInput(f"transport must be 'tcp' or 'udp', not {transport!r}")
-    _check_transport(
-        transport if listen is not None else None,
-        tls=tls,
-        advertise=advertise,
-        keys=keys,
-        multicast=multicast,
-    )
+    _check_transport(parameters)
     if network is not None:
         _check_network(network)
         return network, founders
     if hub is not None:
-        return MemoryNetwork(hub, name), founders
+        return MemoryNetwork(hub, name, role), founders
     assert listen is not None
-    address = address_of(listen, any_port=True)
-    if transport == "tcp":
-        advertised = None if advertise is None else address_of(advertise)
-        tcp = TcpNetwork(name, address, others or [], advertise=advertised, security=tls)
-        return tcp, founders
-    udp = UdpNetwork(
+    return _connected(
+        name, role, address_of(listen, any_port=True), others or [], parameters, state_directory
+    ), founders
+
+
+def _connected(
+    name: str,
+    role: Role,
+    listen: Address,
+    peers: list[Address],
+    parameters: NodeParameters,
+    state_directory: Path | None,
+) -> Network:
+    """The network of a process that reaches others at addresses."""
+    if parameters.get("transport", "tcp") == "tcp":
+        advertise = parameters.get("advertise")
+        return TcpNetwork(
+            name,
+            listen,
+            peers,
+            advertise=None if advertise is None else address_of(advertise),
+            security=parameters.get("tls"),
+            role=role,
+        )
+    multicast = parameters.get("multicast")
+    return UdpNetwork(
         name,
-        address,
-        others or [],
-        keys=keys_of(keys),
+        listen,
+        peers,
+        keys=keys_of(parameters.get("keys")),
         multicast=None if multicast is None else address_of(multicast),
         incarnation=Incarnations(state_directory, "node", name).next(),
+        role=role,
     )
-    return udp, founders
 
 
-def _check_transport(transport: Transport | None, **given: object) -> None:
+def _check_transport(parameters: NodeParameters) -> None:
     """Reject a parameter that the chosen network would ignore: the caller relies on it."""
-    for name, value in given.items():
-        if value and transport not in _TRANSPORTS_OF[name]:
-            transports = " or ".join(map(repr, _TRANSPORTS_OF[name]))
-            raise InvalidInput(f"{name} requires listen= and transport={transports}: omit it, or choose that")
+    transport = parameters.get("transport", "tcp")
+    if transport not in get_args(Transport):
+        raise InvalidInput(f"transport must be 'tcp' or 'udp', not {transport!r}")
+    for name, transports in _TRANSPORTS_OF.items():
+        used = transport if parameters.get("listen") is not None else None
+        if parameters.get(name) and used not in transports:
+            needed = " or ".join(map(repr, transports))
+            raise InvalidInput(f"{name} requires listen= and transport={needed}: omit it, or choose that")
 
 
 def _check_network(network: Network) -> None:

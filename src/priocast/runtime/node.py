@@ -18,9 +18,10 @@ from priocast.advice.choice import resolve_order
 from priocast.core.errors import InvalidInput
 from priocast.core.identity import ProcessId, check_name
 from priocast.core.protocol import OrderingOptions
+from priocast.core.role import Role
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
-from priocast.network.interface import Network
+from priocast.network.interface import HasKeys, Network
 from priocast.network.memory import MemoryHub
 from priocast.network.security import AnyPath, TlsSecurity
 from priocast.runtime.adaptation import Adaptation
@@ -41,6 +42,7 @@ from priocast.runtime.network_choice import choose_network
 from priocast.runtime.parameters import (
     DeliveryGuarantee,
     JoinParameters,
+    NodeParameters,
     OrderName,
     PartitionPolicy,
     Transport,
@@ -77,6 +79,15 @@ class Node:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.network.close()
+
+    def reload_keys(self) -> None:
+        """Read the files of certificates, revoked certificates and group keys again, and use them.
+
+        Members stay in their groups. Connections with certificates that are not trusted any more are closed.
+        If a file is unusable, `UnusableKey` is raised and nothing changes.
+        """
+        if isinstance(self.network, HasKeys):
+            self.network.reload_keys()
 
     def join(
         self,
@@ -235,7 +246,7 @@ def open_node(
     transport: Transport = "tcp",
     advertise: str | None = None,
     tls: TlsSecurity | None = None,
-    keys: Mapping[str, bytes] | None = None,
+    keys: Mapping[str, bytes | AnyPath] | None = None,
     multicast: str | None = None,
     hub: MemoryHub | None = None,
     network: Network | None = None,
@@ -252,30 +263,36 @@ def open_node(
     - `transport`: `tcp` (the default) or `udp`.
     - `advertise`: the address at which others reach this process, if it is not `listen`. TCP only.
     - `tls`: certificates with which processes prove their names. TCP only.
-    - `keys`: a key of 32 bytes for each group, by its name. UDP only, required.
+    - `keys`: a key of 32 bytes for each group, by its name, or the path of the file that it is in. UDP only,
+      required.
     - `multicast`: an address for what goes to all members. UDP only.
     - `hub`: where the processes of one event loop meet, for tests and embedded groups.
     - `network`: your own implementation of `priocast.network.interface.Network`.
     - `size`: how many processes found a group by default; with `peers`, this one and all of them.
     - `state_directory`: where to keep the incarnation numbers. Without it, the clock provides them.
     """
+    parameters: NodeParameters = {
+        "listen": listen,
+        "peers": peers,
+        "transport": transport,
+        "advertise": advertise,
+        "tls": tls,
+        "keys": keys,
+        "multicast": multicast,
+        "hub": hub,
+        "network": network,
+        "size": size,
+        "state_directory": state_directory,
+    }
+    return make_node(name, Role.MEMBER, parameters)
+
+
+def make_node(name: str, role: Role, parameters: NodeParameters) -> Node:
+    """The node that `open_node` returns, for a process that has no higher role than this in any group."""
     check_name(name, "member")
-    directory = path_of("state_directory", state_directory)
-    chosen, founders = choose_network(
-        name,
-        listen=listen,
-        peers=peers,
-        transport=transport,
-        advertise=advertise,
-        tls=tls,
-        keys=keys,
-        multicast=multicast,
-        hub=hub,
-        network=network,
-        size=size,
-        state_directory=directory,
-    )
-    return Node(name, chosen, founders, directory)
+    directory = path_of("state_directory", parameters.get("state_directory"))
+    network, founders = choose_network(name, role, parameters, directory)
+    return Node(name, network, founders, directory)
 
 
 def join(group: str, *, member: str, **parameters: Unpack[JoinParameters]) -> WithNode[Group]:

@@ -54,7 +54,7 @@ class NodeParameters(TypedDict, total=False):
     transport: Transport
     advertise: str | None
     tls: TlsSecurity | None
-    keys: Mapping[str, bytes] | None
+    keys: Mapping[str, bytes | AnyPath] | None
     multicast: str | None
     hub: MemoryHub | None
     network: Network | None

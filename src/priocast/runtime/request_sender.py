@@ -10,6 +10,7 @@ from contextlib import suppress
 from priocast.core.errors import PeerFault, PriocastError
 from priocast.core.identity import ProcessId
 from priocast.core.message import Scope
+from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import CHANNEL, frame_of, read
 from priocast.membership.packets import ClientReply, ClientRequest
@@ -63,13 +64,17 @@ class RequestSender:
 
     # Called by the network
 
-    def reachable(self, peer: str) -> None:
+    def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
+        if role is not Role.MEMBER:
+            return
         if peer not in self.members:
             self.members.append(peer)
         for lane in self._lanes.values():
             lane.on_reachable(peer)
 
-    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
+    def frames_received(self, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER) -> None:
+        if role is not Role.MEMBER:
+            return
         for frame in frames:
             with suppress(
                 PeerFault

@@ -21,6 +21,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import OrderedBatch
 from priocast.core.priority import ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
+from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
 from priocast.membership.options import MembershipOptions
 from priocast.membership.stream import ViewStart
@@ -124,11 +125,11 @@ class _Watched:
         self._receiver = receiver
         self._queue = queue
 
-    def reachable(self, peer: str) -> None:
-        self._receiver.reachable(peer)
+    def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
+        self._receiver.reachable(peer, role)
 
-    def frames_received(self, peer: ProcessId, frames: list[Frame]) -> None:
-        self._receiver.frames_received(peer, frames)
+    def frames_received(self, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER) -> None:
+        self._receiver.frames_received(peer, frames, role)
         self._queue.look()
 
     def failed(self, error: PriocastError) -> None:
