@@ -37,6 +37,7 @@ class Reason(StrEnum):
     HUNG_UP = "closed before the introduction"
     NOT_DIALLED_BACK = "could not be dialled back"
     REJECTED_BY_PEER = "a peer rejected us"
+    INVALID_ADDRESS = "address cannot be used"
 
     # A process is not who it claims to be.
     OTHER_SENDER = "frame of another sender"

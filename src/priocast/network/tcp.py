@@ -2,7 +2,8 @@
 
 Every process listens and dials every peer. It sends over the connections that it dialled and receives over
 those that it accepted, so two processes never have to agree on which of two connections to keep. A process
-that is not among the configured peers is dialled back at the address that it advertises.
+that is not among the configured peers is dialled back at the address that it advertises (`dial_back.py`
+says which of these are believed).
 
 A connection that breaks is dialled again, with exponential backoff; the links retransmit what was lost with
 it. Whatever a peer sends, at worst its own connection is closed.
@@ -20,12 +21,19 @@ from priocast.core.role import Role
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
 from priocast.network.address import Address
 from priocast.network.codec import FrameWriter, ReceivedFrames, hash_of
+from priocast.network.dial_back import address_to_dial
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
 from priocast.network.rejections import Reason, RejectionLog, log_reached
 from priocast.network.security import PeerIdentity, TlsSecurity, check_role
-from priocast.network.tcp_connection import AcceptedConnection, Connection, DialledConnection, Introduction
-from priocast.network.tcp_dialler import CLOSE_SECONDS, Diallers
+from priocast.network.tcp_connection import (
+    CLOSE_SECONDS,
+    AcceptedConnection,
+    Connection,
+    DialledConnection,
+    Introduction,
+)
+from priocast.network.tcp_dialler import Diallers
 from priocast.network.tcp_listener import Listener
 
 ACCEPTED_MAX = 1024
@@ -175,7 +183,7 @@ class TcpNetwork:
             if objection is not None:
                 connection.reject(Rejected(objection, "found when the keys were read again"))
             elif changed:
-                connection.transport.close()
+                connection.close()
 
     # Called by connections
 
@@ -183,7 +191,7 @@ class TcpNetwork:
         """A process dialled us: welcome it, and dial it back unless it is connected already."""
         if peer.token == self.introduction.token:
             connection.welcome()  # we dialled ourselves; the dialling end sees that by the token
-            connection.transport.close()
+            connection.close()
         else:
             self._check_peer(connection)
             connection.welcome()
@@ -216,7 +224,7 @@ class TcpNetwork:
                 return False
             if not known.learnt:
                 raise Rejected(Reason.TWO_ADDRESSES, f"{connection.address} and {known.address} are {name}")
-            known.transport.close()
+            known.close()
         self.dialled[connection.identity] = connection
         log_reached(self.introduction.name, name, str(connection.address))
         for port in self.ports.all():
@@ -252,8 +260,14 @@ class TcpNetwork:
         return [each for each in accepted if identity is None or each.identity == identity]
 
     def _learn(self, connection: AcceptedConnection) -> None:
-        if connection.address is not None:
-            self._diallers.add(connection.address, learnt=True)
+        address = connection.named
+        if address not in self._peers:
+            certified = connection.certificate is not None
+            found = address_to_dial(address, connection.remote, certified=certified)
+            if found is None:
+                return  # it may still be reached at a configured address
+            address = found
+        self._diallers.add(address, learnt=True)
 
     def _admit(self, connection: AcceptedConnection) -> None:
         admitted = [each for each in self._accepted() if each.admitted.done()]
@@ -276,7 +290,7 @@ def _introduce(name: str, address: Address, role: Role) -> Introduction:
 async def _ended(connections: list[Connection] | list[DialledConnection]) -> None:
     """Close connections once their buffers are sent; abort those that take too long."""
     for connection in connections:
-        connection.transport.close()
+        connection.close()
     lost = [connection.lost for connection in connections]
     if lost:
         _, pending = await asyncio.wait(lost, timeout=CLOSE_SECONDS)

@@ -27,6 +27,10 @@ _SEND_BUFFER_BYTES = 256 * 1024
 # A host that vanished closes no connections: they are dropped after this time without a reply.
 _SILENCE_SECONDS = 20
 _REJECTION_CHARACTERS_MAX = 200
+# How long a connection may take to close, and stay unread because its peer is not reached. On asyncio's own
+# loop a connection that is not read does not notice that the other end is gone, and would be kept forever.
+CLOSE_SECONDS = 2.0
+PAUSED_SECONDS = 10.0
 
 encode_introduction = msgspec.msgpack.Encoder().encode
 
@@ -76,6 +80,7 @@ class Connection(asyncio.BufferedProtocol, ABC):
         self.certificate: bytes | None = None
         self.lost: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._reader = FrameReader()
+        self._abort_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)  # uvloop's have the methods, not the base class
@@ -87,6 +92,7 @@ class Connection(asyncio.BufferedProtocol, ABC):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.owner.connections.pop(self, None)
+        self.abort_after(None)
         if not self.lost.done():
             self.lost.set_result(exc)
 
@@ -109,7 +115,21 @@ class Connection(asyncio.BufferedProtocol, ABC):
         """Count the reason and close the connection."""
         self.was_rejected = True
         self.owner.rejection_log.record(error.reason, error.detail, peer=self.name, address=self.remote)
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection when its buffer is sent, or after a while."""
         self.transport.close()
+        self.abort_after(CLOSE_SECONDS)
+
+    def abort_after(self, seconds: float | None) -> None:
+        """End the connection after this time, if it lasts that long; None: not any more."""
+        if self._abort_timer is not None:
+            self._abort_timer.cancel()
+            self._abort_timer = None
+        if seconds is not None and not self.lost.done():
+            loop = asyncio.get_running_loop()
+            self._abort_timer = loop.call_later(seconds, self.transport.abort)
 
     def send_handshake(self, kind: FrameKind, body: bytes) -> None:
         """Send a frame of the handshake."""
@@ -138,11 +158,14 @@ class Connection(asyncio.BufferedProtocol, ABC):
 
 
 class AcceptedConnection(Connection):
-    """A connection that a peer dialled: frames are received here, once it is admitted."""
+    """A connection that a peer dialled: frames are received here, once it is admitted.
+
+    `named` is the address at which the peer says that it listens; port 0: at none.
+    """
 
     def __init__(self, owner: ConnectionOwner) -> None:
         super().__init__(owner)
-        self.address: Address | None = None
+        self.named = Address("", 0)
         self.admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_frames(self, batches: list[ReceivedFrames]) -> None:
@@ -162,8 +185,7 @@ class AcceptedConnection(Connection):
                 self.owner.on_data(self, received)
 
     def _on_hello(self, peer: Introduction) -> None:
-        if peer.port:
-            self.address = Address(peer.host or self.remote, peer.port)
+        self.named = Address(peer.host or self.remote, peer.port)
         self.pause()
         self.owner.on_hello(self, peer)
 
@@ -175,12 +197,14 @@ class AcceptedConnection(Connection):
         """Stop reading while there is no connection to the peer."""
         if not self.transport.is_closing():
             self.transport.pause_reading()
+            self.abort_after(PAUSED_SECONDS)
 
     def admit(self) -> None:
         """There is a connection to the peer, so start or resume reading."""
         if not self.admitted.done():
             self.admitted.set_result(None)
         if not self.transport.is_closing():
+            self.abort_after(None)
             self.transport.resume_reading()
 
     def reject(self, error: Rejected) -> None:

@@ -1,25 +1,31 @@
 """Dials peers: each address is dialled until it answers, and again when the connection is lost.
 
 Configured addresses are dialled forever. An address that was learnt from a process that dialled us is
-forgotten if it does not answer for a minute, or if the process is connected at a configured address anyway.
+forgotten if it does not answer in the time of a handshake (for a minute, if it did before), or if the process
+is connected at a configured address anyway. Whoever dials us can cause dialling: how many addresses and how
+often is limited.
 """
 
 import asyncio
 import ssl
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
 from priocast.core.errors import Rejected
 from priocast.network.address import Address
+from priocast.network.dial_back import DialBackRate
 from priocast.network.rejections import Reason
 from priocast.network.security import reason_of
-from priocast.network.tcp_connection import ConnectionOwner, DialledConnection
+from priocast.network.tcp_connection import CLOSE_SECONDS, ConnectionOwner, DialledConnection
 
 HANDSHAKE_SECONDS = 5.0
-CLOSE_SECONDS = 2.0
 LEARNT_MAX = 256
+LEARNT_BURST = 64
+LEARNT_PER_SECOND = 32.0
 _LEARNT_SECONDS = 60.0
+_HURRY_SECONDS = 0.5
 _REDIAL_SECONDS_FIRST = 0.02
 _REDIAL_SECONDS_MAX = 1.0
 
@@ -42,15 +48,19 @@ class Dialler:
         self.connected = False
         self._owner = owner
         self._hurry = asyncio.Event()
+        self._hurried_at = float("-inf")
         self.task = asyncio.get_running_loop().create_task(self._run())
 
     def hurry(self) -> None:
-        """The process at this address has just dialled us: it is up, so dial it without delay."""
-        self._hurry.set()
+        """The process at this address has just dialled us: it is up, so dial it soon."""
+        now = asyncio.get_running_loop().time()
+        if now - self._hurried_at >= _HURRY_SECONDS:
+            self._hurried_at = now
+            self._hurry.set()
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
-        failing_since = loop.time()
+        failing_since, patience = loop.time(), min(HANDSHAKE_SECONDS, _LEARNT_SECONDS)
         pause = _REDIAL_SECONDS_FIRST
         while True:
             connection = await self._dial()
@@ -59,10 +69,10 @@ class Dialler:
                 if stayed is None:
                     return
                 if stayed:
-                    failing_since = loop.time()
+                    failing_since, patience = loop.time(), _LEARNT_SECONDS
                 if stayed > _REDIAL_SECONDS_MAX:
                     pause = _REDIAL_SECONDS_FIRST
-            if self.learnt and loop.time() - failing_since > _LEARNT_SECONDS:
+            if self.learnt and loop.time() - failing_since > patience:
                 return
             self._hurry.clear()
             await asyncio.sleep(_REDIAL_SECONDS_FIRST)
@@ -84,7 +94,7 @@ class Dialler:
                 connection.transport.abort()
                 self._owner.rejection_log.record(Reason.TOO_SLOW, address=str(self.address))
             return None
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a host name that cannot be encoded
             self._note(error)
             return None
         except BaseException:
@@ -99,6 +109,8 @@ class Dialler:
     def _note(self, error: Exception | None) -> None:
         if isinstance(error, ssl.SSLError):
             self._owner.rejection_log.record(reason_of(error), str(error), address=str(self.address))
+        elif isinstance(error, ValueError):
+            self._owner.rejection_log.record(Reason.INVALID_ADDRESS, str(error), address=str(self.address))
 
     async def _connect(self, connection: DialledConnection) -> None:
         loop = asyncio.get_running_loop()
@@ -119,7 +131,7 @@ class Dialler:
         loop = asyncio.get_running_loop()
         try:
             if not self._owner.on_reached(connection):
-                connection.transport.close()
+                connection.close()
                 return None
         except Rejected as error:
             connection.reject(error)
@@ -139,13 +151,14 @@ class Diallers:
         self._owner = owner
         self._own = own
         self._diallers: dict[Address, Dialler] = {}
+        self._rate = DialBackRate(LEARNT_BURST, LEARNT_PER_SECOND, time.monotonic)
 
     def add(self, address: Address, *, learnt: bool) -> None:
         """Dial an address from now on; if it is being dialled already, do so without delay."""
         known = self._diallers.get(address)
         if known is not None:
             known.hurry()
-        elif address not in self._own and (not learnt or self._has_room()):
+        elif address not in self._own and (not learnt or self._has_room(address.host)):
             dialler = Dialler(self._owner, address, learnt=learnt)
             self._diallers[address] = dialler
             dialler.task.add_done_callback(lambda task: self._ended(dialler, task))
@@ -157,8 +170,11 @@ class Diallers:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _has_room(self) -> bool:
+    def _has_room(self, host: str) -> bool:
         """Whether one more address can be learnt; the oldest without a connection is dropped if needed."""
+        if not self._rate.admit(host):
+            self._owner.rejection_log.record(Reason.TOO_MANY_ADDRESSES, address=host)
+            return False
         learnt = [dialler for dialler in self._diallers.values() if dialler.learnt]
         if len(learnt) < LEARNT_MAX:
             return True

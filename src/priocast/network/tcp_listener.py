@@ -13,8 +13,8 @@ from priocast.core.errors import InvalidAddress, Rejected
 from priocast.network.address import Address
 from priocast.network.rejections import Reason
 from priocast.network.security import reason_of
-from priocast.network.tcp_connection import AcceptedConnection, ConnectionOwner
-from priocast.network.tcp_dialler import CLOSE_SECONDS, HANDSHAKE_SECONDS
+from priocast.network.tcp_connection import CLOSE_SECONDS, AcceptedConnection, ConnectionOwner
+from priocast.network.tcp_dialler import HANDSHAKE_SECONDS
 
 STRANGERS_MAX = 256
 _BACKLOG = 128
@@ -95,7 +95,9 @@ class Listener:
         except TimeoutError:
             reason = Reason.NOT_DIALLED_BACK if connection.name else Reason.TOO_SLOW
             if connection.made:
-                connection.reject(Rejected(reason, str(connection.address or "")))
+                connection.reject(
+                    Rejected(reason, f"it names {connection.named}" if connection.named.port else "")
+                )
             else:
                 self._owner.rejection_log.record(reason)
             return
