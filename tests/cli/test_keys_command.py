@@ -65,7 +65,7 @@ def test_nothing_is_created_unless_everything_can_be(tmp_path: Path) -> None:
     assert "is a file: choose a directory" in rejection("member", "a", "--group", "g", "--out", str(file))
     assert "is a file: choose a directory" in rejection("group", str(file / "tickets.key"))
     (out / "authority.crt").mkdir(parents=True)
-    assert "authority.crt is a directory: choose a file" in rejection("authority", "--out", str(out))
+    assert "authority.crt already exists" in rejection("authority", "--out", str(out))
     assert [path.name for path in out.iterdir()] == ["authority.crt"]
 
 

@@ -46,6 +46,38 @@ def test_private_files_are_private_and_never_overwritten(authority: Authority, t
         make_group_key(tmp_path / "missing" / "tickets.key")
 
 
+def test_a_certificate_is_never_overwritten(authority: Authority, tmp_path: Path) -> None:
+    made = make_member_certificate(tmp_path, authority, "alice", ["tickets"])
+    before = made.certificate.read_bytes()
+    made.key.unlink()
+    with pytest.raises(UnusableKey, match=r"alice.crt already exists"):
+        make_member_certificate(tmp_path, authority, "alice", ["tickets"])
+    assert made.certificate.read_bytes() == before
+    assert not made.key.exists(), "no key without its certificate"
+    authority.key.unlink()
+    with pytest.raises(UnusableKey, match=r"authority.crt already exists"):
+        make_authority(tmp_path)
+    assert not authority.key.exists()
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o620, 0o604, 0o602, 0o644])
+def test_a_key_that_others_can_read_or_write_is_refused(
+    mode: int, authority: Authority, tmp_path: Path
+) -> None:
+    made = make_member_certificate(tmp_path, authority, "alice", ["tickets"])
+    key = tmp_path / "tickets.key"
+    make_group_key(key)
+    for path in (made.key, key, authority.key):
+        path.chmod(mode)
+    complaint = rf"permissions {mode:04o}: others can use this key; run chmod 600"
+    with pytest.raises(UnusableKey, match=f"alice.key has the {complaint}"):
+        made.contexts()
+    with pytest.raises(UnusableKey, match=f"tickets.key has the {complaint}"):
+        read_group_keys(key)
+    with pytest.raises(UnusableKey, match=f"authority.key has the {complaint}"):
+        make_member_certificate(tmp_path, authority, "bob", ["tickets"])
+
+
 def test_a_group_key_is_read_as_it_was_written(tmp_path: Path) -> None:
     key = make_group_key(tmp_path / "tickets.key")
     assert len(key) == 32
@@ -58,6 +90,7 @@ def test_a_group_key_is_read_as_it_was_written(tmp_path: Path) -> None:
 )
 def test_other_content_is_not_a_group_key(content: str, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "key").write_text(content)
+    (tmp_path / "key").chmod(0o600)
     with pytest.raises(UnusableKey, match=complaint):
         read_group_keys(tmp_path / "key")
 

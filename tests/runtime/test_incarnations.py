@@ -1,5 +1,6 @@
 """Incarnation numbers always increase, whatever the clock says."""
 
+import stat
 import time
 from pathlib import Path
 
@@ -20,6 +21,12 @@ def test_without_a_directory_the_clock_provides_the_number() -> None:
     before = time.time_ns() // 1_000_000
     number = Incarnations(None, "tickets", "a").next()
     assert before <= number <= time.time_ns() // 1_000_000
+
+
+def test_the_state_is_private(tmp_path: Path) -> None:
+    Incarnations(tmp_path / "state", "tickets", "a").next()
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == 0o700
+    assert stat.S_IMODE(_file(tmp_path / "state").stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize("kept", [True, False])

@@ -1,6 +1,7 @@
 """The journal: the rows of a killed process are recovered, those of a running one are left alone."""
 
 import signal
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +30,14 @@ for step in range(2500):
 print("written", flush=True)
 sys.stdin.readline()
 """
+
+
+def test_a_journal_is_private(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, "a")
+    [path] = (tmp_path / JOURNALS).iterdir()
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    journal.remove()
 
 
 def row(step: int) -> MessageRow:

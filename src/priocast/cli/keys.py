@@ -44,8 +44,7 @@ def authority(
     from priocast.network.keys import make_authority  # imported here: cryptography is slow to import
 
     check_directory("--out", out)
-    check_file("--out", out / "authority.crt")
-    out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = make_authority(out, days=days)
     typer.echo(f"created {made.certificate}: copy it to every member")
     typer.echo(f"created {made.key}: keep it secret, and off the machines that run members")
@@ -66,8 +65,7 @@ def member(
     from priocast.network.keys import Authority, make_member_certificate
 
     check_directory("--out", out)
-    check_file("--out", out / f"{name}.crt")
-    out.mkdir(parents=True, exist_ok=True)
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
     where = authority_directory or out
     signer = Authority(where / "authority.crt", where / "authority.key")
     made = make_member_certificate(out, signer, name, group, days=days)
@@ -84,6 +82,6 @@ def group(
     from priocast.network.keys import make_group_key
 
     check_file("PATH", path)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     make_group_key(path)
     typer.echo(f"created {path}: copy it to every member over a secure channel")

@@ -6,10 +6,9 @@
     make_group_key("keys/tickets.key")                                 # for UDP
 
 The authority's key is only needed to sign: keep it off the hosts that run members. Private files are readable
-by their owner only, and are never overwritten.
+by their owner only, and are refused if they are not. No file is ever overwritten.
 """
 
-import os
 import secrets
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -24,6 +23,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from priocast.core.errors import InvalidOption, UnusableKey
 from priocast.core.identity import check_name
 from priocast.core.role import Role
+from priocast.network.private_files import check_absent, read_private, write_private, write_public
 from priocast.network.security import AnyPath, TlsSecurity, keep_paths, uri_of
 from priocast.network.udp_security import GROUP_KEY_BYTES
 
@@ -48,6 +48,7 @@ class Authority(msgspec.Struct, frozen=True):
 def make_authority(directory: AnyPath, *, days: int = 3650) -> Authority:
     """Create an authority: a key, and a certificate with which members verify other members' certificates."""
     authority = Authority(Path(directory, "authority.crt"), Path(directory, "authority.key"))
+    check_absent(authority.key, authority.certificate)
     key = ec.generate_private_key(ec.SECP256R1())
     name = _name("Priocast authority")
     builder = _builder(name, name, key.public_key(), datetime.now(UTC), days)
@@ -56,8 +57,8 @@ def make_authority(directory: AnyPath, *, days: int = 3650) -> Authority:
     builder = builder.add_extension(
         x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False
     )
-    _write_private(authority.key, _pem(key))
-    _write(authority.certificate, builder.sign(key, hashes.SHA256()))
+    write_private(authority.key, _pem(key))
+    write_public(authority.certificate, _certificate_pem(builder.sign(key, hashes.SHA256())))
     return authority
 
 
@@ -75,6 +76,7 @@ def make_member_certificate(
     if not groups:
         raise InvalidOption(f"groups must name at least one group that {name} may be in")
     made = TlsSecurity(Path(directory, f"{name}.crt"), Path(directory, f"{name}.key"), authority.certificate)
+    check_absent(made.key, made.certificate)
     signer, signing_key = load_authority(authority)
     key = ec.generate_private_key(ec.SECP256R1())
     uris = [x509.UniformResourceIdentifier(uri_of(group, name, role)) for group in groups]
@@ -93,15 +95,15 @@ def make_member_certificate(
     builder = builder.add_extension(
         x509.AuthorityKeyIdentifier.from_issuer_public_key(signing_key.public_key()), critical=False
     )
-    _write_private(made.key, _pem(key))
-    _write(made.certificate, builder.sign(signing_key, hashes.SHA256()))
+    write_private(made.key, _pem(key))
+    write_public(made.certificate, _certificate_pem(builder.sign(signing_key, hashes.SHA256())))
     return made
 
 
 def make_group_key(path: AnyPath) -> bytes:
     """Create the key that the members of a group share over UDP, as hexadecimal digits in a file."""
     key = secrets.token_bytes(GROUP_KEY_BYTES)
-    _write_private(Path(path), f"{key.hex()}\n".encode())
+    write_private(Path(path), f"{key.hex()}\n".encode())
     return key
 
 
@@ -110,11 +112,9 @@ def read_group_keys(path: AnyPath) -> tuple[bytes, ...]:
 
     The first one seals, all of them open: so a group can change its key while it runs.
     """
+    content = read_private(Path(path))
     try:
-        lines = Path(path).read_text(encoding="ascii").split()
-        keys = tuple(bytes.fromhex(line) for line in lines)
-    except OSError as error:
-        raise UnusableKey(f"cannot read {path}: {error.strerror or error}") from error
+        keys = tuple(bytes.fromhex(line) for line in content.decode("ascii").split())
     except ValueError as error:
         raise UnusableKey(f"{path} is not a group key: it must contain hexadecimal digits only") from error
     if not 1 <= len(keys) <= GROUP_KEYS_MAX:
@@ -162,10 +162,13 @@ def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
 def load_authority(authority: Authority) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:
     """The certificate of an authority and its key, which signs."""
     try:
-        certificate = x509.load_pem_x509_certificate(authority.certificate.read_bytes())
-        key = serialization.load_pem_private_key(authority.key.read_bytes(), None)
+        certificate_content = authority.certificate.read_bytes()
     except OSError as error:
         raise UnusableKey(f"cannot read {error.filename}: {error.strerror or error}") from error
+    key_content = read_private(authority.key)
+    try:
+        certificate = x509.load_pem_x509_certificate(certificate_content)
+        key = serialization.load_pem_private_key(key_content, None)
     except (ValueError, TypeError) as error:
         raise UnusableKey(f"{authority.certificate} or {authority.key} is not a valid PEM file") from error
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
@@ -179,16 +182,5 @@ def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     )
 
 
-def _write(path: Path, certificate: x509.Certificate) -> None:
-    path.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    except FileExistsError as error:
-        raise UnusableKey(f"{path} already exists: remove it first if it is no longer needed") from error
-    except OSError as error:
-        raise UnusableKey(f"cannot write {path}: {error.strerror or error}") from error
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(content)
+def _certificate_pem(certificate: x509.Certificate) -> bytes:
+    return certificate.public_bytes(serialization.Encoding.PEM)

@@ -24,6 +24,7 @@ from priocast.core.errors import Rejected, UnusableKey
 from priocast.core.identity import check_name
 from priocast.core.role import Role
 from priocast.network.codec import hash_of
+from priocast.network.private_files import read_private
 from priocast.network.rejections import Reason
 
 AnyPath = str | os.PathLike[str]
@@ -101,8 +102,9 @@ class TlsSecurity(msgspec.Struct, frozen=True):
         return roles
 
     def _load(self, context: ssl.SSLContext) -> None:
-        for path in (self.certificate, self.key, self.authority):
+        for path in (self.certificate, self.authority):
             _bytes_of(path)
+        read_private(self.key)
         try:
             context.load_cert_chain(self.certificate, self.key, password="")  # never ask at a terminal
         except ssl.SSLError as error:

@@ -45,9 +45,10 @@ class Incarnations:
     def _write(self, number: int) -> None:
         if self._path is None:
             return
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         aside = self._path.with_suffix(".part")
-        with aside.open("w") as file:
+        descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
             file.write(f"{number}\n")
             file.flush()
             os.fsync(file.fileno())

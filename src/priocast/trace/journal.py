@@ -30,9 +30,9 @@ class Journal:
 
     def __init__(self, directory: Path, prefix: str) -> None:
         journals = directory / JOURNALS
-        journals.mkdir(parents=True, exist_ok=True)
+        journals.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._path = journals / f"{prefix}{_SUFFIX}"
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def add(self, row: TraceRow) -> None:
