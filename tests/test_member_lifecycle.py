@@ -10,11 +10,13 @@ import pytest
 
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.events import ViewChange
+from priocast.core.identity import ProcessId
 from priocast.core.message import OrderedBatch
 from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import LinkOptions
+from priocast.membership.datagrams import frame_of
 from priocast.membership.departure import Departed
-from priocast.membership.packets import FLUSH_PACKETS_MAX, Ordering
+from priocast.membership.packets import FLUSH_PACKETS_MAX, Heartbeat, Ordering
 from support.stacks import Neighbourhood, epoch_of, founded
 
 PLAIN = Ordering("sequencer-ub", prioritised=False, starvation="none")
@@ -227,6 +229,51 @@ class TestViewChanges:
             member.change_order(msgspec.structs.replace(PLAIN, order="ring"), 0)
         with pytest.raises(InvalidOption, match="is not a starvation policy"):
             member.change_order(msgspec.structs.replace(PLAIN, starvation="never"), 0)
+
+
+class TestOneProcessPerName:
+    def test_a_second_process_with_the_name_of_a_running_one_does_not_disturb_it(self) -> None:
+        group = founded("abc")
+        second = ProcessId("b", 99)
+        alive = Heartbeat(group.members["a"].membership._config_hash, None, (), 0, (), ())
+        for _ in range(20):
+            for name in "ac":
+                group.receive(second, name, frame_of(alive))
+            group.run(50)
+        assert set(group.views().values()) == {"abc"}
+        assert group.applications["a"].reasons == ["the group was founded"]
+        assert group.members["a"].rejections == {"name in use": 20}
+        group.broadcast("b", "still here")
+        group.wait_payloads("abc", "still here")
+
+    def test_a_restart_after_a_crash_joins_once_the_crash_is_detected(self) -> None:
+        group = founded("abc")
+        group.kill("b")
+        group.start("b", incarnation=2)
+        killed_at = group.now
+        group.wait_view("acb")
+        assert group.now - killed_at < 4 * group.membership.failure_ns
+        assert group.applications["a"].reasons[-1] == "b joined; b failed"
+
+    def test_a_restart_after_a_leave_joins_at_once(self) -> None:
+        group = founded("abc")
+        leaving = group.members["b"]
+        leaving.leave(group.now)
+        group.run_until(lambda: leaving.departed)
+        group.start("b", incarnation=2)
+        left_at = group.now
+        group.wait_view("acb")
+        assert group.now - left_at < group.membership.failure_ns
+
+    def test_a_process_that_ends_without_agreement_says_goodbye(self) -> None:
+        group = founded("abc")
+        ending = group.members["b"]
+        ending.end(group.now)
+        group.run(5)
+        group.start("b", incarnation=2)
+        ended_at = group.now
+        group.wait_view("acb")
+        assert group.now - ended_at < group.membership.failure_ns
 
 
 class TestRejoining:

@@ -240,7 +240,7 @@ class Member:
                 if frame.channel == CHANNEL:
                     self._on_datagram(peer, frame, now)
                 elif not membership.heard(peer, now):
-                    self.reject("earlier incarnation")
+                    self.reject(membership.neighbours.objection_to(peer))
                 elif membership.epoch is not None and frame.channel == membership.epoch.channel:
                     membership.epoch.receive(peer, frame, now)
             except PeerFault as fault:
@@ -357,7 +357,7 @@ class Member:
         elif isinstance(control, ClientReply):
             self.reject("reply to a member")
         elif not self.membership.heard(peer, now):
-            self.reject("earlier incarnation")
+            self.reject(self.membership.neighbours.objection_to(peer))
         elif not self.membership.validator.knows(peer, control):
             self.reject("unknown process")
         else:

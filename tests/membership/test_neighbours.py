@@ -8,10 +8,27 @@ B2 = ProcessId("b", 2)
 
 
 def test_an_earlier_incarnation_is_not_accepted() -> None:
-    neighbours = acquainted(A, {B: heartbeat(A)})
-    assert hear(neighbours, B2, 0) and not hear(neighbours, B, 0)
+    neighbours = acquainted(A, {B2: heartbeat(A)})
+    assert not hear(neighbours, B, 0)
+    assert neighbours.objection_to(B) == "earlier incarnation"
     assert not neighbours.trusts(B, 0) and neighbours.trusts(B2, 0)
-    assert neighbours.peers(0) == () and neighbours.suspicion(B, 0) == float("inf")
+    assert neighbours.suspicion(B, 0) == float("inf")
+
+
+def test_a_later_incarnation_is_accepted_once_the_earlier_one_is_suspected() -> None:
+    neighbours = acquainted(A, {B: heartbeat(A)})
+    assert not hear(neighbours, B2, 99 * MILLISECOND)
+    assert neighbours.objection_to(B2) == "name in use"
+    assert neighbours.trusts(B, 99 * MILLISECOND) and [peer.process for peer in neighbours.peers(0)] == [B]
+    assert hear(neighbours, B2, 100 * MILLISECOND)
+    assert not neighbours.trusts(B, 100 * MILLISECOND) and neighbours.trusts(B2, 100 * MILLISECOND)
+    assert neighbours.peers(100 * MILLISECOND) == ()
+
+
+def test_a_later_incarnation_is_accepted_when_the_earlier_one_leaves() -> None:
+    neighbours = acquainted(A, {B: heartbeat(A)})
+    neighbours.on_heartbeat(B, heartbeat(A, leaving=True))
+    assert hear(neighbours, B2, 1) and neighbours.trusts(B2, 1)
 
 
 def test_no_other_process_has_our_name() -> None:

@@ -137,7 +137,7 @@ class Membership:
     # Inputs from the member
 
     def heard(self, process: ProcessId, now: int) -> bool:
-        """A frame came from a process; False if it is of an earlier incarnation."""
+        """A frame came from a process; False if its incarnation is not the one that counts."""
         neighbours = self.neighbours
         if neighbours.incarnations.get(process.name) == process:
             neighbours.detector.heard(process.name, now)
@@ -206,8 +206,11 @@ class Membership:
             self.send(output.to, output.control)
 
     def depart(self, departed: Departed, now: int) -> None:
-        """This member is no longer in the group."""
+        """This member is no longer in the group. It says goodbye, so that its successor need not wait."""
         if self.departed is None:
+            self.trigger.leaving = True
+            self.heartbeats.due_at = now
+            self._send_heartbeats(now)
             self.departed = departed
             self.proposer.round = None
             if self._observer is not None:
@@ -258,8 +261,6 @@ class Membership:
                 case RestoreState(snapshot):
                     self._installer.stream.restore(snapshot)
                 case LeaveAtOnce():
-                    # Members that leave as well, and do not know it yet, need not wait for this one.
-                    self._send_heartbeats(now)
                     self.depart(self.trigger.departed(ViewReason(left=(self.me.name,))), now)
 
     def _receive_own(self, now: int) -> None:

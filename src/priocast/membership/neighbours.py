@@ -31,13 +31,19 @@ class Neighbours:
     # Inputs
 
     def meet(self, process: ProcessId, now: int) -> bool:
-        """A frame came from an unknown incarnation; False if it is an earlier one, or not acceptable."""
+        """A frame came from an unknown incarnation; False if it is not accepted.
+
+        An earlier incarnation is over. A later one takes over when the one that is known is suspected, has
+        departed or says that it leaves: until then it may be another process that was given the same name.
+        """
         if not is_name(process.name) or process.incarnation > NUMBER_MAX:
             raise PeerFault(f"{process} is not a valid process id")
         known = self.incarnations.get(process.name)
         if process.name == self.me.name or (known is not None and process.incarnation < known.incarnation):
             return False
         if known is not None:
+            if self.trusts(known, now) and not self.is_leaving(known):
+                return False
             self._forget(known)
         elif len(self.incarnations) >= _NAMES_MAX:
             self._forget(max(self.incarnations.values(), key=lambda each: self.suspicion(each, now)))
@@ -68,6 +74,11 @@ class Neighbours:
         self._departed.pop(process.name, None)
 
     # Queries
+
+    def objection_to(self, process: ProcessId) -> str:
+        """Why frames of an incarnation that could not be met are rejected."""
+        known = self.incarnations.get(process.name, self.me)
+        return "earlier incarnation" if process.incarnation < known.incarnation else "name in use"
 
     def knows(self, process: ProcessId) -> bool:
         """Whether a heartbeat came from this incarnation that was accepted."""

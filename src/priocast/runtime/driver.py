@@ -121,10 +121,18 @@ class Driver:
             if self._closed is None and joined:
                 await self._leave(timeout_seconds)
         finally:
-            self.member.end(time.monotonic_ns())
-            self.stop(GroupClosed("the group was left"))
-            if self._port is not None:
-                self._port.close()
+            self._end(time.monotonic_ns())
+
+    def _end(self, now: int) -> None:
+        """Say goodbye, unless the member is broken, and stop."""
+        self.member.end(now)
+        if self._port is not None:
+            if self._closed is None:
+                for name, frames in self.member.frames(now):
+                    self._port.send(name, frames)
+                self._port.flush()
+            self._port.close()
+        self.stop(GroupClosed("the group was left"))
 
     async def _leave(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
