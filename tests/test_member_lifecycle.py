@@ -34,8 +34,9 @@ class TestFounding:
             assert (first.view.number, first.position, first.reason) == (1, 0, ViewReason(founded=True))
             assert first.order == "sequencer-ub"
 
-    def test_a_group_is_founded_only_when_all_founders_are_there(self) -> None:
-        group = Neighbourhood("ab", founders=3)
+    @pytest.mark.parametrize("policy", ["primary", "partitionable"])
+    def test_a_group_is_founded_only_when_all_founders_are_there(self, policy: str) -> None:
+        group = Neighbourhood("ab", founders=3, policy=policy)
         group.run(1_000)
         assert group.views() == {"a": "", "b": ""}
         group.start("c")

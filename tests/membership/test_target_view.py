@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from membership.builders import MILLISECOND, A, B, C, D, E, options, view
+from membership.builders import A, B, C, D, E, options, view
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.target_view import GroupSituation, Peer, TargetView, TargetViewPlanner
@@ -65,11 +65,11 @@ def test_a_process_that_may_not_found_has_no_target() -> None:
     assert target(A, everybody(B, C), may_found=False) is None
 
 
-def test_impatient_founders_begin_with_fewer_only_in_a_partitionable_group() -> None:
-    long = 1_000 * MILLISECOND
-    assert target(A, everybody(B), waited_ns=long) is None
-    assert target(A, everybody(B), chosen=PARTITIONABLE, waited_ns=long) == of_all(A, B)
-    assert target(A, [], chosen=PARTITIONABLE) is None
+@pytest.mark.parametrize("chosen", [{}, PARTITIONABLE])
+def test_fewer_processes_than_founders_found_no_group(chosen: dict[str, Any]) -> None:
+    assert target(A, everybody(B), chosen=chosen) is None
+    assert target(A, [], chosen=chosen) is None
+    assert target(A, everybody(B, C), chosen=chosen) == of_all(A, B, C)
 
 
 # Continuing

@@ -18,7 +18,7 @@ from support.waiting import PATIENCE_SECONDS, run
 FAULT = "a stopped because of an internal error: ZeroDivisionError"
 
 
-def _fail(*_: Any) -> None:
+def _fail(*_: Any, **__: Any) -> None:
     raise ZeroDivisionError
 
 

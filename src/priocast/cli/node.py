@@ -47,7 +47,7 @@ from priocast.cli.shared_options import (
     TlsCertificate,
     TlsKey,
 )
-from priocast.core.errors import InvalidInput, InvalidOption
+from priocast.core.errors import DeadlineExceeded, InvalidInput, InvalidOption
 from priocast.core.events import Delivery, Event
 from priocast.operations.config import read_config
 from priocast.operations.config_example import EXAMPLE
@@ -56,8 +56,8 @@ from priocast.operations.logs import configure_logging
 from priocast.operations.node_plan import ORDER, NodePlan
 from priocast.operations.service import Service
 from priocast.runtime import event_loop
+from priocast.runtime.configuration import START_SECONDS
 from priocast.runtime.group import Group
-from priocast.runtime.node import START_SECONDS
 
 EXAMPLES = """
 [bold]Examples[/] (three terminals on one machine):
@@ -176,6 +176,15 @@ async def _broadcast(line: str, groups: dict[str, Group], only: str | None) -> N
     try:
         name, text = (only, line) if only else split_group(line, groups)
         priority, payload = split_priority(text)
-        await groups[name].broadcast(payload, priority)
+        await _broadcast_patiently(groups[name], payload, priority)
     except InvalidInput as error:
         typer.echo(f"error: {error}", err=True)
+
+
+async def _broadcast_patiently(group: Group, payload: bytes, priority: int) -> None:
+    """Wait for room for as long as it takes: a line that was read is not lost."""
+    while True:
+        try:
+            return await group.broadcast(payload, priority)
+        except DeadlineExceeded as error:
+            typer.echo(f"still waiting: {error}", err=True)

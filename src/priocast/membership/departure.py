@@ -7,9 +7,10 @@ repeats the decision until all of them have installed the view, or until it has 
 import msgspec
 
 from priocast.core.identity import ProcessId
+from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.membership.neighbours import Neighbours
-from priocast.membership.packets import Install
+from priocast.membership.packets import Install, Proposal
 
 _FAILURE_TIMEOUTS = 4
 
@@ -44,3 +45,12 @@ class Departure:
     def is_over(self, neighbours: Neighbours, now: int) -> bool:
         """Whether nobody is left to inform; a member that leaves as well needs no view."""
         return now >= self._until or all(map(neighbours.is_leaving, self.uninformed(neighbours, now)))
+
+
+def departing(view: View | None, proposal: Proposal, primary: bool) -> list[ProcessId]:
+    """The members that depart with the old view: in a primary group, all that are not in the next one."""
+    if view is None:
+        return []
+    plan = proposal.flush_plan_of(view.id)
+    ended = view.members if primary or plan is None else plan.members
+    return [process for process in ended if process not in proposal.view.members]

@@ -19,7 +19,7 @@ from typing import Any
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.core.view_reason import Eviction, EvictionCause, ViewReason
-from priocast.membership.departure import Departed, Departure
+from priocast.membership.departure import Departed, Departure, departing
 from priocast.membership.epoch import Epoch
 from priocast.membership.heartbeat import HeartbeatSchedule
 from priocast.membership.neighbours import Neighbours
@@ -285,7 +285,7 @@ class Membership:
             return
         self.installing = True
         took_ns = now - self.voter.froze_at if self.changing else 0
-        for process in self._departing(proposal):
+        for process in departing(self.view, proposal, self.options.primary):
             self.neighbours.depart(process, proposal.reason)
         is_new = self.epoch is None
         self.view, self.ordering, self.installed_at = view, proposal.ordering, now
@@ -300,14 +300,6 @@ class Membership:
         self._installer.stream.awaits_state = self.state.restoration is not None
         self.heartbeats.due_at = now
         self.installing = False
-
-    def _departing(self, proposal: Proposal) -> list[ProcessId]:
-        """The members that depart with the old view: in a primary group, all that are not in the next one."""
-        if self.view is None:
-            return []
-        plan = proposal.flush_plan_of(self.view.id)
-        ended = self.view.members if self.options.primary or plan is None else plan.members
-        return [process for process in ended if process not in proposal.view.members]
 
     def _inform_others(self, departure: Departure, now: int) -> None:
         """Repeat the view without this member until the others know it, then depart."""

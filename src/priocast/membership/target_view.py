@@ -30,7 +30,7 @@ class GroupSituation(msgspec.Struct, frozen=True):
 
     `peers` are the other processes that count as alive, sorted; those in `avoided` are left alone for now.
     `evicted` are members that the next view shall exclude. `may_found` is whether this process may found the
-    group, for which it has waited `waited_ns`.
+    group.
     """
 
     me: ProcessId
@@ -41,7 +41,6 @@ class GroupSituation(msgspec.Struct, frozen=True):
     leaving: bool = False
     evicted: frozenset[ProcessId] = frozenset()
     may_found: bool = True
-    waited_ns: int = 0
 
 
 class TargetView(msgspec.Struct, frozen=True):
@@ -80,8 +79,7 @@ class TargetViewPlanner:
             return None
         candidates = sorted(process for process in self._present if not self._goes(process))
         clique = self._clique(candidates, lambda found: (self._me in found, len(found)))
-        patient = options.primary or situation.waited_ns < 2 * options.failure_ns
-        if len(clique) < options.founders and patient:
+        if len(clique) < options.founders:
             return None
         chosen = clique[: options.founders]
         return self._target_of(chosen, None) if self._me in chosen else None

@@ -43,7 +43,7 @@ class ViewChangeTrigger:
         self._neighbours = neighbours
         self._view: View | None = None
         self._ordering = ordering
-        self._started_at = self._installed_at = now
+        self._installed_at = now
         self._pending: object = None
         self._pending_since = now
         self._withdrawal: Eviction | None = None
@@ -136,7 +136,6 @@ class ViewChangeTrigger:
             leaving=self.leaving,
             evicted=frozenset(self.evictions),
             may_found=self.may_found,
-            waited_ns=now - self._started_at,
         )
         return TargetViewPlanner(situation).target()
 
@@ -147,7 +146,7 @@ class ViewChangeTrigger:
         if primary and view is not None and proposer not in view.members:
             return f"{proposer.name} is not a member"
         founding = view is None and all(neighbours.view_of(voter) is None for voter in voters)
-        if primary and founding and len(voters) != founders:
+        if founding and len(voters) != founders:
             return f"{me.name} expects {founders} founders, not {len(voters)}"
         for voter in voters:
             if voter != me and not neighbours.trusts(voter, now):

@@ -33,7 +33,7 @@ from priocast.operations.node_plan import (
 )
 from priocast.operations.toml_tables import Table, TableReader
 from priocast.protocols import find_protocol
-from priocast.runtime.node import START_SECONDS
+from priocast.runtime.configuration import START_SECONDS
 
 _ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
 # `state` needs an application, which `priocast node` does not have; `adapts` follows from the order.

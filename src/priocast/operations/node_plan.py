@@ -8,7 +8,8 @@ from priocast.core.errors import InvalidOption
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.network.security import TlsSecurity
-from priocast.runtime.node import START_SECONDS, Joining, Node, open_node
+from priocast.runtime.configuration import START_SECONDS
+from priocast.runtime.node import Joining, Node, open_node
 from priocast.runtime.parameters import Transport
 
 ORDER = "sequencer-ub"

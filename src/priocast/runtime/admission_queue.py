@@ -1,10 +1,13 @@
 """The queue in front of a full member: broadcasts that wait until there is room for their messages."""
 
 import asyncio
+from collections.abc import Callable
 from heapq import heappop, heappush
 
+from priocast.core.errors import DeadlineExceeded
 from priocast.core.message import Scope
 from priocast.member import Member
+from priocast.runtime.waits import logged_if_long
 
 _REOPENING_DIVISOR = 32
 
@@ -18,6 +21,19 @@ class BlockedBroadcast:
         self.payloads = payloads
         self.scope = scope
         self.admitted = admitted
+
+    async def wait(self, priority: int, timeout_seconds: float, why: Callable[[], str]) -> None:
+        """Wait until the messages are admitted; `why` says what they wait for."""
+        count = len(self.payloads)
+        try:
+            with logged_if_long(f"a broadcast of priority {priority} has waited for room", why):
+                async with asyncio.timeout(timeout_seconds):
+                    await self.admitted
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"timed out after {timeout_seconds:g} s: {len(self.payloads)} of {count} message(s) of "
+                f"priority {priority} were not broadcast: {why()}"
+            ) from None
 
 
 class AdmissionQueue:

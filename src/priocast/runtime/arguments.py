@@ -16,7 +16,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.network.address import Address, parse_address
 from priocast.network.security import AnyPath
-from priocast.runtime.configuration import State
+from priocast.runtime.configuration import Deadlines, State
 
 _INCARNATION_MAX = 2**63 - 1
 
@@ -162,6 +162,16 @@ def check_incarnation(incarnation: int | None) -> None:
         raise InvalidOption(
             f"incarnation must be an integer from 1 to 2**63 - 1, or None, not {incarnation!r}"
         )
+
+
+def deadlines_of(start_seconds: float, broadcast_seconds: float, leave_seconds: float) -> Deadlines:
+    """How long the calls of a member wait, checked."""
+    check_seconds("start_seconds", start_seconds, above=0)
+    check_seconds("broadcast_seconds", broadcast_seconds, above=0)
+    check_seconds("leave_seconds", leave_seconds)
+    return Deadlines(
+        start_seconds=start_seconds, broadcast_seconds=broadcast_seconds, leave_seconds=leave_seconds
+    )
 
 
 def check_trace(journal: bool, run: str, labels: Mapping[str, str] | None) -> None:

@@ -27,6 +27,7 @@ from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.node import Node, WithNode, make_node
 from priocast.runtime.parameters import NodeParameters, check_keywords
 from priocast.runtime.request_sender import RequestSender
+from priocast.runtime.waits import logged_if_long
 
 SEND_SECONDS = 30.0
 
@@ -82,16 +83,22 @@ class Client:
         lane = self._requests.lane(priority)
         number, position = lane.add(payload, scope)
         try:
-            async with asyncio.timeout(timeout_seconds):
-                return await position
+            with logged_if_long(f"client {self.me.name} has waited for a reply", self._why_no_reply):
+                async with asyncio.timeout(timeout_seconds):
+                    return await position
         except TimeoutError:
-            asked = f"asked: {', '.join(self.members)}" if self.members else "no member could be reached"
             raise DeadlineExceeded(
                 f"timed out after {timeout_seconds:g} s: no member of group {self._group!r} replied "
-                f"({asked}); the message may have a position or not"
+                f"({self._why_no_reply()}); the message may have a position or not"
             ) from None
         finally:
             lane.remove(number)
+
+    def _why_no_reply(self) -> str:
+        if self.members:
+            return f"asked: {', '.join(self.members)}"
+        missing = self._node.network.unreached()
+        return f"no member could be reached{': ' if missing else ''}{', '.join(missing)}"
 
 
 def open_client(group: str, *, client: str, **parameters: Unpack[NodeParameters]) -> WithNode[Client]:

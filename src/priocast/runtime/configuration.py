@@ -8,6 +8,10 @@ from priocast.core.errors import InvalidInput
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 
+START_SECONDS = 30.0
+BROADCAST_SECONDS = 60.0
+LEAVE_SECONDS = 5.0
+
 
 class State(msgspec.Struct, frozen=True):
     """The application's state, for members that join later: `save` returns all of it, `load` replaces it."""
@@ -28,6 +32,14 @@ class State(msgspec.Struct, frozen=True):
         return data
 
 
+class Deadlines(msgspec.Struct, frozen=True, kw_only=True):
+    """How long calls wait, in seconds: for the first view, for room, and for the agreement to leave."""
+
+    start_seconds: float = START_SECONDS
+    broadcast_seconds: float = BROADCAST_SECONDS
+    leave_seconds: float = LEAVE_SECONDS
+
+
 class MemberConfiguration(msgspec.Struct, frozen=True):
     """Everything that defines a member, except for its incarnation."""
 
@@ -37,3 +49,4 @@ class MemberConfiguration(msgspec.Struct, frozen=True):
     options: OrderingOptions
     membership: MembershipOptions
     state: State | None = None
+    deadlines: Deadlines = Deadlines()

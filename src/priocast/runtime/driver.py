@@ -31,9 +31,10 @@ from priocast.runtime.configuration import MemberConfiguration
 from priocast.runtime.explanations import why_full, why_not_joined
 from priocast.runtime.fault_log import FaultLog
 from priocast.runtime.incarnations import Incarnations
+from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
+from priocast.runtime.waits import logged_if_long
 
-_SECOND = 1_000_000_000
 _EVICTIONS_KEPT = 32
 
 DriverHead = OrderedBatch | ViewStart | StateRestore | Evicted
@@ -72,8 +73,7 @@ class Driver:
         self._closed: GroupClosed | None = None
         self._leaving = False
         self._turn_is_scheduled = False
-        self._timer: asyncio.Handle | None = None
-        self._timer_at = 0
+        self._timer = MemberTimer(self._loop, network.link_options.acknowledge_after_ns, self._on_timer)
         self._notices: deque[Evicted] = deque()
         self._head: Head | None = None  # What the last turn found, until there is another input.
         self._admission = AdmissionQueue(configuration.options.queue_max)
@@ -100,19 +100,24 @@ class Driver:
             on_probation=self._rejoining.on_probation,
         )
 
-    async def start(self, timeout_seconds: float) -> None:
+    async def start(self) -> None:
         """Open the port and wait until this member is in a view."""
         self._port = self.network.open(self.configuration.group, self.member.me, self)
         self.schedule_turn()
+        name, group = self.configuration.name, self.configuration.group
+        timeout_seconds = self.configuration.deadlines.start_seconds
         try:
-            async with asyncio.timeout(timeout_seconds):
-                await asyncio.shield(self._joined)
+            with logged_if_long(f"{name} has waited for a view of group {group!r}", self._why_not_joined):
+                async with asyncio.timeout(timeout_seconds):
+                    await asyncio.shield(self._joined)
         except TimeoutError:
-            why = why_not_joined(self.member, self.network, time.monotonic_ns())
             raise DeadlineExceeded(
-                f"timed out after {timeout_seconds:g} s: no view of group {self.configuration.group!r} "
-                f"contains {self.configuration.name} ({why})"
+                f"timed out after {timeout_seconds:g} s: no view of group {group!r} contains {name} "
+                f"({self._why_not_joined()})"
             ) from None
+
+    def _why_not_joined(self) -> str:
+        return why_not_joined(self.member, self.network, time.monotonic_ns())
 
     async def close(self, timeout_seconds: float) -> None:
         """Leave once all messages broadcast here have positions, or after the timeout."""
@@ -137,10 +142,8 @@ class Driver:
     async def _leave(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
         self.schedule_turn()
-        while not self._closed and self._port is not None and time.monotonic() < deadline:
-            if self.member.may_leave(time.monotonic_ns()):
-                break
-            await asyncio.sleep(0.002)
+        with logged_if_long(f"{self.configuration.name} has waited to leave", self.why_full):
+            await self._wait_ordered(deadline)
         self._leaving = True
         now = time.monotonic_ns()
         if self.taken:
@@ -150,12 +153,17 @@ class Driver:
         if not self._stopped.done() and timeout_seconds and self._port is not None:
             await asyncio.wait([self._stopped], timeout=max(0.0, deadline - time.monotonic()))
 
+    async def _wait_ordered(self, deadline: float) -> None:
+        while not self._closed and self._port is not None and time.monotonic() < deadline:
+            if self.member.may_leave(time.monotonic_ns()):
+                break
+            await asyncio.sleep(0.002)
+
     def stop(self, reason: GroupClosed) -> None:
         """Stop driving the member; every waiting call ends, with this reason if it cannot succeed."""
         if self._closed is None:
             self._closed = reason
-        if self._timer is not None:
-            self._timer.cancel()
+        self._timer.cancel()
         self._rejoining.cancel()
         self._wake()
         self._admission.close()
@@ -258,14 +266,9 @@ class Driver:
         """Accept messages as room becomes available; calls of higher priority are served first."""
         blocked = self._admission.add(payloads, priority, scope)
         self.schedule_turn()
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await blocked.admitted
-        except TimeoutError:
-            raise DeadlineExceeded(
-                f"timed out after {timeout_seconds:g} s: {len(blocked.payloads)} of {len(payloads)} "
-                f"message(s) of priority {priority} were not broadcast: {self.why_full()}"
-            ) from None
+        if timeout_seconds is None:
+            timeout_seconds = self.configuration.deadlines.broadcast_seconds
+        await blocked.wait(priority, timeout_seconds, self.why_full)
         if self._closed is not None and blocked.payloads:
             raise self._closed
 
@@ -373,8 +376,8 @@ class Driver:
     def _after_turn(self, member: Member, now: int) -> None:
         """Update what a turn may have changed: the timer, and the calls that wait."""
         epoch = member.membership.epoch
-        if self._timer is None or (epoch is not None and epoch.timers):
-            self._set_timer(now)
+        if not self._timer.is_set or (epoch is not None and epoch.timers):
+            self._timer.set(member.deadline, now)
         if not self._joined.done():
             if member.view is not None:
                 self._joined.set_result(None)
@@ -393,21 +396,7 @@ class Driver:
         if self._consumable is not None and not self._consumable.done():
             self._consumable.set_result(None)
 
-    def _set_timer(self, now: int) -> None:
-        """Wake up at the member's deadline, or before: a timer that fires early does no harm.
-
-        The shortest timeout of a link is that of an acknowledgement. A timer that is never further away than
-        that need not be set again for links.
-        """
-        deadline = min(self.member.deadline, now + self.network.link_options.acknowledge_after_ns)
-        if self._timer is None or deadline < self._timer_at:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer_at = deadline
-            self._timer = self._loop.call_later(max(0, deadline - now) / _SECOND, self._on_timer)
-
     def _on_timer(self) -> None:
-        self._timer = None
         if self._closed is not None or self._port is None:
             return
         now = time.monotonic_ns()
@@ -416,7 +405,7 @@ class Driver:
                 self._report_taken(now)
             self.member.tick(now)
             self._act(now)
-            if self._timer is None and self._closed is None:
-                self._set_timer(now)
+            if not self._timer.is_set and self._closed is None:
+                self._timer.set(self.member.deadline, now)
         except Exception as error:
             self._on_fault(error)

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable
 from priocast.core.errors import GroupClosed, Overloaded
 from priocast.core.events import DeliveredBatch, Delivery, Event
 from priocast.core.identity import ProcessId
-from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, OrderedBatch
+from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, OrderedBatch, Scope
 from priocast.core.priority import HIGHEST, LOWEST, ROUTINE, check_priority
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
@@ -27,6 +27,9 @@ from priocast.runtime.arguments import (
 from priocast.runtime.driver import Driver
 from priocast.runtime.parameters import OrderName
 from priocast.runtime.status import Status, status_of
+from priocast.runtime.waits import log
+
+_WARNED_OF_MAX = 64
 
 
 class Group:
@@ -38,6 +41,7 @@ class Group:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
+        self._recipients_warned_of: dict[tuple[str, ...], None] = {}
 
     @property
     def me(self) -> ProcessId:
@@ -73,7 +77,7 @@ class Group:
         """
         check_payload(payload)
         check_priority(priority)
-        if not self._driver.broadcast_many([payload], priority, scope_of(safe, to)):
+        if not self._driver.broadcast_many([payload], priority, self._scope(safe, to)):
             raise Overloaded(f"no room for a message of priority {priority}: {self._driver.why_full()}")
 
     async def broadcast(
@@ -93,7 +97,8 @@ class Group:
         - `to`: the names of the members that deliver it; None means all. A name need not be in the view now:
           the message gets a position anyway, and the members that have these names by then deliver it. If
           there are none, nobody delivers it: compare the names with `view` if that would be a mistake.
-        - `timeout_seconds`: how long to wait for room. Then `DeadlineExceeded` is raised.
+        - `timeout_seconds`: how long to wait for room; by default the `broadcast_seconds` of `join`. Then
+          `DeadlineExceeded` is raised.
         """
         if type(payload) is not bytes or len(payload) > PAYLOAD_BYTES_MAX:
             check_payload(payload)
@@ -120,12 +125,30 @@ class Group:
         `priority`, `safe`, `to` and `timeout_seconds` are those of `broadcast`. After a timeout, the error
         says how many messages, the last ones, were not broadcast.
         """
-        checked, scope = payloads_of(payloads), scope_of(safe, to)
+        checked, scope = payloads_of(payloads), self._scope(safe, to)
         check_priority(priority)
         if timeout_seconds is not None:
             check_seconds("timeout_seconds", timeout_seconds)
         if checked and not self._driver.broadcast_many(checked, priority, scope):
             await self._driver.broadcast_when_room(checked, priority, scope, timeout_seconds)
+
+    def _scope(self, safe: bool, to: Iterable[str] | None) -> Scope:
+        """The send options, checked; recipients none of which is in the view are logged, once."""
+        scope, view = scope_of(safe, to), self._driver.member.view
+        if scope.to and view is not None and scope.to not in self._recipients_warned_of:
+            names = [member.name for member in view.members]
+            if not any(name in names for name in scope.to):
+                warned_of = self._recipients_warned_of
+                warned_of[scope.to] = None
+                if len(warned_of) > _WARNED_OF_MAX:
+                    del warned_of[next(iter(warned_of))]
+                log.warning(
+                    "a message to %s is delivered by nobody: the members are %s",
+                    ", ".join(scope.to),
+                    ", ".join(names),
+                    extra={"group": self._driver.configuration.group, "member": str(self.me)},
+                )
+        return scope
 
     def change_order(
         self,

@@ -28,13 +28,19 @@ from priocast.runtime.adaptation import Adaptation
 from priocast.runtime.arguments import (
     check_incarnation,
     check_order_name,
-    check_seconds,
     check_trace,
+    deadlines_of,
     membership_of,
     ordering_of,
     path_of,
 )
-from priocast.runtime.configuration import MemberConfiguration, State
+from priocast.runtime.configuration import (
+    BROADCAST_SECONDS,
+    LEAVE_SECONDS,
+    START_SECONDS,
+    MemberConfiguration,
+    State,
+)
 from priocast.runtime.driver import Driver
 from priocast.runtime.group import Group
 from priocast.runtime.incarnations import Incarnations
@@ -50,9 +56,6 @@ from priocast.runtime.parameters import (
     split_parameters,
 )
 from priocast.runtime.tracing import Tracing
-
-START_SECONDS = 30.0
-CLOSE_SECONDS = 5.0
 
 T = TypeVar("T")
 
@@ -107,11 +110,12 @@ class Node:
         run: str = "",
         labels: Mapping[str, str] | None = None,
         start_seconds: float = START_SECONDS,
+        broadcast_seconds: float = BROADCAST_SECONDS,
+        leave_seconds: float = LEAVE_SECONDS,
     ) -> "Joining":
         """Join a group, as an asynchronous context manager that yields the `Group`.
 
-        All members of a group must use the same `group`, `order`, `prioritised`, `options` and `membership`
-        (except for `founders` and `rejoin`).
+        All members must use the same order and options, except for `founders` and `rejoin`.
 
         - `group`: the name of the group.
         - `order`: the protocol that orders messages, as listed by `priocast orders`. With `auto` the group
@@ -126,28 +130,28 @@ class Node:
         - `delivery`: `agreed` (the default): a message is delivered once it has its position. `safe`: once
           every member of the view has received it. Overrides `membership`.
         - `state`: saves and loads the application's state, for members that join later.
-        - `incarnation`: the number of this start of the process; by default chosen to be higher than all
-          before.
+        - `incarnation`: the number of this start of the process; by default, higher than all before.
         - `trace`: a directory to record the run in.
         - `trace_journal`: write every record at once, so that the trace is complete if the process is killed.
         - `run`, `labels`: the name of the run and texts to describe it, stored with the trace.
         - `start_seconds`: how long to wait for the first view. Then `DeadlineExceeded` is raised.
+        - `broadcast_seconds`: the same for a `broadcast` that waits for room, unless the call says otherwise.
+        - `leave_seconds`: how long leaving waits until what was broadcast here is ordered.
         """
         check_name(group, "group")
         check_order_name(order)
         check_incarnation(incarnation)
-        check_seconds("start_seconds", start_seconds, above=0)
         named = {"founders": founders, "policy": policy, "delivery": delivery}
         of_group = membership_of(membership, self._founders, state, **named)
         ordering = ordering_of(options, prioritised)
         order, of_group = resolve_order(order, ordering, of_group)
-        configuration = MemberConfiguration(group, self.name, order, ordering, of_group, state)
+        deadlines = deadlines_of(start_seconds, broadcast_seconds, leave_seconds)
+        configuration = MemberConfiguration(group, self.name, order, ordering, of_group, state, deadlines)
         check_trace(trace_journal, run, labels)
-        directory = path_of("trace", trace)
-        tracing = None
+        directory, tracing = path_of("trace", trace), None
         if directory is not None:
             tracing = Tracing(directory, run or group, dict(labels or {}), configuration, trace_journal)
-        return Joining(self, configuration, incarnation, self._state_directory, tracing, start_seconds)
+        return Joining(self, configuration, incarnation, self._state_directory, tracing)
 
 
 class Joining:
@@ -160,14 +164,12 @@ class Joining:
         incarnation: int | None,
         state_directory: Path | None,
         tracing: Tracing | None,
-        start_seconds: float,
     ) -> None:
         self._node = node
         self._configuration = configuration
         self._incarnation = incarnation
         self._state_directory = state_directory
         self._tracing = tracing
-        self._start_seconds = start_seconds
         self._driver: Driver | None = None
         self._adapting: asyncio.Task[None] | None = None
 
@@ -181,7 +183,7 @@ class Joining:
         try:
             driver = Driver(configuration, node.network, incarnations, self._incarnation, self._observe)
             self._driver = node.groups[configuration.group] = driver
-            await driver.start(self._start_seconds)
+            await driver.start()
             if self._tracing:
                 assert driver.member.view is not None
                 self._tracing.describe(driver.member.view)
@@ -195,7 +197,7 @@ class Joining:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._end(CLOSE_SECONDS if kind is None else 0)
+        await self._end(self._configuration.deadlines.leave_seconds if kind is None else 0)
 
     async def _end(self, seconds: float) -> None:
         """Leave, as far as the join got; whatever fails, nothing keeps running."""

@@ -79,6 +79,8 @@ class GroupParameters(TypedDict, total=False):
     run: str
     labels: Mapping[str, str] | None
     start_seconds: float
+    broadcast_seconds: float
+    leave_seconds: float
 
 
 class JoinParameters(NodeParameters, GroupParameters, total=False):

@@ -171,6 +171,8 @@ class FaultInjector:
         membership = self._scenario.membership
         if membership.primary and not self._quorum_guard.can_crash(member, self._members()):
             return False
+        if member.view is not None and not any(each.view for each in self._staying(member)):
+            return False
         if not membership.state or not has_state(member):
             return True
         return any(has_state(each) for each in self._staying(member))

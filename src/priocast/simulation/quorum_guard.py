@@ -2,7 +2,8 @@
 
 A primary group continues as long as a quorum of its last view is alive; a new incarnation of a process is
 another process. If more processes crash, the group correctly stops for ever and nothing is left to check. So
-a crash that would leave no quorum does not happen. In a partitionable group any remaining process continues.
+a crash that would leave no quorum does not happen. In a partitionable group any remaining member continues;
+only the last one that is in a view does not crash, because too few processes may be left to found the group.
 """
 
 from collections.abc import Iterable
