@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyarrow import parquet
 from pyspark.sql import SparkSession
 
@@ -14,6 +15,7 @@ from pipeline.sample_runs import SampleRun, play
 from priocast.core.errors import ForeignTrace, InvalidInput, InvalidOption, PriocastError, UnreadableTrace
 from priocast.core.identity import MessageId, ProcessId
 from priocast.pipeline.sources import message_id, messages, open_runs, read_batches
+from support.journals import journal_of
 
 
 def test_runs_below_a_directory_are_found_by_name(tmp_path: Path) -> None:
@@ -66,6 +68,38 @@ def test_all_messages_of_a_run_with_safe_delivery_are_safe(
     SampleRun(msgspec.structs.replace(run.manifest, delivery=delivery), run.rows).write(tmp_path)
     batches = read_batches(spark, open_runs(tmp_path)).where("event = 'delivered'")
     assert {row["safe"] for row in batches.collect()} == safe
+
+
+@pytest.mark.spark
+def test_messages_that_only_a_journal_has_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    run = play(ticks=3)
+    directory = run.write(tmp_path)
+    (directory / "messages" / "b-1-000001.parquet").unlink()
+    journal_of(directory, [row for row in run.rows if row.member == "b"], "b-1")
+    batches = read_batches(spark, open_runs(tmp_path))
+    found = {(row["run"], row["process"], row["step"]) for row in batches.collect()}
+    assert found == {(run.manifest.run, f"{row.member}#{row.incarnation}", row.step) for row in run.messages}
+
+
+def test_a_flipped_bit_in_a_segment_is_rejected(tmp_path: Path) -> None:
+    segment = next((play(ticks=2).write(tmp_path) / "messages").glob("*.parquet"))
+    whole = bytearray(segment.read_bytes())
+    whole[len(whole) // 4] ^= 1
+    segment.write_bytes(whole)
+    with pytest.raises(UnreadableTrace, match=r"parquet is damaged .*: .*checksum"):
+        open_runs(tmp_path)
+
+
+@pytest.mark.spark
+def test_spark_verifies_the_checksums_of_pages(spark: SparkSession, tmp_path: Path) -> None:
+    """A segment may be damaged after it was checked, or read from another disk by another machine."""
+    segment = next((play(ticks=2).write(tmp_path) / "messages").glob("*.parquet"))
+    runs = open_runs(tmp_path)
+    whole = bytearray(segment.read_bytes())
+    whole[len(whole) // 4] ^= 1
+    segment.write_bytes(whole)
+    with pytest.raises(Py4JJavaError, match="CRC"):
+        read_batches(spark, runs).collect()
 
 
 def test_missing_manifest_is_rejected(tmp_path: Path) -> None:

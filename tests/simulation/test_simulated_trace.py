@@ -36,4 +36,4 @@ def test_run_directory_holds_every_row(order: str, orders: str, priorities_act: 
         return sorted(rows, key=lambda row: (row.member, row.incarnation, row.step))
 
     assert list(recorded.messages()) == by_step(run.messages)
-    assert recorded.group_events == by_step(run.group_events)
+    assert list(recorded.group_events) == by_step(run.group_events)

@@ -1,4 +1,4 @@
-"""The journal: the rows of a killed process are recovered, those of a running one are left alone."""
+"""The journal: the rows of a killed process are read, nothing is changed, and damage is noticed."""
 
 import signal
 import stat
@@ -6,11 +6,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from priocast.core.errors import UnreadableTrace
 from priocast.core.identity import ProcessId
-from priocast.trace.journal import Journal, recover
-from priocast.trace.run_directory import JOURNALS, find_segments, read_group_events
+from priocast.trace.journal import read_rows
+from priocast.trace.run_directory import JOURNALS, read_segment, write_segment
 from priocast.trace.schema import BROADCAST, MessageRow
+from priocast.trace.stored_rows import find_rows
 from priocast.trace.writer import TraceWriter
+from support.journals import journal_of
 
 _KILLED = """
 import sys
@@ -47,51 +52,97 @@ def row(step: int) -> MessageRow:
 
 
 def steps(directory: Path) -> list[int]:
-    """The steps of the messages in the segments of a run."""
-    from pyarrow import parquet
-
-    return [
-        step
-        for path in find_segments(directory).messages
-        for step in parquet.read_table(path)["step"].to_pylist()
-    ]
+    """The steps of all messages of a run, in segments and in journals."""
+    found = find_rows(directory)
+    saved = [step for path in found.message_segments for step in read_segment(path)["step"].to_pylist()]
+    return saved + [each.step for each in found.journalled_messages]
 
 
-def test_every_row_of_a_killed_process_is_recovered(tmp_path: Path) -> None:
+def contents(directory: Path) -> dict[Path, bytes]:
+    """Every file below a directory."""
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_every_row_of_a_killed_process_is_read(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _KILLED, str(tmp_path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"written\n"
-        assert recover(tmp_path) == [], "a running process is left alone"
+        with pytest.raises(UnreadableTrace, match="contains no rows"):
+            find_rows(tmp_path)  # the journal of a running process is left alone
         process.send_signal(signal.SIGKILL)
-    assert recover(tmp_path) == ["a-1"]
+    before = contents(tmp_path)
     assert steps(tmp_path) == [step for step in range(2500) if step != 7]
-    (view,) = read_group_events(find_segments(tmp_path).group_events)
+    (view,) = find_rows(tmp_path).group_events
     assert (view.step, view.members, view.evicted) == (7, ("a#1",), (("b", "slow", ""),))
-    assert recover(tmp_path) == [], "once is enough"
+    assert contents(tmp_path) == before, "reading changes nothing"
 
 
 def test_a_normal_stop_leaves_no_journal(tmp_path: Path) -> None:
     writer = TraceWriter(tmp_path, ProcessId("a"), journal=True)
     writer.emit(row(0))
     writer.close()
-    assert recover(tmp_path) == []
+    assert list((tmp_path / JOURNALS).iterdir()) == []
     assert steps(tmp_path) == [0]
 
 
-def test_a_row_that_was_not_written_completely_is_dropped(tmp_path: Path) -> None:
-    journal = Journal(tmp_path, "a-1")
-    for step in range(3):
-        journal.add(row(step))
-    path = next((tmp_path / JOURNALS).glob("*.journal"))
-    whole = path.read_bytes()
-    journal.remove()
-    path.write_bytes(whole[:-5])
-    assert recover(tmp_path) == ["a-1"]
+def test_what_a_segment_has_is_not_taken_from_the_journal(tmp_path: Path) -> None:
+    write_segment(tmp_path, "a-1-000000", map(row, range(60)))
+    journal_of(tmp_path, map(row, range(100)))
+    found = find_rows(tmp_path)
+    assert [path.name for path in found.message_segments] == ["a-1-000000.parquet"]
+    assert [each.step for each in found.journalled_messages] == list(range(60, 100))
+
+
+def test_a_process_whose_name_ends_like_an_incarnation_is_another_process(tmp_path: Path) -> None:
+    # Found by reading: the segments of the fifth incarnation of a-1 were taken for those of a-1, the first
+    # incarnation of a.
+    write_segment(tmp_path, "a-1-5-000000", [row(0)._replace(member="a-1", incarnation=5)])
+    journal_of(tmp_path, [row(0)])
+    assert [each.member for each in find_rows(tmp_path).journalled_messages] == ["a"]
+
+
+def test_a_row_that_was_not_written_completely_is_dropped(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = journal_of(tmp_path, map(row, range(3)))
+    path.write_bytes(path.read_bytes()[:-5])
     assert steps(tmp_path) == [0, 1]
+    assert caplog.messages == [], "a process that is killed leaves such a row"
 
 
-def test_an_empty_journal_is_removed(tmp_path: Path) -> None:
-    (tmp_path / JOURNALS).mkdir()
-    (tmp_path / JOURNALS / "a-1.journal").touch()
-    assert recover(tmp_path) == ["a-1"]
+def test_a_damaged_journal_takes_nothing_from_the_segments(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Found by flipping bits: the first rows of the journal replaced all segments, and 100 rows became 42.
+    write_segment(tmp_path, "a-1-000000", map(row, range(60)))
+    path = journal_of(tmp_path, map(row, range(100)))
+    whole = path.read_bytes()
+    for at, end in ((len(whole) // 3, 60), (3 * len(whole) // 4, 75)):
+        caplog.clear()
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
+        assert steps(tmp_path) == list(range(end))
+        assert f"the record of a-1 ends at step {end}: {path} is damaged at byte" in caplog.text
+
+
+def test_flipped_bits_of_a_journal_are_noticed(tmp_path: Path) -> None:
+    path = journal_of(tmp_path, map(row, range(3)))
+    whole = path.read_bytes()
+    for bit in range(0, 8 * len(whole), 5):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(damaged)
+        with path.open("rb") as file, pytest.raises(UnreadableTrace, match="is damaged at byte"):
+            list(read_rows(file))
+
+
+def test_rows_after_a_gap_are_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    journal_of(tmp_path, map(row, (0, 1, 3, 4)))
+    assert steps(tmp_path) == [0, 1]
+    assert "the record of a-1 ends at step 2: its journal lacks rows after that" in caplog.text
+
+
+def test_an_empty_journal_has_no_rows(tmp_path: Path) -> None:
+    journal_of(tmp_path, [])
+    write_segment(tmp_path, "a-1-000000", [row(0)])
+    assert steps(tmp_path) == [0]

@@ -18,10 +18,12 @@ from priocast.trace.run_directory import (
     message_schema,
     read_group_events,
     read_manifest,
+    read_segment,
     write_manifest,
     write_segment,
 )
 from priocast.trace.schema import SCHEMA_VERSION, GroupEventRow, Manifest, MessageRow
+from priocast.trace.stored_rows import find_rows
 
 ROW = MessageRow(
     member="a",
@@ -189,7 +191,26 @@ class TestManifest:
 class TestSegments:
     def test_a_run_without_rows_is_unreadable(self, tmp_path: Path) -> None:
         with pytest.raises(UnreadableTrace, match="contains no rows"):
-            find_segments(tmp_path)
+            find_rows(tmp_path)
+
+    def test_no_flipped_bit_reads_as_other_rows(self, run: Path) -> None:
+        # Found by flipping bits: without checksums, a third of them in the pages read as other rows.
+        rows = [ROW._replace(step=step, first=step, bytes=step * step) for step in range(50)]
+        write_segment(run, "a-1-000000", rows)
+        (path,) = find_segments(run).messages
+        whole, undamaged = path.read_bytes(), read_segment(path)
+        noticed = 0
+        for bit in range(0, 8 * len(whole), 41):
+            damaged = bytearray(whole)
+            damaged[bit // 8] ^= 1 << bit % 8
+            path.write_bytes(damaged)
+            try:
+                find_segments(run)
+            except (UnreadableTrace, ForeignTrace):
+                noticed += 1
+            else:
+                assert read_segment(path).equals(undamaged)
+        assert noticed > len(whole) // 41
 
     @pytest.mark.parametrize("keep", [0, 10, 0.5, 0.99])
     def test_a_truncated_segment_is_unreadable(self, run: Path, keep: float) -> None:

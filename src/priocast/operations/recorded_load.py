@@ -8,8 +8,9 @@ import msgspec
 
 from priocast.advice.situation import Priorities, Situation
 from priocast.core.errors import UnreadableTrace
-from priocast.trace.run_directory import find_segments, read_group_events, read_manifest
+from priocast.trace.run_directory import read_manifest, read_segment
 from priocast.trace.schema import BROADCAST, DELIVERED, VIEW
+from priocast.trace.stored_rows import find_rows
 
 _COLUMNS = ["member", "incarnation", "time_ns", "event", "sender", "level", "first", "count", "bytes"]
 _SECOND = 1_000_000_000
@@ -29,13 +30,15 @@ class RecordedLoad(msgspec.Struct, frozen=True, kw_only=True):
 def measure_run(directory: Path, rtt_ms: float) -> RecordedLoad:
     """Measure a run. The round-trip time of the network is not in the trace."""
     manifest = read_manifest(directory)
-    segments = find_segments(directory)
-    rows = [row for path in segments.messages for row in _rows(path)]
+    stored = find_rows(directory)
+    rows: list[dict[str, Any]] = [row._asdict() for row in stored.journalled_messages]
+    for path in stored.message_segments:
+        rows += read_segment(path, _COLUMNS).to_pylist()
     broadcasts = [row for row in rows if row["event"] == BROADCAST]
     messages = sum(row["count"] for row in broadcasts)
     if not messages:
         raise UnreadableTrace(f"{directory} contains no broadcast: there is no load to measure")
-    sizes = [len(row.members) for row in read_group_events(segments.group_events) if row.event == VIEW]
+    sizes = [len(row.members) for row in stored.group_events if row.event == VIEW]
     members = max(sizes, default=len(manifest.members))
     priorities: Priorities = "group" if manifest.prioritised else "none"
     return RecordedLoad(
@@ -53,13 +56,6 @@ def measure_run(directory: Path, rtt_ms: float) -> RecordedLoad:
         ),
         delivery_ms=_delivery_ms(rows),
     )
-
-
-def _rows(path: Path) -> list[dict[str, Any]]:
-    from pyarrow import parquet
-
-    rows: list[dict[str, Any]] = parquet.read_table(path, columns=_COLUMNS).to_pylist()
-    return rows
 
 
 def _rate(broadcasts: list[dict[str, Any]]) -> float:

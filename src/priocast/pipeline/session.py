@@ -75,6 +75,7 @@ def _settings(master: str, scratch: Path) -> SparkConf:
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
         "spark.sql.session.timeZone": "UTC",
+        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",  # else flipped bits read as other rows
         "spark.sql.inMemoryColumnarStorage.compressed": "false",  # tables are read a few times, then dropped
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.catalogImplementation": "in-memory",

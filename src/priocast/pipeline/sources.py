@@ -22,15 +22,9 @@ from pyspark.sql.types import (
 
 from priocast.core.errors import InvalidInput
 from priocast.core.starvation import parse_starvation
-from priocast.trace.journal import recover
-from priocast.trace.run_directory import (
-    find_runs,
-    find_segments,
-    message_schema,
-    read_group_events,
-    read_manifest,
-)
-from priocast.trace.schema import GroupEventRow, Manifest
+from priocast.trace.run_directory import find_runs, message_schema, read_manifest
+from priocast.trace.schema import GroupEventRow, Manifest, MessageRow
+from priocast.trace.stored_rows import find_rows
 
 _SPARK_TYPES: dict[pyarrow.DataType, DataType] = {
     pyarrow.string(): StringType(),
@@ -56,7 +50,8 @@ MESSAGE_KEY = (*STREAM_KEY, "number")
 class StoredRun:
     """One run directory that was found complete; `segments` are those of the table `messages`.
 
-    The table `group_events` is small, and is read without Spark.
+    The table `group_events` is small, and is read without Spark. `journalled` are the messages of killed
+    members that are in no segment.
     """
 
     directory: Path
@@ -64,6 +59,7 @@ class StoredRun:
     segments: tuple[Path, ...]
     group_events: tuple[GroupEventRow, ...]
     events: int
+    journalled: tuple[MessageRow, ...] = ()
 
     @property
     def name(self) -> str:
@@ -91,10 +87,7 @@ class StoredRun:
 
 
 def open_runs(path: Path) -> list[StoredRun]:
-    """The runs at `path`, each checked before Spark reads it.
-
-    The journals of killed members become part of the trace first.
-    """
+    """The runs at `path`, each checked before Spark reads it."""
     runs = []
     directory_of: dict[str, Path] = {}
     for directory in find_runs(path.resolve()):
@@ -106,11 +99,19 @@ def open_runs(path: Path) -> list[StoredRun]:
             raise InvalidInput(
                 f"{other} and {directory} are both named run {manifest.run!r}: verify one at a time"
             )
-        recover(directory)
-        segments = find_segments(directory)
-        group_events = tuple(read_group_events(segments.group_events))
-        events = len(group_events) + sum(parquet.read_metadata(path).num_rows for path in segments.messages)
-        runs.append(StoredRun(directory, manifest, segments.messages, group_events, events))
+        rows = find_rows(directory)
+        saved = sum(parquet.read_metadata(path).num_rows for path in rows.message_segments)
+        events = len(rows.group_events) + saved + len(rows.journalled_messages)
+        runs.append(
+            StoredRun(
+                directory,
+                manifest,
+                rows.message_segments,
+                rows.group_events,
+                events,
+                rows.journalled_messages,
+            )
+        )
     return runs
 
 
@@ -133,12 +134,20 @@ def read_batches(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
     scan, so the plan for a thousand runs is as small as the plan for one.
     """
     paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for run in runs for path in run.segments]
-    schema = spark_message_schema()
     if not paths:
-        nothing = spark.createDataFrame([], StructType([*schema, StructField("file", StringType())]))
-        return _with_run(nothing, spark, runs)
-    rows = spark.read.schema(schema).parquet(*paths)
-    return _with_run(rows.withColumn("file", sf.col("_metadata.file_path")), spark, runs)
+        return _with_run(_journalled(spark, runs), spark, runs)
+    rows = spark.read.schema(spark_message_schema()).parquet(*paths)
+    rows = rows.withColumn("file", sf.col("_metadata.file_path"))
+    if any(run.journalled for run in runs):
+        rows = rows.unionByName(_journalled(spark, runs))
+    return _with_run(rows, spark, runs)
+
+
+def _journalled(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
+    """The messages of killed members that are in no segment; `file` is the directory of their run."""
+    schema = StructType([*spark_message_schema(), StructField("file", StringType())])
+    rows = [(*row, str(run.directory)) for run in runs for row in run.journalled]
+    return spark.createDataFrame(rows, schema)
 
 
 def _with_run(rows: DataFrame, spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
@@ -156,8 +165,9 @@ def _with_run(rows: DataFrame, spark: SparkSession, runs: Sequence[StoredRun]) -
 
 
 def _describe_files(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
-    """One row for each file: its run, and how that run delivers."""
-    rows = [
+    """One row for each file, and for each directory: its run, and how that run delivers."""
+    rows = [(str(run.directory), run.name, run.safe) for run in runs]
+    rows += [
         (name, run.name, run.safe) for run in runs for path in run.segments for name in _as_spark_names(path)
     ]
     return spark.createDataFrame(rows, _FILES_SCHEMA)

@@ -3,22 +3,31 @@
 Segments are written from memory, so a process that is killed loses its last rows, and a trace with holes
 proves nothing. A journal gets each row at once, in a file that the operating system keeps when the process
 dies. A member that stops normally removes its journal. A journal that nobody has locked belonged to a member
-that was killed: it is turned into segments, which replace those that the member had written.
+that was killed: readers take from it the rows that no segment has (`stored_rows.py`), and change nothing.
+
+    length, table ─ checksum ─ columns ─ checksum       one row
+
+A row that is only partly there at the end of the file was being written when the process died. Every other
+row that does not have its checksum was damaged later; what follows it cannot be trusted.
 """
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
+from zlib import crc32
 
 import msgspec
 
-from priocast.trace.run_directory import GROUP_EVENTS, JOURNALS, MESSAGES, write_segment
+from priocast.core.errors import UnreadableTrace
+from priocast.trace.run_directory import JOURNALS
 from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
 
-_SUFFIX = ".journal"
-_LENGTH_BYTES = 4
+SUFFIX = ".journal"
+_LENGTH_BYTES = _CHECKSUM_BYTES = 4
+_HEADER_BYTES = _LENGTH_BYTES + 1 + _CHECKSUM_BYTES
 _MESSAGE, _GROUP_EVENT = b"m", b"g"
 _encode = msgspec.msgpack.Encoder().encode
 _decode_message = msgspec.msgpack.Decoder(MessageRow).decode
@@ -31,15 +40,23 @@ class Journal:
     def __init__(self, directory: Path, prefix: str) -> None:
         journals = directory / JOURNALS
         journals.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._path = journals / f"{prefix}{_SUFFIX}"
+        self._path = journals / f"{prefix}{SUFFIX}"
         self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._size = os.fstat(self._file).st_size
 
     def add(self, row: TraceRow) -> None:
-        """Write a row: its length, its table, its columns."""
+        """Write a row; one that the disk takes only in part is not written."""
         body = _encode(row)
-        table = _MESSAGE if isinstance(row, MessageRow) else _GROUP_EVENT
-        os.write(self._file, len(body).to_bytes(_LENGTH_BYTES) + table + body)
+        header = len(body).to_bytes(_LENGTH_BYTES) + (
+            _MESSAGE if isinstance(row, MessageRow) else _GROUP_EVENT
+        )
+        entry = header + _checksum(header) + body + _checksum(body)
+        written = os.write(self._file, entry)
+        if written < len(entry):
+            os.ftruncate(self._file, self._size)
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._size += written
 
     def remove(self) -> None:
         """Remove the journal, because all rows are in segments."""
@@ -47,39 +64,30 @@ class Journal:
         os.close(self._file)
 
 
-def recover(directory: Path) -> list[str]:
-    """Turn the journals of killed members into segments; return the names of those members."""
-    found = []
-    for path in sorted((directory / JOURNALS).glob(f"*{_SUFFIX}")):
-        prefix = path.name.removesuffix(_SUFFIX)
-        with path.open("rb") as file:
-            if _is_in_use(file):
-                continue
-            rows = list(_rows(file))
-            if rows:
-                for table in (MESSAGES, GROUP_EVENTS):
-                    for segment in (directory / table).glob(f"{prefix}-[0-9]*.parquet"):
-                        segment.unlink()
-                write_segment(directory, f"{prefix}-000000", rows)
-            path.unlink()
-        found.append(prefix)
-    return found
-
-
-def _is_in_use(file: BinaryIO) -> bool:
+def is_in_use(file: BinaryIO) -> bool:
     """Whether a running process writes to the journal."""
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     return False
 
 
-def _rows(file: BinaryIO) -> Iterator[TraceRow]:
-    """The rows up to the first one that was not written completely."""
-    while len(length := file.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
-        table, size = file.read(len(_MESSAGE)), int.from_bytes(length)
-        body = file.read(size)
-        if len(body) < size:
+def read_rows(file: BinaryIO) -> Iterator[TraceRow]:
+    """The rows up to the end; raises UnreadableTrace at the first one that is damaged."""
+    while len(header := file.read(_HEADER_BYTES)) == _HEADER_BYTES:
+        start = file.tell() - _HEADER_BYTES
+        described, checksum = header[:-_CHECKSUM_BYTES], header[-_CHECKSUM_BYTES:]
+        length, table = int.from_bytes(described[:_LENGTH_BYTES]), described[_LENGTH_BYTES:]
+        if _checksum(described) != checksum or table not in (_MESSAGE, _GROUP_EVENT):
+            raise UnreadableTrace(f"{file.name} is damaged at byte {start}")
+        body, checksum = file.read(length), file.read(_CHECKSUM_BYTES)
+        if len(checksum) < _CHECKSUM_BYTES:
             return
+        if _checksum(body) != checksum:
+            raise UnreadableTrace(f"{file.name} is damaged at byte {start}")
         yield _decode_message(body) if table == _MESSAGE else _decode_group_event(body)
+
+
+def _checksum(data: bytes) -> bytes:
+    return crc32(data).to_bytes(_CHECKSUM_BYTES)

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from priocast.core.errors import InvalidInput, UnreadableTrace
+from priocast.core.errors import InvalidInput
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.priority import HIGHEST
-from priocast.trace.journal import recover
 from priocast.trace.run_directory import (
+    by_process,
     find_runs,
-    find_segments,
-    message_schema,
-    read_group_events,
     read_manifest,
+    read_segment,
+    to_message_table,
 )
 from priocast.trace.schema import (
     RECEIVED,
@@ -29,6 +28,7 @@ from priocast.trace.schema import (
     ViewName,
     ViewOrder,
 )
+from priocast.trace.stored_rows import find_rows
 
 if TYPE_CHECKING:
     import pyarrow
@@ -50,7 +50,7 @@ class RecordedRun:
     """The rows of a run, and its views by name."""
 
     def __init__(
-        self, manifest: Manifest, messages: "pyarrow.Table", group_events: list[GroupEventRow]
+        self, manifest: Manifest, messages: "pyarrow.Table", group_events: tuple[GroupEventRow, ...]
     ) -> None:
         self.manifest = manifest
         self.group_events = group_events
@@ -75,7 +75,7 @@ class RecordedRun:
             table = table.filter(compute.equal(table[column], value))
         columns = [table[name].to_pylist() for name in MessageRow._fields]
         rows = map(MessageRow._make, zip(*columns, strict=True))
-        return iter(sorted(rows, key=lambda row: (row.member, row.incarnation, row.step)))
+        return iter(sorted(rows, key=by_process))
 
     def rows_of(self, message: MessageId) -> list[MessageRow]:
         """Every row about a message."""
@@ -85,9 +85,8 @@ class RecordedRun:
 
 
 def open_run(path: Path) -> RecordedRun:
-    """Open the run at a path; the journals of killed members become part of it first."""
+    """Open the run at a path."""
     import pyarrow
-    from pyarrow import parquet
 
     directories = find_runs(path)
     if len(directories) > 1:
@@ -95,14 +94,9 @@ def open_run(path: Path) -> RecordedRun:
         raise InvalidInput(f"{path} contains {len(directories)} runs: give one of them, such as {names}")
     (directory,) = directories
     manifest = read_manifest(directory)
-    recover(directory)
-    segments = find_segments(directory)
-    try:
-        tables = [parquet.ParquetFile(path).read() for path in segments.messages]
-    except (pyarrow.ArrowException, OSError) as error:
-        raise UnreadableTrace(f"{directory} cannot be read: {str(error).splitlines()[0]}") from error
-    messages = pyarrow.concat_tables([message_schema().empty_table(), *tables]).unify_dictionaries()
-    return RecordedRun(manifest, messages, read_group_events(segments.group_events))
+    rows = find_rows(directory)
+    tables = [to_message_table(rows.journalled_messages), *map(read_segment, rows.message_segments)]
+    return RecordedRun(manifest, pyarrow.concat_tables(tables).unify_dictionaries(), rows.group_events)
 
 
 def messages_of(row: MessageRow) -> Iterator[MessageId]:
