@@ -35,7 +35,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.membership import Membership
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import ClientReply, ClientRequest, Ordering
+from priocast.membership.packets import ClientReply, ClientRequest, Heartbeat, Ordering
 from priocast.membership.permissions import may_send
 from priocast.membership.probation import Probation
 from priocast.membership.slow_member import SlowMemberDetector
@@ -351,6 +351,10 @@ class Member:
     # Between them
 
     def _on_datagram(self, peer: ProcessId, frame: Frame, now: int) -> None:
+        neighbours = self.membership.neighbours
+        if neighbours.is_repeated(peer, frame.body):
+            self.membership.on_repeated_heartbeat(peer, now)
+            return
         control = read(peer, frame)
         if isinstance(control, ClientRequest):
             self._on_request(peer, control)
@@ -362,6 +366,8 @@ class Member:
             self.reject("unknown process")
         else:
             self.membership.receive(peer, control, now)
+            if isinstance(control, Heartbeat):
+                neighbours.on_heartbeat_body(peer, frame.body)
 
     def _on_request(self, client: ProcessId, request: ClientRequest) -> None:
         """A client wants a message broadcast; if there is no room now, it will ask again."""

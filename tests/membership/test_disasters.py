@@ -74,7 +74,10 @@ def test_a_suspended_machine(policy: str) -> None:
 
 
 def test_a_restarted_imposter() -> None:
-    """A process that restarts before anybody noticed has the name of a member, and none of its state."""
+    """A process that restarts before anybody noticed has the name of a member, and none of its state.
+
+    It could be a second process of that name, so it waits until the first one is suspected, and no longer.
+    """
     crash = Crash(member="b", at_us=150_000, back_after_us=5_000)
     run = run_without_violation(
         group(
@@ -87,7 +90,7 @@ def test_a_restarted_imposter() -> None:
     assert views_of(run, "b#1") == ["1:a#1,b#1,c#1"]
     first, *_ = view_rows(run, "b#2")
     assert "b#1" not in first.members and "b#2" in first.members
-    assert first.time_ns < 250 * MILLISECOND, "nobody had to wait for a timeout"
+    assert first.time_ns < 300 * MILLISECOND
     senders = {message.partition("/")[0] for message in delivered_by(run, "a#1")}
     assert senders == {"a#1", "b#1", "b#2", "c#1"}
 

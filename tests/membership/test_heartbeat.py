@@ -2,8 +2,9 @@
 
 import msgspec
 
-from membership.builders import MILLISECOND, B, heartbeat, options
+from membership.builders import MILLISECOND, A, B, C, heartbeat, options
 from priocast.membership.heartbeat import HeartbeatSchedule
+from priocast.membership.options import MEMBERS_MAX
 
 HEARTBEAT = heartbeat(B)
 BEAT = 20 * MILLISECOND
@@ -57,16 +58,17 @@ def test_a_process_that_never_answers_gets_fewer_heartbeats() -> None:
 def test_a_process_that_others_know_becomes_a_contact_once() -> None:
     found = schedule("b")
     found.due_at = 5 * BEAT
-    found.hear_of("b", BEAT)
+    found.hear_of([A, B], A, BEAT)
     assert found.due_at == 5 * BEAT
-    found.hear_of("c", BEAT)
+    found.hear_of([A, B, C], A, BEAT)
     assert found.due_at == BEAT and found.recipients(HEARTBEAT, BEAT) == ["b", "c"]
 
 
 def test_contacts_are_bounded_and_silent_ones_are_dropped_first() -> None:
     found = schedule("b")
     found.on_answer("b")
-    for number in range(300):
+    last = 4 * MEMBERS_MAX + 50
+    for number in range(last + 1):
         found.meet(f"n{number}", 0)
     sent = found.recipients(HEARTBEAT, 0)
-    assert len(sent) == 256 and "b" in sent and "n299" in sent
+    assert len(sent) == 4 * MEMBERS_MAX and "b" in sent and f"n{last}" in sent

@@ -3,6 +3,7 @@
 from membership.builders import MILLISECOND, REASON, A, B, C, acquainted, hear, heartbeat, options, view
 from priocast.core.identity import ProcessId
 from priocast.membership.neighbours import Neighbours
+from priocast.membership.options import MEMBERS_MAX
 
 B2 = ProcessId("b", 2)
 
@@ -69,7 +70,34 @@ def test_a_process_is_avoided_until_a_time() -> None:
 
 def test_names_are_bounded_and_the_most_silent_one_is_forgotten() -> None:
     neighbours = Neighbours(A, options())
-    for number in range(300):
+    for number in range(4 * MEMBERS_MAX + 50):
         hear(neighbours, ProcessId(f"n{number}"), number * MILLISECOND)
-    assert "n0" not in neighbours.incarnations and "n299" in neighbours.incarnations
-    assert len(neighbours.incarnations) == 256
+    assert "n49" not in neighbours.incarnations and "n50" in neighbours.incarnations
+    assert len(neighbours.incarnations) == 4 * MEMBERS_MAX
+
+
+def test_who_is_alive_is_determined_again_when_it_may_have_changed() -> None:
+    neighbours = acquainted(A, {B: heartbeat(A)})
+    assert neighbours.hears(0) == (B,)
+    assert hear(neighbours, C, 1) and neighbours.hears(2) == (B, C)
+    for beat in range(1, 6):
+        hear(neighbours, C, 20 * beat * MILLISECOND)
+    assert neighbours.hears(120 * MILLISECOND) == (C,) and neighbours.peers(120 * MILLISECOND) == ()
+    hear(neighbours, B, 130 * MILLISECOND)
+    assert neighbours.hears(130 * MILLISECOND) == (B, C)
+    neighbours.depart(C, REASON)
+    assert neighbours.hears(130 * MILLISECOND) == (B,)
+
+
+def test_a_heartbeat_is_repeated_until_the_next_one_or_the_next_view() -> None:
+    neighbours = acquainted(A, {B: heartbeat(A)})
+    hear(neighbours, C, 0)
+    neighbours.on_heartbeat_body(B, b"beat")
+    neighbours.on_heartbeat_body(C, b"beat")
+    assert neighbours.is_repeated(B, b"beat") and not neighbours.is_repeated(B, b"another")
+    assert not neighbours.is_repeated(C, b"beat"), "its heartbeat was not accepted"
+    neighbours.on_view()
+    assert not neighbours.is_repeated(B, b"beat"), "what it has received counts in the new view"
+    neighbours.on_heartbeat_body(B, b"beat")
+    hear(neighbours, B2, 1000 * MILLISECOND)
+    assert not neighbours.is_repeated(B, b"beat") and not neighbours.is_repeated(B2, b"beat")

@@ -233,7 +233,7 @@ def test_the_reason_of_a_merge_names_the_members_of_the_other_parts() -> None:
 
 def test_a_proposal_can_say_anything_about_the_largest_view() -> None:
     """The longest reason: every member of a view of the largest size was evicted, with the longest text."""
-    names = [f"{number:02}{'x' * (NAME_LENGTH_MAX - 2)}" for number in range(MEMBERS_MAX)]
+    names = [f"{number:03}{'x' * (NAME_LENGTH_MAX - 3)}" for number in range(MEMBERS_MAX)]
     evicted = tuple(Eviction(name, "fault", "y" * DETAIL_LENGTH_MAX) for name in names)
     reason = ViewReason(False, tuple(names), tuple(names), tuple(names), evicted, tuple(names), "z" * 128)
     members = tuple(ProcessId(name) for name in names)

@@ -8,17 +8,21 @@ import pytest
 from membership.builders import A, B, C, D, E, options, view
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
+from priocast.membership.reachability import Reachability
 from priocast.membership.target_view import GroupSituation, Peer, TargetView, TargetViewPlanner
 
 PARTITIONABLE = {"policy": "partitionable"}
 
 
-def peer(process: ProcessId, *hears: ProcessId, of: View | None = None, leaving: bool = False) -> Peer:
-    members = of.members if of else ()
-    return Peer(process, of.id if of else None, members, frozenset(hears), leaving)
+Hearing = tuple[Peer, tuple[ProcessId, ...]]
 
 
-def everybody(*processes: ProcessId, of: View | None = None) -> list[Peer]:
+def peer(process: ProcessId, *hears: ProcessId, of: View | None = None, leaving: bool = False) -> Hearing:
+    """A process and whom it hears."""
+    return Peer(process, of.id if of else None, of.members if of else (), leaving), hears
+
+
+def everybody(*processes: ProcessId, of: View | None = None) -> list[Hearing]:
     """Processes that all hear each other, and a."""
     return [
         peer(process, A, *(other for other in processes if other != process), of=of) for process in processes
@@ -27,12 +31,18 @@ def everybody(*processes: ProcessId, of: View | None = None) -> list[Peer]:
 
 def situation(
     me: ProcessId,
-    peers: list[Peer],
+    peers: list[Hearing],
     of: View | None = None,
     chosen: dict[str, Any] | None = None,
     **more: Any,
 ) -> GroupSituation:
-    return GroupSituation(me, options(**(chosen or {})), of, tuple(peers), **more)
+    reachability = Reachability(me)
+    for each, _ in peers:
+        reachability.add(each.process)
+    for each, hears in peers:
+        reachability.update(each.process, hears)
+    known = tuple(each for each, _ in peers)
+    return GroupSituation(me, options(**(chosen or {})), of, known, reachability, **more)
 
 
 def target(*given: Any, **more: Any) -> TargetView | None:
@@ -147,7 +157,7 @@ def test_all_agree_on_the_order_of_parts_of_equal_size() -> None:
         for process, part in view_of.items()
     }
     targets = {
-        target(me, [each for each in peers.values() if each.process != me], view_of[me], PARTITIONABLE)
+        target(me, [each for process, each in peers.items() if process != me], view_of[me], PARTITIONABLE)
         for me in peers
     }
     assert targets in ({of_all(A, B, C, D)}, {of_all(C, D, A, B)})

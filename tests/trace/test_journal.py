@@ -10,7 +10,7 @@ import pytest
 
 from priocast.core.errors import UnreadableTrace
 from priocast.core.identity import ProcessId
-from priocast.trace.journal import read_rows
+from priocast.trace.journal import Journal, read_rows
 from priocast.trace.run_directory import JOURNALS, read_segment, write_segment
 from priocast.trace.schema import BROADCAST, MessageRow
 from priocast.trace.stored_rows import find_rows

@@ -22,7 +22,7 @@ Number = Annotated[int, msgspec.Meta(ge=0, le=NUMBER_MAX)]
 PositiveNumber = Annotated[int, msgspec.Meta(ge=1, le=NUMBER_MAX)]
 
 
-class ProcessId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
+class ProcessId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False, cache_hash=True):
     """One incarnation of a process: a restart has the same name and a higher incarnation number."""
 
     name: Name

@@ -48,9 +48,10 @@ class Departure:
 
 
 def departing(view: View | None, proposal: Proposal, primary: bool) -> list[ProcessId]:
-    """The members that depart with the old view: in a primary group, all that are not in the next one."""
+    """The members that depart with an old view: in a primary group, all that are not in the next one."""
     if view is None:
         return []
     plan = proposal.flush_plan_of(view.id)
     ended = view.members if primary or plan is None else plan.members
-    return [process for process in ended if process not in proposal.view.members]
+    staying = frozenset(proposal.view.members)
+    return [process for process in ended if process not in staying]

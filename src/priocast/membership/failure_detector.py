@@ -7,6 +7,8 @@ itself and could not receive anything, does not count as silence. A suspicion de
 of the agreement on the next view.
 """
 
+from collections.abc import Iterable
+
 from priocast.membership.options import MembershipOptions
 
 _ALLOWED_FACTOR_MAX = 3
@@ -25,13 +27,17 @@ class _Rhythm:
 
 
 class FailureDetector:
-    """Measures the silence of every process that was heard, by name."""
+    """Measures the silence of every process that was heard, by name.
+
+    `revision` grows whenever a process may be trusted that was not, or is forgotten.
+    """
 
     def __init__(self, options: MembershipOptions) -> None:
         self._heartbeat_ns = options.heartbeat_ns
         self._failure_ns = options.failure_ns
         self._rhythms: dict[str, _Rhythm] = {}
         self._awake_at = 0
+        self.revision = 0
 
     def heard(self, name: str, now: int) -> None:
         """A frame came from this process."""
@@ -41,6 +47,7 @@ class FailureDetector:
         rhythm = self._rhythms.get(name)
         if rhythm is None:
             self._rhythms[name] = _Rhythm(now, self._heartbeat_ns)
+            self.revision += 1
             return
         silence = now - rhythm.heard_at
         rhythm.heard_at = now
@@ -49,6 +56,8 @@ class FailureDetector:
             error = silence - rhythm.mean_ns
             rhythm.mean_ns += error // 8
             rhythm.deviation_ns += (abs(error) - rhythm.deviation_ns) // 4
+            if silence >= self._failure_ns:
+                self.revision += 1
 
     def be_awake(self, now: int) -> None:
         """This process runs, as it does at least once per heartbeat unless it is suspended."""
@@ -57,6 +66,7 @@ class FailureDetector:
         if paused > self._heartbeat_ns:
             for rhythm in self._rhythms.values():
                 rhythm.heard_at += paused
+            self.revision += 1
 
     def allowed_ns(self, name: str) -> int:
         """The silence of this process that makes a suspicion of 1."""
@@ -77,3 +87,9 @@ class FailureDetector:
     def forget(self, name: str) -> None:
         """A new incarnation of this process starts with a new rhythm."""
         self._rhythms.pop(name, None)
+        self.revision += 1
+
+    def steady_until(self, names: Iterable[str], now: int) -> int:
+        """Until when these processes, which are trusted now, are certainly trusted; no later than needed."""
+        heard_at = min((self._rhythms[name].heard_at for name in names), default=now)
+        return heard_at + self._failure_ns

@@ -5,8 +5,11 @@ that the member is alive, so most heartbeats are skipped where there is traffic 
 process that has never answered gets fewer of them: it may be in other groups only.
 """
 
+from collections.abc import Sequence
+
 import msgspec
 
+from priocast.core.identity import ProcessId
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.membership.packets import Heartbeat
 
@@ -40,6 +43,7 @@ class HeartbeatSchedule:
         self.sent_at: dict[str, int] = {}
         self._interval_ns = options.heartbeat_ns
         self._contacts: dict[str, _Contact] = {}
+        self._news: Heartbeat | None = None
 
     def meet(self, name: str, now: int) -> None:
         """A process of this name can be reached, perhaps a new incarnation: send it a heartbeat soon."""
@@ -52,10 +56,11 @@ class HeartbeatSchedule:
             dropped = next(silent, next(iter(self._contacts)))
             del self._contacts[dropped], self.sent_at[dropped]
 
-    def hear_of(self, name: str, now: int) -> None:
-        """Another process knows a process of this name."""
-        if name not in self._contacts:
-            self.meet(name, now)
+    def hear_of(self, processes: Sequence[ProcessId], me: ProcessId, now: int) -> None:
+        """Another process knows these processes, one of which may be this member."""
+        for process in processes:
+            if process.name not in self._contacts and process.name != me.name:
+                self.meet(process.name, now)
 
     def on_answer(self, name: str) -> None:
         """A heartbeat came from a process."""
@@ -63,10 +68,17 @@ class HeartbeatSchedule:
         if contact is not None:
             contact.answered = True
 
+    def is_due(self, hears: tuple[ProcessId, ...], now: int) -> bool:
+        """Whether to send a heartbeat now, because it is time, or this member hears other processes."""
+        return now >= self.due_at or self._news is None or self._news.hears != hears
+
     def recipients(self, heartbeat: Heartbeat, now: int) -> list[str]:
         """To whom to send this heartbeat now."""
         self.due_at = now + self._interval_ns
         news = msgspec.structs.replace(heartbeat, received=())
+        if news == self._news:
+            news = self._news
+        self._news = news
         return [name for name in self._contacts if self._is_recipient(name, news, now)]
 
     def _is_recipient(self, name: str, news: Heartbeat, now: int) -> bool:
@@ -75,7 +87,7 @@ class HeartbeatSchedule:
             contact.unanswered += 1
             if contact.unanswered > _UNANSWERED_MAX and contact.unanswered % _UNANSWERED_EVERY:
                 return False
-        elif now - self.sent_at[name] < self._interval_ns and contact.last == news:
+        elif now - self.sent_at[name] < self._interval_ns and contact.last is news:
             contact.skipped += 1
             if contact.skipped <= _SKIPPED_MAX:
                 return False

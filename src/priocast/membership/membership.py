@@ -115,7 +115,6 @@ class Membership:
         self._departure: Departure | None = None
         self._to_myself: deque[Control] = deque()
         self._tick_at = now
-        self._hears_sent: tuple[ProcessId, ...] = ()
         self._handlers: dict[type, Callable[[ProcessId, Any, int], list[MembershipOutput]]] = {
             Heartbeat: self._on_heartbeat,
             StabilityReport: self._on_stability_report,
@@ -157,6 +156,13 @@ class Membership:
             self.validator.check(process, control, self.proposer.round_highest)
         self._carry_out(self._handlers[type(control)](process, control, now), now)
         self._receive_own(now)
+
+    def on_repeated_heartbeat(self, process: ProcessId, now: int) -> None:
+        """The last heartbeat of a process came again: it is alive, and has nothing new to say."""
+        self.neighbours.detector.heard(process.name, now)
+        self.heartbeats.on_answer(process.name)
+        if self.departed is None and self._departure is None:
+            self._correct_if_behind(process)
 
     def leave(self, now: int, eviction: Eviction | None = None) -> None:
         """The application wants to leave the group; or it is too slow, and the member withdraws."""
@@ -293,6 +299,7 @@ class Membership:
         self.views += 1
         self.installations.append(ViewInstallation(view, proposal.reason, now, took_ns))
         self.epoch = self.validator.epoch = self._installer.install(proposal, digest, self.epoch, now)
+        self.neighbours.on_view()
         self.voter.on_view(self.epoch)
         self.proposer.on_view(view)
         self.trigger.on_view(view, proposal.ordering, now)
@@ -321,6 +328,10 @@ class Membership:
             notice = EvictionNotice(process, self.view.id, reason or self.decided.proposal.reason)
             self.send(process, notice)
 
+    def _correct_if_behind(self, process: ProcessId) -> None:
+        if self.view is not None and self.neighbours.is_behind(process, self.view):
+            self.correct(process)
+
     def _on_eviction_notice(
         self, process: ProcessId, notice: EvictionNotice, now: int
     ) -> list[MembershipOutput]:
@@ -343,9 +354,6 @@ class Membership:
         self.proposer.on_round_number(heartbeat.round)
         if heartbeat.view is not None and self.options.primary:
             self.trigger.may_found = False
-        for known in heartbeat.hears:
-            if known.name != self.me.name:
-                self.heartbeats.hear_of(known.name, now)
         view_before = self.neighbours.view_of(process)
         is_news = self.neighbours.on_heartbeat(process, heartbeat)
         epoch = self.epoch
@@ -354,9 +362,10 @@ class Membership:
             if view_before != heartbeat.view and process in epoch.links:
                 # Frames of this view that were sent before came too early for it.
                 epoch.links[process].reconnected(now)
-        elif epoch is not None and self.neighbours.is_behind(process, epoch.view):
-            self.correct(process)
+        else:
+            self._correct_if_behind(process)
         if is_news:
+            self.heartbeats.hear_of(heartbeat.hears, self.me, now)
             self.evaluate(now)
         return []
 
@@ -377,9 +386,8 @@ class Membership:
     def _send_heartbeats(self, now: int) -> None:
         """Send heartbeats if they are due, or if this member hears other processes than it said last."""
         hears = self.neighbours.hears(now)
-        if now < self.heartbeats.due_at and hears == self._hears_sent:
+        if not self.heartbeats.is_due(hears, now):
             return
-        self._hears_sent = hears
         view = self.view
         heartbeat = Heartbeat(
             self._config_hash,

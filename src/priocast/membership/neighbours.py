@@ -5,6 +5,8 @@ consists of processes that are all linked to each other, so a one-way loss or a 
 not lead to a view that cannot work.
 """
 
+from bisect import bisect_left
+
 from priocast.core.errors import PeerFault
 from priocast.core.identity import NUMBER_MAX, ProcessId, is_name
 from priocast.core.view import View, ViewId
@@ -12,21 +14,33 @@ from priocast.core.view_reason import ViewReason
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.membership.packets import Heartbeat
+from priocast.membership.reachability import Reachability
 from priocast.membership.target_view import Peer
 
 _NAMES_MAX = 4 * MEMBERS_MAX
+_NEVER = -(1 << 62)
 
 
 class Neighbours:
-    """The other processes, by their latest incarnations and heartbeats."""
+    """The other processes, by their latest incarnations and heartbeats.
+
+    Who counts as alive is asked for in every turn, and seldom changes: the answer is kept until it may.
+    """
 
     def __init__(self, me: ProcessId, options: MembershipOptions) -> None:
         self.me = me
         self.detector = FailureDetector(options)
         self.incarnations: dict[str, ProcessId] = {}
+        self.reachability = Reachability(me)
+        self._primary = options.primary
+        self._bodies: dict[ProcessId, bytes] = {}
         self._peers: dict[ProcessId, Peer] = {}
         self._avoided: dict[ProcessId, int] = {}
         self._departed: dict[str, tuple[ProcessId, ViewReason]] = {}
+        self._alive: tuple[ProcessId, ...] = ()
+        self._alive_until = _NEVER
+        self._alive_revision = 0
+        self._alive_peers: tuple[Peer, ...] | None = None
 
     # Inputs
 
@@ -48,19 +62,40 @@ class Neighbours:
         elif len(self.incarnations) >= _NAMES_MAX:
             self._forget(max(self.incarnations.values(), key=lambda each: self.suspicion(each, now)))
         self.incarnations[process.name] = process
+        self.reachability.add(process)
+        was_steady = self._is_steady(now)
         self.detector.heard(process.name, now)
+        if was_steady and self.detector.revision == self._alive_revision + 1:
+            index = bisect_left(self._alive, process)
+            self._alive = (*self._alive[:index], process, *self._alive[index:])
+            self._alive_peers = None
+            self._alive_revision = self.detector.revision
         return True
 
     def on_heartbeat(self, process: ProcessId, heartbeat: Heartbeat) -> bool:
         """Note what a process says of itself; return whether that is news."""
         before = self._peers.get(process)
-        peer = Peer(process, heartbeat.view, heartbeat.members, frozenset(heartbeat.hears), heartbeat.leaving)
-        self._peers[process] = peer
-        return peer != before
+        members = () if self._primary else heartbeat.members
+        peer = Peer(process, heartbeat.view, members, heartbeat.leaving)
+        is_news = self.reachability.update(process, heartbeat.hears) or peer != before
+        if is_news:
+            self._peers[process] = peer
+            self._alive_peers = None
+        return is_news
+
+    def on_heartbeat_body(self, process: ProcessId, body: bytes) -> None:
+        """A heartbeat was accepted that was encoded like this."""
+        if process in self._peers:
+            self._bodies[process] = body
+
+    def on_view(self) -> None:
+        """A view was installed: what processes have received counts anew, even if they repeat it."""
+        self._bodies.clear()
 
     def depart(self, process: ProcessId, reason: ViewReason) -> None:
         """The group continues, for this reason, without this incarnation, even if it is still heard."""
         self._departed[process.name] = process, reason
+        self._alive_until = _NEVER
 
     def avoid(self, process: ProcessId, until: int) -> None:
         """Leave a process out of target views until this time."""
@@ -69,6 +104,8 @@ class Neighbours:
     def _forget(self, process: ProcessId) -> None:
         del self.incarnations[process.name]
         self.detector.forget(process.name)
+        self.reachability.remove(process)
+        self._bodies.pop(process, None)
         self._peers.pop(process, None)
         self._avoided.pop(process, None)
         self._departed.pop(process.name, None)
@@ -98,11 +135,31 @@ class Neighbours:
 
     def peers(self, now: int) -> tuple[Peer, ...]:
         """The processes that count as alive and have sent a heartbeat, sorted."""
-        return tuple(self._peers[process] for process in self.hears(now) if process in self._peers)
+        alive = self.hears(now)
+        if self._alive_peers is None:
+            self._alive_peers = tuple(filter(None, map(self._peers.get, alive)))
+        return self._alive_peers
 
     def hears(self, now: int) -> tuple[ProcessId, ...]:
         """The processes that count as alive, sorted."""
-        return tuple(sorted(process for process in self.incarnations.values() if self.trusts(process, now)))
+        if not self._is_steady(now):
+            alive = tuple(
+                sorted(process for process in self.incarnations.values() if self.trusts(process, now))
+            )
+            self._alive_until = self.detector.steady_until((process.name for process in alive), now)
+            self._alive_revision = self.detector.revision
+            if alive != self._alive:
+                self._alive = alive
+                self._alive_peers = None
+        return self._alive
+
+    def _is_steady(self, now: int) -> bool:
+        """Whether those that counted as alive when it was last determined still do, and nobody else."""
+        return now < self._alive_until and self._alive_revision == self.detector.revision
+
+    def is_repeated(self, process: ProcessId, body: bytes) -> bool:
+        """Whether a datagram of a process is its last heartbeat again, which need not be decoded."""
+        return self._bodies.get(process) == body
 
     def avoided(self, now: int) -> frozenset[ProcessId]:
         """The processes that target views leave out now."""

@@ -132,6 +132,7 @@ class ViewChangeTrigger:
             options=self._options,
             view=self._view,
             peers=neighbours.peers(now),
+            reachability=neighbours.reachability,
             avoided=neighbours.avoided(now),
             leaving=self.leaving,
             evicted=frozenset(self.evictions),
