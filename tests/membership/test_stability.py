@@ -26,8 +26,21 @@ def test_stable_packets_are_forgotten() -> None:
     )
     assert stability.report(2, [0, 1, 0])
     assert stability.is_stable((0, 1, 0)) and not stability.is_stable((0, 2, 0))
+    assert stability.is_stable((0, 1, 0)), "whatever was asked before"
     assert stability.unstable_bytes == 1 and stability.bodies(1, 1, 2, PLENTY) == []
     assert stability.bodies(1, 2, 2, PLENTY) == [b"y"]
+
+
+def test_what_one_member_completes_is_forgotten_at_the_next_tick() -> None:
+    stability = Stability(3, my_rank=0)
+    stability.add(1, b"x")
+    stability.report(1, [0, 1, 0])
+    stability.report(2, [1, 0, 0])
+    assert stability.unstable_bytes == 1
+    stability.report(2, [1, 1, 0])
+    assert stability.is_stable((0, 1, 0)) and stability.unstable_bytes == 1, "the other may report again"
+    stability.forget_stable()
+    assert stability.unstable_bytes == 0
 
 
 def test_a_packet_that_all_others_acknowledged_is_not_kept() -> None:
@@ -90,6 +103,7 @@ def test_whatever_a_member_lacks_is_kept(history: list[tuple[int, list[int]]]) -
         else:
             stability.report(rank, numbers)
             said[rank] = list(map(max, said[rank], numbers))
+    stability.forget_stable()
     for sender in range(3):
         stable = min(said[1][sender], said[2][sender], stability.received[sender])
         expected = [

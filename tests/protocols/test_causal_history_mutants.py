@@ -87,35 +87,32 @@ def stamped_when_broadcast(patch: pytest.MonkeyPatch) -> None:
 def a_member_does_not_wait_for_its_own_packets(patch: pytest.MonkeyPatch) -> None:
     """`history-own-message`: a member's own clock is ahead of the packets that it received."""
 
-    def append_buckets(self: CausalHistory) -> None:
+    def receive(self: CausalHistory, *packet: Any) -> None:
+        original(self, *packet)
         own = self._histories[self.ranks[self.me]]
-        clock, own.clock = own.clock, self._sent_timestamp
-        original(self)
-        own.clock = clock
+        others = [history.clock for history in self._histories if history is not own]
+        self._complete = min(*others, self._sent_timestamp)
+        self._append_buckets()
 
-    original = CausalHistory._append_buckets
-    patch.setattr(CausalHistory, "_append_buckets", append_buckets)
+    original = CausalHistory._receive
+    patch.setattr(CausalHistory, "_receive", receive)
     patch.setattr(_MemberHistory, "packet_at", lambda *_: 1)
 
 
 def one_clock_is_enough(patch: pytest.MonkeyPatch) -> None:
-    def append_buckets(self: CausalHistory) -> None:
-        clocks = [history.clock for history in self._histories]
-        for history in self._histories:
-            history.clock = max(clocks)
-        original(self)
-        for history, before in zip(self._histories, clocks, strict=True):
-            history.clock = before
+    def receive(self: CausalHistory, *packet: Any) -> None:
+        original(self, *packet)
+        self._complete = max(history.clock for history in self._histories)
+        self._append_buckets()
 
-    original = CausalHistory._append_buckets
-    patch.setattr(CausalHistory, "_append_buckets", append_buckets)
+    original = CausalHistory._receive
+    patch.setattr(CausalHistory, "_receive", receive)
     patch.setattr(_MemberHistory, "packet_at", lambda *_: 1)
 
 
 def a_bucket_is_delivered_as_it_fills(patch: pytest.MonkeyPatch) -> None:
     def append_buckets(self: CausalHistory) -> None:
-        complete = min(history.clock for history in self._histories)
-        self._append_bucket(complete)
+        self._append_bucket(self._complete)
 
     patch.setattr(CausalHistory, "_append_buckets", append_buckets)
 

@@ -21,7 +21,7 @@ status and observers see.
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -316,6 +316,10 @@ class Protocol(ABC):
         dependencies = self._dependencies
         if number > dependencies[rank]:
             self._dependencies = (*dependencies[:rank], number, *dependencies[rank + 1 :])
+
+    def depends_on_all(self, numbers: Sequence[int]) -> None:
+        """The positions of messages that are queued from here on depend on a packet of every member."""
+        self._dependencies = tuple(map(max, self._dependencies, numbers))
 
     def queue_ordered(self, batch: Batch) -> None:
         """Append a batch to the order; it waits here until the application consumes it."""

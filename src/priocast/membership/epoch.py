@@ -136,6 +136,7 @@ class Epoch:
 
     def tick(self, now: int) -> None:
         """Do what is due: retransmissions and acknowledgements of the links, timers of the protocol."""
+        self.stability.forget_stable()
         for link in self.links.values():
             link.tick(now)
         for name in [name for name, at in self.timers.items() if at <= now]:

@@ -3,6 +3,9 @@
 Each member numbers the packets that it sends to all, from 1 on, and links keep their order. So one count per
 sender says what a member has received. Members report these counts to each other. What every member has
 acknowledged is *stable* and is forgotten; the rest may be needed in a flush.
+
+A report costs one comparison for each sender. What is stable depends on the reports of all: it is determined
+once all others have reported, and at the latest at the next tick.
 """
 
 from collections import deque
@@ -26,6 +29,8 @@ class Stability:
         self.acknowledged[my_rank] = self.received
         self._bodies: list[deque[bytes]] = [deque() for _ in range(size)]
         self._received_by_others = [0 if size > 1 else _EVERYTHING] * size
+        self._reporters = 0
+        self._blocking_rank = my_rank
         self.unstable_bytes = 0
         self.packets_total = 0
         self.bytes_total = 0
@@ -48,14 +53,21 @@ class Stability:
         row = self.acknowledged[rank]
         if rank == self._my_rank or len(received) != len(row) or all(map(int.__le__, received, row)):
             return False
-        for sender, count in enumerate(received):
-            if count > row[sender]:
-                row[sender] = count
-                self._received_by_others[sender] = min(
-                    other[sender] for member, other in enumerate(self.acknowledged) if member != self._my_rank
-                )
-                self._forget_stable(sender)
+        self.acknowledged[rank] = list(map(max, row, received))
+        self._reporters |= 1 << rank
+        if self._reporters.bit_count() == len(row) - 1:
+            self.forget_stable()
         return True
+
+    def forget_stable(self) -> None:
+        """Forget what every member has acknowledged, if there were reports since the last time."""
+        if not self._reporters:
+            return
+        self._reporters = 0
+        others = [row for rank, row in enumerate(self.acknowledged) if rank != self._my_rank]
+        self._received_by_others = list(map(min, zip(*others, strict=True)))
+        for sender in range(len(self.received)):
+            self._forget_stable(sender)
 
     def merge(self, acknowledged: Sequence[Sequence[int]]) -> None:
         """Adopt what others know; nothing is forgotten, because a flush is in progress."""
@@ -69,7 +81,12 @@ class Stability:
 
     def is_stable(self, dependencies: Sequence[int]) -> bool:
         """Whether every member has acknowledged this many packets of each sender."""
-        return all(all(map(int.__ge__, row, dependencies)) for row in self.acknowledged)
+        count = len(self.acknowledged)
+        for rank in (self._blocking_rank, *range(count)):
+            if not all(map(int.__ge__, self.acknowledged[rank], dependencies)):
+                self._blocking_rank = rank
+                return False
+        return True
 
     def bodies(self, rank: int, first: int, last: int, bytes_max: int) -> list[bytes]:
         """Packets of a sender by number, as many as are kept here and fit; one, however large it is."""

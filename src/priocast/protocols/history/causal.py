@@ -24,7 +24,7 @@ Diverges: figure 4 delivers in increasing order of priority; here the more urgen
 """
 
 from collections import deque
-from heapq import heapify, heappop, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 from typing import Annotated
 
 import msgspec
@@ -80,10 +80,13 @@ class CausalHistory(PacedProtocol):
         self._awaited_timestamp = 0
         # destination
         self._histories = [_MemberHistory() for _ in view.members]
+        self._complete = 0
+        self._slowest_count = len(view.members)
+        self._unordered: list[tuple[int, int]] = []
 
     @property
     def idle(self) -> bool:
-        return self.settled and not any(history.batches for history in self._histories)
+        return self.settled and not self._unordered
 
     def on_turn(self, event: Turn, now: int) -> None:
         """Stamp and send what may be sent, or else send the null message that others wait for."""
@@ -104,10 +107,8 @@ class CausalHistory(PacedProtocol):
                 self.accept(event.sender, batches, bottleneck)
                 self._receive(event.sender, timestamp, batches, event.packet_id)
                 self._awaited_timestamp = max(self._awaited_timestamp, self._bucket_end(timestamp))
-                self._append_buckets()
             case NullMessage(timestamp=timestamp):
                 self._receive(event.sender, timestamp, (), event.packet_id)
-                self._append_buckets()
             case Consumed(total=total, window=window):
                 self.grants.granted(event.sender, total, window)
 
@@ -125,11 +126,29 @@ class CausalHistory(PacedProtocol):
     def _receive(
         self, sender: ProcessId, timestamp: int, batches: tuple[Batch, ...], packet_id: PacketId
     ) -> None:
-        history = self._histories[self.ranks[sender]]
-        if timestamp <= history.clock:
-            raise PeerFault(f"{sender} sends timestamp {timestamp} after {history.clock}")
+        rank = self.ranks[sender]
+        history = self._histories[rank]
+        before = history.clock
+        if timestamp <= before:
+            raise PeerFault(f"{sender} sends timestamp {timestamp} after {before}")
         self._clock = max(self._clock, timestamp)
         history.add(timestamp, packet_id[1], batches)
+        if batches:
+            heappush(self._unordered, (timestamp, rank))
+        if before == self._complete:
+            self._slowest_count -= 1
+            if not self._slowest_count:
+                self._advance()
+
+    def _advance(self) -> None:
+        """The last of the slowest members has sent something: more may be complete.
+
+        Looking at all members here, and not for each packet, keeps the cost of a packet constant.
+        """
+        clocks = [history.clock for history in self._histories]
+        self._complete = min(clocks)
+        self._slowest_count = clocks.count(self._complete)
+        self._append_buckets()
 
     def _bucket_end(self, timestamp: int) -> int:
         """The last timestamp that is delivered together with this one."""
@@ -137,22 +156,16 @@ class CausalHistory(PacedProtocol):
 
     def _append_buckets(self) -> None:
         """Order the messages of every bucket that no member can add to any more."""
-        complete = min(history.clock for history in self._histories)
-        while (first := min(history.first for history in self._histories)) <= complete:
-            end = self._bucket_end(first)
-            if end > complete:
-                return
-            for rank, history in enumerate(self._histories):
-                self.depends_on((rank, history.packet_at(end)))
+        while self._unordered and (end := self._bucket_end(self._unordered[0][0])) <= self._complete:
+            self.depends_on_all([history.packet_at(end) for history in self._histories])
             self._append_bucket(end)
 
     def _append_bucket(self, end: int) -> None:
         """Merge what the members sent up to this timestamp, the most urgent of their next ones first."""
-        nexts = [
-            (self._precedence(history.batches[0][1]), rank)
-            for rank, history in enumerate(self._histories)
-            if history.first <= end
-        ]
+        ranks: dict[int, None] = {}
+        while self._unordered and self._unordered[0][0] <= end:
+            ranks[heappop(self._unordered)[1]] = None
+        nexts = [(self._precedence(self._histories[rank].batches[0][1]), rank) for rank in ranks]
         heapify(nexts)
         while nexts:
             rank = nexts[0][1]
