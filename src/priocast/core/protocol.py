@@ -260,7 +260,7 @@ class Protocol(ABC):
     @property
     def settled(self) -> bool:
         """Whether every message that this member has broadcast has its position."""
-        return not self.outgoing
+        return not self.outgoing.count
 
     def head(self) -> OrderedBatch | None:
         """What the application may consume next; valid until the next step."""

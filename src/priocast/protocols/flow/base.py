@@ -41,7 +41,7 @@ class FlowControlledProtocol(Protocol):
 
     @property
     def settled(self) -> bool:
-        return not (self.outgoing or self.in_flight.count)
+        return not (self.outgoing.count or self.in_flight.count)
 
     def unordered(self) -> list[Batch]:
         return self.in_flight.unordered() + super().unordered()

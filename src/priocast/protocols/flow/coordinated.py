@@ -48,7 +48,7 @@ class CoordinatedProtocol(FlowControlledProtocol):
 
     @property
     def idle(self) -> bool:
-        return not (self.outgoing or self._incoming or self.in_flight.count)
+        return not (self.outgoing.count or self._incoming.count or self.in_flight.count)
 
     def inspect(self, now: int) -> ProtocolInspection:
         inspection = super().inspect(now)

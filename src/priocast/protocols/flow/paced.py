@@ -40,7 +40,7 @@ class PacedProtocol(Protocol):
 
     @property
     def settled(self) -> bool:
-        return not (self.outgoing or self.in_flight.count)
+        return not (self.outgoing.count or self.in_flight.count)
 
     def unordered(self) -> list[Batch]:
         return self.in_flight.unordered() + super().unordered()
@@ -61,7 +61,7 @@ class PacedProtocol(Protocol):
         return batches, bottleneck.name if bottleneck else ""
 
     def _bottleneck(self) -> ProcessId | None:
-        return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing else None
+        return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing.count else None
 
     def _room(self, level: int) -> int:
         return min(self.in_flight.room(level), self.grants.room(level))

@@ -101,7 +101,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
 
     @property
     def settled(self) -> bool:
-        return not (self.outgoing or self._exchange.own_undecided)
+        return not (self.outgoing.count or self._exchange.own_undecided)
 
     def inspect(self, now: int) -> ProtocolInspection:
         inspection = super().inspect(now)
@@ -119,7 +119,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
 
     def _consumer_to_wait_for(self) -> ProcessId | None:
         """The member that could consume this one's messages; nobody, while some of them are not decided."""
-        if not self.outgoing or self._exchange.own_undecided:
+        if not self.outgoing.count or self._exchange.own_undecided:
             return None
         slowest = self._bottleneck()
         if slowest is not None:
@@ -172,7 +172,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
     def send_data(self) -> None:
         """Send own messages to all, the most urgent first."""
         for _ in range(FRAMES_PER_TURN):
-            if self.blocked or not self.outgoing:
+            if self.blocked or not self.outgoing.count:
                 return
             batches, bottleneck = self.take_frame()
             if not batches:
@@ -222,7 +222,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
         insertion, count = self._consumable
         batch = insertion.next(min(count, _OFFERED_MAX))
         dependencies = self._dependencies_with(insertion)
-        self._tentative = OrderedBatch(self.view.id, self.position_next, batch, dependencies)
+        self._tentative = OrderedBatch(self._view_id, self.position_next, batch, dependencies)
 
     def _on_consume(self, event: Consume, now: int) -> None:
         if not self._ordered_batches:
@@ -232,7 +232,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
             self._commit(self._consumable[0], event.count)
         super()._on_consume(event, now)
         self.queue_changed(now)
-        if self.outgoing and self._bound is not None:
+        if self.outgoing.count and self._bound is not None:
             self.more_to_do()  # The bound may allow more urgent messages now.
 
     def _commit(self, insertion: InsertionT, count: int) -> None:

@@ -63,7 +63,7 @@ class TokenRing(FlowControlledProtocol):
     @property
     def idle(self) -> bool:
         is_requested = self._ring.position is not None and self._requesting()
-        return not (self.outgoing or self.in_flight.count or is_requested)
+        return not (self.outgoing.count or self.in_flight.count or is_requested)
 
     def inspect(self, now: int) -> ProtocolInspection:
         inspection = super().inspect(now)
@@ -97,7 +97,7 @@ class TokenRing(FlowControlledProtocol):
             self.send_each(RequestToken(request))
 
     def _own_level(self) -> int:
-        return self.outgoing.head_level() if self.outgoing else NOTHING
+        return self.outgoing.head_level() if self.outgoing.count else NOTHING
 
     def _requesting(self) -> list[ProcessId]:
         """The others that request the token, along the ring."""
@@ -113,7 +113,7 @@ class TokenRing(FlowControlledProtocol):
     def _visit(self, position: int) -> None:
         """Send one visit's worth of own messages; then pass the token to the next member that requests it."""
         requesting = self._requesting()
-        if self.outgoing:
+        if self.outgoing.count:
             if self.blocked:
                 return
             cut_short = self._send(position, alone=not requesting)
@@ -160,7 +160,7 @@ class TokenRing(FlowControlledProtocol):
     def _bottleneck(self) -> ProcessId | None:
         """The member whose grant the most urgent message that any member has to send waits for."""
         levels = [self._token_requests.level_of(member) for member in self._requesting()]
-        if self.outgoing:
+        if self.outgoing.count:
             levels.append(self.outgoing.head_level())
         return self._grants.bottleneck(max(levels)) if levels else None
 
