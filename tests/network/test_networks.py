@@ -255,10 +255,23 @@ def test_sent_frames_are_transmitted_before_closing(kind: str, tmp_path: Path) -
 
 
 def test_frames_to_an_unknown_process_are_dropped(kind: str, tmp_path: Path) -> None:
+    """They are not kept for a process that is found later, and a process is no peer of itself."""
+
     async def test() -> None:
-        async with NetworkFactory(kind, tmp_path).running("a") as networks:
-            port = networks[0].open("test", ProcessId("a"), Recorder())
+        factory = NetworkFactory(kind, tmp_path)
+        async with factory.running("a") as networks:
+            first, second = Recorder(), Recorder()
+            port = networks[0].open("test", ProcessId("a"), first)
             say(port, "b", b"lost")
             say(port, "a", b"to myself")
+            joiner = factory.network("b", "a")
+            async with started(joiner):
+                joiner.open("test", ProcessId("b"), second)
+                await first.wait_reaches("b")
+                while not second.received:
+                    say(port, "b", b"received")
+                    await asyncio.sleep(0.02)
+            assert {*second.bodies()} == {b"received"}
+            assert first.received == []
 
     run(test)
