@@ -1,8 +1,11 @@
 """A whole group in one process, driven by hand: nothing happens unless a test says so.
 
-The members are real ones while one view lasts, with perfect links, so that a test decides only when a packet
-arrives. All inputs and outputs of the protocols are in the `journal`, in the order in which they happened in
-the whole group.
+This is the harness for what members do together; `single_member` is the one for what a protocol does with one
+input, where a test needs packets that no correct member sends.
+
+The members here are real ones while one view lasts, with perfect links, so that a test decides only when a
+packet arrives. All inputs and outputs of the protocols are in the `journal`, in the order in which they
+happened in the whole group.
 """
 
 from collections.abc import Iterable
@@ -186,7 +189,7 @@ class Group:
         frames = self.links[source, target].frames
         arriving = frames[:count]
         del frames[:count]
-        sender = self.members[source].me
+        sender = next(each for each in self.view.members if each.name == source)
         for frame in arriving:
             self.members[target].receive(sender, frame, self.now)
         return len(arriving)
@@ -201,6 +204,11 @@ class Group:
             member.consume(taken, self.now)
             left -= taken
         return count - left
+
+    def crash(self, name: str) -> None:
+        """A member does nothing more; packets that it has sent may still arrive."""
+        del self.members[name]
+        self.links = {link: frames for link, frames in self.links.items() if link[1] != name}
 
     def tell_held(self, source: str, target: str) -> None:
         """A member learns which packets to all another one has received; stable packets are dropped."""

@@ -1,4 +1,8 @@
-"""One protocol by itself, step by step: its inputs, and the outputs of each."""
+"""One protocol by itself, step by step: its inputs, and the outputs of each.
+
+There are no links and no other members, so a test can let any packet arrive, also in situations into which a
+group of correct members does not come. What members do together is tested with the `Group` of `harness`.
+"""
 
 from typing import TypeVar
 
