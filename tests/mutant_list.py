@@ -15,13 +15,12 @@ from typing import Any
 import pytest
 
 from priocast.core import guarantees
-from protocols.mutants import OWN_FAULT, PEER_FAULT
+from priocast.exploration.violation import OWN_FAULT, PEER_FAULT
 
 TESTS = Path(__file__).parent
 LIST = TESTS / "mutants.md"
 PROMISES = {value for name, value in vars(guarantees).items() if name.isupper() and isinstance(value, str)}
 FAULTS = {PEER_FAULT: "no rejection of correct members", OWN_FAULT: "no failed assertion"}
-FAULTS |= {"Peer fault": FAULTS[PEER_FAULT], "Own fault": FAULTS[OWN_FAULT]}
 FOLDERS = ("protocols", "exploration", "membership")
 _HEADER = """# Mutants
 
@@ -85,7 +84,7 @@ def _modules() -> Iterator[ModuleType]:
     for folder in FOLDERS:
         for path in sorted((TESTS / folder).glob("*.py")):
             source = path.read_text()
-            if path.stem != "conftest" and "MonkeyPatch" in source:
+            if path.stem not in ("conftest", "trusting") and "MonkeyPatch" in source:
                 yield import_module(f"{folder}.{path.stem}")
 
 
@@ -96,11 +95,7 @@ def _is_mutant(function: object) -> bool:
     names = code.co_varnames[: code.co_argcount]
     if len(names) != 1 or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
         return False
-    is_patch = inspect.get_annotations(function).get(names[0]) is pytest.MonkeyPatch
-    return is_patch and function.__name__ not in _HELPERS
-
-
-_HELPERS = {"reject_nothing", "patched"}
+    return inspect.get_annotations(function).get(names[0]) is pytest.MonkeyPatch
 
 
 def _rows(module: ModuleType) -> Iterator[tuple[Any, str]]:

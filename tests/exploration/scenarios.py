@@ -47,3 +47,12 @@ def counterexample(
     result = explored(order, messages, processes, **options)
     assert result.counterexample is not None, f"no violation in {result.states} states"
     return result.counterexample.violation.guarantee, result.counterexample.steps
+
+
+def failed_assertion(order: str, messages: str, processes: int = 2, **options: Any) -> str:
+    """Explore such a group, and expect that an assertion of a member fails: its text."""
+    found = explored(order, messages, processes, **options).counterexample
+    assert found is not None
+    error = found.violation.__cause__
+    assert isinstance(error, AssertionError), repr(found.violation)
+    return str(error)

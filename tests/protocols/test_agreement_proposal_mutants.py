@@ -13,7 +13,6 @@ from priocast.core.guarantees import (
     INTEGRITY,
     LIVENESS,
     PRIORITY,
-    TOTAL_ORDER,
 )
 from priocast.core.message import Batch
 from priocast.core.protocol import PacketId
@@ -25,8 +24,6 @@ from protocols import orders, test_agreement_proposal
 from protocols.mutants import (
     AGEING,
     FLUSH,
-    OWN_FAULT,
-    PEER_FAULT,
     Mutant,
     Patch,
     Twin,
@@ -163,12 +160,10 @@ def there_is_no_window(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Grants, "room", lambda *_: 1_000)
 
 
-DOUBLED = (INTEGRITY, PEER_FAULT, OWN_FAULT)
-
 IN_SCHEDULES: list[Mutant] = [
     (trusting(every_further_reply_lets_the_starter_propose_again), (LIVENESS,)),
-    (what_is_ordered_is_ordered_again, DOUBLED),
-    (a_proposal_is_reversed, (FIFO_AMONG_EQUALS, TOTAL_ORDER, PEER_FAULT)),
+    (trusting(what_is_ordered_is_ordered_again), (INTEGRITY,)),
+    (trusting(a_proposal_is_reversed), (FIFO_AMONG_EQUALS,)),
     (what_came_first_is_proposed_first, (PRIORITY,)),
     (a_starter_that_found_nothing_to_propose_waits_for_ever, (LIVENESS,)),
     (a_late_question_gets_no_reply, (LIVENESS,)),

@@ -9,10 +9,8 @@ from priocast.core.errors import PeerFault
 from priocast.core.guarantees import (
     BOUNDED_WINDOW,
     FIFO_AMONG_EQUALS,
-    INTEGRITY,
     LIVENESS,
     PRIORITY,
-    TOTAL_ORDER,
     VIEW_SYNCHRONY,
 )
 from priocast.core.protocol import Packet, PacketId
@@ -25,20 +23,19 @@ from protocols import orders, test_agreement_sets
 from protocols.mutants import (
     AGEING,
     FLUSH,
-    OWN_FAULT,
-    PEER_FAULT,
     PLAIN,
     STRICT,
     Mutant,
     Patch,
     Twin,
     found_in_schedules,
-    found_in_view_sequences,
     name_of,
     schedules_find,
     script_finds,
     single_test_finds,
+    view_sequences_find,
 )
+from protocols.trusting import trusting
 
 
 def a_set_is_not_put_in_order(patch: pytest.MonkeyPatch) -> None:
@@ -126,10 +123,15 @@ def there_are_no_shares(patch: pytest.MonkeyPatch) -> None:
 
 IN_SCHEDULES: list[Mutant] = [
     (a_set_is_not_put_in_order, (PRIORITY,)),
-    (a_set_is_in_the_reverse_order, (FIFO_AMONG_EQUALS, PEER_FAULT)),
-    (what_is_decided_is_proposed_again, (INTEGRITY, PEER_FAULT, OWN_FAULT, LIVENESS)),
+    (trusting(a_set_is_in_the_reverse_order), (FIFO_AMONG_EQUALS,)),
+    (trusting(what_is_decided_is_proposed_again), (LIVENESS,)),
     (nobody_decides, (LIVENESS,)),
     (there_are_no_shares, (BOUNDED_WINDOW,)),
+]
+
+IN_VIEW_SEQUENCES: list[Mutant] = [
+    (trusting(a_leader_orders_what_is_accepted_without_a_decision), (VIEW_SYNCHRONY,)),
+    (decisions_are_not_kept_for_the_end_of_the_view, (VIEW_SYNCHRONY,)),
 ]
 
 IN_FULL_SETS: list[tuple[Patch, Twin]] = [
@@ -166,17 +168,13 @@ def test_the_policy_against_starvation_is_needed(policy: Starvation, monkeypatch
 
 
 def test_the_schedules_find_a_plain_set_that_is_not_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    the_plain_twin_reverses_a_sender(monkeypatch)
-    found_in_schedules("agreement-sets", (FIFO_AMONG_EQUALS, PEER_FAULT), PLAIN)
+    trusting(the_plain_twin_reverses_a_sender)(monkeypatch)
+    found_in_schedules("agreement-sets", (FIFO_AMONG_EQUALS,), PLAIN)
 
 
-@pytest.mark.parametrize(
-    "mutate",
-    [a_leader_orders_what_is_accepted_without_a_decision, decisions_are_not_kept_for_the_end_of_the_view],
-)
-def test_view_sequences_find_the_mutant(mutate: Patch, monkeypatch: pytest.MonkeyPatch) -> None:
-    mutate(monkeypatch)
-    found_in_view_sequences("agreement-sets", (VIEW_SYNCHRONY, TOTAL_ORDER, INTEGRITY, PEER_FAULT, OWN_FAULT))
+@pytest.mark.parametrize("mutant", IN_VIEW_SEQUENCES, ids=name_of)
+def test_view_sequences_find_the_mutant(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
+    view_sequences_find(mutant, "agreement-sets", monkeypatch)
 
 
 def test_the_order_of_decisions_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ from priocast.protocols.agreement.skeen import AgreementSkeen, FinalTimestamps, 
 from priocast.protocols.flow.data import NumberedData
 from protocols.harness import Group
 from protocols.mutants import (
-    PEER_FAULT,
     Mutant,
     Patch,
     found_in_view_sequences,
@@ -119,7 +118,7 @@ IN_SCHEDULES: list[Mutant] = [
     (trusting(the_clock_stands_still), {TOTAL_ORDER}),
     (what_is_final_is_ordered_at_once, {TOTAL_ORDER}),
     (a_sender_sends_what_came_first, {PRIORITY}),
-    (proposals_that_a_full_link_delays_are_lost, {LIVENESS, PEER_FAULT}),
+    (proposals_that_a_full_link_delays_are_lost, {LIVENESS}),
 ]
 
 

@@ -7,6 +7,7 @@ import pytest
 from priocast.core.guarantees import (
     AGREEMENT,
     BOUNDED_WINDOW,
+    INTEGRITY,
     LIVENESS,
     PRIORITY,
     TOTAL_ORDER,
@@ -20,7 +21,6 @@ from priocast.protocols.flow.grants import Grants
 from priocast.protocols.flow.packets import Data, Order
 from priocast.protocols.sequencer.bb import SequencerBb
 from protocols.mutants import (
-    OWN_FAULT,
     Mutant,
     found_by_waiting,
     name_of,
@@ -119,7 +119,7 @@ IN_SCHEDULES: list[Mutant] = [
     (the_sequencer_orders_by_arrival, {PRIORITY}),
     (the_sequencer_orders_at_once, {BOUNDED_WINDOW}),
     (the_loop_ends_when_nothing_is_left, {LIVENESS}),
-    (trusting(every_member_orders), {OWN_FAULT}),  # a message is ordered twice, and there is one copy
+    (trusting(every_member_orders), {INTEGRITY}),  # every message is ordered once by each member
 ]
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from core.builders import A, B, C, batch_of
+from priocast.core.guarantees import FIFO_AMONG_EQUALS, LIVENESS, PRIORITY
 from priocast.core.protocol import (
     LinkBlocked,
     LinkCleared,
@@ -275,15 +276,17 @@ def check_grants(case: Case) -> None:
                 asked.sort()
             case harness.Sent(_, NumberGrant(position=position, count=count), to) if to is not None:
                 served = asked[:count]
-                assert [name for _, name in served] == [to] * count
+                if [name for _, name in served] != [to] * count:
+                    raise harness.Violation(PRIORITY, f"{to} is granted {count} numbers before {served}")
                 joined = {name: turn for name, turn in joined.items() if (turn, to) not in served}
                 del asked[:count]
                 granted[to] += range(position, position + count)
             case harness.Sent(member, Numbered(position=position) as numbered, _):
                 used = [granted[member].popleft() for _ in range(numbered.count)]
-                assert used == list(range(position, position + numbered.count))
-    assert not asked
-    assert not any(granted.values())
+                if used != list(range(position, position + numbered.count)):
+                    raise harness.Violation(FIFO_AMONG_EQUALS, f"{member} uses {used} from {position} on")
+    if asked or any(granted.values()):
+        raise harness.Violation(LIVENESS, f"{asked} are not granted, {granted} are not used")
 
 
 @pytest.mark.parametrize("twin", TWINS.values(), ids=list(TWINS))

@@ -1,8 +1,11 @@
-"""Members that reject nothing: what a mutant breaks when nobody checks packets.
+"""Members that treat forbidden packets otherwise than real ones: what a mutant breaks then.
 
 Correct members reject packets that no correct member sends, so many mutants fail at that check before they
-break anything. A mutant shows which guarantee its rule serves only if the others trust it. Here every
-`raise PeerFault` of the protocols is removed; nothing else changes.
+break anything. A mutant shows which guarantee its rule serves only if the others trust it: `trusting` removes
+every `raise PeerFault` of the protocols, and lets members carry on where they rely on the check.
+
+A mutant of a check rejects correct members. What that costs shows if members carry on without those whom they
+reject: `ignoring`.
 """
 
 import ast
@@ -13,11 +16,21 @@ from collections.abc import Callable, Iterator
 from functools import cache, wraps
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 import pytest
 
 from priocast import protocols
 from priocast.core.errors import PeerFault
+from priocast.core.message import Batch, OrderedBatch, Reference
+from priocast.core.protocol import Input, Output, PacketId, Protocol, Received
+from priocast.core.view import ViewId
+from priocast.protocols.flow.credit import InFlight
+from priocast.protocols.flow.message_store import _Stream
+from priocast.protocols.flow.submission_validator import SubmissionValidator
+from priocast.protocols.numbering.giver import NumberGiver
+from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
+from priocast.protocols.reorder.reordering import ReorderingProtocol
 
 Patch = Callable[[pytest.MonkeyPatch], None]
 
@@ -33,10 +46,102 @@ def trusting(mutate: Patch) -> Patch:
     return patched
 
 
+def ignoring(mutate: Patch) -> Patch:
+    """The same mutant, among members that ignore for the rest of a view whom they have rejected."""
+
+    @wraps(mutate)
+    def patched(patch: pytest.MonkeyPatch) -> None:
+        def step(self: Protocol, event: Input, now: int) -> list[Output]:
+            rejected = vars(self).setdefault("rejected", {})
+            if not isinstance(event, Received):
+                return original(self, event, now)
+            if event.sender in rejected:
+                return []
+            try:
+                return original(self, event, now)
+            except PeerFault:
+                rejected[event.sender] = True
+                return []
+
+        original = Protocol.step
+        patch.setattr(Protocol, "step", step)
+        mutate(patch)
+
+    return patched
+
+
 def reject_nothing(patch: pytest.MonkeyPatch) -> None:
     """Remove every rejection of a packet from the protocols, wherever a function was imported to."""
     for function, code in _trusting_functions():
         patch.setattr(function, "__code__", code)
+    _carry_on(patch)
+
+
+def _carry_on(patch: pytest.MonkeyPatch) -> None:
+    """Make members do something where they rely on what they did not check."""
+    _keep_ordered_messages(patch)
+    _count_only_what_is_in_flight(patch)
+    _insert_and_end_in_any_case(patch)
+    patch.setattr(NumberGiver, "check_used", lambda *_: None)
+
+
+def _keep_ordered_messages(patch: pytest.MonkeyPatch) -> None:
+    """A message that is ordered again can be delivered again."""
+
+    def put(self: _Stream, batch: Batch, packet_id: PacketId) -> None:
+        vars(self).setdefault("kept", []).append((batch, packet_id))
+        original_put(self, batch, packet_id)
+
+    def take(self: _Stream, reference: Reference) -> tuple[list[Batch], PacketId]:
+        if reference.first == self._number_first:
+            return original_take(self, reference)
+        last = reference.first + reference.count
+        taken = []
+        for batch, packet_id in vars(self)["kept"]:
+            start, end = max(reference.first, batch.first), min(last, batch.first + batch.count)
+            if start < end:
+                ordered = OrderedBatch(ViewId(0, batch.sender), 0, batch)
+                taken.append((ordered.cut(start - batch.first, end - start), packet_id))
+        return [batch for batch, _ in taken], taken[-1][1]
+
+    original_put, original_take = _Stream.put, _Stream.take
+    patch.setattr(_Stream, "put", put)
+    patch.setattr(_Stream, "take", take)
+
+
+def _count_only_what_is_in_flight(patch: pytest.MonkeyPatch) -> None:
+    """A message that is ordered again takes no credit again, from its sender or from those who check it."""
+
+    def ordered(self: InFlight, batch: Batch) -> None:
+        if sum(each.count for each in self._sent.get(batch.level, ())) >= batch.count:
+            original(self, batch)
+
+    def checked(self: SubmissionValidator, batch: Batch) -> None:
+        self._unordered[batch.sender] -= min(batch.count, self._unordered[batch.sender])
+
+    original = InFlight.ordered
+    patch.setattr(InFlight, "ordered", ordered)
+    patch.setattr(SubmissionValidator, "ordered", checked)
+
+
+def _insert_and_end_in_any_case(patch: pytest.MonkeyPatch) -> None:
+    """What has lost its insertion point goes to the tail; what waits when a view ends is left."""
+
+    def insert(self: LockQueue, insertion: LockInsertion) -> None:
+        if self._index(insertion.point) is None:
+            insertion.point = None
+        original(self, insertion)
+
+    def close(self: ReorderingProtocol[Any]) -> None:
+        self._queue.end()
+        self._tentative = self._consumable = None
+        self._head_is_known = True
+        while (found := self._queue.consumable()) is not None:
+            self._commit(*found)
+
+    original = LockQueue._insert
+    patch.setattr(LockQueue, "_insert", insert)
+    patch.setattr(ReorderingProtocol, "close", close)
 
 
 @cache
