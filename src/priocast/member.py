@@ -13,11 +13,8 @@ A member is one incarnation of a process in the group. Once it has `departed` it
 may submit its `unordered_messages` again. If it was evicted as slow, the next one is on `probation`.
 """
 
-from collections import deque
-from typing import NamedTuple
-
 from priocast.core.assembler import Assembler
-from priocast.core.errors import PeerFault
+from priocast.core.errors import ForeignFrame
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
@@ -32,6 +29,7 @@ from priocast.membership.datagrams import CHANNEL, frames_of, read
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.departure import Departed
 from priocast.membership.epoch import Epoch
+from priocast.membership.fault_handler import FaultHandler
 from priocast.membership.membership import Membership
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
@@ -44,15 +42,6 @@ from priocast.membership.stream import Head, Stream
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.view_installer import ViewInstaller
 from priocast.protocols import check_order, find_protocol
-
-_FAULTS_KEPT = 16
-
-
-class HandlingFault(NamedTuple):
-    """An error of our own that occurred while something that a peer had sent was handled."""
-
-    peer: ProcessId
-    error: Exception
 
 
 class Member:
@@ -76,8 +65,6 @@ class Member:
     ) -> None:
         check_order(order, membership.primary)
         self.me = me
-        self.rejections: dict[str, int] = {}
-        self.faults: deque[HandlingFault] = deque(maxlen=_FAULTS_KEPT)
         self._primary = membership.primary
         self._options = options
         self._observer = observer
@@ -110,6 +97,10 @@ class Member:
             now=now,
         )
         self.state = self.membership.state
+        self._fault_handler = FaultHandler(self.membership)
+        self.rejections = self._fault_handler.rejections
+        self.faults = self._fault_handler.faults
+        self.reject = self._fault_handler.reject
 
     # The application's side
 
@@ -176,9 +167,15 @@ class Member:
         """The application took the next `count` messages of the `head` that it asked for."""
         stream, head = self.stream, self.stream.offered
         assert isinstance(head, OrderedBatch), "the application consumes what it was offered"
+        if head.damaged:
+            damage = ForeignFrame(f"{head.batch} cannot be read")
+            self._fault_handler.on_input(head.batch.sender, damage, now)
         if self._observer is not None:
             self._observer.delivered(head, count, now, self.backlog)
-        stream.consume(head, count, self.membership.epoch, now)
+        try:
+            stream.consume(head, count, self.membership.epoch, now)
+        except Exception as error:
+            self._fault_handler.on_step(error, now)
 
     def consume_event(self, now: int) -> ViewChange | Restored:
         """The application took the head, which is not a message."""
@@ -217,7 +214,12 @@ class Member:
 
     def unordered_messages(self) -> UnorderedMessages:
         """What this incarnation, which is over, leaves to the next one: own messages not delivered here."""
-        return self._installer.unordered_messages(self.membership.epoch)
+        try:
+            return self._installer.unordered_messages(self.membership.epoch)
+        except Exception:
+            if not self._fault_handler.is_tainted:
+                raise
+            return self._installer.unordered_messages(None)
 
     # The driver's side
 
@@ -243,17 +245,8 @@ class Member:
                     self.reject(membership.neighbours.objection_to(peer))
                 elif membership.epoch is not None and frame.channel == membership.epoch.channel:
                     membership.epoch.receive(peer, frame, now)
-            except PeerFault as fault:
-                self.reject(type(fault).__name__)
-                if role is Role.MEMBER:
-                    membership.evict(peer, "fault", now, str(fault))
             except Exception as error:
-                if membership.installing:
-                    raise
-                self.reject("internal error")
-                self.faults.append(HandlingFault(peer, error))
-                if role is Role.MEMBER:
-                    membership.evict(peer, "fault", now, f"{type(error).__name__} in handling what it sent")
+                self._fault_handler.on_input(peer, error, now, evicts=role is Role.MEMBER)
 
     def _permitted(self, frames: list[Frame], role: Role) -> list[Frame]:
         """The frames that a process may send which is not a member; the others are rejected."""
@@ -261,10 +254,6 @@ class Member:
         for _ in range(len(frames) - len(permitted)):
             self.reject(f"not for {'a client' if role is Role.CLIENT else 'an observer'} to send")
         return permitted
-
-    def reject(self, reason: str) -> None:
-        """Count a frame that was not accepted."""
-        self.rejections[reason] = self.rejections.get(reason, 0) + 1
 
     def turn(self, now: int) -> None:
         """All inputs that were ready were given: act on them until nothing is left to do."""
@@ -277,6 +266,13 @@ class Member:
         The frames of a step can be transmitted before the next one. A packet to all reaches its own sender
         only in the next step: the other members need not wait for that.
         """
+        try:
+            return self._act(now)
+        except Exception as error:
+            self._fault_handler.on_step(error, now)
+            return False
+
+    def _act(self, now: int) -> bool:
         membership = self.membership
         epoch = membership.epoch
         if epoch is None:
@@ -303,6 +299,12 @@ class Member:
 
     def tick(self, now: int) -> None:
         """Do what is due at this time."""
+        try:
+            self._tick(now)
+        except Exception as error:
+            self._fault_handler.on_step(error, now)
+
+    def _tick(self, now: int) -> None:
         epoch = self.membership.epoch
         if epoch is not None and not epoch.frozen:
             epoch.tick(now)

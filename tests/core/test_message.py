@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.builders import A, B, batch_of, levels, payload_lists
-from priocast.core.errors import ForeignFrame
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import (
     BATCH_COUNT_MAX,
@@ -39,16 +38,22 @@ def test_a_batch_reads_as_the_ids_of_its_messages() -> None:
 
 
 @pytest.mark.parametrize("block", [b"", b"\xc1", b"\x92\xc4\x01a", b"\xa1a", b"\x91\x07"])
-def test_a_damaged_block_is_a_foreign_frame(block: bytes) -> None:
-    with pytest.raises(ForeignFrame, match="a#1/0/0\\+1 has a damaged block"):
-        Batch(A, 0, 0, 1, block).payloads()
+def test_a_damaged_block_has_empty_messages(block: bytes) -> None:
+    damaged = Batch(A, 0, 0, 1, block)
+    assert damaged.payloads() == [b""] and damaged.readable_payloads() is None
+    ordered = OrderedBatch(ViewId(1, A), 0, damaged)
+    assert ordered.payloads == [b""] and ordered.damaged
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_batch_with_a_wrong_count_is_a_foreign_frame(count: int) -> None:
+def test_a_block_with_another_number_of_messages_is_damaged(count: int) -> None:
     honest = batch_of(2)
-    with pytest.raises(ForeignFrame, match="has 2 messages in its block"):
-        Batch(A, 0, 0, count, honest.block).payloads()
+    assert Batch(A, 0, 0, count, honest.block).payloads() == [b""] * count
+
+
+def test_missing_priorities_read_as_the_level() -> None:
+    plain = Batch(A, 0, 0, 3, batch_of(3).block, b"\x07\x08")
+    assert [plain.priority_of(index) for index in range(3)] == [7, 8, 0]
 
 
 @pytest.mark.parametrize(

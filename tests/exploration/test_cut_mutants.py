@@ -219,11 +219,11 @@ def decided_without_the_last_acknowledgment(patch: pytest.MonkeyPatch) -> None:
 def what_was_offered_stays_offered(patch: pytest.MonkeyPatch) -> None:
     """Although something more urgent has come."""
 
-    def on_consume(self: ReorderingProtocol[Any], event: Consume, now: int) -> None:
+    def on_consume(self: ReorderingProtocol[Any, Any, Any], event: Consume, now: int) -> None:
         original_consume(self, event, now)
         self._head_is_known = False
 
-    def queue_changed(self: ReorderingProtocol[Any], now: int) -> None:
+    def queue_changed(self: ReorderingProtocol[Any, Any, Any], now: int) -> None:
         was_offered = self._head_is_known and self._tentative is not None
         original_changed(self, now)
         self._head_is_known = was_offered

@@ -132,7 +132,7 @@ def _insert_and_end_in_any_case(patch: pytest.MonkeyPatch) -> None:
             insertion.point = None
         original(self, insertion)
 
-    def close(self: ReorderingProtocol[Any]) -> None:
+    def close(self: ReorderingProtocol[Any, Any, Any]) -> None:
         self._queue.end()
         self._tentative = self._consumable = None
         self._head_is_known = True

@@ -5,7 +5,7 @@ import logging
 import pytest
 
 from priocast.core.identity import ProcessId
-from priocast.member import HandlingFault
+from priocast.membership.fault_handler import HandlingFault
 from priocast.runtime.fault_log import FaultLog
 from support.stacks import Neighbourhood
 

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from priocast.core.decoding import decode
 from priocast.core.errors import ForeignFrame
 from priocast.core.identity import NAME_LENGTH_MAX, MessageId, Number, ProcessId
 from priocast.core.priority import HIGHEST
@@ -68,18 +69,24 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     scope: Scope = TO_ALL
 
     def payloads(self) -> list[bytes]:
-        """Decode the block."""
+        """Decode the block. One that cannot be read has empty messages: the same at every member.
+
+        A block is decoded where its messages have their positions, and they must keep them: it is too late
+        to reject it.
+        """
+        return self.readable_payloads() or [b""] * self.count
+
+    def readable_payloads(self) -> list[bytes] | None:
+        """Decode the block; None if it cannot be read, or has another number of messages."""
         try:
-            payloads = _decode_block(self.block)
-        except msgspec.MsgspecError as error:
-            raise ForeignFrame(f"the batch {self} has a damaged block: {error}") from error
-        if len(payloads) != self.count:
-            raise ForeignFrame(f"the batch {self} has {len(payloads)} messages in its block")
-        return payloads
+            payloads = decode(_decode_block, self.block, self.sender, "a batch")
+        except ForeignFrame:
+            return None
+        return payloads if len(payloads) == self.count else None
 
     def priority_of(self, index: int) -> int:
         """The priority that the index-th message was broadcast with."""
-        return self.priorities[index] if self.priorities else self.level
+        return self.priorities[index] if index < len(self.priorities) else min(self.level, HIGHEST)
 
     @property
     def urgency(self) -> int:
@@ -160,6 +167,7 @@ class OrderedBatch(msgspec.Struct):
 
     `taken` counts the messages that the application has consumed so far. `dependencies` is the dependency
     vector: how many of each member's packets to all one must have received to know the position, by rank.
+    `damaged`: the block was decoded and cannot be read.
     """
 
     view: ViewId
@@ -167,13 +175,16 @@ class OrderedBatch(msgspec.Struct):
     batch: Batch
     dependencies: tuple[int, ...] = ()
     taken: int = 0
+    damaged: bool = False
     _payloads: list[bytes] | None = None
 
     @property
     def payloads(self) -> list[bytes]:
         """The payloads of the whole batch, decoded once."""
         if self._payloads is None:
-            self._payloads = self.batch.payloads()
+            readable = self.batch.readable_payloads()
+            self.damaged = readable is None
+            self._payloads = readable or self.batch.payloads()
         return self._payloads
 
     def cut(self, start: int, count: int) -> Batch:

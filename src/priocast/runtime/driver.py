@@ -175,6 +175,7 @@ class Driver:
         """This incarnation is no longer a member: prepare the next one, or stop."""
         member = self.member
         assert member.departed is not None and self._port is not None
+        self._fault_log.take_from(member)
         if member.departed.voluntary or self._leaving:
             self.stop(GroupClosed("the group was left"))
             return

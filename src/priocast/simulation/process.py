@@ -93,8 +93,6 @@ class SimulatedProcess:
         inbox, self._inbox = self._inbox, []
         for peer, arrived in groupby(inbox, itemgetter(0)):
             member.receive(peer, [frame for _, frame in arrived], now)
-            if member.faults:
-                raise member.faults[0].error  # every process here is well-behaved: the fault is a finding
         if now >= member.deadline:
             member.tick(now)
         messages = application.broadcast(now)
@@ -102,6 +100,8 @@ class SimulatedProcess:
         while more := application.consume(now) + application.broadcast(now):
             messages += more
             member.turn(now)
+        if member.faults:
+            raise member.faults[0].error  # every process here is well-behaved: the fault is a finding
         self._counters.turns += 1
         self._transmit([frame for _, frame in inbox], messages, now)
 

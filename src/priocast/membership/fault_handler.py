@@ -1,0 +1,79 @@
+"""What follows when something that a peer sent is wrong, or a step of this member fails.
+
+    a peer's input is rejected, or fails in handling      the peer is evicted
+    a step of our own fails, and a peer was at fault      this incarnation evicts itself; the next one rejoins
+    a step of our own fails otherwise                     a defect of our own: the member stops
+
+A packet that is rejected may have been half applied, and one that was accepted may contradict what this
+member sends later. So after a peer's fault nothing more is expected of the protocol until the view ends.
+"""
+
+from collections import deque
+from typing import NamedTuple
+
+from priocast.core.errors import PeerFault
+from priocast.core.identity import ProcessId
+from priocast.core.view_reason import DETAIL_LENGTH_MAX, Eviction, ViewReason
+from priocast.membership.departure import Departed
+from priocast.membership.membership import Membership
+
+_FAULTS_KEPT = 16
+
+
+class HandlingFault(NamedTuple):
+    """An error of our own that occurred while something that a peer had sent was handled."""
+
+    peer: ProcessId
+    error: Exception
+
+
+class FaultHandler:
+    """One member's rejections, by reason, and the `faults` that the driver takes and logs."""
+
+    def __init__(self, membership: Membership) -> None:
+        self.rejections: dict[str, int] = {}
+        self.faults: deque[HandlingFault] = deque(maxlen=_FAULTS_KEPT)
+        self._membership = membership
+        self._tainted_channel: int | None = None
+
+    @property
+    def is_tainted(self) -> bool:
+        """Whether something that a member sent in this view was wrong."""
+        epoch = self._membership.epoch
+        return epoch is not None and epoch.channel == self._tainted_channel
+
+    def reject(self, reason: str) -> None:
+        """Count what was not accepted."""
+        self.rejections[reason] = self.rejections.get(reason, 0) + 1
+
+    def on_input(self, peer: ProcessId, error: Exception, now: int, evicts: bool = True) -> None:
+        """What a peer sent is wrong, or could not be handled because of an error of our own.
+
+        A process that is not a member cannot be evicted, whatever its name.
+        """
+        epoch = self._membership.epoch
+        if self._membership.installing:
+            self.on_step(error, now)
+            return
+        if evicts and epoch is not None and peer in epoch.ranks:
+            self._tainted_channel = epoch.channel
+        if isinstance(error, PeerFault):
+            self.reject(type(error).__name__)
+            detail = str(error)
+        else:
+            self.reject("internal error")
+            self.faults.append(HandlingFault(peer, error))
+            detail = f"{type(error).__name__} in handling what it sent"
+        if evicts:
+            self._membership.evict(peer, "fault", now, detail)
+
+    def on_step(self, error: Exception, now: int) -> None:
+        """A step of our own failed: evict this member if a peer was at fault, otherwise raise the error."""
+        if not (isinstance(error, PeerFault) or self.is_tainted):
+            raise error
+        me = self._membership.me
+        self.reject("evicted itself")
+        self.faults.append(HandlingFault(me, error))
+        detail = f"{type(error).__name__}: {error}"[:DETAIL_LENGTH_MAX]
+        reason = ViewReason(evicted=(Eviction(me.name, "fault", detail),))
+        self._membership.depart(Departed(False, reason), now)
