@@ -13,7 +13,7 @@
     ├── GroupClosed                  the group was left, or had to stop; the message says why
     ├── PeerFault                    another process sent something that cannot be accepted
     │   ├── ForeignFrame             not a Priocast frame, or a damaged one
-    │   ├── Rejected                 a network rejected what it received, and counts the reason
+    │   ├── Rejected                 a network or a member rejected what it received, and counts the reason
     │   ├── JoinRejected             a member rejected this process; the message says why
     │   └── LinkOverflow             a peer does not acknowledge what it was sent
     ├── TraceFault                   a run directory that cannot be used
@@ -78,7 +78,7 @@ class ForeignFrame(PeerFault):
 
 
 class Rejected(PeerFault):
-    """A network rejected what it received.
+    """A network or a member rejected what it received, which is counted by its reason.
 
     `reason` is short and does not vary with the content; `detail` does.
     """

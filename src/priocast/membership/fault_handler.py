@@ -1,6 +1,7 @@
 """What follows when something that a peer sent is wrong, or a step of this member fails.
 
-    a peer's input is rejected, or fails in handling      the peer is evicted
+    a peer asks for what it may not have                  it is rejected, and counted
+    a peer's input is wrong, or fails in handling         the peer is evicted
     a step of our own fails, and a peer was at fault      this incarnation evicts itself; the next one rejoins
     a step of our own fails otherwise                     a defect of our own: the member stops
 
@@ -11,7 +12,7 @@ member sends later. So after a peer's fault nothing more is expected of the prot
 from collections import deque
 from typing import NamedTuple
 
-from priocast.core.errors import PeerFault
+from priocast.core.errors import PeerFault, Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.view_reason import DETAIL_LENGTH_MAX, Eviction, ViewReason
 from priocast.membership.departure import Departed
@@ -51,6 +52,9 @@ class FaultHandler:
 
         A process that is not a member cannot be evicted, whatever its name.
         """
+        if isinstance(error, Rejected):
+            self.reject(error.reason)
+            return
         epoch = self._membership.epoch
         if self._membership.installing:
             self.on_step(error, now)

@@ -10,13 +10,14 @@ messages before its position are skipped and the rest follows.
       │ ── FetchState, from this offset on ────▶ │
 """
 
-from priocast.core.errors import PeerFault
+from priocast.core.errors import PeerFault, Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.view import View, ViewId
 from priocast.membership.options import MembershipOptions
 from priocast.membership.outputs import MembershipOutput, RestoreState, SendControl
 from priocast.membership.packets import STATE_CHUNK_BYTES, STATE_CHUNKS_MAX, FetchState, StateChunk
 from priocast.membership.snapshot import Snapshot, digest_of
+from priocast.membership.state_requests import StateRequests
 
 
 class Donor:
@@ -31,6 +32,13 @@ class Donor:
         self.asked_at = -(1 << 62)
         self._snapshot: Snapshot | None = None
         self._waiting: dict[ProcessId, FetchState] = {}
+        self._served: dict[ProcessId, None] = {}
+
+    def needs_snapshot(self, fetch: FetchState) -> bool:
+        """Whether a request needs a snapshot that the application has not been asked for."""
+        if self.wanted is not None:
+            return self.wanted < fetch.position
+        return self._snapshot is None or self._snapshot.position < fetch.position
 
     def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> list[StateChunk]:
         """The chunks to answer with; none until the application has given its state."""
@@ -40,10 +48,12 @@ class Donor:
             self.wanted = max(fetch.position, self.wanted or 0)
             self._waiting[process] = fetch
             return []
-        return self._chunks(snapshot, fetch)
+        return self._chunks(process, snapshot, fetch)
 
-    def _chunks(self, snapshot: Snapshot, fetch: FetchState) -> list[StateChunk]:
+    def _chunks(self, process: ProcessId, snapshot: Snapshot, fetch: FetchState) -> list[StateChunk]:
         offset = fetch.offset if fetch.digest == snapshot.digest else 0
+        if offset + fetch.chunks * STATE_CHUNK_BYTES >= len(snapshot.data):
+            self._served[process] = None
         return [
             StateChunk(
                 snapshot.position,
@@ -68,14 +78,17 @@ class Donor:
         return [
             (process, chunk)
             for process, fetch in waiting.items()
-            for chunk in self._chunks(self._snapshot, fetch)
+            for chunk in self._chunks(process, self._snapshot, fetch)
         ]
 
-    def tick(self, now: int) -> None:
-        """Forget a snapshot that nobody asks for any more."""
-        if now - self.asked_at > self._kept_ns:
-            self._snapshot = self.wanted = None
-            self._waiting.clear()
+    def tick(self, now: int) -> list[ProcessId]:
+        """Forget a snapshot that nobody asks for any more; return the members that got all of it."""
+        if now - self.asked_at <= self._kept_ns:
+            return []
+        self._snapshot = self.wanted = None
+        self._waiting.clear()
+        served, self._served = list(self._served), {}
+        return served
 
 
 class Restoration:
@@ -178,15 +191,23 @@ class StateTransfer:
         self._me = me
         self._options = options
         self.donor = Donor(4 * options.failure_ns)
+        self._requests = StateRequests()
         self.restoration: Restoration | None = None
 
     def on_view(self, view: View, is_new: bool, position: int, now: int) -> list[MembershipOutput]:
         """A view was installed. A member that is new in the group has to wait for the state."""
+        early = self._requests.on_view(view, position, is_new=is_new, has_state=self._options.state)
+        outputs = [
+            output
+            for process, fetch in early
+            if self._may_serve(fetch, now)
+            for output in self._serve(process, fetch, now)
+        ]
         if not is_new:
             if self.restoration is not None:
                 others = [member for member in view.members if member != self._me]
                 self.restoration.replace_donors(others, now)
-            return []
+            return outputs
         donors = [member for part in view.parts if part.view for member in part.members]
         if not self._options.state or not donors:
             return []
@@ -195,7 +216,8 @@ class StateTransfer:
 
     def on_tick(self, now: int) -> list[MembershipOutput]:
         """Forget an unused snapshot; ask again for the state that this member waits for."""
-        self.donor.tick(now)
+        for process in self.donor.tick(now):
+            self._requests.on_served(process)
         if self.restoration is None or not self.restoration.tick(now):
             return []
         return self._ask(now)
@@ -205,7 +227,17 @@ class StateTransfer:
         return [SendControl(process, chunk) for process, chunk in self.donor.offer(position, data)]
 
     def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> list[MembershipOutput]:
-        """A new member asks for the state."""
+        """A new member asks for the state. Raises Rejected if it may not, or not so often."""
+        if not self._requests.admit(process, fetch):
+            return []
+        if not self._may_serve(fetch, now):
+            raise Rejected("state requested too often", f"by {process}")
+        return self._serve(process, fetch, now)
+
+    def _may_serve(self, fetch: FetchState, now: int) -> bool:
+        return not self.donor.needs_snapshot(fetch) or self._requests.admit_snapshot(now)
+
+    def _serve(self, process: ProcessId, fetch: FetchState, now: int) -> list[MembershipOutput]:
         return [SendControl(process, chunk) for chunk in self.donor.on_fetch(process, fetch, now)]
 
     def on_chunk(self, process: ProcessId, chunk: StateChunk, now: int) -> list[MembershipOutput]:
