@@ -43,7 +43,7 @@ CATCHES = [
     Catch(mutants.flush_plan_counts_only_the_proposers_packets, storms.cuts, {}, 1, INTEGRITY),
     Catch(mutants.packets_of_failed_members_do_not_count, storms.joins, {}, 0, AGREEMENT),
     Catch(mutants.installs_without_all_packets, storms.crashes, {}, 0, FIFO_AMONG_EQUALS),
-    Catch(mutants.does_not_freeze_at_the_promise, storms.deafness, {}, 26, TOTAL_ORDER),
+    Catch(mutants.does_not_freeze_at_the_promise, storms.deafness, {}, 122, TOTAL_ORDER),
     Catch(mutants.forgets_unstable_packets, storms.crashes, {}, 8, LIVENESS),
     Catch(mutants.keeps_stable_packets, storms.cuts, {}, 0, BOUNDED_MEMORY),
     Catch(mutants.sends_everything_again, storms.joins, {}, 2, INTEGRITY),

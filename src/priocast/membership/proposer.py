@@ -2,7 +2,8 @@
 
 A round that is declined or does not advance is given up. The next one follows after a pause that grows, so
 that others can succeed meanwhile. In a partitionable group a process that declines again and again prefers
-other companions, and is avoided for a while.
+other companions, and is avoided for a while. So is, in any group, a voter that is heard and yet lets round
+after round time out: its answers, or what it needs to answer, do not get through.
 """
 
 from priocast.core.identity import ProcessId
@@ -99,9 +100,12 @@ class Proposer:
         decision = self._decide(round_, now)
         if decision:
             return decision
-        if now - round_.moved_at >= self._options.failure_ns or self._has_lost_a_voter(round_, now):
+        if self._has_lost_a_voter(round_, now):
             self._give_up(now)
             return []
+        if now - round_.moved_at >= self._options.failure_ns:
+            self._give_up(now)
+            return self._avoid_frequent([each for each in round_.waiting_for() if each != self._me], now)
         return self._ask(round_)
 
     def _ask(self, round_: Round) -> list[MembershipOutput]:
@@ -124,10 +128,10 @@ class Proposer:
         heartbeat_ns = self._options.heartbeat_ns
         self._paused_until = now + (heartbeat_ns << self._pauses) // 2 + rank * heartbeat_ns // 4
 
-    def _avoid_frequent(self, decliners: list[ProcessId], now: int) -> list[MembershipOutput]:
-        """Avoid who has declined too often."""
+    def _avoid_frequent(self, unwilling: list[ProcessId], now: int) -> list[MembershipOutput]:
+        """Avoid who has declined, or not answered, too often."""
         outputs: list[MembershipOutput] = []
-        for process in decliners:
+        for process in unwilling:
             self._declines[process] = self._declines.get(process, 0) + 1
             if self._declines[process] >= _DECLINES_MAX:
                 del self._declines[process]

@@ -78,8 +78,9 @@ class Round:
     def on_accepted(self, voter: ProcessId, accepted: Accepted, now: int) -> None:
         """A voter accepted the proposal."""
         if accepted.ballot == self.ballot and voter in self.voters and self.proposal is not None:
+            if voter not in self._digests:
+                self.moved_at = now  # voters repeat themselves, which is no progress
             self._digests[voter] = accepted.digest
-            self.moved_at = now
 
     def is_decided(self, hurried: bool) -> bool:
         """Whether the proposal is decided; unless hurried, wait for all of its voters."""
