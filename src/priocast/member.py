@@ -39,6 +39,7 @@ from priocast.membership.probation import Probation
 from priocast.membership.slow_member import SlowMemberDetector
 from priocast.membership.stability_reporter import StabilityReporter
 from priocast.membership.stream import Head, Stream
+from priocast.membership.unacknowledged import UnacknowledgedDetector
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.view_installer import ViewInstaller
 from priocast.protocols import check_order, find_protocol
@@ -73,6 +74,7 @@ class Member:
         self.clients = Clients(delivery_table)
         self.stream = Stream(me, membership, delivery_table, self.clients)
         self.slow_member = SlowMemberDetector(membership.slow_ns, now)
+        self.unacknowledged = UnacknowledgedDetector(membership, now)
         self.probation = Probation(membership.slow_ns, now) if on_probation else None
         self._reporter = StabilityReporter(membership)
         self._installer = ViewInstaller(
@@ -315,6 +317,11 @@ class Member:
                 self._catch_up(epoch, now)
                 self._review(self.probation, now)
         if now >= self.membership.deadline:
+            if epoch is not None and not epoch.frozen:
+                for peer in self.unacknowledged.on_tick(epoch, self.membership.neighbours, now):
+                    self.membership.evict(
+                        peer, "unacknowledged", now, "it is heard, frames do not get through"
+                    )
             self.membership.tick(now)
 
     @property
@@ -401,4 +408,5 @@ class Member:
         """Whether only its application can keep a member from consuming, and no state is in transfer."""
         trusted = all(self.membership.neighbours.trusts(peer, now) for peer in epoch.links)
         transferring = self.stream.awaits_state or self.state.is_asked(now)
-        return trusted and not transferring and self._reporter.is_complete(epoch)
+        acknowledged = not self.unacknowledged.late()
+        return trusted and acknowledged and not transferring and self._reporter.is_complete(epoch)

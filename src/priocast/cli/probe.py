@@ -50,8 +50,8 @@ def probe(
 ) -> None:
     """Show the status of nodes: view, queues, bottleneck, suspected members, rejections.
 
-    Exit code 0: no problems; 1: a member is joining or suspended, members are in different views, or a node
-    does not reply; 2: no node replies.
+    Exit code 0: no problems; 1: a member is joining or suspended, acknowledges nothing, members are in
+    different views, or a node does not reply; 2: no node replies.
     """
     if watch is not None:
         _watch(addresses, watch, timeout, as_json)
@@ -157,6 +157,14 @@ def _suspicion(status: Status) -> str:
     )
 
 
+def _unacknowledged(status: Status) -> str:
+    return "\n".join(
+        f"[red]{_name(peer.member)}, for {_duration(peer.unacknowledged_ms / 1000)}[/]"
+        for peer in status.peers
+        if peer.unacknowledged_ms
+    )
+
+
 def _retransmissions(status: Status) -> str:
     counted = [(_name(peer.member), peer.retransmissions) for peer in status.peers]
     return "\n".join(f"{name}: {count:,}" for name, count in counted if count)
@@ -180,6 +188,7 @@ _ROWS: dict[str, Callable[[Status], str]] = {
     "bottleneck": _bottleneck,
     "stalls": _stalled,
     "suspected": _suspicion,
+    "unacknowledged": _unacknowledged,
     "retransmissions": _retransmissions,
     "unstable": lambda status: f"{status.unstable_bytes:,} bytes" if status.unstable_bytes else "",
     "rejections": _rejections,

@@ -11,10 +11,11 @@ MEMBERS_MAX = 256
 
 DETAIL_LENGTH_MAX = 256
 
-EvictionCause = Literal["slow", "overflow", "fault"]
+EvictionCause = Literal["slow", "unacknowledged", "overflow", "fault"]
 """Why a member is evicted.
 
-`slow`: the order waited too long for its application. `overflow`: it did not acknowledge what was sent to it,
+`slow`: the order waited too long for its application. `unacknowledged`: it was heard, but did not acknowledge
+what was sent to it for too long. `overflow`: it did not acknowledge what was sent to it,
 and the buffer for it is full. `fault`: it sent something that violates the protocol.
 """
 

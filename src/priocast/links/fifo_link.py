@@ -113,6 +113,11 @@ class FifoLink:
         return not self._in_flight and not self._backlog
 
     @property
+    def acknowledged(self) -> int:
+        """How many frames the peer has acknowledged, up to the first one that is missing."""
+        return self._acknowledged
+
+    @property
     def unacknowledged_bytes(self) -> int:
         """How many bytes were sent, or wait, that the peer has not acknowledged."""
         return self._in_flight_bytes + self._backlog_bytes

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import time
 
+from priocast.core.identity import ProcessId
 from priocast.membership.membership import Membership
 from priocast.runtime.adaptation import NEWS
 from priocast.runtime.driver import Driver
@@ -52,6 +53,7 @@ class _MemberLog:
         self._bottleneck = ""
         self._slow_warn_at_seconds = SLOW_SECONDS
         self._stall_warn_at_seconds = SLOW_SECONDS
+        self._unacknowledged: frozenset[ProcessId] = frozenset()
         self._rejections: dict[str, int] = {}
         self._rejections_logged_at = 0
         self._membership: Membership | None = None
@@ -63,6 +65,7 @@ class _MemberLog:
         self._log_views()
         self._log_suspension(now)
         self._log_bottleneck(now)
+        self._log_unacknowledged()
         self._log_stall(now)
         self._log_rejections(now)
         self._log_advice()
@@ -134,6 +137,21 @@ class _MemberLog:
                 bottleneck=name,
                 seconds=round(seconds, 1),
             )
+
+    def _log_unacknowledged(self) -> None:
+        """Log once for each peer that is heard and does not acknowledge, before it is evicted."""
+        late = self._driver.member.unacknowledged.late()
+        for peer, waited_ns in late.items():
+            if peer not in self._unacknowledged:
+                seconds = waited_ns / 1e9
+                self._log(
+                    logging.WARNING,
+                    f"{peer.name} is heard, but has acknowledged nothing for {seconds:.1f} s: "
+                    "frames do not get through",
+                    peer=peer.name,
+                    seconds=round(seconds, 1),
+                )
+        self._unacknowledged = frozenset(late)
 
     def _log_stall(self, now: int) -> None:
         epoch = self._driver.member.epoch

@@ -174,6 +174,12 @@ def _peer_metrics(groups: list[Status]) -> Iterator[Metric]:
         samples(lambda peer: peer.unacknowledged_bytes),
     )
     yield _gauge(
+        "unacknowledged_seconds",
+        "How long a peer that is heard has acknowledged nothing; 0 until half of slow_ms.",
+        ["peer"],
+        samples(lambda peer: peer.unacknowledged_ms / 1000),
+    )
+    yield _gauge(
         "link_congested",
         "1 if the link to a peer is congested and accepts no more frames.",
         ["peer"],

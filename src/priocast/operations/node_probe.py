@@ -53,6 +53,13 @@ def problems_of(probed: Sequence[Probed]) -> list[str]:
             for status in statuses
             if status.state not in _HEALTHY
         ]
+        found += [
+            f"{group}: {peer.member} is heard by {status.member}, but has acknowledged nothing for "
+            f"{peer.unacknowledged_ms / 1000:.1f} s: frames do not get through"
+            for status in statuses
+            for peer in status.peers
+            if peer.unacknowledged_ms
+        ]
         found += _disagreement(group, statuses)
     return found
 

@@ -28,7 +28,8 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
     From a `suspicion` of 1 on it counts as failed. The highest value, `SUSPICION_MAX`, also represents a
     member whose incarnation was never heard. `retransmissions` and `unacknowledged_bytes` are those of the
-    link to it; `congested` says that the link accepts no more now.
+    link to it; `congested` says that the link accepts no more now. `unacknowledged_ms` is for how long it has
+    acknowledged nothing although it is heard: 0 until half of `slow_ms`, after all of which it is evicted.
     """
 
     member: str
@@ -36,6 +37,7 @@ class PeerStatus(msgspec.Struct, frozen=True, kw_only=True):
     retransmissions: int
     unacknowledged_bytes: int
     congested: bool
+    unacknowledged_ms: float
 
 
 class QueueStatus(msgspec.Struct, frozen=True, kw_only=True):
@@ -184,6 +186,7 @@ def _stalls(epoch: Epoch | None, now: int) -> StallStatus:
 def _peers(member: Member, now: int) -> list[PeerStatus]:
     if member.epoch is None:
         return []
+    late = member.unacknowledged.late()
     return [
         PeerStatus(
             member=str(peer),
@@ -191,6 +194,7 @@ def _peers(member: Member, now: int) -> list[PeerStatus]:
             retransmissions=link.retransmissions,
             unacknowledged_bytes=link.unacknowledged_bytes,
             congested=link.congested,
+            unacknowledged_ms=late.get(peer, 0) / 1e6,
         )
         for peer, link in member.epoch.links.items()
     ]
