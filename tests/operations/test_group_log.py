@@ -141,3 +141,19 @@ def test_automatic_choice_of_an_order_is_logged_with_its_reason(
 
     caplog.set_level(logging.INFO, "priocast")
     run(test)
+
+
+def test_a_full_disk_and_its_end_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        async with nodes(1, "tickets") as (a,):
+            logger = GroupLogger(a)
+            logger.poll()
+            caplog.clear()
+            incarnations = a.groups["tickets"].storage.incarnations
+            for incarnations.problem in ("", "no room", "no room", "", ""):
+                logger.poll()
+            assert messages(caplog) == ["the member goes on, but no room", "all records are written again"]
+            assert Group(a.groups["tickets"]).status().storage_problems == []
+
+    caplog.set_level(logging.INFO, "priocast")
+    run(test)

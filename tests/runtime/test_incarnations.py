@@ -93,3 +93,10 @@ def test_a_member_stores_its_incarnations_in_the_state_directory(
         assert _file(tmp_path).read_text() == "3\n"
 
     run(test)
+
+
+def test_a_number_that_the_group_knows_is_exceeded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "time_ns", lambda: 5_000_000)
+    incarnations = Incarnations(tmp_path, "tickets", "a")
+    assert [incarnations.next(above=90), incarnations.next(above=80)] == [91, 92]
+    assert _file(tmp_path).read_text() == "92\n"

@@ -143,6 +143,6 @@ def test_rows_after_a_gap_are_not_used(tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_an_empty_journal_has_no_rows(tmp_path: Path) -> None:
-    journal_of(tmp_path, [])
+    journal_of(tmp_path, [row(0)]).write_bytes(b"")
     write_segment(tmp_path, "a-1-000000", [row(0)])
     assert steps(tmp_path) == [0]

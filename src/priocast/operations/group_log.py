@@ -58,6 +58,7 @@ class _MemberLog:
         self._rejections_logged_at = 0
         self._membership: Membership | None = None
         self._advice = ""
+        self._storage_problems: list[str] = []
 
     def poll(self, now: int) -> None:
         """Log what is new."""
@@ -69,6 +70,7 @@ class _MemberLog:
         self._log_stall(now)
         self._log_rejections(now)
         self._log_advice()
+        self._log_storage()
 
     def _log(self, level: int, message: str, **fields: object) -> None:
         driver = self._driver
@@ -176,6 +178,16 @@ class _MemberLog:
             news = advice.startswith(NEWS)
             self._log(logging.INFO if news else logging.DEBUG, advice, advice=advice)
         self._advice = advice
+
+    def _log_storage(self) -> None:
+        """Log a problem once: the number of rows that are lost is in the metrics."""
+        problems = self._driver.storage.problems
+        if bool(problems) != bool(self._storage_problems):
+            for problem in problems:
+                self._log(logging.ERROR, f"the member goes on, but {problem}", problem=problem)
+            if not problems:
+                self._log(logging.INFO, "all records are written again")
+        self._storage_problems = problems
 
     def _log_rejections(self, now: int) -> None:
         if now - self._rejections_logged_at < REJECTION_SECONDS * 1e9:

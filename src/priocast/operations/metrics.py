@@ -70,6 +70,10 @@ _GAUGES: dict[str, tuple[str, Callable[[Status], float | None]]] = {
         "Duration of the longest stall.",
         lambda s: s.stalls.longest_ms / 1000,
     ),
+    "storage_problems": (
+        "Files that cannot be written now, or not completely: the member goes on without them.",
+        lambda s: len(s.storage_problems),
+    ),
 }
 _COUNTERS: dict[str, tuple[str, Callable[[Status], float]]] = {
     "views": ("Views installed in this incarnation.", lambda s: s.views),
@@ -82,6 +86,10 @@ _COUNTERS: dict[str, tuple[str, Callable[[Status], float]]] = {
         lambda s: s.stalls.count,
     ),
     "stalled_seconds": ("Total duration of all stalls.", lambda s: s.stalls.total_ms / 1000),
+    "trace_rows_lost": (
+        "Rows that the trace lacks because the disk was full for too long.",
+        lambda s: s.trace_rows_lost,
+    ),
 }
 
 

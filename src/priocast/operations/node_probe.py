@@ -60,6 +60,7 @@ def problems_of(probed: Sequence[Probed]) -> list[str]:
             for peer in status.peers
             if peer.unacknowledged_ms
         ]
+        found += [f"{group}: {problem}" for status in statuses for problem in status.storage_problems]
         found += _disagreement(group, statuses)
     return found
 

@@ -11,7 +11,6 @@ soon as the application has taken the `Evicted` event and asks for the next one 
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
 
 from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRejected, PriocastError
 from priocast.core.events import Evicted, Restored, ViewChange
@@ -21,7 +20,6 @@ from priocast.core.role import Role
 from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
-from priocast.membership.observer import Observer
 from priocast.membership.packets import Ordering
 from priocast.membership.stream import Head, StateRestore, ViewStart
 from priocast.membership.unordered import UnorderedMessages
@@ -30,9 +28,9 @@ from priocast.runtime.admission_queue import AdmissionQueue
 from priocast.runtime.configuration import MemberConfiguration
 from priocast.runtime.explanations import why_full, why_not_joined
 from priocast.runtime.fault_log import FaultLog
-from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
+from priocast.runtime.storage import Storage
 from priocast.runtime.waits import logged_if_long
 
 _EVICTIONS_KEPT = 32
@@ -53,9 +51,8 @@ class Driver:
         self,
         configuration: MemberConfiguration,
         network: Network,
-        incarnations: Incarnations,
+        storage: Storage,
         incarnation: int | None,
-        observe: Callable[[ProcessId], Observer | None],
     ) -> None:
         self.configuration = configuration
         self.network = network
@@ -64,8 +61,7 @@ class Driver:
         self.incarnations = 0
         self.advice = ""
         self.evictions: deque[tuple[ViewReason, int]] = deque(maxlen=_EVICTIONS_KEPT)
-        self._incarnations = incarnations
-        self._observe = observe
+        self.storage = storage
         self._loop = asyncio.get_running_loop()
         self._joined: asyncio.Future[None] = self._loop.create_future()
         self._stopped: asyncio.Future[None] = self._loop.create_future()
@@ -80,7 +76,7 @@ class Driver:
         self._fault_log = FaultLog(configuration.group)
         self._port: Port | None = None
         self._rejoining = Rejoining(configuration.name, configuration.membership, self._rejoin)
-        self.member = self._new_member(incarnation or incarnations.next(), None)
+        self.member = self._new_member(incarnation or storage.incarnations.next(), None)
 
     # Lifecycle
 
@@ -94,7 +90,7 @@ class Driver:
             configuration.options,
             configuration.membership,
             self.network.link_options,
-            self._observe(me),
+            self.storage.observe(me),
             time.monotonic_ns(),
             unordered_messages,
             on_probation=self._rejoining.on_probation,
@@ -189,7 +185,7 @@ class Driver:
         self._port.close()
         self._port = None
         self._rejoining.on_evicted(member.departed.reason)
-        self.member = self._new_member(self._incarnations.next(), member.unordered_messages())
+        self.member = self._new_member(self.storage.incarnations.next(), member.unordered_messages())
         self._wake()
 
     def why_full(self) -> str:

@@ -16,10 +16,9 @@ from typing import Generic, TypeVar, Unpack
 
 from priocast.advice.choice import resolve_order
 from priocast.core.errors import InvalidInput
-from priocast.core.identity import ProcessId, check_name
+from priocast.core.identity import check_name
 from priocast.core.protocol import OrderingOptions
 from priocast.core.role import Role
-from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.network.interface import HasKeys, Network
 from priocast.network.memory import MemoryHub
@@ -55,6 +54,7 @@ from priocast.runtime.parameters import (
     check_keywords,
     split_parameters,
 )
+from priocast.runtime.storage import Storage
 from priocast.runtime.tracing import Tracing
 
 T = TypeVar("T")
@@ -171,6 +171,7 @@ class Joining:
         self._state_directory = state_directory
         self._tracing = tracing
         self._driver: Driver | None = None
+        self._storage: Storage | None = None
         self._adapting: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Group:
@@ -180,8 +181,9 @@ class Joining:
         if self._tracing:
             self._tracing.prepare()
         incarnations = Incarnations(self._state_directory, configuration.group, node.name)
+        storage = self._storage = Storage(incarnations, self._tracing)
         try:
-            driver = Driver(configuration, node.network, incarnations, self._incarnation, self._observe)
+            driver = Driver(configuration, node.network, storage, self._incarnation)
             self._driver = node.groups[configuration.group] = driver
             await driver.start()
             if self._tracing:
@@ -209,11 +211,8 @@ class Joining:
         finally:
             self._driver = None
             self._node.groups.pop(self._configuration.group, None)
-            if self._tracing:
-                self._tracing.close()
-
-    def _observe(self, me: ProcessId) -> Observer | None:
-        return self._tracing.open(me) if self._tracing else None
+            if self._storage is not None:
+                self._storage.close()
 
 
 class WithNode(Generic[T]):

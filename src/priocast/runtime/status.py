@@ -88,6 +88,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     - `state_transfer_percent`: how much of the application's state was received; None if none is transferred.
     - `rejections`: what this member rejected, by reason; `network_rejections`: what the node's network
       rejected, for all its groups together.
+    - `storage_problems`: what cannot be written to the state directory or the trace now, and why; the member
+      goes on. `trace_rows_lost`: how many rows the trace lacks because of that.
     """
 
     group: str
@@ -117,6 +119,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     state_transfer_percent: float | None
     rejections: dict[str, int]
     network_rejections: dict[str, int]
+    storage_problems: list[str]
+    trace_rows_lost: int
 
 
 def status_of(driver: Driver) -> Status:
@@ -157,6 +161,8 @@ def status_of(driver: Driver) -> Status:
         state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,
         rejections=dict(member.rejections),
         network_rejections=dict(driver.network.rejections),
+        storage_problems=driver.storage.problems,
+        trace_rows_lost=driver.storage.rows_lost,
     )
 
 

@@ -45,7 +45,9 @@ class Tracing:
             TemporaryDirectory(dir=self._directory, prefix=".").cleanup()
 
     def open(self, me: ProcessId) -> Recorder:
-        """Start to record an incarnation."""
+        """Start to record an incarnation; the one before, if any, is over."""
+        for earlier in self._writers[-1:]:
+            earlier.finish()
         with self._writing():
             writer = TraceWriter(self._directory, me, self._journal)
         self._writers.append(writer)
@@ -75,6 +77,16 @@ class Tracing:
         )
         with self._writing():
             write_manifest(self._directory, manifest)
+
+    @property
+    def problems(self) -> list[str]:
+        """What keeps records from being written, or lost them; one line for each incarnation."""
+        return [writer.problem for writer in self._writers if writer.problem]
+
+    @property
+    def rows_lost(self) -> int:
+        """How many rows the records of all incarnations lack, because the disk was full for too long."""
+        return sum(writer.lost for writer in self._writers)
 
     def close(self) -> None:
         """Write the remaining records of every incarnation; then raise the first error that occurred."""

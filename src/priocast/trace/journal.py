@@ -38,30 +38,36 @@ class Journal:
     """One member's rows, each in the file before anything else happens."""
 
     def __init__(self, directory: Path, prefix: str) -> None:
-        journals = directory / JOURNALS
-        journals.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._path = journals / f"{prefix}{SUFFIX}"
-        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
-        self._size = os.fstat(self._file).st_size
+        self._path = directory / JOURNALS / f"{prefix}{SUFFIX}"
+        self._file: int | None = None
+        self._size = 0
 
     def add(self, row: TraceRow) -> None:
-        """Write a row; one that the disk takes only in part is not written."""
+        """Write a row. One that the disk takes only in part is removed, and OSError raised."""
         body = _encode(row)
         header = len(body).to_bytes(_LENGTH_BYTES) + (
             _MESSAGE if isinstance(row, MessageRow) else _GROUP_EVENT
         )
         entry = header + _checksum(header) + body + _checksum(body)
-        written = os.write(self._file, entry)
+        file = self._file if self._file is not None else self._open()
+        written = os.write(file, entry)
         if written < len(entry):
-            os.ftruncate(self._file, self._size)
+            os.ftruncate(file, self._size)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._size += written
 
     def remove(self) -> None:
         """Remove the journal, because all rows are in segments."""
-        self._path.unlink()
-        os.close(self._file)
+        if self._file is not None:
+            self._path.unlink()
+            os.close(self._file)
+
+    def _open(self) -> int:
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        fcntl.flock(self._file, fcntl.LOCK_EX)
+        self._size = os.fstat(self._file).st_size
+        return self._file
 
 
 def is_in_use(file: BinaryIO) -> bool:

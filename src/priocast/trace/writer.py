@@ -4,11 +4,17 @@ The driver appends rows to a list, and a separate thread turns them into Parquet
 small chunks: converting one blocks the interpreter for 0.7 ms, where a whole segment would block the member
 for 50 ms. The number of rows that wait to be written is bounded. When the bound is reached, the driver waits
 for the writer (a trace with holes proves nothing), and `waited` counts how often that happened.
+
+A disk that is full does not stop the member. The rows wait, and the thread tries again until there is room.
+When too many wait, the record of this incarnation ends: rows that follow are lost, and those before are
+written as soon as possible, so that the record has an early end and no hole.
 """
 
 import importlib
+import os
 import queue
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -26,15 +32,21 @@ _SEGMENT_CHUNKS = 64
 _SEGMENT_NS = 2_000_000_000
 _PHASES = 8
 _CHUNKS_WAITING_MAX = 512
+_RETRY_SECONDS = 1.0
 
 
 class TraceWriter:
-    """Writes the rows of one member to disk; with `journal`, they survive a process that is killed."""
+    """Writes the rows of one member to disk; with `journal`, they survive a process that is killed.
+
+    `problem` says what keeps rows from being written now, `lost` how many rows the record lacks at its end.
+    """
 
     def __init__(self, directory: Path, me: ProcessId, journal: bool = False) -> None:
         self._directory = directory
         self._prefix = f"{me.name}-{me.incarnation}"
         self._journal = Journal(directory, self._prefix) if journal else None
+        self._journal_error: OSError | None = None
+        self._journal_lacks_rows = self._segment_is_due = False
         self._rows: list[TraceRow] = []
         self._queue: queue.Queue[list[TraceRow] | None] = queue.Queue(_CHUNKS_WAITING_MAX)
         self._chunks: list[pyarrow.Table] = []
@@ -42,44 +54,83 @@ class TraceWriter:
         self._opened_ns = self._segments = 0
         # Members start together. If they also wrote their segments together, the whole group would pause.
         self._segment_ns = _SEGMENT_NS * (1 + crc32(self._prefix.encode()) % _PHASES) // _PHASES
+        self._disk_error: OSError | None = None
+        self._loss: Exception | None = None
         self._failure: Exception | None = None
+        self._finishing = False
+        self._closing = threading.Event()
         self.waited = 0
+        self.lost = 0
         # Importing pyarrow takes as long as thousands of messages: it is done here, before the first one.
         importlib.import_module("pyarrow.parquet")
         self._thread = threading.Thread(target=self._write, name=f"trace {self._prefix}", daemon=True)
         self._thread.start()
 
+    @property
+    def problem(self) -> str:
+        """Why rows are not written now, or were lost; empty if all is well."""
+        if self.lost:
+            lost = f"ended early, {self.lost:,} rows are lost"
+            return f"the record of {self._prefix} {lost}: {_reason(self._loss)}"
+        error = self._failure or self._disk_error or self._journal_error
+        return f"the record of {self._prefix} is not written now: {_reason(error)}" if error else ""
+
     def emit(self, row: TraceRow) -> None:
         """Take a row; the thread writes it later."""
-        if self._journal is not None:
-            self._journal.add(row)
+        if self.lost:
+            self.lost += 1
+            return
         rows = self._rows
         rows.append(row)
-        if len(rows) >= _CHUNK_ROWS or row.time_ns - rows[0].time_ns >= _SEGMENT_NS:
+        is_due = self._journal is not None and self._add_to_journal(self._journal, row)
+        if is_due or len(rows) >= _CHUNK_ROWS or row.time_ns - rows[0].time_ns >= _SEGMENT_NS:
             self._enqueue()
 
-    def close(self) -> None:
-        """Write the remaining rows and wait for the disk; raise the first error that occurred."""
+    def finish(self) -> None:
+        """There are no more rows; the thread writes what is left and ends."""
         self._enqueue()
-        self._queue.put(None)
+        self._finishing = True
+        with suppress(queue.Full):  # then the thread has chunks to take, and sees that they are the last
+            self._queue.put_nowait(None)
+
+    def close(self) -> None:
+        """Write the remaining rows and wait for the disk; raise the first error that lost any."""
+        self._closing.set()
+        self.finish()
         self._thread.join()
-        if self._failure is not None:
-            raise self._failure
+        if error := self._loss or self._failure:
+            raise error
         if self._journal is not None:
             self._journal.remove()
 
+    def _add_to_journal(self, journal: Journal, row: TraceRow) -> bool:
+        """Add a row; return whether a segment is due, because the journal begins or ends to lack rows."""
+        lacked_rows = self._journal_lacks_rows
+        try:
+            journal.add(row)
+            self._journal_error = None
+        except OSError as error:
+            self._journal_error = error
+        self._journal_lacks_rows = self._journal_error is not None
+        self._segment_is_due |= lacked_rows != self._journal_lacks_rows
+        return lacked_rows != self._journal_lacks_rows
+
     def _enqueue(self) -> None:
         rows, self._rows = self._rows, []
-        if rows:
-            self.waited += self._queue.full()
-            self._queue.put(rows)
+        if not rows:
+            return
+        is_full = self._queue.full()
+        if is_full and self._disk_error is not None and not self._closing.is_set():
+            self.lost, self._loss = len(rows), self._disk_error
+            return
+        self.waited += is_full
+        self._queue.put(rows)
 
     def _write(self) -> None:
         """Take chunks until the end, even after a failure: the driver must never wait for a dead thread."""
-        ended = False
-        while not ended:
-            rows = self._queue.get()
-            ended = rows is None
+        rows: list[TraceRow] | None = []
+        while rows is not None:
+            rows = None if self._finishing and self._queue.empty() else self._queue.get()
             if self._failure is None:
                 try:
                     self._take(rows)
@@ -98,8 +149,24 @@ class TraceWriter:
                 self._chunks.append(to_message_table(messages))
             lasted_ns = rows[-1].time_ns - self._opened_ns
             is_full = len(self._chunks) >= _SEGMENT_CHUNKS or lasted_ns >= self._segment_ns
+            is_full |= self._segment_is_due
         if is_full:
-            self._write_segment()
+            self._write_when_possible()
+
+    def _write_when_possible(self) -> None:
+        """Write the segment, and try again while the disk is full; when the writer is closed, once more."""
+        while True:
+            last_attempt = self._closing.is_set()
+            try:
+                self._write_segment()
+            except OSError as error:
+                self._disk_error = error
+                if last_attempt:
+                    raise
+            else:
+                self._disk_error = self._journal_error = None
+                return
+            self._closing.wait(_RETRY_SECONDS)
 
     def _write_segment(self) -> None:
         import pyarrow as pa
@@ -114,3 +181,9 @@ class TraceWriter:
             self._segments += 1
         self._chunks, self._group_events = [], []
         self._segment_ns = _SEGMENT_NS
+        self._segment_is_due = False
+
+
+def _reason(error: Exception | None) -> str:
+    """The system's text for an error of the disk, which pyarrow writes at greater length."""
+    return os.strerror(error.errno) if isinstance(error, OSError) and error.errno else str(error)
