@@ -39,6 +39,7 @@ sys.stdin.readline()
 
 def test_a_journal_is_private(tmp_path: Path) -> None:
     journal = Journal(tmp_path, "a")
+    journal.add(row(0))
     [path] = (tmp_path / JOURNALS).iterdir()
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections import deque
 
-from priocast.core.errors import DeadlineExceeded, GroupClosed, JoinRejected, PriocastError
+from priocast.core.errors import GroupClosed, PriocastError
 from priocast.core.events import Evicted, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
@@ -28,6 +28,7 @@ from priocast.runtime.admission_queue import AdmissionQueue
 from priocast.runtime.configuration import MemberConfiguration
 from priocast.runtime.explanations import why_full, why_not_joined
 from priocast.runtime.fault_log import FaultLog
+from priocast.runtime.first_view import FirstView
 from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
 from priocast.runtime.storage import Storage
@@ -63,7 +64,7 @@ class Driver:
         self.evictions: deque[tuple[ViewReason, int]] = deque(maxlen=_EVICTIONS_KEPT)
         self.storage = storage
         self._loop = asyncio.get_running_loop()
-        self._joined: asyncio.Future[None] = self._loop.create_future()
+        self._first_view = FirstView()
         self._stopped: asyncio.Future[None] = self._loop.create_future()
         self._consumable: asyncio.Future[None] | None = None
         self._closed: GroupClosed | None = None
@@ -100,26 +101,14 @@ class Driver:
         """Open the port and wait until this member is in a view."""
         self._port = self.network.open(self.configuration.group, self.member.me, self)
         self.schedule_turn()
-        name, group = self.configuration.name, self.configuration.group
-        timeout_seconds = self.configuration.deadlines.start_seconds
-        try:
-            with logged_if_long(f"{name} has waited for a view of group {group!r}", self._why_not_joined):
-                async with asyncio.timeout(timeout_seconds):
-                    await asyncio.shield(self._joined)
-        except TimeoutError:
-            raise DeadlineExceeded(
-                f"timed out after {timeout_seconds:g} s: no view of group {group!r} contains {name} "
-                f"({self._why_not_joined()})"
-            ) from None
-
-    def _why_not_joined(self) -> str:
-        return why_not_joined(self.member, self.network, time.monotonic_ns())
+        await self._first_view.wait(
+            self.configuration, lambda: why_not_joined(self.member, self.network, time.monotonic_ns())
+        )
 
     async def close(self, timeout_seconds: float) -> None:
         """Leave once all messages broadcast here have positions, or after the timeout."""
         try:
-            joined = self._joined.done() and self._joined.exception() is None
-            if self._closed is None and joined:
+            if self._closed is None and self._first_view.reached:
                 await self._leave(timeout_seconds)
         finally:
             self._end(time.monotonic_ns())
@@ -165,7 +154,7 @@ class Driver:
         self._admission.close()
         if not self._stopped.done():
             self._stopped.set_result(None)
-        self._fail_join(reason)
+        self._first_view.fail(reason)
 
     def _on_departed(self) -> None:
         """This incarnation is no longer a member: prepare the next one, or stop."""
@@ -221,7 +210,7 @@ class Driver:
             self._on_fault(error)
 
     def failed(self, error: PriocastError) -> None:
-        self._fail_join(error)
+        self._first_view.fail(error)
         self.stop(GroupClosed(f"the network failed: {error}"))
 
     def _on_fault(self, error: Exception) -> None:
@@ -230,11 +219,6 @@ class Driver:
         closed.__cause__ = error
         self.stop(closed)
         raise error
-
-    def _fail_join(self, error: PriocastError) -> None:
-        if not self._joined.done():
-            self._joined.set_exception(error)
-            self._joined.exception()  # otherwise asyncio reports an exception that was never retrieved
 
     # Called by the application
 
@@ -375,11 +359,8 @@ class Driver:
         epoch = member.membership.epoch
         if not self._timer.is_set or (epoch is not None and epoch.timers):
             self._timer.set(member.deadline, now)
-        if not self._joined.done():
-            if member.view is not None:
-                self._joined.set_result(None)
-            elif member.membership.mismatch is not None:
-                self._fail_join(JoinRejected(member.membership.mismatch))
+        if self._first_view.awaited:
+            self._first_view.on_turn(member)
         if self._admission.entries and self._admission.admit(member):
             self.schedule_turn()
         if self._consumable is not None and not self._consumable.done():
