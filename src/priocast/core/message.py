@@ -22,7 +22,7 @@ CONTROL = HIGHEST + 1
 BATCH_COUNT_MAX = 4096
 BATCH_BYTES_CUT = 64 * 1024
 PAYLOAD_BYTES_MAX = 1024 * 1024
-_BLOCK_BYTES_MAX = PAYLOAD_BYTES_MAX + 64 * 1024
+BLOCK_BYTES_MAX = PAYLOAD_BYTES_MAX + 64 * 1024
 CLIENT_LENGTH_MAX = 2 * NAME_LENGTH_MAX
 """A client is named by its process id: a name and an incarnation."""
 
@@ -64,7 +64,7 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     level: Annotated[int, msgspec.Meta(ge=0, le=CONTROL)]
     first: Number
     count: Annotated[int, msgspec.Meta(ge=1, le=BATCH_COUNT_MAX)]
-    block: Annotated[bytes, msgspec.Meta(max_length=_BLOCK_BYTES_MAX)]
+    block: Annotated[bytes, msgspec.Meta(max_length=BLOCK_BYTES_MAX)]
     priorities: Annotated[bytes, msgspec.Meta(max_length=BATCH_COUNT_MAX)] = b""
     scope: Scope = TO_ALL
 

@@ -35,13 +35,13 @@ class FaultHandler:
         self.rejections: dict[str, int] = {}
         self.faults: deque[HandlingFault] = deque(maxlen=_FAULTS_KEPT)
         self._membership = membership
-        self._tainted_channel: int | None = None
+        self._tainted: tuple[int, ProcessId] | None = None
 
     @property
     def is_tainted(self) -> bool:
         """Whether something that a member sent in this view was wrong."""
         epoch = self._membership.epoch
-        return epoch is not None and epoch.channel == self._tainted_channel
+        return epoch is not None and self._tainted is not None and self._tainted[0] == epoch.channel
 
     def reject(self, reason: str) -> None:
         """Count what was not accepted."""
@@ -50,7 +50,8 @@ class FaultHandler:
     def on_input(self, peer: ProcessId, error: Exception, now: int, evicts: bool = True) -> None:
         """What a peer sent is wrong, or could not be handled because of an error of our own.
 
-        A process that is not a member cannot be evicted, whatever its name.
+        A process that is not a member cannot be evicted, whatever its name. Once a member was at fault in a
+        view, only that one is evicted: what others send may fail because of what it did.
         """
         if isinstance(error, Rejected):
             self.reject(error.reason)
@@ -59,17 +60,20 @@ class FaultHandler:
         if self._membership.installing:
             self.on_step(error, now)
             return
-        if evicts and epoch is not None and peer in epoch.ranks:
-            self._tainted_channel = epoch.channel
+        is_first = not self.is_tainted
         if isinstance(error, PeerFault):
             self.reject(type(error).__name__)
             detail = str(error)
         else:
             self.reject("internal error")
-            self.faults.append(HandlingFault(peer, error))
+            if is_first:
+                self.faults.append(HandlingFault(peer, error))
             detail = f"{type(error).__name__} in handling what it sent"
-        if evicts:
-            self._membership.evict(peer, "fault", now, detail)
+        if evicts and epoch is not None and peer in epoch.ranks:
+            if is_first:
+                self._tainted = epoch.channel, peer
+            if self._tainted == (epoch.channel, peer):
+                self._membership.evict(peer, "fault", now, detail)
 
     def on_step(self, error: Exception, now: int) -> None:
         """A step of our own failed: evict this member if a peer was at fault, otherwise raise the error."""

@@ -1,9 +1,9 @@
 """What the members of the agreement protocols reject."""
 
 from core.builders import A, B, C, batch_of
-from priocast.core.identity import ProcessId
+from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.message import Reference, reference_to
-from priocast.core.protocol import Packet, Protocol
+from priocast.core.protocol import WINDOW_MAX, Packet, Protocol
 from priocast.protocols.agreement.consensus import ConsensusAccept, ConsensusPrepare
 from priocast.protocols.agreement.proposal import (
     AgreementProposal,
@@ -23,6 +23,9 @@ from protocols.rejections.row import TURN, Situation, heard
 ONE = (reference_to(batch_of(1, sender=C)),)
 OTHER = (reference_to(batch_of(1, sender=B)),)
 PROPOSED = ProposedOrder(1, 0, ONE)
+FAR_AHEAD = (STEP_MAX // 3 + 1) * 3
+"""A ballot of a, the first of three members."""
+
 FORGED = "c#1 submits a message of b#1"
 NEXT_OF_C = (Reference(C, 0, 1, 1),)
 TOO_MUCH_CONSUMED = "b#1 reports 5 messages consumed; it must be between 0, its last report, and 0"
@@ -144,6 +147,24 @@ SETS = [
             "a leader in the ballot of another", C, packet, "c#1 acts as the leader of ballot 1, which is b#1"
         )
         for packet in (ConsensusPrepare(1, 0), ConsensusAccept(1, 0, ONE, 0))
+    ),
+    *(
+        Situation(AgreementSets, B).rejects(
+            "a ballot far ahead", A, packet, f"a#1 leads ballot {FAR_AHEAD} after 0"
+        )
+        for packet in (ConsensusPrepare(FAR_AHEAD, 0), ConsensusAccept(FAR_AHEAD, 0, ONE, 0))
+    ),
+    Situation(AgreementSets, B).rejects(
+        "an instance far ahead",
+        A,
+        ConsensusAccept(0, WINDOW_MAX + 1, ONE, 0),
+        f"a#1 proposes instance {WINDOW_MAX + 1}; 0 is next",
+    ),
+    Situation(AgreementSets, B).rejects(
+        "a decision far ahead",
+        A,
+        SetDecision(WINDOW_MAX + 1, 0, ONE),
+        f"a#1 decides instance {WINDOW_MAX + 1}, which no window allows",
     ),
     Situation(AgreementSets, A).rejects("more consumed than was sent", B, Consumed(5, 16), TOO_MUCH_CONSUMED),
 ]

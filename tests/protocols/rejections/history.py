@@ -1,6 +1,7 @@
 """What the protocols that merge histories reject."""
 
 from core.builders import A, B, C, batch_of
+from priocast.core.identity import STEP_MAX
 from priocast.core.protocol import Packet, Protocol
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.history.causal import CausalHistory, NullMessage, StampedData
@@ -18,7 +19,7 @@ CAUSAL = [
             NullMessage(timestamp),
             f"b#1 sends timestamp {timestamp} after 5",
         )
-        for timestamp in (1, 4, 5)
+        for timestamp in (1, 4, 5, STEP_MAX + 6)
     ),
     Situation(CausalHistory, A).rejects(
         "a forged sender", C, StampedData(1, (batch_of(1, sender=B),)), "c#1 submits a message of b#1"

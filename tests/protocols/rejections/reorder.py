@@ -3,7 +3,7 @@
 import msgspec
 
 from core.builders import A, B, C, batch_of
-from priocast.core.identity import ProcessId
+from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.protocol import Broadcast, Consume, Packet
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.reorder.cuts import (
@@ -69,6 +69,9 @@ CUTS = [
         B,
         _cut(0, 3),
         "b#1 decides on data 0, which does not wait for a decision",
+    ),
+    Situation(Reorder, A, heard(B, _data(B, 0, 7))).rejects(
+        "a number far ahead", B, _cut(0, 3 * STEP_MAX), f"b#1 gives number {3 * STEP_MAX} after"
     ),
     Situation(Reorder, A, heard(B, _data(B, 0, 7)), heard(B, _data(B, 1, 7, first=1))).rejects(
         "a number that is lower than a proposal",

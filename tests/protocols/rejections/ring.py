@@ -2,7 +2,7 @@
 
 from core.builders import A, B, C, batch_of
 from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_COUNT_MAX, CONTROL, Reference, pack
+from priocast.core.message import BATCH_COUNT_MAX, BLOCK_BYTES_MAX, CONTROL, Reference, pack
 from priocast.core.protocol import WINDOW_MAX, Broadcast, Packet, Protocol
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.packets import Data, Order, Ordered, Submit
@@ -200,6 +200,12 @@ MOVING_UUB = [
         A,
         _with_request(3, 1),
         "a request of rank 3: no such member",
+    ),
+    Situation(MovingUub, A).rejects(
+        "a request for more bytes than messages can have",
+        C,
+        RequestNumbers((NumberRequest(7, 1, BLOCK_BYTES_MAX + 1),)),
+        "which is more than messages can have",
     ),
     Situation(MovingUub, A, submit_max=2).rejects(
         "a request beyond the credit", C, _request(3), "c#1 requests more than its credit of 2 numbers"

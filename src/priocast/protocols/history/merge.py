@@ -92,8 +92,8 @@ class DeterministicMerge(PacedProtocol):
     def on_received(self, event: Received, now: int) -> None:
         match event.packet:
             case Slot() as slot:
-                self._on_filled(event.sender, slot, 1, event.packet_id)
                 self.accept(event.sender, slot.batches, slot.bottleneck)
+                self._on_filled(event.sender, slot, 1, event.packet_id)
                 self._rounds_awaited = max(self._rounds_awaited, slot.round + 1)
                 self._merge()
             case SkippedSlots() as skipped:

@@ -5,6 +5,7 @@ from collections.abc import Container
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
+from priocast.core.message import BLOCK_BYTES_MAX
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
@@ -41,6 +42,8 @@ class NumberGiver:
         self.requested_by[sender] += request.count
         if self.requested_by[sender] > self._request_max:
             raise PeerFault(f"{sender} requests more than its credit of {self._request_max} numbers")
+        if request.size > request.count * BLOCK_BYTES_MAX:
+            raise PeerFault(f"{sender} requests {request}, which is more than messages can have")
         self.requests.put(sender, request, since)
 
     def take_request(self) -> tuple[ProcessId, NumberRequest, int]:

@@ -39,7 +39,7 @@ from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.pending_queue import PendingQueue
-from priocast.protocols.ring.ring import TokenWithRequests
+from priocast.protocols.ring.ring import WAITED_NS_MAX, TokenWithRequests
 from priocast.protocols.ring.token_requests import NOTHING, RequestToken, TokenRequests
 
 
@@ -178,7 +178,7 @@ class MovingUb(MovingSequencer[Ordered]):
             if copy.batch.sender not in self.ranks:
                 raise PeerFault(f"{sender} passes on {copy.batch}, which no member sent")
             if not self._validator.received(copy.batch):
-                self._queue.put_copy(copy.batch, now - copy.waited)
+                self._queue.put_copy(copy.batch, now - min(copy.waited, WAITED_NS_MAX))
         self._ring.accept(self.position_next)
 
     def _visit(self, position: int, now: int) -> None:

@@ -34,7 +34,7 @@ from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, FRAMES_PER_TURN
 from priocast.protocols.numbering.base import NumberingProtocol
 from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest, NumberReservations
-from priocast.protocols.ring.ring import Ring, TokenWithRequests
+from priocast.protocols.ring.ring import WAITED_NS_MAX, Ring, TokenWithRequests
 from priocast.protocols.ring.token_requests import MEMBERS_MAX, NOTHING, RequestToken, TokenRequests
 
 Rank = Annotated[int, msgspec.Meta(ge=0, lt=MEMBERS_MAX)]
@@ -154,7 +154,8 @@ class MovingUub(NumberingProtocol[NumberedByHolder]):
         for pending in token.pending:
             if pending.requester >= len(self.ranks):
                 raise PeerFault(f"{sender} passes on a request of rank {pending.requester}: no such member")
-            self._giver.request(self.view.members[pending.requester], pending.request, now - pending.waited)
+            since = now - min(pending.waited, WAITED_NS_MAX)
+            self._giver.request(self.view.members[pending.requester], pending.request, since)
         self._ring.accept(self.position_next)
 
     def _visit(self, position: int, now: int) -> None:

@@ -14,6 +14,9 @@ from priocast.core.view import View
 from priocast.protocols.flow.frames import Position
 from priocast.protocols.ring.token_requests import RequestsOfAll
 
+WAITED_NS_MAX = 1 << 60
+"""No message waits for years: what a token says is cut here, so that the sums of members stay in range."""
+
 
 class Token(Packet, frozen=True, tag="token"):
     """From the holder to another member: it is your turn, and `position` is the next one to assign."""
