@@ -46,6 +46,7 @@ from priocast.cli.shared_options import (
     TlsAuthority,
     TlsCertificate,
     TlsKey,
+    TlsRevoked,
 )
 from priocast.core.errors import DeadlineExceeded, InvalidInput, InvalidOption
 from priocast.core.events import Delivery, Event
@@ -101,6 +102,7 @@ def node(
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,
     tls_authority: TlsAuthority = None,
+    tls_revoked: TlsRevoked = None,
     state_directory: StateDirectory = None,
     admin: AdminAddress = None,
     trace: Trace = None,

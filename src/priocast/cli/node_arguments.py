@@ -104,7 +104,7 @@ def plan_from_arguments(given: dict[str, Any]) -> NodePlan:
         listen=given["listen"],
         peers=peers,
         groups=(_group_plan(given, founders_default=len(peers) + 1),),
-        tls=tls_of(given["tls_certificate"], given["tls_key"], given["tls_authority"]),
+        tls=tls_of(*(given[f"tls_{file}"] for file in ("certificate", "key", "authority", "revoked"))),
         state_directory=given["state_directory"],
         admin=AdminPlan(listen=given["admin"]) if given["admin"] else None,
         start_seconds=given["start_seconds"],

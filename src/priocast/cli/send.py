@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from priocast.cli.option_checks import check_seconds
-from priocast.cli.shared_options import TlsAuthority, TlsCertificate, TlsKey, tls_of
+from priocast.cli.shared_options import TlsAuthority, TlsCertificate, TlsKey, TlsRevoked, tls_of
 from priocast.core.errors import InvalidOption
 from priocast.core.priority import parse_priority
 from priocast.operations.logs import configure_logging
@@ -52,6 +52,7 @@ def send(
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,
     tls_authority: TlsAuthority = None,
+    tls_revoked: TlsRevoked = None,
     key_file: Annotated[
         Path | None, typer.Option(help="UDP: the group's key. Selects UDP instead of TCP.")
     ] = None,
@@ -63,7 +64,7 @@ def send(
 
     If the member does not reply, the next --peer is asked. Exit code 2: no member replied in time.
     """
-    tls = tls_of(tls_certificate, tls_key, tls_authority)
+    tls = tls_of(tls_certificate, tls_key, tls_authority, tls_revoked)
     if tls is not None and key_file is not None:
         raise InvalidOption("--key-file selects UDP and the --tls options select TCP: omit one of them")
     level = parse_priority(priority)

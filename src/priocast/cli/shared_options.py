@@ -76,12 +76,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 TlsCertificate = Annotated[Path | None, typer.Option(help="TLS: certificate of this process.")]
 TlsKey = Annotated[Path | None, typer.Option(help="TLS: private key of this process.")]
 TlsAuthority = Annotated[Path | None, typer.Option(help="TLS: certificate of the authority.")]
+TlsRevoked = Annotated[Path | None, typer.Option(help="TLS: list of revoked certificates.")]
 
 
-def tls_of(certificate: Path | None, key: Path | None, authority: Path | None) -> TlsSecurity | None:
-    """The TLS files, which must be given all or none."""
+def tls_of(
+    certificate: Path | None, key: Path | None, authority: Path | None, revoked: Path | None
+) -> TlsSecurity | None:
+    """The TLS files: all or none, except for the list of revoked certificates."""
     if certificate is not None and key is not None and authority is not None:
-        return TlsSecurity(certificate, key, authority)
-    if certificate is not None or key is not None or authority is not None:
+        return TlsSecurity(certificate, key, authority, revoked)
+    if [certificate, key, authority, revoked] != [None] * 4:
         raise InvalidOption("TLS needs all of --tls-certificate, --tls-key and --tls-authority")
     return None

@@ -23,7 +23,13 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from priocast.core.errors import InvalidOption, UnusableKey
 from priocast.core.identity import check_name
 from priocast.core.role import Role
-from priocast.network.private_files import check_absent, read_private, write_private, write_public
+from priocast.network.private_files import (
+    check_absent,
+    read_private,
+    replace_private,
+    write_private,
+    write_public,
+)
 from priocast.network.security import AnyPath, TlsSecurity, keep_paths, uri_of
 from priocast.network.udp_security import GROUP_KEY_BYTES
 
@@ -125,6 +131,25 @@ def read_group_keys(path: AnyPath) -> tuple[bytes, ...]:
                 f"{path} is not a group key: it must have {GROUP_KEY_BYTES} bytes, not {len(key)}"
             )
     return keys
+
+
+def rotate_group_key(path: AnyPath, step: str) -> int:
+    """Change the keys in a file, and return how many there are now.
+
+    `add`: a new key, which opens only. `use`: the last one becomes the first, which seals. `drop`: all but
+    the first. Between two steps, every member must have read the file again.
+    """
+    keys = list(read_group_keys(path))
+    if step == "add" and len(keys) < GROUP_KEYS_MAX:
+        keys.append(secrets.token_bytes(GROUP_KEY_BYTES))
+    elif step == "use" and len(keys) > 1:
+        keys.insert(0, keys.pop())
+    elif step == "drop" and len(keys) > 1:
+        del keys[1:]
+    else:
+        raise InvalidOption(f"{path} contains {len(keys)} key(s): it is not the time to {step} one")
+    replace_private(Path(path), "".join(f"{key.hex()}\n" for key in keys).encode())
+    return len(keys)
 
 
 def _name(text: str) -> x509.Name:

@@ -29,6 +29,13 @@ def write_private(path: Path, content: bytes) -> None:
     _create(path, content, 0o600)
 
 
+def replace_private(path: Path, content: bytes) -> None:
+    """Replace the content of such a file, at once."""
+    written = path.with_name(f"{path.name}.new")
+    write_private(written, content)
+    written.replace(path)
+
+
 def write_public(path: Path, content: bytes) -> None:
     """Create a file that everybody may read."""
     _create(path, content, 0o644)

@@ -7,57 +7,81 @@ An authority revokes certificates in a list that it signs. Every process reads t
 to be copied to its machine like a certificate.
 """
 
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from priocast.core.errors import UnusableKey
 from priocast.network.keys import Authority, load_authority
+from priocast.network.private_files import write_public
 from priocast.network.rejections import Reason
 from priocast.network.security import TlsSecurity
 
 _CLOCKS_APART = timedelta(minutes=5)
+_LIST = re.compile(rb"-----BEGIN X509 CRL-----.*?-----END X509 CRL-----", re.DOTALL)
 
 
 def revoke_certificates(path: Path, authority: Authority, certificates: list[Path]) -> list[int]:
-    """Add certificates to the revocation list in a file, which is created if it is missing.
+    """Add certificates to the authority's list in a file, which is created if it is missing.
 
-    Returns the serial numbers that the list contains now. The list is valid for as long as the authority: a
-    process that holds an old one must not stop.
+    Returns the serial numbers that the list contains now. Lists of other authorities in the file stay as they
+    are. A list is valid for as long as its authority: a process that holds an old one must not stop.
     """
     signer, key = load_authority(authority)
-    serials = dict.fromkeys(read_revocations(path) if path.exists() else [])
-    for each in certificates:
-        certificate = _read_certificate(each)
-        if certificate.issuer != signer.subject:
-            raise UnusableKey(f"{each} was not issued by {authority.certificate}: it cannot revoke it")
+    serials: dict[int, None] = {}
+    others = []
+    for each in _read_lists(path) if path.exists() else []:
+        if each.is_signature_valid(key.public_key()):
+            serials |= dict.fromkeys(entry.serial_number for entry in each)
+        else:
+            others.append(each)
+    for file in certificates:
+        certificate = _read_certificate(file)
+        if not _signed(signer, certificate):
+            raise UnusableKey(f"{file} was not issued by {authority.certificate}: it cannot revoke it")
         serials[certificate.serial_number] = None
-    now = datetime.now(UTC)
-    builder = x509.CertificateRevocationListBuilder(
-        signer.subject, now - _CLOCKS_APART, signer.not_valid_after_utc
-    )
-    for serial in serials:
-        builder = builder.add_revoked_certificate(
-            x509.RevokedCertificateBuilder(serial, now - _CLOCKS_APART).build()
-        )
     written = path.with_name(f"{path.name}.new")
-    written.write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
+    lists = [*others, _new_list(signer, key, list(serials))]
+    write_public(written, b"".join(each.public_bytes(serialization.Encoding.PEM) for each in lists))
     written.replace(path)
     return list(serials)
 
 
+def _new_list(
+    signer: x509.Certificate, key: ec.EllipticCurvePrivateKey, serials: list[int]
+) -> x509.CertificateRevocationList:
+    since = datetime.now(UTC) - _CLOCKS_APART
+    builder = x509.CertificateRevocationListBuilder(signer.subject, since, signer.not_valid_after_utc)
+    builder = builder.add_extension(  # authorities may have the same name
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(key.public_key()), critical=False
+    )
+    for serial in serials:
+        revoked = x509.RevokedCertificateBuilder(serial, since).build()
+        builder = builder.add_revoked_certificate(revoked)
+    return builder.sign(key, hashes.SHA256())
+
+
 def read_revocations(path: Path) -> list[int]:
-    """The serial numbers in a revocation list."""
+    """The serial numbers in the revocation lists of a file."""
+    return [entry.serial_number for each in _read_lists(path) for entry in each]
+
+
+def _read_lists(path: Path) -> list[x509.CertificateRevocationList]:
     try:
-        revoked = x509.load_pem_x509_crl(path.read_bytes())
+        blocks = _LIST.findall(path.read_bytes())
+        lists = [x509.load_pem_x509_crl(block) for block in blocks]
     except OSError as error:
         raise UnusableKey(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UnusableKey(f"{path} is not a revocation list: create it with priocast keys revoke") from error
-    return [entry.serial_number for entry in revoked]
+    except ValueError:
+        lists = []
+    if not lists:
+        raise UnusableKey(f"{path} is not a revocation list: create it with priocast keys revoke")
+    return lists
 
 
 class TrustCheck:

@@ -81,6 +81,7 @@ class TlsTable(_Table, frozen=True, kw_only=True):
     certificate: Path
     key: Path
     authority: Path
+    revoked: Path | None = None
 
 
 class AdminTable(_Table, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ state_directory = "state"             # keeps the last incarnation number across
 # certificate = "keys/a.crt"          # created by: priocast keys member a --group tickets
 # key = "keys/a.key"
 # authority = "keys/authority.crt"
+# revoked = "keys/revoked.crl"        # created by: priocast keys revoke; SIGHUP reads all key files again
 
 [node.admin]                          # for "priocast probe" and Prometheus (GET /metrics, GET /status)
 listen = "127.0.0.1:9401"

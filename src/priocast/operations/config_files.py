@@ -20,6 +20,8 @@ class TlsPaths(Protocol):
     def key(self) -> Path: ...
     @property
     def authority(self) -> Path: ...
+    @property
+    def revoked(self) -> Path | None: ...
 
 
 def find_tls(reader: TableReader, paths: TlsPaths | None, name: str, groups: list[str]) -> TlsSecurity | None:
@@ -27,11 +29,12 @@ def find_tls(reader: TableReader, paths: TlsPaths | None, name: str, groups: lis
     if paths is None:
         return None
     readable = True
-    for key in ("certificate", "key", "authority"):
-        readable &= _is_readable(reader, f"node.tls.{key}", getattr(paths, key))
+    for key in ("certificate", "key", "authority", "revoked"):
+        path = getattr(paths, key)
+        readable &= path is None or _is_readable(reader, f"node.tls.{key}", path)
     if not readable or not name:
         return None
-    security = TlsSecurity(paths.certificate, paths.key, paths.authority)
+    security = TlsSecurity(paths.certificate, paths.key, paths.authority, paths.revoked)
     try:
         security.contexts()
         roles = security.roles_of(name)

@@ -2,6 +2,7 @@
 
 The first SIGTERM or SIGINT starts a graceful shutdown: no new work is started, own messages are ordered,
 messages are delivered until then, and the node leaves every group. A second signal ends the process at once.
+SIGHUP reads certificates and keys again.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 
-from priocast.core.errors import GroupClosed
+from priocast.core.errors import GroupClosed, UnusableKey
 from priocast.core.events import Event
 from priocast.operations.admin import Admin
 from priocast.operations.group_log import GroupLogger
@@ -64,6 +65,8 @@ class Service:
         async with AsyncExitStack() as stack:
             stack.callback(self._restore_signals)
             node = await stack.enter_async_context(self._plan.node())
+            loop.add_signal_handler(signal.SIGHUP, _reload_keys, node)
+            stack.callback(loop.remove_signal_handler, signal.SIGHUP)
             admin = self._plan.admin
             if admin is not None:
                 await stack.enter_async_context(Admin(node, admin.listen, allow_remote=admin.allow_remote))
@@ -143,3 +146,13 @@ class Service:
                     await asyncio.sleep(_ORDERED_POLL_SECONDS)
         except TimeoutError:
             raise _Unordered(f"leaving with unordered messages: {driver.why_full()}") from None
+
+
+def _reload_keys(node: Node) -> None:
+    """Read the key files again; if one cannot be used, go on with what was read before, and say so."""
+    try:
+        node.reload_keys()
+    except UnusableKey as error:
+        log.error("SIGHUP: the keys stay as they were: %s", error)
+    else:
+        log.info("SIGHUP: read the keys again")
