@@ -8,21 +8,31 @@ import pytest
 from operations.nodes import QUICK, nodes
 from operations.test_admin import ask
 from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput
+from priocast.network.address import Address
 from priocast.operations import admin as admin_module
 from priocast.operations.admin import Admin
+from priocast.operations.admin_token import read_token
 from priocast.operations.order_change import OrderChangeRequest, request_order_change
 from priocast.runtime.node import Node
 from priocast.testing.addresses import free_addresses
 from support.waiting import run, wait_until
 
-
-def put(body: bytes, path: str = "/order", *more: str) -> bytes:
-    lines = [f"PUT {path} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}", *more, "", ""]
-    return "\r\n".join(lines).encode() + body
+AUTHORISED = ("Authorization: Bearer TOKEN", "Content-Type: application/json")
 
 
-def change_request(**fields: object) -> bytes:
-    return put(msgspec.json.encode({"group": "tickets", "order": "sequencer-ub"} | fields))
+def post(body: bytes, path: str = "/order", *more: str, host: str = "localhost") -> bytes:
+    """A request to change something, with the token that `asked` fills in."""
+    lines = [f"POST {path} HTTP/1.1", f"Host: {host}", f"Content-Length: {len(body)}", *AUTHORISED, *more]
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def change_request(*more: str, **fields: object) -> bytes:
+    return post(msgspec.json.encode({"group": "tickets", "order": "sequencer-ub"} | fields), "/order", *more)
+
+
+async def asked(address: Address, request: bytes) -> tuple[str, bytes]:
+    """The response to a request, with the token of the node in it."""
+    return await ask(address, request.replace(b"TOKEN", read_token(address).encode()))
 
 
 def order_of(node: Node) -> tuple[str, bool, str]:
@@ -62,27 +72,30 @@ def test_order_of_all_members_changes_with_the_next_view() -> None:
         (change_request(order="paxos"), "422 Unprocessable Entity", b"'paxos'"),
         (change_request(starvation="never"), "422 Unprocessable Entity", b"'never'"),
         (change_request(urgency=1), "422 Unprocessable Entity", b"not an order change request"),
-        (put(b"{"), "422 Unprocessable Entity", b"not an order change request"),
-        (put(b"", "/status"), "404 Not Found", b"the only path for PUT is /order"),
+        (post(b"{"), "422 Unprocessable Entity", b"not an order change request"),
+        (post(b"", "/status"), "404 Not Found", b"the only path for POST is /order"),
         (
-            put(b"{}", "/order", "Content-Length: 2"),
+            post(b"{}", "/order", "Content-Length: 2"),
             "413 Request Entity Too Large",
             b"smaller than 10000 bytes",
         ),
-        (b"PUT /order HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n", "413", b"smaller than"),
-        (b"PUT /order HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", "413", b"smaller than"),
-        (
-            b"PUT /order HTTP/1.1\r\nHost: evil.example\r\n\r\n",
-            "421 Misdirected Request",
-            b"the Host must be",
-        ),
+        (b"POST /order HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10000\r\n\r\n", "413", b"smaller"),
+        (b"POST /order HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", "413", b"smaller than"),
+        (change_request().replace(b"POST", b"PUT"), "405 Method Not Allowed", b"GET and POST"),
+        (change_request().replace(b"localhost", b"evil.example"), "403 Forbidden", b"the Host must be"),
+        (change_request("Origin: http://localhost"), "403 Forbidden", b"requests from web pages"),
+        (change_request().replace(b"TOKEN", b"guessed"), "403 Forbidden", b"needs the token"),
+        (change_request().replace(b"Authorization", b"X"), "403 Forbidden", b"needs the token"),
+        (change_request().replace(b"Bearer", b"Basic"), "403 Forbidden", b"needs the token"),
+        (change_request("Authorization: Bearer TOKEN"), "403 Forbidden", b"needs the token"),
+        (change_request().replace(b"application/json", b"text/plain"), "415", b"must be application/json"),
     ],
 )
 def test_invalid_requests_are_rejected(request_bytes: bytes, status: str, detail: bytes) -> None:
     async def test() -> None:
         [address] = free_addresses(1)
         async with nodes(1, "tickets") as (node,), Admin(node, str(address)):
-            line, body = await ask(address, request_bytes)
+            line, body = await asked(address, request_bytes)
             assert line.startswith(f"HTTP/1.1 {status}")
             assert detail in body
             assert order_of(node) == ("sequencer-ub", True, "none")
@@ -113,7 +126,7 @@ def test_changes_from_other_machines_are_rejected(monkeypatch: pytest.MonkeyPatc
     async def test() -> None:
         [address] = free_addresses(1)
         async with nodes(1, "tickets") as (node,), Admin(node, str(address), allow_remote=True):
-            line, body = await ask(address, change_request(prioritised=False))
+            line, body = await asked(address, change_request(prioritised=False))
             assert line == "HTTP/1.1 403 Forbidden"
             assert b"from the node's own machine only" in body
             assert order_of(node) == ("sequencer-ub", True, "none")

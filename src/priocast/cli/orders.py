@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -77,14 +78,22 @@ def change_order(
     timeout: Annotated[
         float, typer.Option(callback=check_seconds, help="How long to wait for the change, in seconds.")
     ] = 10.0,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="File with the token of the node, which only its user can read.",
+            show_default="admin-HOST-PORT.token in $PRIOCAST_RUN_DIRECTORY, $XDG_RUNTIME_DIR/priocast, "
+            "or priocast-UID among the temporary files",
+        ),
+    ] = None,
 ) -> None:
     """Change the ordering protocol of a running group.
 
-    No message is lost, delivered twice or reordered. Exit code 2: the change was rejected, or not complete
-    in time.
+    Run it on the machine of the node, as the user that runs it. No message is lost, delivered twice or
+    reordered. Exit code 2: the change was rejected, or not complete in time.
     """
     change = OrderChangeRequest(group=group, order=order, prioritised=prioritised, starvation=starvation)
-    status, seconds = asyncio.run(request_order_change(address, change, timeout))
+    status, seconds = asyncio.run(request_order_change(address, change, timeout, token_file))
     kind = "prioritised" if status.prioritised else "plain"
     number = status.view.number if status.view else 0
     typer.echo(

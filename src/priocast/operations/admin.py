@@ -1,18 +1,21 @@
-"""The admin endpoint of a node over HTTP: `GET /metrics`, `GET /status`, `PUT /order` to change the order.
+"""The admin endpoint of a node over HTTP: `GET /metrics`, `GET /status`, `POST /order` to change the order.
 
 It runs on the event loop of the node, on asyncio streams: a status is read between two turns of the members,
 so it needs no lock and is always consistent. A server in a thread would have to switch to the event loop for
 each status, and three fixed paths do not need a full HTTP implementation. This one is small and strict: one
 request per connection, limits on the size of head and body, on the time and on the number of connections.
 
-It reveals names, addresses and load, and does not authenticate. Therefore it listens on a loopback address
-unless the user allows otherwise, and then accepts only a loopback `Host`, so that a web page in a browser on
-this machine cannot read it through a host name of its own (DNS rebinding). Changes are accepted from this
-machine only, even if remote reads are allowed.
+It reveals names, addresses and load to everybody who can connect. Therefore it listens on a loopback address
+unless the user allows otherwise. A request that a web page may have caused is rejected: one with an `Origin`,
+and one whose `Host` is not the endpoint's own, which happens if a page's host name is made to point here (DNS
+rebinding). A change also needs the token of the node, which only its user can read (`admin_token.py`), and a
+JSON content type, and comes from this machine, even if remote reads are allowed.
 """
 
 import asyncio
+import logging
 from contextlib import suppress
+from hmac import compare_digest
 from http import HTTPStatus
 from ipaddress import ip_address
 from types import TracebackType
@@ -22,6 +25,7 @@ import msgspec
 
 from priocast.core.errors import InvalidAddress, PriocastError
 from priocast.network.address import Address, parse_address
+from priocast.operations.admin_token import TokenFile
 from priocast.operations.node_status import node_status
 from priocast.operations.order_change import change_order
 from priocast.runtime.node import Node
@@ -30,6 +34,8 @@ HEAD_BYTES_MAX = 4096
 REQUEST_SECONDS = 5.0
 CONNECTIONS_MAX = 16
 _LENGTH_DIGITS_MAX = 4
+
+log = logging.getLogger("priocast.node")
 
 
 class HttpResponse(NamedTuple):
@@ -56,6 +62,9 @@ class HttpRequest(NamedTuple):
     path: str
     host: str
     body_bytes: int
+    from_page: bool
+    content_type: str
+    token: str
 
 
 class Admin:
@@ -67,6 +76,7 @@ class Admin:
         self._allow_remote = allow_remote
         self._server: asyncio.Server | None = None
         self._connections: set[asyncio.Task[None]] = set()
+        self._token: TokenFile | None = None
 
     async def __aenter__(self) -> "Admin":
         try:
@@ -78,6 +88,10 @@ class Admin:
                 f"cannot listen on the admin address {self._address}: {error.strerror or error}; "
                 "choose a free port"
             ) from error
+        try:
+            self._token = TokenFile(self._address)
+        except (OSError, PriocastError) as error:
+            log.warning("the order cannot be changed over the admin endpoint: %s", error)
         return self
 
     async def __aexit__(
@@ -85,6 +99,8 @@ class Admin:
     ) -> None:
         assert self._server is not None
         self._server.close()
+        if self._token is not None:
+            self._token.remove()
         for connection in list(self._connections):
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
@@ -123,17 +139,33 @@ class Admin:
             )
         except asyncio.IncompleteReadError as error:
             raise ConnectionResetError("the connection was closed in the middle of a request") from error
-        if not self._allow_remote and not _is_loopback(request.host):
-            return _error(HTTPStatus.MISDIRECTED_REQUEST, "the Host must be 127.0.0.1, [::1] or localhost")
-        if request.method == "GET":
-            return self._page(request.path)
-        if not _is_loopback(peer):
-            return _error(HTTPStatus.FORBIDDEN, "changes are accepted from the node's own machine only")
-        return self._change(request.path, body)
+        if problem := self._forbidden(request, peer):
+            return _error(HTTPStatus.FORBIDDEN, problem)
+        return self._page(request.path) if request.method == "GET" else self._change(request, body)
 
-    def _change(self, path: str, body: bytes) -> HttpResponse:
-        if path != "/order":
-            return _error(HTTPStatus.NOT_FOUND, "the only path for PUT is /order")
+    def _forbidden(self, request: HttpRequest, peer: str) -> str:
+        """Why this request is not served, whatever it asks for; empty if it is."""
+        reads = request.method == "GET"
+        if request.from_page:
+            return "requests from web pages (with an Origin header) are not served"
+        if not (self._allow_remote and reads) and not self._is_own(request.host):
+            return f"the Host must be the endpoint's own: {self._address.host}, 127.0.0.1, [::1] or localhost"
+        if reads:
+            return ""
+        if not _is_loopback(peer):
+            return "changes are accepted from the node's own machine only"
+        if self._token is None or not compare_digest(request.token.encode(), self._token.token.encode()):
+            return "a change needs the token of this node, as Authorization: Bearer"
+        return ""
+
+    def _is_own(self, host: str) -> bool:
+        return _is_loopback(host) or host == self._address.host
+
+    def _change(self, request: HttpRequest, body: bytes) -> HttpResponse:
+        if request.path != "/order":
+            return _error(HTTPStatus.NOT_FOUND, "the only path for POST is /order")
+        if request.content_type.partition(";")[0].strip().lower() != "application/json":
+            return _error(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the Content-Type must be application/json")
         try:
             accepted = change_order(self._node, body)
         except PriocastError as error:
@@ -170,8 +202,8 @@ def _read_head(head: bytes) -> HttpRequest | HttpResponse:
     words = first.split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
         return _error(HTTPStatus.BAD_REQUEST, "expected an HTTP/1.1 request")
-    if words[0] not in ("GET", "PUT"):
-        return _error(HTTPStatus.METHOD_NOT_ALLOWED, "the methods are GET and PUT")
+    if words[0] not in ("GET", "POST"):
+        return _error(HTTPStatus.METHOD_NOT_ALLOWED, "the methods are GET and POST")
     hosts = _values(lines, "host")
     if len(hosts) != 1:
         return _error(HTTPStatus.BAD_REQUEST, "expected exactly one Host header")
@@ -184,12 +216,27 @@ def _read_head(head: bytes) -> HttpRequest | HttpResponse:
     host, _, port = hosts[0].rpartition(":")
     name = host if port.isdecimal() and host else hosts[0]
     path = words[1].partition("?")[0]
-    return HttpRequest(words[0], path, name.removeprefix("[").removesuffix("]"), int(lengths[0]))
+    scheme, _, token = _value(lines, "authorization").partition(" ")
+    return HttpRequest(
+        method=words[0],
+        path=path,
+        host=name.removeprefix("[").removesuffix("]"),
+        body_bytes=int(lengths[0]),
+        from_page=bool(_values(lines, "origin")),
+        content_type=_value(lines, "content-type"),
+        token=token.strip() if scheme.lower() == "bearer" else "",
+    )
 
 
 def _values(lines: list[str], name: str) -> list[str]:
     """The values of a header, one for each occurrence."""
     return [line.partition(":")[2].strip() for line in lines if line.lower().startswith(f"{name}:")]
+
+
+def _value(lines: list[str], name: str) -> str:
+    """The value of a header that occurs once; else empty."""
+    values = _values(lines, name)
+    return values[0] if len(values) == 1 else ""
 
 
 def _is_loopback(host: str) -> bool:

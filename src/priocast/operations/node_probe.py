@@ -109,13 +109,16 @@ async def status_at(address: Address) -> NodeStatus:
         raise ForeignFrame(f"not a Priocast node, or one of another version: {error}") from error
 
 
-async def request(address: Address, method: str, path: str, body: bytes = b"") -> bytes:
+async def request(
+    address: Address, method: str, path: str, body: bytes = b"", headers: Sequence[str] = ()
+) -> bytes:
     """Send one HTTP request to a node and return the whole response."""
     reader, writer = await asyncio.open_connection(*address)
     try:
-        length = f"Content-Length: {len(body)}\r\n" if body else ""
-        head = f"{method} {path} HTTP/1.1\r\nHost: {address}\r\n{length}Connection: close\r\n\r\n"
-        writer.write(head.encode() + body)
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {address}", *headers, "Connection: close"]
+        if body:
+            lines.append(f"Content-Length: {len(body)}")
+        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
         response = b""
         while len(response) < _RESPONSE_BYTES_MAX and (more := await reader.read(64 * 1024)):
             response += more
@@ -130,7 +133,7 @@ def read_response(response: bytes, expected: str) -> bytes:
         raise ForeignFrame("not an admin address: the reply is not HTTP; use the address of --admin")
     head, _, body = response.partition(b"\r\n\r\n")
     words = head.partition(b"\r\n")[0].decode(errors="replace").split(" ", 2)
-    if words[1:2] == ["422"]:
+    if words[1:2] in (["403"], ["422"]):
         raise InvalidInput(body.decode(errors="replace").strip())
     if words[1:2] != [expected]:
         raise ForeignFrame(f"not a Priocast node: it replied {' '.join(words) or 'nothing'!r}")

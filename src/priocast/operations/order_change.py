@@ -1,16 +1,18 @@
 """Changes the order of a running group: the request to the admin endpoint, and both ends of it.
 
-Any process on the same machine may send the request; other machines may not, even if they may read there.
-The request is a `PUT`, which a web page cannot make a browser send to another site.
+The request carries the token of the node, which only the user that runs the node can read. It is accepted
+from the node's own machine only, even if other machines may read there.
 """
 
 import asyncio
+from pathlib import Path
 
 import msgspec
 
 from priocast.core.errors import DeadlineExceeded, InvalidInput
 from priocast.core.starvation import parse_starvation
 from priocast.network.address import Address, parse_address
+from priocast.operations.admin_token import read_token
 from priocast.operations.node_probe import PROBE_SECONDS, read_response, request, status_at
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
@@ -44,7 +46,10 @@ def change_order(node: Node, body: bytes) -> str:
 
 
 async def request_order_change(
-    where: str, change: OrderChangeRequest, timeout_seconds: float = PROBE_SECONDS
+    where: str,
+    change: OrderChangeRequest,
+    timeout_seconds: float = PROBE_SECONDS,
+    token_file: Path | None = None,
 ) -> tuple[Status, float]:
     """Ask a node to change the order; return its status once the view has it, and how long that took."""
     address = parse_address(where)
@@ -52,7 +57,12 @@ async def request_order_change(
     started = loop.time()
     try:
         async with asyncio.timeout(timeout_seconds):
-            response = await request(address, "PUT", "/order", msgspec.json.encode(change))
+            await status_at(address)  # a node must reply, before its token is looked for
+            headers = (
+                "Content-Type: application/json",
+                f"Authorization: Bearer {read_token(address, token_file)}",
+            )
+            response = await request(address, "POST", "/order", msgspec.json.encode(change), headers)
             read_response(response, "202")
             while not _is_done(status := await _status_of(address, change.group), change):
                 await asyncio.sleep(_POLL_SECONDS)
