@@ -63,6 +63,26 @@ class ConnectionOwner(Protocol):
     def on_data(self, connection: "AcceptedConnection", received: ReceivedFrames) -> None: ...
 
 
+class _ClosedTransport(asyncio.Transport):
+    """What a lost connection has instead of its transport, which refers to the connection in turn.
+
+    A pair that refers to each other is freed only by the garbage collector: with TLS that is 250 kB of
+    buffers for each stranger that was rejected.
+    """
+
+    def is_closing(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        """It is closed."""
+
+    def abort(self) -> None:
+        """It is closed."""
+
+
+_CLOSED = _ClosedTransport()
+
+
 class Connection(asyncio.BufferedProtocol, ABC):
     """What both ends have in common. `identity` is who the peer is, once it has introduced itself.
 
@@ -95,6 +115,7 @@ class Connection(asyncio.BufferedProtocol, ABC):
         self.abort_after(None)
         if not self.lost.done():
             self.lost.set_result(exc)
+        self.transport = _CLOSED
 
     def get_buffer(self, sizehint: int) -> memoryview:
         return self._reader.free()

@@ -95,6 +95,7 @@ class Dialler:
                 self._owner.rejection_log.record(Reason.TOO_SLOW, address=str(self.address))
             return None
         except (OSError, ValueError) as error:  # ValueError: a host name that cannot be encoded
+            error.__traceback__ = None  # it refers to the connection, which refers to the error
             self._note(error)
             return None
         except BaseException:

@@ -90,6 +90,7 @@ class Listener:
                     (connection.admitted, connection.lost), return_when=asyncio.FIRST_COMPLETED
                 )
         except ssl.SSLError as error:
+            error.__traceback__ = None  # it refers to the connection, which refers to the error
             self._owner.rejection_log.record(reason_of(error), str(error))
             return
         except TimeoutError:
@@ -101,7 +102,8 @@ class Listener:
             else:
                 self._owner.rejection_log.record(reason)
             return
-        except OSError:
+        except OSError as error:
+            error.__traceback__ = None
             self._owner.rejection_log.record(Reason.HUNG_UP)
             return
         except BaseException:
