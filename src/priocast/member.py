@@ -208,7 +208,7 @@ class Member:
     def snapshot_wanted(self) -> bool:
         """Whether a member asks for the application's state, and the application has consumed enough."""
         wanted = self.state.donor.wanted
-        return wanted is not None and self.stream.position >= wanted and not self.stream.awaits_state
+        return wanted is not None and self.stream.position >= wanted and self.stream.has_state
 
     def offer_snapshot(self, data: bytes) -> None:
         """The application's state, which includes every message that it has consumed so far."""

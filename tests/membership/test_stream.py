@@ -180,6 +180,15 @@ def test_messages_before_the_state_are_skipped_and_the_rest_follows() -> None:
     assert listener.take() == "c#1/0/2" and listener.take() == "a#1/0/2" and listener.head() is None
 
 
+def test_the_state_is_there_when_the_application_has_restored_it() -> None:
+    listener = joiner()
+    assert not listener.stream.has_state
+    listener.stream.restore(snapshot(13))
+    assert not listener.stream.has_state, "it has come, and the application does not have it yet"
+    listener.stream.consume_event()
+    assert listener.stream.has_state
+
+
 def test_late_messages_before_the_state_are_skipped() -> None:
     listener = joiner((10, batch(A, 0)))
     listener.stream.restore(snapshot(13))

@@ -229,3 +229,8 @@ def test_group_that_could_be_founded_twice_is_founded_by_all() -> None:
 def test_turn_that_was_missed_without_a_quorum_is_made_up_for(seed: int) -> None:
     """A member that was suspended when it had something to send waited for ever, if no other input came."""
     assert not run_seed(seed).violations
+
+
+def test_state_that_is_not_restored_yet_is_not_given_to_others() -> None:
+    """A new member gave its empty state to another one when its own had come but was not restored yet."""
+    assert not run_seed(293).violations

@@ -176,6 +176,11 @@ class Stream:
                 return
         self._items.append(StateRestore(snapshot))
 
+    @property
+    def has_state(self) -> bool:
+        """Whether the application has the group's state: it need not restore it, or has done so."""
+        return not (self.awaits_state or any(isinstance(item, StateRestore) for item in self._items))
+
     def digest(self, position: int, tail: list[OrderedBatch]) -> OrderDigest:
         """The digest of the order before this position, when everything here and the tail is consumed."""
         delivery_table = self._delivery_table.copy()
