@@ -9,7 +9,7 @@ import pytest
 
 from priocast.core.errors import UnknownProtocol
 from priocast.core.identity import ProcessId
-from priocast.core.message import BATCH_BYTES_CUT, Batch, OrderedBatch
+from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.protocol import (
     Broadcast,
     CancelTimer,
@@ -31,53 +31,11 @@ from priocast.links.fifo_link import WINDOW_FRAMES, Frame
 from priocast.member import Member
 from priocast.membership.departure import Departed
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import Ordering
 from priocast.protocols import PROTOCOLS
+from support.notebook import Notebook
 from support.stacks import MILLISECOND, WIDE, Neighbourhood, epoch_of, founded
 
 A, B, C = ProcessId("a"), ProcessId("b"), ProcessId("c")
-
-
-class Notebook:
-    """An observer that writes everything down, except packets of the types that it ignores."""
-
-    def __init__(self, *ignored: str) -> None:
-        self.lines: list[str] = []
-        self._ignored = ignored
-
-    def observes(self, packet: type[Packet]) -> bool:
-        return packet.name() not in self._ignored
-
-    def installed(self, view: View) -> None:
-        self.lines.append(f"installed view {view.number}")
-
-    def view(self, view: View, ordering: Ordering, position: int, reason: ViewReason, now: int) -> None:
-        self.lines.append(f"view {view.number} by {ordering.order} from {position}: {reason}")
-
-    def stopped(self, departed: Departed, now: int) -> None:
-        self.lines.append(f"stopped: {departed}")
-
-    def restored(self, view: View, position: int, size: int, now: int) -> None:
-        self.lines.append(f"restored {size} bytes at {position} in view {view.number}")
-
-    def broadcast(self, batch: Batch, now: int, backlog: int) -> None:
-        self.lines.append(f"broadcast {batch} backlog {backlog}")
-
-    def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None:
-        self.lines.append(f"sent {packet.name()} to {to or 'all'} backlog {backlog}")
-
-    def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None:
-        self.lines.append(f"received {packet.name()} from {peer} backlog {backlog}")
-
-    def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None:
-        self.lines.append(
-            f"delivered {count} of {ordered_batch.batch} at {ordered_batch.position} backlog {backlog}"
-        )
-
-    def cut(self) -> list[str]:
-        """The lines since the last call."""
-        lines, self.lines = self.lines, []
-        return lines
 
 
 class Tick(Packet, frozen=True, tag="tick"):

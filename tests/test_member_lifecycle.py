@@ -183,7 +183,7 @@ class TestViewChanges:
         group.kill("c")
         group.run(300)
         member = group.members["a"]
-        assert member.membership.suspended
+        assert member.membership.trigger.suspended
         group.broadcast("a", "to nobody")
         group.run(300)
         assert group.payloads("a") == []

@@ -22,7 +22,7 @@ from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.role import Role
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
-from priocast.core.view_reason import Eviction, ViewReason
+from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame, LinkOptions
 from priocast.membership.clients import Clients, scope_of
 from priocast.membership.datagrams import CHANNEL, frames_of, read
@@ -35,11 +35,9 @@ from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.packets import ClientReply, ClientRequest, Heartbeat, Ordering
 from priocast.membership.permissions import may_send
-from priocast.membership.probation import Probation
-from priocast.membership.slow_member import SlowMemberDetector
+from priocast.membership.progress_monitor import ProgressMonitor
 from priocast.membership.stability_reporter import StabilityReporter
 from priocast.membership.stream import Head, Stream
-from priocast.membership.unacknowledged import UnacknowledgedDetector
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.view_installer import ViewInstaller
 from priocast.protocols import check_order, find_protocol
@@ -73,9 +71,6 @@ class Member:
         delivery_table = DeliveryTable()
         self.clients = Clients(delivery_table)
         self.stream = Stream(me, membership, delivery_table, self.clients)
-        self.slow_member = SlowMemberDetector(membership.slow_ns, now)
-        self.unacknowledged = UnacknowledgedDetector(membership, now)
-        self.probation = Probation(membership.slow_ns, now) if on_probation else None
         self._reporter = StabilityReporter(membership)
         self._installer = ViewInstaller(
             me,
@@ -99,6 +94,9 @@ class Member:
             now=now,
         )
         self.state = self.membership.state
+        self.progress = ProgressMonitor(
+            membership, self.membership, self.stream, self._reporter, on_probation, now
+        )
         self._fault_handler = FaultHandler(self.membership)
         self.rejections = self._fault_handler.rejections
         self.faults = self._fault_handler.faults
@@ -295,8 +293,8 @@ class Member:
         epoch.act(now, may_order)
         for peer in epoch.overflowing:
             membership.evict(peer, "overflow", now)
-        if self.stream.awaits_state or self.probation is not None:
-            self._catch_up(epoch, now)
+        if self.stream.awaits_state or self.progress.probation is not None:
+            self.progress.catch_up(epoch, now)
         return epoch.restless or len(epoch.to_myself) > 0
 
     def tick(self, now: int) -> None:
@@ -310,18 +308,10 @@ class Member:
         epoch = self.membership.epoch
         if epoch is not None and not epoch.frozen:
             epoch.tick(now)
-            slow = self.slow_member.found(epoch.protocol, self._could_consume(epoch, now), now)
-            if slow is not None and len(epoch.view.members) > 1:
-                self.membership.evict(slow, "slow", now)
-            if self.probation is not None:
-                self._catch_up(epoch, now)
-                self._review(self.probation, now)
+            self.progress.on_tick(epoch, now)
         if now >= self.membership.deadline:
             if epoch is not None and not epoch.frozen:
-                for peer in self.unacknowledged.on_tick(epoch, self.membership.neighbours, now):
-                    self.membership.evict(
-                        peer, "unacknowledged", now, "it is heard, frames do not get through"
-                    )
+                self.progress.on_heartbeat(epoch, now)
             self.membership.tick(now)
 
     @property
@@ -388,25 +378,3 @@ class Member:
         """Raise InvalidInput if no view of this group can be ordered like this."""
         check_order(ordering.order, self._primary)
         parse_starvation(ordering.starvation)
-
-    def _catch_up(self, epoch: Epoch, now: int) -> None:
-        """Keep what is ordered; where queued messages can be overtaken, nobody waits for that."""
-        if self.stream.awaits_state or epoch.protocol.PRIORITIES_ACT != "consuming":
-            self.stream.catch_up(epoch, now)
-
-    def _review(self, probation: Probation, now: int) -> None:
-        """End the probation if the application keeps up; withdraw if it does not consume."""
-        if self.membership.trigger.leaving:
-            return
-        if probation.has_failed(self.stream, now):
-            detail = "on probation, its application did not consume"
-            self.membership.leave(now, Eviction(self.me.name, "slow", detail))
-        elif probation.is_over(self.stream, now):
-            self.probation = None
-
-    def _could_consume(self, epoch: Epoch, now: int) -> bool:
-        """Whether only its application can keep a member from consuming, and no state is in transfer."""
-        trusted = all(self.membership.neighbours.trusts(peer, now) for peer in epoch.links)
-        transferring = self.stream.awaits_state or self.state.is_asked(now)
-        acknowledged = not self.unacknowledged.late()
-        return trusted and acknowledged and not transferring and self._reporter.is_complete(epoch)

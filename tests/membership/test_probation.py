@@ -74,9 +74,9 @@ def test_the_probation_ends_when_the_application_has_kept_up() -> None:
     group.applications["c"].takes_messages = True
     member = group.members["c"]
     group.run(4 * SLOW_MS)
-    assert member.probation is not None, "it has shown nothing without messages"
+    assert member.progress.probation is not None, "it has shown nothing without messages"
     broadcast_steadily(group, 4 * SLOW_MS, first=100_000)
-    assert member.probation is None
+    assert member.progress.probation is None
     assert group.payloads("c") == group.payloads("a")
 
 
@@ -86,7 +86,7 @@ def test_an_application_that_falls_behind_is_on_probation_for_longer() -> None:
     for phase in range(6):
         application.takes_messages = phase % 2 == 0
         broadcast_steadily(group, SLOW_MS // (1 if phase % 2 == 0 else 4), first=phase * 100_000)
-    assert member.probation is not None and member.departed is None
+    assert member.progress.probation is not None and member.departed is None
 
 
 def test_own_messages_that_a_withdrawing_member_kept_are_delivered_once() -> None:

@@ -49,7 +49,9 @@ def _without_acknowledgement(frame: Frame) -> Frame:
 
 def late(group: Neighbourhood, name: str) -> dict[str, int]:
     """The peers that a member reports as not acknowledging, and for how many milliseconds."""
-    return {peer.name: ns // 1_000_000 for peer, ns in group.members[name].unacknowledged.late().items()}
+    return {
+        peer.name: ns // 1_000_000 for peer, ns in group.members[name].progress.unacknowledged.late().items()
+    }
 
 
 @pytest.mark.parametrize("links", [LinkOptions(), RELIABLE_NETWORK], ids=["lossy", "reliable"])
@@ -123,7 +125,7 @@ def test_a_local_pause_is_not_the_fault_of_a_peer() -> None:
     paused.frames(group.now)
     later = group.now + 50 * SLOW_MS * 1_000_000
     paused.tick(later)
-    assert not paused.unacknowledged.late()
+    assert not paused.progress.unacknowledged.late()
     assert not paused.membership.trigger.evictions
 
 

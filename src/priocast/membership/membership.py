@@ -234,11 +234,6 @@ class Membership:
         """Whether a view change is in progress, during which nothing can be ordered."""
         return self.voter.promised is not None
 
-    @property
-    def suspended(self) -> bool:
-        """Whether this member can be in no view now, so nothing can be ordered."""
-        return self.trigger.suspended
-
     # Outputs
 
     def send(self, process: ProcessId, control: Control) -> None:

@@ -104,7 +104,7 @@ class _MemberLog:
 
     def _log_suspension(self, now: int) -> None:
         membership = self._driver.member.membership
-        if membership.suspended == self._suspended:
+        if membership.trigger.suspended == self._suspended:
             return
         members = membership.view.members if membership.view else ()
         silent = [
@@ -112,10 +112,10 @@ class _MemberLog:
             for member in members
             if member != membership.me and not membership.neighbours.trusts(member, now)
         ]
-        if membership.suspended and not silent:
+        if membership.trigger.suspended and not silent:
             return  # Others have just left and were heard until then: a new view follows shortly.
-        self._suspended = membership.suspended
-        if membership.suspended:
+        self._suspended = membership.trigger.suspended
+        if membership.trigger.suspended:
             assert membership.view is not None
             self._log(
                 logging.ERROR,
@@ -127,7 +127,7 @@ class _MemberLog:
             self._log(logging.INFO, "resumed: a quorum can be reached again")
 
     def _log_bottleneck(self, now: int) -> None:
-        slow, waited_ns = self._driver.member.slow_member.waited(now)
+        slow, waited_ns = self._driver.member.progress.slow_member.waited(now)
         name, seconds = slow.name if slow else "", waited_ns / 1e9
         if name != self._bottleneck:
             self._bottleneck, self._slow_warn_at_seconds = name, SLOW_SECONDS
@@ -142,7 +142,7 @@ class _MemberLog:
 
     def _log_unacknowledged(self) -> None:
         """Log once for each peer that is heard and does not acknowledge, before it is evicted."""
-        late = self._driver.member.unacknowledged.late()
+        late = self._driver.member.progress.unacknowledged.late()
         for peer, waited_ns in late.items():
             if peer not in self._unacknowledged:
                 seconds = waited_ns / 1e9

@@ -26,7 +26,7 @@ def why_full(member: Member, *, awaits_application: bool = False) -> str:
         reason = f"{name} was evicted, and rejoins when its application asks for the next event"
     elif member.view is None:
         reason = f"{name} is not in the group now and tries to rejoin"
-    elif member.membership.suspended:
+    elif member.membership.trigger.suspended:
         reason = "no quorum of the group can be reached"
     else:
         reason = "the slowest member has not consumed earlier messages"

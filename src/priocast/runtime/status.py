@@ -129,7 +129,7 @@ def status_of(driver: Driver) -> Status:
     membership, epoch = member.membership, member.epoch
     now = time.monotonic_ns()
     inspection = epoch.protocol.inspect(now) if epoch else None
-    bottleneck, bottleneck_ns = member.slow_member.waited(now) if epoch else (None, 0)
+    bottleneck, bottleneck_ns = member.progress.slow_member.waited(now) if epoch else (None, 0)
     return Status(
         group=configuration.group,
         member=str(member.me),
@@ -169,7 +169,7 @@ def status_of(driver: Driver) -> Status:
 def _state(member: Member) -> GroupState:
     if member.view is None:
         return "joining"
-    if member.membership.suspended:
+    if member.membership.trigger.suspended:
         return "suspended"
     if member.membership.changing:
         return "changing_view"
@@ -192,7 +192,7 @@ def _stalls(epoch: Epoch | None, now: int) -> StallStatus:
 def _peers(member: Member, now: int) -> list[PeerStatus]:
     if member.epoch is None:
         return []
-    late = member.unacknowledged.late()
+    late = member.progress.unacknowledged.late()
     return [
         PeerStatus(
             member=str(peer),
