@@ -11,6 +11,7 @@ from priocast.operations import group_log
 from priocast.operations.group_log import GroupLogger
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
+from support.groups import reading
 from support.waiting import run, wait_until
 
 
@@ -72,7 +73,7 @@ def test_suspension_and_resumption_of_a_minority(caplog: pytest.LogCaptureFixtur
 
 def test_eviction_and_rejoin(caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        async with nodes(3, "tickets") as (a, _, c):
+        async with nodes(3, "tickets") as (a, _, c), reading(Group(c.groups["tickets"])):
             logger = GroupLogger(c)
             logger.poll()
             await cut_off(c)
