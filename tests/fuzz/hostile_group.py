@@ -27,6 +27,7 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.core.protocol import Packet
+from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL, frame_of, read
@@ -61,7 +62,6 @@ class HostileGroup(Neighbourhood):
     def __init__(self, target: Target, seed: int) -> None:
         self.target = target
         self.cases = 0
-        self.faults: list[Exception] = []
         self._random = random = Random(f"{target} {seed}")
         self._inventor = Inventor(random)
         self._attacker = _ATTACKERS[target]
@@ -199,7 +199,7 @@ class HostileGroup(Neighbourhood):
             process = ProcessId(BAD.name, self._incarnations[BAD.name])
         elif self._random.random() < 0.1:
             process = ProcessId(process.name, self._random.choice((0, 2, 1 << 62)))
-        self._receive(process, to, [frame])
+        self._receive(process, to, [frame], Role.CLIENT if self.target == "client" else Role.MEMBER)
 
     # The group
 
@@ -240,13 +240,13 @@ class HostileGroup(Neighbourhood):
                     self.cases += len(frames)
                     self._receive(sender, self._random.choice(GOOD), frames)
 
-    def _receive(self, sender: ProcessId, to: str, frames: list[Frame]) -> None:
+    def _receive(self, sender: ProcessId, to: str, frames: list[Frame], role: Role = Role.MEMBER) -> None:
         member = self.members[to]
-        member.receive(sender, frames, self.now)
+        member.receive(sender, frames, self.now, role)
         while member.faults:
-            self.faults.append(member.faults.popleft().error)
-        if self.faults:
-            raise self.faults[0]
+            peer, error = member.faults.popleft()
+            if peer != member.me:
+                raise error
 
     def _see(self, member: Member, frames: list[Frame]) -> None:
         """An attacker may see what members send."""

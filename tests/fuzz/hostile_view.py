@@ -6,7 +6,10 @@ then on the receiver may fail: the membership evicts the sender and, if need be,
 """
 
 from collections import deque
+from functools import cache
 from random import Random
+
+import msgspec
 
 from fuzz.invention import Inventor, type_of
 from priocast.core.errors import PeerFault
@@ -29,6 +32,8 @@ from priocast.core.protocol import (
 from priocast.core.starvation import Ageing, PeriodicRelease, Strict
 from priocast.core.view import View
 from priocast.protocols import all_orders, find_protocol
+
+_encode = msgspec.msgpack.Encoder().encode
 
 MEMBERS = tuple(map(ProcessId, "abc"))
 _STEPS = 60
@@ -165,12 +170,18 @@ class HostileView:
                 case MoreToDo():
                     continue
                 case Send(to=to, packet=packet):
-                    self._links[me, to].append(packet)
-                    self._inventor.see(packet)
+                    self._send(me, (to,), packet)
                 case _:
-                    self._inventor.see(output.packet)
-                    for to in MEMBERS:
-                        self._links[me, to].append(output.packet)
+                    self._send(me, MEMBERS, output.packet)
+
+    def _send(self, me: ProcessId, to: tuple[ProcessId, ...], packet: Packet) -> None:
+        """Put a packet on the links; what a good member sends, the others can decode."""
+        self._inventor.see(packet)
+        if me not in self._over:
+            cls: type[Packet] = type(packet)
+            assert _decoder_of(cls).decode(_encode(packet)) == packet, f"{me} sends {packet}"
+        for member in to:
+            self._links[me, member].append(packet)
 
     def _end(self, protocol: Protocol) -> None:
         """The view ends: what is ordered stays, the rest goes to the next view."""
@@ -179,6 +190,11 @@ class HostileView:
         for ordered in protocol.unconsumed():
             ordered.message(ordered.taken)
         protocol.unordered()
+
+
+@cache
+def _decoder_of(cls: type[Packet]) -> msgspec.msgpack.Decoder[Packet]:
+    return msgspec.msgpack.Decoder(cls)
 
 
 def run_view_case(seed: int) -> int:

@@ -10,6 +10,12 @@ from priocast.core.errors import InvalidInput
 
 NAME_LENGTH_MAX = 64
 NUMBER_MAX = 1 << 62
+STEP_MAX = 1 << 32
+"""How far a number that only grows may exceed the highest known one.
+
+Otherwise one frame could use up all numbers; with steps of this size, 2^30 frames cannot.
+"""
+
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _NAMES_KEPT = 4096
 

@@ -73,7 +73,6 @@ class Membership:
 
     The driver takes the `datagrams`; those to this member itself are received at once. `departed` is set when
     the member is no longer in the group. `mismatch` says which other group options another process has.
-    `installing`: a view is half installed; if an error occurs then, the member cannot go on.
     """
 
     def __init__(

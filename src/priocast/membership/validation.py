@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from priocast.core.errors import InvalidInput, PeerFault
-from priocast.core.identity import ProcessId, is_name
+from priocast.core.identity import STEP_MAX, ProcessId, is_name
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
@@ -38,9 +38,6 @@ from priocast.membership.packets import (
     StateChunk,
 )
 from priocast.membership.quorum import is_quorum
-
-STEP_MAX = 1 << 32
-"""How far the number of a round or view may exceed the highest known: 2^30 datagrams cannot exhaust them."""
 
 _BEFORE_OPTIONS = (Heartbeat, OptionsMismatch)
 

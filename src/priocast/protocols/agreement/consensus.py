@@ -27,7 +27,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import Number, ProcessId
+from priocast.core.identity import STEP_MAX, Number, ProcessId
 from priocast.core.message import Reference
 from priocast.core.protocol import WINDOW_MAX, Packet
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, References
@@ -224,6 +224,8 @@ class Consensus:
 
     def _on_accept(self, sender: ProcessId, accept: ConsensusAccept) -> None:
         self._check_leader(sender, accept.ballot)
+        if accept.instance > self.instance + WINDOW_MAX:
+            raise PeerFault(f"{sender} proposes instance {accept.instance}; {self.instance} is next")
         if accept.ballot < self._ballot:
             return
         self._adopt(accept.ballot)
@@ -253,3 +255,5 @@ class Consensus:
         leader = self._leader_of(ballot)
         if sender != leader:
             raise PeerFault(f"{sender} acts as the leader of ballot {ballot}, which is {leader}")
+        if ballot > self._ballot + STEP_MAX:
+            raise PeerFault(f"{sender} leads ballot {ballot} after {self._ballot}")

@@ -25,7 +25,7 @@ from typing import NamedTuple
 from priocast.core.errors import PeerFault
 from priocast.core.identity import Number, ProcessId
 from priocast.core.message import BATCH_COUNT_MAX, Batch, Reference, reference_to
-from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, TimerFired, Turn
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, TimerFired, Turn
 from priocast.core.view import View
 from priocast.protocols.agreement.consensus import (
     CONSENSUS_PACKETS,
@@ -133,6 +133,8 @@ class AgreementSets(PacedProtocol):
 
     def _on_decision(self, sender: ProcessId, decision: SetDecision, packet_id: PacketId, now: int) -> None:
         """Keep a decision until all before it were received."""
+        if decision.instance > self._consensus.instance + WINDOW_MAX:
+            raise PeerFault(f"{sender} decides instance {decision.instance}, which no window allows")
         if decision.instance < self._consensus.instance:
             known = self._consensus.value_of(decision.instance)
         else:

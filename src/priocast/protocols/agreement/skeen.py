@@ -22,7 +22,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import Number, ProcessId
+from priocast.core.identity import STEP_MAX, Number, ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
@@ -217,7 +217,7 @@ class _TimestampCheck:
                 f"expected {self.count} of {count_max}"
             )
         for timestamp in timestamps:
-            if timestamp <= self._last:
+            if not self._last < timestamp <= self._last + STEP_MAX:
                 raise PeerFault(f"{member} sends timestamp {timestamp} after {self._last}")
             self._last = timestamp
         self.count += len(timestamps)

@@ -25,12 +25,9 @@ Diverges: figure 4 delivers in increasing order of priority; here the more urgen
 
 from collections import deque
 from heapq import heapify, heappop, heappush, heapreplace
-from typing import Annotated
-
-import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import STEP_MAX, PositiveNumber, ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
@@ -38,9 +35,9 @@ from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import FRAMES_PER_TURN, Batches, BottleneckName
 from priocast.protocols.flow.paced import PacedProtocol
 
-_NEVER = 1 << 62
+_NEVER = 1 << 64
 
-Timestamp = Annotated[int, msgspec.Meta(ge=1, lt=_NEVER)]
+Timestamp = PositiveNumber
 
 
 class StampedData(Packet, frozen=True, tag="stamped"):
@@ -129,7 +126,7 @@ class CausalHistory(PacedProtocol):
         rank = self.ranks[sender]
         history = self._histories[rank]
         before = history.clock
-        if timestamp <= before:
+        if not before < timestamp <= self._clock + STEP_MAX:
             raise PeerFault(f"{sender} sends timestamp {timestamp} after {before}")
         self._clock = max(self._clock, timestamp)
         history.add(timestamp, packet_id[1], batches)

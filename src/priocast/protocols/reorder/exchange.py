@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.protocol import Packet, PacketId, Protocol
 from priocast.protocols.reorder.acknowledgments import (
     Acknowledgments,
@@ -76,6 +76,7 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
         self._acknowledgments_due: dict[int, list[AcknowledgmentT]] = {}
         # the member that decides
         self._number_next = [[0] * len(members) for _ in members]
+        self._highest = 0
         self._collected: dict[DataId, list[tuple[AcknowledgmentT, PacketId] | None]] = {}
 
     @property
@@ -119,6 +120,7 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
         self, acknowledgment: AcknowledgmentT, insertions: list[InsertionT], packet_ids: Sequence[PacketId]
     ) -> None:
         """Acknowledge a packet of data, and keep its insertions until they are decided."""
+        self._highest = max(self._highest, *acknowledgment.proposals)
         for insertion in insertions:
             insertion.packet_ids += packet_ids
         self.undecided[acknowledgment.sender, acknowledgment.number] = insertions
@@ -182,8 +184,14 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
             raise PeerFault(
                 f"{member} acknowledges data {(sender, number)}; expected number {number_next[sender]}"
             )
+        self._check_near(member, acknowledgment.proposals)
         if not acknowledgment.is_consistent(len(self._members)):
             raise PeerFault(f"{member} sends an inconsistent acknowledgment of data {number}")
+
+    def _check_near(self, member: ProcessId, numbers: Sequence[int]) -> None:
+        """Members count on from the highest number."""
+        if max(numbers) > self._highest + STEP_MAX:
+            raise PeerFault(f"{member} gives number {max(numbers)} after {self._highest}")
 
     def _check_lengths(self, data_id: DataId, acknowledgments: list[AcknowledgmentT]) -> None:
         """All acknowledge as many batches as this member does."""
@@ -203,6 +211,7 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
                 raise PeerFault(
                     f"{sender} gives data {decision.number} a lower number than {self._me} proposed"
                 )
+            self._check_near(sender, decision.finals)
             self._check_decision(sender, insertions, decision)
         self._carry_out((rank, decision.number), decision, [packet_id])
 
