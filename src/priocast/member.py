@@ -69,7 +69,7 @@ class Member:
         self._observer = observer
         self._assembler = Assembler(me, options.prioritised)
         delivery_table = DeliveryTable()
-        self.clients = Clients(delivery_table)
+        self.clients = Clients(delivery_table, me, options.queue_max)
         self.stream = Stream(me, membership, delivery_table, self.clients)
         self._reporter = StabilityReporter(membership)
         self._installer = ViewInstaller(

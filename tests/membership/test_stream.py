@@ -24,7 +24,7 @@ class Listener:
 
     def __init__(self, me: ProcessId = B, **chosen: Any) -> None:
         delivery_table = DeliveryTable()
-        self.clients = Clients(delivery_table)
+        self.clients = Clients(delivery_table, A, 64)
         self.stream = Stream(me, options(**chosen), delivery_table, self.clients)
         self.epoch: Epoch = epoch(me, OLD)
         self._number = 0

@@ -2,30 +2,45 @@
 
 A client numbers its requests, and sends a request again, to another member if need be, until it is answered.
 Members broadcast a request as often as they get it, and all of them skip repetitions by the delivery table.
+
+The requests of one client may take an eighth of the room that a member has for messages, those of all clients
+a half: the rest is the application's own.
 """
 
 import msgspec
 
+from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Scope
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.packets import ClientReply, ClientRequest
 
 _PENDING_MAX = 4096
+_SHARE_OF_ONE = 8
+_SHARE_OF_ALL = 2
 
 
 class Clients:
-    """The requests that came to this member. The driver takes the `replies`."""
+    """The requests that came to this member, which has room for `queue_max` messages.
 
-    def __init__(self, delivery_table: DeliveryTable) -> None:
+    The driver takes the `replies`.
+    """
+
+    def __init__(self, delivery_table: DeliveryTable, me: ProcessId, queue_max: int) -> None:
         self._delivery_table = delivery_table
+        self._me = me
+        self._of_one_max = max(1, queue_max // _SHARE_OF_ONE)
+        self._of_all_max = max(1, queue_max // _SHARE_OF_ALL)
+        self._undelivered: dict[str, int] = {}
+        self._undelivered_all = 0
         self._pending: dict[tuple[str, int], int] = {}
         self.replies: list[tuple[str, ClientReply]] = []
 
     def is_new(self, client: ProcessId, request: ClientRequest) -> bool:
         """Whether a request should be broadcast; one that was delivered is answered at once.
 
-        Requests of one priority are accepted in order: after a gap, the client repeats the missing ones.
+        Requests of one priority are accepted in order: after a gap, the client repeats the missing ones. A
+        client that has too many undelivered requests is rejected, and asks again.
         """
         key = (str(client), request.priority)
         delivered = self._delivery_table.last_request(f"{client}/{request.priority}")
@@ -35,6 +50,11 @@ class Clients:
             return False
         if request.number <= pending or request.number > max(delivered, pending, request.settled) + 1:
             return False
+        undelivered = self._undelivered.get(client.name, 0)
+        if undelivered >= self._of_one_max or self._undelivered_all >= self._of_all_max:
+            raise Rejected("client quota")
+        self._undelivered[client.name] = undelivered + 1
+        self._undelivered_all += 1
         self._pending.pop(key, None)
         self._pending[key] = request.number
         if len(self._pending) > _PENDING_MAX:
@@ -44,11 +64,16 @@ class Clients:
     def on_ordered(self, batch: Batch, position: int) -> None:
         """A batch is delivered; if it is a request that came to this member, answer the client."""
         scope = batch.scope
+        name = scope.client.rpartition("#")[0]
+        if batch.sender == self._me and name in self._undelivered:
+            self._undelivered_all -= 1
+            self._undelivered[name] -= 1
+            if not self._undelivered[name]:
+                del self._undelivered[name]
         if not scope.client or self._delivery_table.is_repeated(batch):
             return
         priority = batch.priority_of(0)
         if self._pending.get((scope.client, priority), 0) >= scope.request:
-            name = scope.client.rpartition("#")[0]
             self.replies.append((name, ClientReply(scope.request, priority, position, "")))
 
     def on_view(self) -> None:
