@@ -10,6 +10,7 @@ from priocast.cli.main import app
 from priocast.core.errors import PriocastError
 from priocast.core.role import Role
 from priocast.network.keys import read_group_keys
+from priocast.network.revocation import read_revocations
 from priocast.network.security import TlsSecurity
 from support.command import command_error
 
@@ -80,3 +81,36 @@ def test_validity_is_at_most_a_hundred_years(tmp_path: Path) -> None:
 
 def test_help_has_examples() -> None:
     assert "priocast keys member a --group tickets --group audit" in created("--help")
+
+
+@pytest.mark.parametrize(
+    ("command", "role", "may"),
+    [
+        ("client", Role.CLIENT, "shop may send to tickets"),
+        ("observer", Role.OBSERVER, "shop may observe tickets"),
+    ],
+)
+def test_certificates_of_clients_and_observers(command: str, role: Role, may: str, tmp_path: Path) -> None:
+    created("authority", "--out", str(tmp_path))
+    assert may in created(command, "shop", "--group", "tickets", "--out", str(tmp_path))
+    security = TlsSecurity(tmp_path / "shop.crt", tmp_path / "shop.key", tmp_path / "authority.crt")
+    assert security.roles_of("shop") == {"tickets": role}
+    assert "already exists" in rejection("member", "shop", "--group", "tickets", "--out", str(tmp_path))
+
+
+def test_certificates_are_revoked_one_after_the_other(tmp_path: Path) -> None:
+    created("authority", "--out", str(tmp_path))
+    assert "0 revoked" in created("revoke", "--out", str(tmp_path))
+    for count, name in enumerate("ab", 1):
+        created("member", name, "--group", "tickets", "--out", str(tmp_path))
+        output = created("revoke", str(tmp_path / f"{name}.crt"), "--out", str(tmp_path))
+        assert f"wrote {tmp_path / 'revoked.crl'}: {count} revoked" in output
+    assert len(read_revocations(tmp_path / "revoked.crl")) == 2
+    assert "cannot read" in rejection("revoke", str(tmp_path / "none.crt"), "--out", str(tmp_path))
+
+
+def test_the_key_of_a_group_is_changed_in_three_steps(tmp_path: Path) -> None:
+    path = str(tmp_path / "tickets.key")
+    created("group", path)
+    assert [created("rotate", path, step).split()[2] for step in ("add", "use", "drop")] == ["2", "2", "1"]
+    assert "it is not the time to drop one" in rejection("rotate", path, "drop")

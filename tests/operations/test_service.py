@@ -12,6 +12,8 @@ import msgspec
 import pytest
 
 from operations.processes import Cluster, CommandProcess, cluster
+from priocast.network.keys import Authority
+from priocast.network.revocation import revoke_certificates
 from priocast.operations.node_probe import probe_all
 from support.command import priocast
 from support.waiting import PATIENCE_SECONDS
@@ -139,3 +141,30 @@ def test_second_signal_ends_at_once(tmp_path: Path) -> None:
         b.wait_logged(event="SIGINT: leaving the groups; a second signal exits at once")
         b.send_signal(signal.SIGINT)
         assert b.wait_end(PATIENCE_SECONDS) == -signal.SIGINT
+
+
+def test_a_hangup_signal_reads_the_keys_again(tmp_path: Path) -> None:
+    authority = Authority(tmp_path / "authority.crt", tmp_path / "authority.key")
+    with cluster(tmp_path, "abc", "tickets") as made:
+        revoked = tmp_path / "revoked.crl"
+        revoke_certificates(revoked, authority, [])
+        for name in "ab":
+            config = tmp_path / f"{name}.toml"
+            config.write_text(
+                config.read_text().replace("[node.admin]", f'revoked = "{revoked.name}"\n[node.admin]')
+            )
+        a, b, c = (made.start(name) for name in "abc")
+        for node in (a, b, c):
+            node.wait_printed(view=1)
+        revoked.write_text("nonsense")
+        a.send_signal(signal.SIGHUP)
+        assert "the keys stay as they were" in a.wait_logged(level="error")["event"]
+        revoked.unlink()
+        revoke_certificates(revoked, authority, [tmp_path / "c.crt"])
+        for node in (a, b):
+            node.send_signal(signal.SIGHUP)
+            node.wait_logged(event="SIGHUP: read the keys again")
+            node.wait_printed(reason="c failed")
+            node.wait_logged(reason="revoked certificate")
+        a.type("without c")
+        b.wait_printed(payload="without c")
