@@ -248,7 +248,7 @@ class UdpNetwork:
         if sealed.session == known.own_session:
             if not is_multicast:  # our own multicasts return to us
                 raise Rejected(Reason.REFLECTED)
-        elif sealed.kind in {DatagramKind.GREETING, DatagramKind.CALL}:
+        elif sealed.kind is DatagramKind.GREETING or sealed.kind is DatagramKind.CALL:
             outcome = known.on_greeting(sealed, source, now)
             if outcome.reply is not None:
                 self.transmit(outcome.reply, source)

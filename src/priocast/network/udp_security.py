@@ -51,7 +51,9 @@ class DatagramKind(IntEnum):
     SHARED = 6
 
 
-_TO_ALL = frozenset({DatagramKind.CALL, DatagramKind.SHARED})
+# Looking up a member of an enumeration takes as long as a tenth of sealing.
+_CALL, _SHARED = DatagramKind.CALL, DatagramKind.SHARED
+
 _KINDS = {kind.value: kind for kind in DatagramKind}
 
 
@@ -100,7 +102,7 @@ class Sealer:
 
         Send it at once: receivers accept counters only within a replay window.
         """
-        assert (kind in _TO_ALL) is not bool(to), "a datagram is sealed for its receiver"
+        assert (kind is _CALL or kind is _SHARED) is not bool(to), "a datagram is sealed for its receiver"
         self.counter += 1
         header = _HEADER.pack(_MAGIC, WIRE_VERSION, kind, self._session, self.counter)
         return header + self._cipher.encrypt(self.counter.to_bytes(_NONCE_BYTES), content, header + to)
@@ -115,7 +117,9 @@ class Opener:
     def open(self, sealed: Sealed, me: bytes) -> bytes:
         """The content of the datagram, if this session sealed it for the session `me`, or for all."""
         nonce = sealed.counter.to_bytes(_NONCE_BYTES)
-        context = bytes(sealed.header) if sealed.kind in _TO_ALL else bytes(sealed.header) + me
+        context = bytes(sealed.header)
+        if sealed.kind is not _CALL and sealed.kind is not _SHARED:
+            context += me
         for cipher in self._ciphers:
             try:
                 content = cipher.decrypt(nonce, sealed.content, context)
