@@ -1,15 +1,23 @@
 """`priocast probe`: the page for people and the document for scripts."""
 
+import asyncio
 import json
 import socket
+from io import StringIO
 from pathlib import Path
 
+import msgspec
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+from operations.nodes import nodes
 from operations.processes import running
 from priocast.cli.main import app
+from priocast.cli.probe import _page
 from priocast.core.errors import DeadlineExceeded, InvalidAddress, InvalidOption
+from priocast.operations.node_probe import Probed
+from priocast.operations.node_status import node_status
 from priocast.testing.addresses import free_addresses
 from support.command import command_error, priocast
 
@@ -36,6 +44,30 @@ def test_one_node_as_table_as_json_and_repeatedly(tmp_path: Path) -> None:
         assert (document["healthy"], document["nodes"][0]["status"]["groups"][0]["position"]) == (True, 1)
         with running("watch", "probe", admin, "--json", "--watch", "0.1") as watching:
             assert [json.loads(line)["healthy"] for line in watching.wait_lines(3)][:3] == [True] * 3
+
+
+def test_nothing_that_a_node_sends_acts_on_the_terminal() -> None:
+    async def page() -> str:
+        async with nodes(1, "tickets") as (node,):
+            status = node_status(node)
+        forged = msgspec.structs.replace(
+            status.groups[0],
+            member="[red]\x1b[2Ja#1",
+            last_change_reason="b failed\n[blink]x\u202e",
+            rejections={"a\x1b]0;x\x07": 3},
+            bottleneck="\x9b[b]",
+            state="joining",
+        )
+        probed = Probed(address="here", status=msgspec.structs.replace(status, groups=[forged]))
+        console = Console(width=200, file=StringIO(), force_terminal=False)
+        with console.capture() as captured:
+            console.print(_page([probed]))
+        return captured.get()
+
+    printed = asyncio.run(page())
+    assert all(line.isprintable() for line in printed.split("\n"))
+    for part in (r"[red]\x1b[2Ja", r"b failed\n[blink]x\u202e", r"a\x1b]0;x\x07: 3"):
+        assert part in printed
 
 
 def test_no_node_replies() -> None:

@@ -54,6 +54,27 @@ def test_text_record_is_one_line() -> None:
 
 
 @pytest.mark.parametrize("log_format", ["json", "text"])
+def test_a_text_of_others_cannot_forge_a_record(log_format: str) -> None:
+    forged = "x\n2026-01-01 00:00:00.000 error   forged\x1b[2J\u202e"
+    with logged(log_format) as stream:
+        LOG.warning("rejected: %s", forged, extra={"detail": forged, "silent": [forged]})
+    [line] = stream.getvalue().splitlines()
+    assert line.isprintable()
+    assert r"\n2026-01-01" in line
+
+
+def test_every_line_of_a_traceback_is_indented() -> None:
+    with logged("text") as stream:
+        try:
+            raise ValueError("x\n2026-01-01 00:00:00.000 error   forged\x1b[2J")
+        except ValueError:
+            LOG.exception("a fault")
+    first, *rest = stream.getvalue().splitlines()
+    assert first.endswith("a fault")
+    assert rest and all(line.startswith("  ") and line.isprintable() for line in rest)
+
+
+@pytest.mark.parametrize("log_format", ["json", "text"])
 def test_exception_is_logged_with_its_traceback(log_format: str) -> None:
     with logged(log_format) as stream:
         try:

@@ -26,6 +26,7 @@ from priocast.cli import (
 )
 from priocast.cli.exit_codes import EXIT_BROKEN_PIPE, EXIT_INVALID
 from priocast.core.errors import PriocastError
+from priocast.operations.visible_text import visible
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -97,9 +98,14 @@ def main() -> None:
         if not all(isinstance(cause, PriocastError | OSError) for cause in causes):
             raise  # a bug in Priocast: show the traceback
         Console(stderr=True).print(
-            f"[bold red]error:[/] {escape(_text_of(causes[0]))}", highlight=False, soft_wrap=True
+            f"[bold red]error:[/] {escape(_lines_of(_text_of(causes[0])))}", highlight=False, soft_wrap=True
         )
         sys.exit(EXIT_INVALID)
+
+
+def _lines_of(text: str) -> str:
+    """The text of an error, which may have several lines; nothing in it acts on the terminal."""
+    return "\n".join(visible(line) for line in text.split("\n"))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:

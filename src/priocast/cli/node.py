@@ -56,6 +56,7 @@ from priocast.operations.line_io import LineReader, LineWriter
 from priocast.operations.logs import configure_logging
 from priocast.operations.node_plan import ORDER, NodePlan
 from priocast.operations.service import Service
+from priocast.operations.visible_text import visible
 from priocast.runtime import event_loop
 from priocast.runtime.configuration import START_SECONDS
 from priocast.runtime.group import Group
@@ -180,7 +181,7 @@ async def _broadcast(line: str, groups: dict[str, Group], only: str | None) -> N
         priority, payload = split_priority(text)
         await _broadcast_patiently(groups[name], payload, priority)
     except InvalidInput as error:
-        typer.echo(f"error: {error}", err=True)
+        typer.echo(f"error: {visible(str(error))}", err=True)
 
 
 async def _broadcast_patiently(group: Group, payload: bytes, priority: int) -> None:
@@ -189,4 +190,4 @@ async def _broadcast_patiently(group: Group, payload: bytes, priority: int) -> N
         try:
             return await group.broadcast(payload, priority)
         except DeadlineExceeded as error:
-            typer.echo(f"still waiting: {error}", err=True)
+            typer.echo(f"still waiting: {visible(str(error))}", err=True)

@@ -7,6 +7,7 @@ from priocast.core.errors import InvalidInput, PriorityOutOfRange
 from priocast.core.events import Delivery, Event, Evicted, Restored, ViewChange
 from priocast.core.message import Message
 from priocast.core.priority import ROUTINE, parse_priority
+from priocast.operations.visible_text import visible, visible_bytes
 
 
 def split_group(line: str, groups: Iterable[str]) -> tuple[str, str]:
@@ -33,18 +34,18 @@ def split_priority(line: str) -> tuple[int, bytes]:
 
 
 def event_as_text(group: str, event: Event) -> str:
-    """A line for people. `group` is empty if the node is in one group only."""
+    """A line for people, whatever a payload contains. `group` is empty if the node is in one group only."""
     prefix = f"{group}: " if group else ""
     match event:
         case Delivery(message=message, position=position):
-            text = message.payload.decode(errors="replace")
-            sender = _client_of(message) or message.sender.name
+            text = visible_bytes(message.payload)
+            sender = visible(_client_of(message)) or message.sender.name
             return f"{prefix}{position:>6}  {sender:<8} {message.priority:>3}  {text}"
         case ViewChange(view=view, reason=reason):
             names = ", ".join(member.name for member in view.members)
-            return f"{prefix}view {view.number}: {names} ({reason})"
+            return f"{prefix}view {view.number}: {names} ({visible(str(reason))})"
         case Evicted(reason=reason):
-            return f"{prefix}evicted, rejoining: {reason}"
+            return f"{prefix}evicted, rejoining: {visible(str(reason))}"
         case Restored(position=position, bytes=size):
             return f"{prefix}state restored at position {position} ({size:,} bytes)"
 

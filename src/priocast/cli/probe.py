@@ -14,11 +14,12 @@ from rich.markup import escape
 from rich.table import Table
 
 from priocast.cli.exit_codes import EXIT_PROBLEMS
-from priocast.cli.json_output import print_json
+from priocast.cli.json_output import print_json, print_json_line
 from priocast.cli.option_checks import check_seconds
 from priocast.cli.shared_options import AsJson
 from priocast.core.priority import NAMED_LEVELS
 from priocast.operations.node_probe import PROBE_SECONDS, Probed, ask_all, by_group, probe_all, problems_of
+from priocast.operations.visible_text import visible
 from priocast.runtime.status import Status
 
 EXAMPLES = """
@@ -72,7 +73,7 @@ def _watch(addresses: list[str], seconds: float, timeout: float, as_json: bool) 
             while True:
                 probed = asyncio.run(ask_all(addresses, timeout))
                 if as_json:
-                    typer.echo(msgspec.json.encode(_document(probed)).decode())
+                    print_json_line(_document(probed))
                 else:
                     live.update(_page(probed), refresh=True)
                 time.sleep(seconds)
@@ -85,13 +86,26 @@ def _document(probed: list[Probed]) -> dict[str, object]:
     return {"healthy": not problems, "problems": problems, "nodes": probed}
 
 
-def _page(probed: list[Probed]) -> RenderableType:
+def _page(received: list[Probed]) -> RenderableType:
+    probed = msgspec.convert(_visible(msgspec.to_builtins(received)), list[Probed])
     parts: list[RenderableType] = [_table(group, statuses) for group, statuses in by_group(probed).items()]
     problems = problems_of(probed)
-    parts += [f"[bold red]![/] {escape(problem)}" for problem in problems]
+    parts += [f"[bold red]![/] {problem}" for problem in problems]
     if not problems:
         parts.append("[green]no problems[/]")
     return Group(*parts)
+
+
+def _visible(value: object) -> object:
+    """What nodes sent, with all texts made safe to print: neither control characters nor markup act."""
+    match value:
+        case str():
+            return escape(visible(value))
+        case dict():
+            return {_visible(key): _visible(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_visible(each) for each in value]
+    return value
 
 
 def _table(group: str, statuses: list[Status]) -> Table:
@@ -99,7 +113,7 @@ def _table(group: str, statuses: list[Status]) -> Table:
     table = Table(title=f"group {group}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", style="dim", no_wrap=True)
     for status in statuses:
-        table.add_column(escape(_name(status.member)), overflow="fold")
+        table.add_column(_name(status.member), overflow="fold")
     for name, cell in _ROWS.items():
         cells = [cell(status) for status in statuses]
         if any(cells):
@@ -123,7 +137,7 @@ def _last_change(status: Status) -> str:
     if status.view is None:
         return ""
     ago, took = _duration(status.last_change_seconds_ago), _duration(status.last_change_took_ms / 1000)
-    return f"{escape(str(status.last_change_reason))}\n({ago} ago, took {took})"
+    return f"{status.last_change_reason}\n({ago} ago, took {took})"
 
 
 def _waiting(status: Status) -> str:
@@ -144,7 +158,7 @@ def _stalled(status: Status) -> str:
     stalls = status.stalls
     if not stalls.count:
         return ""
-    current = f"[yellow]{escape(stalls.reason)}, for {_duration(stalls.lasting_ms / 1000)}[/]\n"
+    current = f"[yellow]{stalls.reason}, for {_duration(stalls.lasting_ms / 1000)}[/]\n"
     total, longest = _duration(stalls.total_ms / 1000), _duration(stalls.longest_ms / 1000)
     return (current if stalls.reason else "") + f"{stalls.count:,} (longest {longest}, total {total})"
 
@@ -172,7 +186,7 @@ def _retransmissions(status: Status) -> str:
 
 def _rejections(status: Status) -> str:
     counts = status.network_rejections | status.rejections
-    return "\n".join(f"{escape(reason)}: {count:,}" for reason, count in sorted(counts.items()))
+    return "\n".join(f"{reason}: {count:,}" for reason, count in sorted(counts.items()))
 
 
 _ROWS: dict[str, Callable[[Status], str]] = {
@@ -181,7 +195,7 @@ _ROWS: dict[str, Callable[[Status], str]] = {
     "last view change": _last_change,
     "order": lambda status: f"{status.order}, {'prioritised' if status.prioritised else 'plain'}",
     "starvation policy": lambda status: status.starvation if status.starvation != "none" else "",
-    "advice": lambda status: escape(status.advice),
+    "advice": lambda status: status.advice,
     "position": lambda status: f"{status.position:,}",
     "not ordered": _waiting,
     "not consumed": lambda status: f"{status.unconsumed:,}" if status.unconsumed else "",

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
-import msgspec
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from priocast.cli.exit_codes import EXIT_VIOLATION
+from priocast.cli.json_output import print_json_line
 from priocast.cli.option_checks import check_directory, check_file
 from priocast.core.errors import InvalidOption
 from priocast.protocols import find_protocol
@@ -86,7 +86,7 @@ def simulate(
     if out is not None:
         write_run(run_scenario(generate_scenario(chosen[0], choice)), out)
     if as_json:
-        typer.echo(msgspec.json.encode(summary).decode())
+        print_json_line(summary)
     else:
         _print_summary(summary, choice, console)
     if summary.violations:

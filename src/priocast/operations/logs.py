@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import Literal, TextIO
 
 from priocast.core.errors import InvalidOption
+from priocast.operations.visible_text import visible
 
 LEVELS = ("debug", "info", "warning", "error")
 LogFormat = Literal["text", "json"]
@@ -36,15 +37,15 @@ class JsonFormatter(logging.Formatter):
 
 
 class TextFormatter(logging.Formatter):
-    """One line of text: time (local), level, message, and the fields of the record."""
+    """One line of text: time (local), level, message, and the fields of the record; a traceback follows."""
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created).astimezone()
         clock = f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03}"
         fields = " ".join(f"{name}={_shown(value)}" for name, value in fields_of(record).items())
         line = f"{clock} {record.levelname.lower():<7} {record.getMessage()}"
-        line = f"{line}  ({fields})" if fields else line
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        line = visible(f"{line}  ({fields})" if fields else line)
+        return f"{line}\n{_visible_lines(self.formatException(record.exc_info))}" if record.exc_info else line
 
 
 class OncePerSecond(logging.Filter):
@@ -89,6 +90,11 @@ def fields_of(record: logging.LogRecord) -> dict[str, object]:
     """The fields given as `extra`, without empty ones."""
     fields = {name: value for name, value in vars(record).items() if name not in _STANDARD_FIELDS}
     return {name: value for name, value in fields.items() if value not in ("", None)}
+
+
+def _visible_lines(text: str) -> str:
+    """A traceback, which has several lines, each indented so that it cannot pass for a record."""
+    return "\n".join(f"  {visible(line)}" for line in text.split("\n"))
 
 
 def _shown(value: object) -> str:
