@@ -38,8 +38,12 @@ def send(
     ],
     priority: Annotated[str, typer.Option(help="0 to 255, or a name such as urgent.")] = "routine",
     safe: Annotated[
-        bool, typer.Option("--safe", help="Deliver only after every member has received the message.")
-    ] = False,
+        bool,
+        typer.Option(
+            "--safe/--agreed",
+            help="Deliver when every member has received it, or as soon as it has a position.",
+        ),
+    ] = True,
     to: Annotated[
         list[str] | None,
         typer.Option(help="Member that delivers it. Repeat it for several.", show_default="all members"),

@@ -63,14 +63,16 @@ class Client:
         payload: bytes,
         priority: int = ROUTINE,
         *,
-        safe: bool = False,
+        safe: bool = True,
         to: Iterable[str] | None = None,
         timeout_seconds: float = SEND_SECONDS,
     ) -> int | None:
         """Have a member broadcast a message; return its position in the order.
 
         The position is None if the message has one that the replying member does not know. `payload`,
-        `priority`, `safe` and `to` are those of `Group.broadcast`. After `timeout_seconds`,
+        `priority`, `safe` and `to` are those of `Group.broadcast`. A reply is a promise, so `safe` is the
+        default: with agreed delivery, a member that replies and is then evicted may have given a position
+        that the others do not know. After `timeout_seconds`,
         `DeadlineExceeded` is raised: the message may have a position or not, but it will not get one after a
         later message of its priority.
         """
