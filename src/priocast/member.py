@@ -20,7 +20,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.role import Role
-from priocast.core.starvation import parse_starvation
+from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame, LinkOptions
@@ -62,7 +62,7 @@ class Member:
         *,
         on_probation: bool = False,
     ) -> None:
-        check_order(order, membership.primary)
+        check_order(order, membership.primary, options.policy)
         self.me = me
         self._primary = membership.primary
         self._options = options
@@ -376,5 +376,5 @@ class Member:
 
     def _check_ordering(self, ordering: Ordering) -> None:
         """Raise InvalidInput if no view of this group can be ordered like this."""
-        check_order(ordering.order, self._primary)
-        parse_starvation(ordering.starvation)
+        policy = parse_starvation(ordering.starvation)
+        check_order(ordering.order, self._primary, policy if ordering.prioritised else FirstInFirstOut())

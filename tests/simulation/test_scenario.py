@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from priocast.core.errors import InvalidOption
+from priocast.core.starvation import Strict
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders
 from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.simulation.faults import (
@@ -57,12 +58,19 @@ def test_founders_of_a_primary_group_are_a_majority() -> None:
 
 
 def test_choosing_an_order_changes_nothing_else() -> None:
-    """The protocols after order changes do not affect the other options, either."""
+    """The protocols after order changes do not affect the other options, either.
+
+    Only starvation policies depend on the protocol: some take none.
+    """
 
     def without_orders(scenario: Scenario) -> Scenario:
-        changes = [msgspec.structs.replace(change, order="") for change in scenario.faults.order_changes]
+        changes = [
+            msgspec.structs.replace(change, order="", starvation="")
+            for change in scenario.faults.order_changes
+        ]
         faults = msgspec.structs.replace(scenario.faults, order_changes=tuple(changes))
-        return msgspec.structs.replace(scenario, order="", faults=faults)
+        ordering = msgspec.structs.replace(scenario.ordering, starvation=Strict())
+        return msgspec.structs.replace(scenario, order="", faults=faults, ordering=ordering)
 
     for seed in range(20):
         for order in all_orders(layered_over=["sequencer-ub"]):

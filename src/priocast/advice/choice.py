@@ -17,7 +17,7 @@ def resolve_order(
 ) -> tuple[str, MembershipOptions]:
     """The protocol that a group starts with, and its membership options; `auto` is resolved for no load."""
     if order != AUTO:
-        check_order(order, membership.primary)
+        check_order(order, membership.primary, options.policy)
         return order, membership
     situation = situation_of(options, membership, membership.founders)
     return advise(situation).choice, msgspec.structs.replace(membership, adapts=True)

@@ -42,7 +42,7 @@ from priocast.cli.study_output import (
 from priocast.core.priority import NAMED_LEVELS, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
-from priocast.protocols import find_protocol
+from priocast.protocols import check_order
 from priocast.study.overload import FinishedRun, plan
 from priocast.study.workload import Workload
 
@@ -87,7 +87,7 @@ def demo(
     Every member is a process that broadcasts messages of four priorities, faster than the group can handle
     them. Spark then verifies every guarantee on the traces and writes a report. Exit code 1: a violation.
     """
-    find_protocol(order)
+    check_order(order, primary=True, policy=parse_starvation(starvation))
     check_order_options(context, order)
     options = OrderingOptions(
         starvation=parse_starvation(starvation),

@@ -32,7 +32,7 @@ from priocast.cli.study_output import (
 )
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
-from priocast.protocols import PROTOCOLS, find_protocol
+from priocast.protocols import PROTOCOLS, check_order, takes_policy
 from priocast.study.classes import ClassRow, Times, Variant, class_row, plan_classes
 from priocast.study.workload import Workload
 
@@ -89,11 +89,12 @@ def classes(
     shows the delivery times of the most and the least urgent messages, the number of priority inversions,
     the longest delivery time, and how many times faster urgent messages are with priorities.
     """
-    orders = order or list(PROTOCOLS)
+    policy = parse_starvation(starvation)
+    orders = order or [name for name, protocol in PROTOCOLS.items() if takes_policy(protocol, policy)]
     for name in orders:
-        find_protocol(name)
+        check_order(name, primary=True, policy=policy)
     workload = Workload(members=members, load=load, seconds=seconds, handling_us=handling_us)
-    planned = plan_classes(orders, workload, OrderingOptions(starvation=parse_starvation(starvation)))
+    planned = plan_classes(orders, workload, OrderingOptions(starvation=policy))
     output = prepare_output(out)
     console = Console(stderr=as_json)
     finished = [run_planned(run, output.traces, console) for runs in planned.values() for run in runs]

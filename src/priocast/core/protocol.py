@@ -199,7 +199,8 @@ class Protocol(ABC):
 
     Positions must follow from packets to all, and from nothing else: all members that continue together have
     the same ones. `depends_on` records the packets that a position depends on. A protocol in which a member
-    may also learn positions by other means is not `PARTITIONABLE`.
+    may also learn positions by other means is not `PARTITIONABLE`. A protocol in which a starvation policy
+    would not bound how far a message is overtaken does not take one (`TAKES_STARVATION_POLICY`).
 
     `position_next` is the position of the next message, `has_safe` says that safe messages were ordered.
     `stalls` measures how long the application had to wait for the head of its queue.
@@ -210,6 +211,7 @@ class Protocol(ABC):
     PRIORITIES_ACT: ClassVar[PrioritiesAct]
     SENDS_BY_PRIORITY: ClassVar[bool] = True
     PARTITIONABLE: ClassVar[bool] = True
+    TAKES_STARVATION_POLICY: ClassVar[bool] = True
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         assert me in view.members

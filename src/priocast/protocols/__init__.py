@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.protocol import Protocol
+from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.protocols.agreement.proposal import AgreementProposal
 from priocast.protocols.agreement.sets import AgreementSets
 from priocast.protocols.agreement.skeen import AgreementSkeen
@@ -60,9 +61,19 @@ def find_protocol(name: str) -> type[Protocol]:
     )
 
 
-def check_order(name: str, primary: bool) -> type[Protocol]:
-    """The protocol with this name; raises an error if the group is partitionable and the protocol is not."""
+def takes_policy(protocol: type[Protocol], policy: Starvation) -> bool:
+    """Whether a protocol gives the bound on overtaking that a policy promises; some promise none."""
+    return protocol.TAKES_STARVATION_POLICY or isinstance(policy, Strict | FirstInFirstOut)
+
+
+def check_order(name: str, primary: bool, policy: Starvation) -> type[Protocol]:
+    """The protocol with this name; raises an error if it is not for such a group, or for this policy."""
     protocol = find_protocol(name)
+    if not takes_policy(protocol, policy):
+        raise InvalidOption(
+            f"order is {name!r}, in which the starvation policy '{policy}' would not bound overtaking: use "
+            "the policy 'none' with the option overtakes_max, or another order"
+        )
     if not primary and not protocol.PARTITIONABLE:
         raise InvalidOption(
             f"order is {name!r}, which is not for partitionable groups: a member may learn positions "

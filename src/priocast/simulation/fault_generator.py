@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import msgspec
 
-from priocast.core.starvation import Ageing, PeriodicRelease
+from priocast.core.starvation import Ageing, PeriodicRelease, Strict, parse_starvation
 from priocast.membership.options import MembershipOptions
-from priocast.protocols import all_orders, find_protocol
+from priocast.protocols import all_orders, find_protocol, takes_policy
 from priocast.simulation.faults import (
     COORDINATOR,
     LOSS_PERCENT_MAX,
@@ -70,12 +70,12 @@ def generate_new_orders(
     random: SeededRandom, faults: FaultOptions, order: str, membership: MembershipOptions
 ) -> FaultOptions:
     """Choose the protocol after each order change: the present one, or any other."""
-    changes = (
-        msgspec.structs.replace(
-            change, order=order if random.chance(_SAME_ORDER_PERCENT) else generate_order(random, membership)
-        )
-        for change in faults.order_changes
-    )
+    changes = []
+    for change in faults.order_changes:
+        chosen = order if random.chance(_SAME_ORDER_PERCENT) else generate_order(random, membership)
+        policy = parse_starvation(change.starvation)
+        acting = policy if takes_policy(find_protocol(chosen), policy) else Strict()
+        changes.append(msgspec.structs.replace(change, order=chosen, starvation=str(acting)))
     return msgspec.structs.replace(faults, order_changes=tuple(changes))
 
 

@@ -17,7 +17,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation, Strict
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.options import MembershipOptions
-from priocast.protocols import find_protocol
+from priocast.protocols import find_protocol, takes_policy
 from priocast.simulation.fault_generator import generate_faults, generate_new_orders, generate_order
 from priocast.simulation.faults import MICROSECOND, FaultOptions
 from priocast.simulation.scenario import NetworkOptions, ProcessorOptions, Scenario, WorkloadOptions
@@ -70,6 +70,8 @@ def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
     membership = _founded_once(membership, size, faults)
     generated_order = generate_order(protocol_random, membership)
     order = choice.order or generated_order
+    if not takes_policy(find_protocol(order), ordering.starvation):
+        ordering = msgspec.structs.replace(ordering, starvation=Strict())
     return Scenario(
         seed=seed,
         workload=_generate_workload(random, start_us, faults, membership),

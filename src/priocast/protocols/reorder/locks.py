@@ -3,7 +3,7 @@
 Gives: Integrity, Total order, Agreement, FIFO among equals, Priority accounting: of two messages the less
     urgent one goes first exactly if some member had consumed it when it received the other one. With
     `overtakes_max`, Bounded overtaking: while a member knows of a queued message that it has not consumed, it
-    sends at most that many more urgent ones. Plain: FIFO order.
+    sends at most that many more urgent ones. Starvation policies are rejected. Plain: FIFO order.
 Costs: three hops and 3 (n - 1) frames a message (data, acknowledgments, decision), shared by all messages
     of a frame; fully `distributed`: two hops and (n + 1) (n - 1) frames. One report of consumption per
     member and quarter of what a sender may have in flight. Locking and inserting take time in proportion

@@ -69,6 +69,9 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
 
     PRIORITIES_ACT = "consuming"
     PARTITIONABLE = False
+    # A policy compares when messages entered one queue. Here each member has its queue and its clock, and the
+    # guarantee (Priority accounting) is by priority alone. `overtakes_max` bounds overtaking instead.
+    TAKES_STARVATION_POLICY = False
     QUEUED_MAX: ClassVar[int] = WINDOW_MAX
     EXCHANGE_PACKETS: ClassVar[ExchangePackets]
 

@@ -2,7 +2,7 @@
 
 Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority at the holder of the token,
     over what was submitted there and what the token carried; Bounded overtaking by the chosen starvation
-    policy. Plain: FIFO order.
+    policy and one round of the token: what it cannot carry waits until it is back. Plain: FIFO order.
 Costs: two hops and n frames a message (one submission, n - 1 copies) and one for the token, shared by all
     messages of a turn. The token carries the most urgent pending messages, at most a frame, and no more than
     the window allows. A message that arrives after the token has left waits for up to a round, after n - 1

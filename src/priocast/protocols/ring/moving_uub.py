@@ -1,7 +1,8 @@
 """Moving sequencer, unicast-unicast-broadcast: members get numbers from the holder, and broadcast.
 
 Gives: Integrity, Total order, Agreement, FIFO among equals; prioritised: Priority among the requests and
-    among the messages of each sender, Bounded overtaking by the chosen starvation policy. Plain: FIFO order.
+    among the messages of each sender, Bounded overtaking by the chosen starvation policy and one round of
+    the token: what it cannot carry waits until it is back. Plain: FIFO order.
 Costs: three hops and n + 1 frames a message (a request, a grant, n - 1 copies) and one for the token, shared
     by all messages of a turn; messages go directly from their sender to their destinations. A request that
     arrives after the token has left waits for up to a round, after n - 1 frames that request the token. Per
