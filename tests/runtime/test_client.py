@@ -212,6 +212,9 @@ class ScriptedMember:
     def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
         pass
 
+    def hears(self, peer: str) -> bool:
+        return False
+
     def failed(self, error: priocast.PriocastError) -> None:
         raise error
 

@@ -40,6 +40,7 @@ class Recorder:
         self.received: list[tuple[ProcessId, Frame]] = []
         self.calls = 0
         self.errors: list[PriocastError] = []
+        self.alive: set[str] = set()
 
     def reachable(self, peer: str, role: Role = Role.MEMBER) -> None:
         self.reached.append(peer)
@@ -50,6 +51,9 @@ class Recorder:
         assert frames
         self.calls += 1
         self.received += [(peer, frame) for frame in frames]
+
+    def hears(self, peer: str) -> bool:
+        return peer in self.alive
 
     def failed(self, error: PriocastError) -> None:
         self.errors.append(error)

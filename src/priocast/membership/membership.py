@@ -24,7 +24,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.heartbeat import HeartbeatSchedule
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.observer import Observer
-from priocast.membership.options import MembershipOptions, hash_of_options
+from priocast.membership.options import MembershipOptions, differences, hash_of_options
 from priocast.membership.outputs import (
     AcceptProposal,
     AvoidProcess,
@@ -72,7 +72,8 @@ class Membership:
     """One member's part in its group.
 
     The driver takes the `datagrams`; those to this member itself are received at once. `departed` is set when
-    the member is no longer in the group. `mismatch` says which other group options another process has.
+    the member is no longer in the group. `mismatch` says how the group options of another process differ.
+    `installing`: a view is half installed; if an error occurs then, the member cannot go on.
     """
 
     def __init__(
@@ -374,7 +375,8 @@ class Membership:
     def _on_options_mismatch(
         self, process: ProcessId, mismatch: OptionsMismatch, _: int
     ) -> list[MembershipOutput]:
-        self.mismatch = f"{process.name} has other group options: {mismatch.config}"
+        different = differences(self._config, mismatch.config, process.name)
+        self.mismatch = f"{process.name} has other group options: {different}"
         return []
 
     def _send_heartbeats(self, now: int) -> None:

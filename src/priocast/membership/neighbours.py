@@ -56,7 +56,7 @@ class Neighbours:
         if process.name == self.me.name or (known is not None and process.incarnation < known.incarnation):
             return False
         if known is not None:
-            if self.trusts(known, now) and not self.is_leaving(known):
+            if self.uses_name(process.name, now):
                 return False
             self._forget(known)
         elif len(self.incarnations) >= _NAMES_MAX:
@@ -120,6 +120,11 @@ class Neighbours:
     def knows(self, process: ProcessId) -> bool:
         """Whether a heartbeat came from this incarnation that was accepted."""
         return process in self._peers
+
+    def uses_name(self, name: str, now: int) -> bool:
+        """Whether a process of this name counts as alive and does not leave: nobody else may use it."""
+        known = self.incarnations.get(name)
+        return known is not None and self.trusts(known, now) and not self.is_leaving(known)
 
     def trusts(self, process: ProcessId, now: int) -> bool:
         """Whether this incarnation of a process counts as alive."""

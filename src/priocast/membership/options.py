@@ -1,16 +1,21 @@
 """The options of a group's membership."""
 
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
+from priocast.core.decoding import decode
 from priocast.core.errors import InvalidOption
 from priocast.core.options import check_durations, check_types
 from priocast.core.protocol import OrderingOptions
 
 MEMBERS_MAX = 64
 _MILLISECOND = 1_000_000
+_DIFFERENCES_SHOWN_MAX = 16
+_VALUE_LENGTH_MAX = 64
+
+_decode_options = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,10 +60,11 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption(f"slow_ms is {self.slow_ms:g}: it must be at least failure_ms")
 
     def agreed_on(self, order: str, options: OrderingOptions) -> str:
-        """The options that all members of a group must share, as text."""
-        membership = msgspec.structs.replace(self, rejoin=True, founders=1)
-        named = "auto" if self.adapts else order
-        return f"{named} {msgspec.json.encode(options).decode()} {msgspec.json.encode(membership).decode()}"
+        """The options that all members of a group must share, as a JSON object."""
+        shared: dict[str, Any] = {"order": "auto" if self.adapts else order}
+        shared |= msgspec.to_builtins(options) | msgspec.to_builtins(self)
+        del shared["founders"], shared["rejoin"]
+        return msgspec.json.encode(shared).decode()
 
     @property
     def primary(self) -> bool:
@@ -79,6 +85,22 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
     def slow_ns(self) -> int:
         """How long the order waits for one member's application."""
         return int(self.slow_ms * _MILLISECOND)
+
+
+def differences(own: str, other: str, name: str) -> str:
+    """How the options of the process `name` differ from this member's; both as `agreed_on` returns them."""
+    ours = _decode_options(own.encode())
+    theirs = decode(_decode_options, other.encode(), name, "group options")
+    found = [
+        f"{option} is {_shown(ours, option)} here and {_shown(theirs, option)} at {name}"
+        for option in sorted(ours | theirs)
+        if _shown(ours, option) != _shown(theirs, option)
+    ]
+    return ", ".join(found[:_DIFFERENCES_SHOWN_MAX])
+
+
+def _shown(options: dict[str, Any], option: str) -> str:
+    return repr(options[option])[:_VALUE_LENGTH_MAX] if option in options else "unknown"
 
 
 def hash_of_options(text: str) -> int:

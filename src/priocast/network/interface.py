@@ -46,6 +46,9 @@ class Receiver(Protocol):
         rejected.
         """
 
+    def hears(self, peer: str) -> bool:
+        """Whether a process named `peer` counts as alive in the group: another one cannot have its name."""
+
     def failed(self, error: PriocastError) -> None:
         """The network cannot continue: the group stops with this `error`."""
 

@@ -78,6 +78,10 @@ class Ports(Generic[AnyPort]):
         elif group_hash not in self._closed:
             self._rejection_log.record(Reason.UNKNOWN_GROUP, peer=peer.name)
 
+    def hear(self, peer: str) -> bool:
+        """Whether a process named `peer` counts as alive in any group."""
+        return any(port.receiver.hears(peer) for port in self._open.values())
+
     def all(self) -> list[AnyPort]:
         """The open ports; ports may be opened and closed while the caller iterates over them."""
         return list(self._open.values())

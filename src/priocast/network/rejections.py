@@ -42,6 +42,7 @@ class Reason(StrEnum):
     # A process is not who it claims to be.
     OTHER_SENDER = "frame of another sender"
     OWN_NAME = "a peer with our own name"
+    NAME_IN_USE = "the name is in use"
     TWO_ADDRESSES = "two addresses of one process"
 
     # TLS.

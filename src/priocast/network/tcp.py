@@ -24,6 +24,7 @@ from priocast.network.codec import FrameWriter, ReceivedFrames, hash_of
 from priocast.network.dial_back import address_to_dial
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
+from priocast.network.reachability import describe_unreached
 from priocast.network.rejections import Reason, RejectionLog, log_reached
 from priocast.network.security import PeerIdentity, TlsSecurity, check_role
 from priocast.network.tcp_connection import (
@@ -159,8 +160,8 @@ class TcpNetwork:
 
     def unreached(self) -> list[str]:
         reached = {connection.address for connection in self.dialled.values()}
-        own = {self._listen, self._advertise}
-        return [str(address) for address in self._peers if address not in reached | own]
+        missing = [address for address in self._peers if address not in reached]
+        return describe_unreached(missing, self._diallers.failures)
 
     def reload_keys(self) -> None:
         """Read certificates and the revocation list again; if a file is unusable, change nothing.
@@ -194,8 +195,10 @@ class TcpNetwork:
             connection.close()
         else:
             self._check_peer(connection)
+            self._check_name(connection)
             connection.welcome()
-            if connection.identity in self.dialled:
+            known = self.dialled.get(connection.identity)
+            if known is not None and not _are_rivals(known, connection):
                 self._admit(connection)
             else:
                 self._learn(connection)
@@ -214,12 +217,16 @@ class TcpNetwork:
 
     def on_reached(self, connection: DialledConnection) -> bool:
         """A process welcomed us. Return whether to keep the connection; configured addresses win."""
-        peer, name = connection.welcomed.result(), connection.name
-        if peer.token == self.introduction.token:
+        name = connection.name
+        if connection.token == self.introduction.token:
             return False
         self._check_peer(connection)
+        self._check_name(connection)
         known = self.dialled.get(connection.identity)
-        if known is not None:
+        if known is not None and _are_rivals(known, connection):
+            known.close()
+            self.on_unreached(known)
+        elif known is not None:
             if connection.learnt:
                 return False
             if not known.learnt:
@@ -230,7 +237,9 @@ class TcpNetwork:
         for port in self.ports.all():
             port.add_route(connection)
         for other in self._accepted(connection.identity):
-            if other.admitted.done():
+            if other.token != connection.token:
+                other.reject(Rejected(Reason.NAME_IN_USE, f"by {connection}"))
+            elif other.admitted.done():
                 other.admit()
             else:
                 self._admit(other)
@@ -253,6 +262,12 @@ class TcpNetwork:
             raise Rejected(Reason.OTHER_GROUP, f"{identity.name} is in none of {', '.join(sorted(roles))}")
         if identity.name == self.introduction.name:
             raise Rejected(Reason.OWN_NAME, "give each process its own name")
+
+    def _check_name(self, connection: AcceptedConnection | DialledConnection) -> None:
+        """Reject a second process with a name that is in use, by a process that is heard."""
+        known = self.dialled.get(connection.identity)
+        if known is not None and _are_rivals(known, connection) and self.ports.hear(connection.name):
+            raise Rejected(Reason.NAME_IN_USE, f"by {known}")
 
     def _accepted(self, identity: PeerIdentity | None = None) -> list[AcceptedConnection]:
         """The accepted connections, of all peers or of one, the oldest first."""
@@ -280,6 +295,11 @@ class TcpNetwork:
                 Rejected(Reason.TOO_MANY_CONNECTIONS, "the oldest connection of this process is closed")
             )
         connection.admit()
+
+
+def _are_rivals(known: DialledConnection, other: AcceptedConnection | DialledConnection) -> bool:
+    """Whether these are two processes that want to be the same member."""
+    return known.token != other.token and known.identity.claims is Role.MEMBER
 
 
 def _introduce(name: str, address: Address, role: Role) -> Introduction:

@@ -8,6 +8,7 @@ dialler                        listener
 
 import asyncio
 import socket
+import time
 from abc import ABC, abstractmethod
 from typing import Annotated, Protocol, cast
 
@@ -94,7 +95,7 @@ class Connection(asyncio.BufferedProtocol, ABC):
     def __init__(self, owner: ConnectionOwner) -> None:
         self.owner = owner
         self.made = False
-        self.was_rejected = False
+        self.rejection: Rejected | None = None
         self.name = ""
         self.identity = PeerIdentity("", Role.OBSERVER, ())
         self.certificate: bytes | None = None
@@ -134,7 +135,7 @@ class Connection(asyncio.BufferedProtocol, ABC):
 
     def reject(self, error: Rejected) -> None:
         """Count the reason and close the connection."""
-        self.was_rejected = True
+        self.rejection = error
         self.owner.rejection_log.record(error.reason, error.detail, peer=self.name, address=self.remote)
         self.close()
 
@@ -181,12 +182,13 @@ class Connection(asyncio.BufferedProtocol, ABC):
 class AcceptedConnection(Connection):
     """A connection that a peer dialled: frames are received here, once it is admitted.
 
-    `named` is the address at which the peer says that it listens; port 0: at none.
+    `named` is the address at which the peer says that it listens; port 0: at none. `token` is the peer's.
     """
 
     def __init__(self, owner: ConnectionOwner) -> None:
         super().__init__(owner)
         self.named = Address("", 0)
+        self.token = b""
         self.admitted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def on_frames(self, batches: list[ReceivedFrames]) -> None:
@@ -207,6 +209,7 @@ class AcceptedConnection(Connection):
 
     def _on_hello(self, peer: Introduction) -> None:
         self.named = Address(peer.host or self.remote, peer.port)
+        self.token = peer.token
         self.pause()
         self.owner.on_hello(self, peer)
 
@@ -242,6 +245,16 @@ class DialledConnection(Connection):
         self.address = address
         self.learnt = learnt
         self.welcomed: asyncio.Future[Introduction] = asyncio.get_running_loop().create_future()
+        self.dialled_at = time.time()
+
+    @property
+    def token(self) -> bytes:
+        """The token of the peer, which has welcomed us."""
+        return self.welcomed.result().token
+
+    def __str__(self) -> str:
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(self.dialled_at))
+        return f"{self.name} at {self.address}, connected since {since} UTC"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)

@@ -16,6 +16,7 @@ from typing import Protocol
 from priocast.core.errors import Rejected
 from priocast.network.address import Address
 from priocast.network.dial_back import DialBackRate
+from priocast.network.reachability import ITSELF, failure_of
 from priocast.network.rejections import Reason
 from priocast.network.security import reason_of
 from priocast.network.tcp_connection import CLOSE_SECONDS, ConnectionOwner, DialledConnection
@@ -46,6 +47,7 @@ class Dialler:
         self.address = address
         self.learnt = learnt
         self.connected = False
+        self.failure = ""
         self._owner = owner
         self._hurry = asyncio.Event()
         self._hurried_at = float("-inf")
@@ -93,6 +95,7 @@ class Dialler:
             if connection.made:
                 connection.transport.abort()
                 self._owner.rejection_log.record(Reason.TOO_SLOW, address=str(self.address))
+            self.failure = "no answer"
             return None
         except (OSError, ValueError) as error:  # ValueError: a host name that cannot be encoded
             error.__traceback__ = None  # it refers to the connection, which refers to the error
@@ -103,11 +106,12 @@ class Dialler:
                 connection.transport.abort()
             raise
         if connection.lost.done():
-            self._note(connection.lost.result())
+            self._note(connection.rejection or connection.lost.result())
             return None
         return connection
 
     def _note(self, error: Exception | None) -> None:
+        self.failure = failure_of(error)
         if isinstance(error, ssl.SSLError):
             self._owner.rejection_log.record(reason_of(error), str(error), address=str(self.address))
         elif isinstance(error, ValueError):
@@ -132,13 +136,16 @@ class Dialler:
         loop = asyncio.get_running_loop()
         try:
             if not self._owner.on_reached(connection):
+                self.failure = ITSELF
                 connection.close()
                 return None
         except Rejected as error:
+            self.failure = failure_of(error)
             connection.reject(error)
             return 0.0
         began = loop.time()
         self.connected = True
+        self.failure = ""
         await asyncio.wait((connection.lost,))  # wait() does not cancel the future, which others use
         self.connected = False
         self._owner.on_unreached(connection)
@@ -146,12 +153,16 @@ class Dialler:
 
 
 class Diallers:
-    """All addresses that a process dials; `own` are its own, which are not dialled."""
+    """All addresses that a process dials; `own` are its own, which are not dialled.
+
+    `failures` says why configured addresses were not reached.
+    """
 
     def __init__(self, owner: DiallingOwner, own: set[Address]) -> None:
         self._owner = owner
         self._own = own
         self._diallers: dict[Address, Dialler] = {}
+        self._failures = dict.fromkeys(own, ITSELF)
         self._rate = DialBackRate(LEARNT_BURST, LEARNT_PER_SECOND, time.monotonic)
 
     def add(self, address: Address, *, learnt: bool) -> None:
@@ -163,6 +174,11 @@ class Diallers:
             dialler = Dialler(self._owner, address, learnt=learnt)
             self._diallers[address] = dialler
             dialler.task.add_done_callback(lambda task: self._ended(dialler, task))
+
+    @property
+    def failures(self) -> dict[Address, str]:
+        """Why addresses could not be reached, as far as it is known."""
+        return self._failures | {address: each.failure for address, each in self._diallers.items()}
 
     async def close(self) -> None:
         """Stop dialling; open connections are not touched."""
@@ -190,5 +206,7 @@ class Diallers:
     def _ended(self, dialler: Dialler, task: "asyncio.Task[None]") -> None:
         if self._diallers.get(dialler.address) is dialler:
             del self._diallers[dialler.address]
+            if not dialler.learnt:
+                self._failures[dialler.address] = dialler.failure
         if not task.cancelled():
             task.result()  # raises what went wrong in the task

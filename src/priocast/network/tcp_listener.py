@@ -110,7 +110,7 @@ class Listener:
             if connection.made:
                 connection.transport.abort()
             raise
-        if not connection.name and not connection.was_rejected:
+        if not connection.name and connection.rejection is None:
             self._owner.rejection_log.record(Reason.HUNG_UP)
 
     async def _connect(self, connection: AcceptedConnection, accepted: socket.socket) -> None:

@@ -10,6 +10,7 @@ import socket
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from ipaddress import IPv4Address
 from itertools import count
 from pathlib import Path
@@ -23,6 +24,7 @@ from priocast.network.address import Address
 from priocast.network.fragments import Reassembly
 from priocast.network.interface import Receiver
 from priocast.network.ports import Ports
+from priocast.network.reachability import ITSELF, describe_unreached, failure_of
 from priocast.network.rejections import Reason, RejectionLog, log_reached
 from priocast.network.udp_content import (
     Fragment,
@@ -47,6 +49,7 @@ from priocast.network.udp_socket import is_here, open_multicast_socket, open_soc
 DATAGRAM_BYTES_MIN, DATAGRAM_BYTES_MAX = 512, 65_507
 _READS_MAX = 64
 _CLOSE_SECONDS = 2.0
+_SILENCE_SECONDS_MAX = 3.0  # a peer that is silent for a second is greeted every second, and answers
 
 FramesBySender = dict[tuple[int, ProcessId, Role], list[Frame]]
 KeySource = bytes | Path
@@ -88,9 +91,11 @@ class UdpNetwork:
         self._keys = keys
         for group, source in keys.items():
             known = PeerTable(group, _keys_in(group, source), name, incarnation, self.rejection_log, role)
+            known.hears = partial(self._hears, known)
             self.groups[known.me.group] = known
         self._listen = listen
         self._peers: dict[Address, SocketAddress] = dict.fromkeys(peers, ())  # and where they are
+        self._failures: dict[Address, str] = {}
         self._multicast_address = multicast
         self._sockets: list[socket.socket] = []
         self._tasks: list[asyncio.Task[None]] = []
@@ -146,7 +151,9 @@ class UdpNetwork:
         self._sockets.clear()
 
     def unreached(self) -> list[str]:
-        return [str(address) for address in self._peers if not self._knows(address)]
+        return describe_unreached(
+            [address for address in self._peers if not self._knows(address)], self._failures
+        )
 
     def reload_keys(self) -> None:
         """Read the files of keys again, and use what they contain now; if one is unusable, change nothing."""
@@ -170,10 +177,13 @@ class UdpNetwork:
         to: SocketAddress = ()
         while True:
             if not all(known.knows(to) for known in self.groups.values()):
-                with suppress(OSError):  # a host that is not found now may be found later
+                try:
                     to = await self._resolve(address)
+                except (OSError, ValueError) as error:  # a host that is not found now may be found later
+                    self._failures[address] = failure_of(error)
+                else:
                     if is_here(to, self._sockets[0]):
-                        del self._peers[address]
+                        self._failures[address] = ITSELF
                         return
                     self._peers[address] = to
                     for known in self.groups.values():
@@ -184,8 +194,17 @@ class UdpNetwork:
             pause = min(2 * pause, PAUSE_SECONDS_MAX)
 
     def _knows(self, address: Address) -> bool:
-        """Whether a process at this configured address is known in any group."""
-        return any(known.knows(self._peers[address]) for known in self.groups.values())
+        """Whether a process at this configured address is known in any group that is in use."""
+        in_use = [known for known in self.groups.values() if self.ports.find(known.me.group)]
+        return any(known.knows(self._peers[address]) for known in in_use or self.groups.values())
+
+    def _hears(self, known: PeerTable, name: str) -> bool:
+        """Whether a peer counts as alive in a group; if the group is not in use, whether it answers."""
+        port, peer = self.ports.find(known.me.group), known.peers.get(name)
+        if port is not None:
+            return port.receiver.hears(name)
+        silence = asyncio.get_running_loop().time() - peer.heard_at if peer else _SILENCE_SECONDS_MAX
+        return silence < _SILENCE_SECONDS_MAX
 
     async def _resolve(self, address: Address) -> SocketAddress:
         found = await asyncio.get_running_loop().getaddrinfo(
@@ -229,6 +248,9 @@ class UdpNetwork:
                 )
             except Rejected as error:
                 self.rejection_log.record(error.reason, error.detail, address=str(source[0]))
+                for address, expected_at in self._peers.items():
+                    if expected_at == source:
+                        self._failures[address] = failure_of(error)
         for (group, process, role), frames in received.items():
             self.ports.receive(group, process, frames, role)
 

@@ -21,7 +21,8 @@ session: every challenge that it ever echoed has expired by then.
 """
 
 import secrets
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from hashlib import blake2b
 from typing import Annotated, Any, NamedTuple
@@ -44,6 +45,7 @@ _SECRET_BYTES = 32
 _CHALLENGE_SECONDS = 60.0
 _FORGET_SECONDS = 120.0
 _SILENCE_SECONDS = 1.0
+_REFUSAL_LENGTH_MAX = 200
 PAUSE_SECONDS_FIRST = 0.1
 PAUSE_SECONDS_MAX = 1.0
 
@@ -61,7 +63,8 @@ class ReplyPolicy(IntEnum):
 class Greeting(msgspec.Struct, frozen=True, array_like=True):
     """The content of a GREETING or a CALL. `accepted`: the receiver has echoed our challenge.
 
-    The challenge is empty if the greeting goes to several processes, whose addresses are not known.
+    The challenge is empty if the greeting goes to several processes, whose addresses are not known. `refusal`
+    is why the receiver is not accepted, if it is not.
     """
 
     name: Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
@@ -70,6 +73,7 @@ class Greeting(msgspec.Struct, frozen=True, array_like=True):
     accepted: bool
     reply: ReplyPolicy
     role: Role
+    refusal: Annotated[str, msgspec.Meta(max_length=_REFUSAL_LENGTH_MAX)] = ""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -95,6 +99,7 @@ class KnownPeer:
         self.confirmed = False
         self.flow = Flow()
         self.unreported_bytes = 0
+        self.known_since = time.time()
         self.heard_at = 0.0
         self.heard_here_at = 0.0
         self.greet_at = 0.0
@@ -124,7 +129,8 @@ class GreetingOutcome(NamedTuple):
 class PeerTable:
     """The peers that the process `name` knows in one group. It uses no sockets or clocks.
 
-    `configured` are addresses at which peers are expected.
+    `configured` are addresses at which peers are expected. `hears` says whether the group hears a process:
+    then another one cannot have its name.
     """
 
     def __init__(
@@ -145,6 +151,7 @@ class PeerTable:
         self.own_session = self.me.packed()
         self.sealer = Sealer(group_keys[0], self.me)
         self.configured: set[SocketAddress] = set()
+        self.hears: Callable[[str], bool] = lambda _: False
         self.peers: dict[str, KnownPeer] = {}
         self._sessions: dict[bytes, KnownPeer] = {}
         self._secrets: list[bytes] = []
@@ -168,11 +175,18 @@ class PeerTable:
         return self.sealer.seal(DatagramKind.CALL, _encode(greeting))
 
     def _greeting(
-        self, session: bytes, address: SocketAddress, reply: ReplyPolicy, echo: bytes, *, accepted: bool
+        self,
+        session: bytes,
+        address: SocketAddress,
+        reply: ReplyPolicy,
+        echo: bytes,
+        *,
+        accepted: bool,
+        refusal: str = "",
     ) -> bytes:
         """Create a greeting that is sealed for one session."""
         challenge = self._challenges(address)[0]
-        greeting = Greeting(self.name, challenge, echo, accepted, reply, self._role)
+        greeting = Greeting(self.name, challenge, echo, accepted, reply, self._role, refusal)
         return self.sealer.seal(DatagramKind.GREETING, _encode(greeting), session)
 
     def due(self, now: float) -> list[tuple[bytes, SocketAddress]]:
@@ -223,6 +237,8 @@ class PeerTable:
             opener.open(sealed, self.own_session) if peer is None else peer.open(sealed, self.own_session)
         )
         greeting = self._read(content, sealed)
+        if peer is None and (rival := self._rival_of(greeting.name, source)):
+            return GreetingOutcome(self._refuse(greeting, sealed.session, source, rival), None)
         is_alive = bool(greeting.echo) and greeting.echo in self._challenges(source)
         if peer is None:
             if not is_alive:
@@ -248,6 +264,26 @@ class PeerTable:
             peer.challenge = greeting.challenge
         return GreetingOutcome(self._reply(greeting, sealed.session, source, peer), reached)
 
+    def _rival_of(self, name: str, source: SocketAddress) -> KnownPeer | None:
+        """The peer that uses this name, if it is heard; a process at its address has taken its place."""
+        known = self.peers.get(name)
+        if known is None or not known.confirmed or known.address == source:
+            return None
+        return known if self.hears(name) else None
+
+    def _refuse(
+        self, greeting: Greeting, session: bytes, source: SocketAddress, rival: KnownPeer
+    ) -> bytes | None:
+        since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(rival.known_since))
+        detail = f"by {rival.name} at {rival.address[0]}:{rival.address[1]}, known since {since} UTC"
+        self._rejection_log.record(Reason.NAME_IN_USE, detail, peer=rival.name, address=str(source[0]))
+        if greeting.reply is ReplyPolicy.NEVER:
+            return None
+        refusal = f"{Reason.NAME_IN_USE}: {detail}"[:_REFUSAL_LENGTH_MAX]
+        return self._greeting(
+            session, source, ReplyPolicy.NEVER, greeting.challenge, accepted=False, refusal=refusal
+        )
+
     def _may_move(self, peer: KnownPeer, source: SocketAddress, now: float) -> bool:
         """Whether a peer may have moved to an address: it is not heard at the present one any more.
 
@@ -268,6 +304,8 @@ class PeerTable:
             raise Rejected(Reason.OTHER_SENDER, f"the header is not from {greeting.name}")
         if greeting.name == self.name:
             raise Rejected(Reason.OWN_NAME, "give each process its own name")
+        if greeting.refusal:
+            raise Rejected(Reason.REJECTED_BY_PEER, greeting.refusal)
         known = self.peers.get(greeting.name)
         if known is not None and session.incarnation < known.incarnation:
             raise Rejected(Reason.OLD_INCARNATION, f"{session.incarnation} after {known.incarnation}")

@@ -17,6 +17,7 @@ from priocast.runtime.node import Node
 POLL_SECONDS = 0.2
 SLOW_SECONDS = 1.0
 REJECTION_SECONDS = 1.0
+_MISMATCHES_KEPT = 15
 
 log = logging.getLogger("priocast.group")
 
@@ -59,6 +60,7 @@ class _MemberLog:
         self._membership: Membership | None = None
         self._advice = ""
         self._storage_problems: list[str] = []
+        self._mismatches: list[str] = []
 
     def poll(self, now: int) -> None:
         """Log what is new."""
@@ -71,6 +73,7 @@ class _MemberLog:
         self._log_rejections(now)
         self._log_advice()
         self._log_storage()
+        self._log_mismatch()
 
     def _log(self, level: int, message: str, **fields: object) -> None:
         driver = self._driver
@@ -188,6 +191,13 @@ class _MemberLog:
             if not problems:
                 self._log(logging.INFO, "all records are written again")
         self._storage_problems = problems
+
+    def _log_mismatch(self) -> None:
+        """Log once how the options of a process differ that wants to join."""
+        mismatch = self._driver.member.membership.mismatch
+        if mismatch is not None and mismatch not in self._mismatches:
+            self._mismatches = [*self._mismatches[-_MISMATCHES_KEPT:], mismatch]
+            self._log(logging.WARNING, f"rejected: {mismatch}", reason=mismatch)
 
     def _log_rejections(self, now: int) -> None:
         if now - self._rejections_logged_at < REJECTION_SECONDS * 1e9:

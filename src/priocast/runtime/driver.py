@@ -209,6 +209,9 @@ class Driver:
         except Exception as error:
             self._on_fault(error)
 
+    def hears(self, peer: str) -> bool:
+        return self.member.membership.neighbours.uses_name(peer, time.monotonic_ns())
+
     def failed(self, error: PriocastError) -> None:
         self._first_view.fail(error)
         self.stop(GroupClosed(f"the network failed: {error}"))

@@ -83,6 +83,9 @@ class RequestSender:
                 if isinstance(control, ClientReply) and control.priority in self._lanes:
                     self._lanes[control.priority].on_reply(peer, control)
 
+    def hears(self, peer: str) -> bool:
+        return False  # a client does not know whether members are alive
+
     def failed(self, error: PriocastError) -> None:
         if self.closed is None:
             self.closed = error

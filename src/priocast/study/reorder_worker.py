@@ -132,6 +132,9 @@ class _Watched:
         self._receiver.frames_received(peer, frames, role)
         self._queue.look()
 
+    def hears(self, peer: str) -> bool:
+        return self._receiver.hears(peer)
+
     def failed(self, error: PriocastError) -> None:
         self._receiver.failed(error)
 

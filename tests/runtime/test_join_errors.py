@@ -1,0 +1,100 @@
+"""The final error of a join says why each address was not reached, and which options differ."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import priocast
+from priocast.core.identity import ProcessId
+from priocast.network.codec import FrameKind, FrameWriter
+from priocast.testing.addresses import free_addresses
+from support.groups import Cluster, entered, quick
+from support.waiting import run
+
+
+async def error_of(join: Any) -> str:
+    with pytest.raises(priocast.DeadlineExceeded) as failed:
+        await join.__aenter__()
+    return str(failed.value)
+
+
+def alone(transport: str, peer: str, listen: str | None = None) -> Any:
+    """A process that knows one peer only."""
+    listen = listen or str(free_addresses(1)[0])
+    keys = {"keys": {"test": bytes(32)}} if transport == "udp" else {}
+    chosen: Any = {"transport": transport, **keys}
+    return priocast.join("test", member="a", listen=listen, peers=[peer], start_seconds=1.0, **chosen)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+@pytest.mark.parametrize("host", ["no-such-host.invalid", "-..-"])
+def test_a_host_that_cannot_be_resolved(transport: str, host: str) -> None:
+    async def test() -> None:
+        error = await error_of(alone(transport, f"{host}:7401"))
+        assert error.endswith(f"(heard: nobody; missing: {host}:7401 (no such host))")
+
+    run(test)
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_a_peer_that_is_this_process_itself(transport: str) -> None:
+    async def test() -> None:
+        (address,) = free_addresses(1)
+        error = await error_of(alone(transport, str(address), str(address)))
+        assert f"missing: {address} (that is this process itself)" in error
+
+    run(test)
+
+
+def test_an_address_at_which_nothing_listens() -> None:
+    async def test() -> None:
+        (address,) = free_addresses(1)
+        assert f"missing: {address} (nothing listens there)" in await error_of(alone("tcp", str(address)))
+
+    run(test)
+
+
+def test_a_peer_with_another_version() -> None:
+    frame = bytearray(FrameWriter("", ProcessId("b", 0)).frame(FrameKind.REJECTED, b"go away"))
+    frame[2] += 1
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(bytes(frame))
+        await reader.read()
+        writer.close()
+
+    async def test() -> None:
+        (address,) = free_addresses(1)
+        async with await asyncio.start_server(answer, address.host, address.port):
+            error = await error_of(alone("tcp", str(address)))
+        assert f"{address} (another version of the wire format: the peer uses version {frame[2]}" in error
+
+    run(test)
+
+
+def test_a_peer_with_a_certificate_of_another_authority() -> None:
+    async def test() -> None:
+        ours, theirs = Cluster("tls", "ab"), Cluster("tls", "ab")
+        arguments = theirs.arguments("b")
+        async with priocast.open_node("b", **arguments):
+            peers = {"peers": [arguments["listen"]]}
+            joining = priocast.join("test", member="a", **(ours.arguments("a") | peers), start_seconds=1.5)
+            error = await error_of(joining)
+        assert f"missing: {arguments['listen']} (certificate of another authority)" in error
+
+    run(test)
+
+
+def test_options_that_differ_are_named_with_both_values() -> None:
+    async def test() -> None:
+        cluster = Cluster("memory", "ab")
+        async with entered(cluster.join("a", membership=quick(1)), cluster.join("b", membership=quick(1))):
+            others = quick(1, slow_ms=5000.0, delivery="safe")
+            with pytest.raises(priocast.JoinRejected) as failed:
+                await cluster.join("c", membership=others).__aenter__()
+        differences = "delivery is 'safe' here and 'agreed' at {0}, slow_ms is 5000.0 here and 10000.0 at {0}"
+        texts = {f"{name} has other group options: {differences.format(name)}" for name in "ab"}
+        assert str(failed.value) in texts
+
+    run(test)
