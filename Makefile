@@ -9,8 +9,11 @@ DEVELOPMENT := $(VENV)/.installed-development
 JAVA := $(VENV)/.java-found
 FIND_JAVA := from priocast.pipeline.java import find_java_home; find_java_home()
 
+FUZZ_SECONDS ?= 120
+FUZZ_SEED ?= $(shell date +%Y%m%d000000)
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test fresh lint format coverage bench docs clean
+.PHONY: help demo test fresh fuzz lint format coverage bench docs clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/' | expand -t 16
@@ -23,6 +26,12 @@ test: lint  ## Run all checks and tests
 
 fresh: $(DEVELOPMENT)  ## Run fresh random examples for ten minutes; PRIOCAST_FRESH_SEED=… repeats them
 	@PRIOCAST_FRESH_SECONDS=300 $(BIN)/python -m pytest -m fresh --timeout 1200
+
+fuzz: $(DEVELOPMENT)  ## Attack decoders and simulated groups for FUZZ_SECONDS (120); FUZZ_SEED=… repeats a run
+	@mkdir -p fuzz-out/inputs
+	@PYTHONPATH=tests $(BIN)/python -m fuzz.guided fuzz-out/inputs tests/fuzz/corpus -print_final_stats=1 \
+		-artifact_prefix=fuzz-out/ -max_total_time=$$(($(FUZZ_SECONDS) / 4)) 2>&1 | tail -8
+	@PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
 lint: $(DEVELOPMENT)  ## Check style, types and import contracts
 	@$(BIN)/ruff format --check --quiet .
@@ -47,7 +56,7 @@ docs: $(DEVELOPMENT)  ## Regenerate the generated pages of docs/
 	@$(BIN)/python -m tools.paper_figures docs/paper-figures.md
 
 clean:  ## Remove everything that was generated
-	rm -rf $(VENV) build dist demo-out bench-out study-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \
+	rm -rf $(VENV) build dist demo-out bench-out fuzz-out study-out .hypothesis .mypy_cache .ruff_cache .pytest_cache \
 		.import_linter_cache .coverage .coverage.* src/*.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 

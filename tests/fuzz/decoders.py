@@ -1,0 +1,116 @@
+"""Everything that turns foreign bytes into values, as one function of an input.
+
+The first byte of an input chooses the decoder, the rest is what it gets. Nothing but `ForeignFrame` and
+`Rejected` may come of it. The last decoder is a whole member, which a stranger sends a frame to: what it
+decodes, it checks, and nothing may change.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import msgspec
+
+from priocast.core.decoding import decode
+from priocast.core.errors import PeerFault
+from priocast.core.identity import ProcessId
+from priocast.core.message import Batch
+from priocast.core.role import Role
+from priocast.links.fifo_link import Frame
+from priocast.member import Member
+from priocast.membership.datagrams import CHANNEL, frame_of, read
+from priocast.membership.packets import AnyControl, Heartbeat
+from priocast.membership.permissions import may_send
+from priocast.network.codec import FrameReader, hash_of
+from priocast.network.fragments import Reassembly
+from priocast.network.rejections import RejectionLog
+from priocast.network.tcp_connection import Introduction
+from priocast.network.udp_content import unpack_fragments, unpack_frames, unpack_report
+from priocast.network.udp_handshake import Greeting
+from priocast.network.udp_security import read_header
+from priocast.protocols import PROTOCOLS
+from support.stacks import founded
+
+STRANGER = ProcessId("z")
+
+
+def _of_type(decoded: object) -> Callable[[bytes], object]:
+    decoder = msgspec.msgpack.Decoder(decoded).decode
+    return lambda body: decode(decoder, body, STRANGER, "something")
+
+
+def _union(packets: tuple[type, ...]) -> object:
+    union: object = packets[0]
+    for packet in packets[1:]:
+        union = union | packet
+    return union
+
+
+def _read_stream(data: bytes) -> None:
+    """Bytes of a connection, in two reads."""
+    reader = FrameReader()
+    for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+        free = reader.free()
+        free[: len(part)] = part[: len(free)]
+        reader.read(min(len(part), len(free)))
+
+
+def _read_fragments(content: bytes) -> None:
+    reassembly = Reassembly(RejectionLog("a"))
+    incarnation, fragments = unpack_fragments(content, hash_of("a"))
+    for fragment in fragments:
+        reassembly.add(b"z", incarnation, fragment, 0.0)
+
+
+@cache
+def _member() -> tuple[Member, int]:
+    group = founded("abc")
+    return group.members["a"], group.now
+
+
+def _be_received(body: bytes) -> None:
+    """A stranger, which does not know the group's options, sends a datagram to a member."""
+    member, now = _member()
+    frame = Frame(CHANNEL, 0, 0, 0, body)
+    control = read(STRANGER, frame)
+    if isinstance(control, Heartbeat):
+        frame = frame_of(msgspec.structs.replace(control, config=0))
+    view = member.view
+    member.receive(STRANGER, [frame], now)
+    assert (
+        not member.faults
+        and member.view == view
+        and member.departed is None
+        and not member.membership.changing
+    )
+    member.membership.datagrams.clear()
+
+
+def _be_permitted(body: bytes) -> None:
+    for role in Role:
+        may_send(role, body)
+
+
+DECODERS: tuple[Callable[[bytes], object], ...] = (
+    _of_type(AnyControl),
+    *(_of_type(_union(protocol.PACKETS)) for protocol in PROTOCOLS.values()),
+    _of_type(Introduction),
+    _of_type(Greeting),
+    lambda block: Batch(STRANGER, 0, 0, 3, block).payloads(),
+    _read_stream,
+    unpack_frames,
+    _read_fragments,
+    unpack_report,
+    lambda datagram: read_header(memoryview(datagram)),
+    _be_permitted,
+    _be_received,
+)
+
+
+def check_input(data: bytes) -> None:
+    """Decode an input; raises whatever is not the peer's fault."""
+    if not data:
+        return
+    try:
+        DECODERS[data[0] % len(DECODERS)](data[1:])
+    except PeerFault:
+        return

@@ -1,0 +1,61 @@
+"""Attacks of the day: whatever a process sends, nothing but counted rejections and evictions comes of it.
+
+`make fuzz` runs the same attacks for longer.
+"""
+
+from itertools import count
+from pathlib import Path
+from random import Random
+from time import monotonic
+
+import pytest
+
+from fuzz.decoders import DECODERS, check_input
+from fuzz.mutation import mutate
+from fuzz.targets import TARGETS
+
+CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
+_SEEDS_PER_DAY = 1_000_000
+_SHARE_OF_TIME = 0.5
+
+
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+def test_the_corpus_is_decoded_or_rejected(path: Path) -> None:
+    check_input(path.read_bytes())
+
+
+def test_the_corpus_has_inputs_for_every_decoder() -> None:
+    assert {path.read_bytes()[0] for path in CORPUS} >= set(range(len(DECODERS))) - {len(DECODERS) - 2}
+
+
+@pytest.mark.fresh
+def test_mutated_inputs_are_decoded_or_rejected(fresh_seed: int, fresh_seconds: float) -> None:
+    deadline = monotonic() + _SHARE_OF_TIME * fresh_seconds
+    inputs = [path.read_bytes() for path in CORPUS]
+    for number in count(fresh_seed * _SEEDS_PER_DAY):
+        random = Random(number)
+        chosen = random.choice(inputs)
+        data = chosen[:1] + mutate(chosen[1:], random)
+        try:
+            check_input(data)
+        except BaseException as error:
+            error.add_note(f"input {data!r}")
+            raise
+        if monotonic() > deadline:
+            return
+
+
+@pytest.mark.fresh
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_attack_ends_no_member(target: str, fresh_seed: int, fresh_seconds: float) -> None:
+    deadline = monotonic() + _SHARE_OF_TIME * fresh_seconds
+    for seed in count(fresh_seed * _SEEDS_PER_DAY):
+        assert TARGETS[target](seed) >= 0
+        if monotonic() > deadline:
+            return
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_seed_repeats_an_attack(target: str) -> None:
+    frames = TARGETS[target](7)
+    assert frames > 0 and TARGETS[target](7) == frames
