@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 120
 FUZZ_SEED ?= $(shell date +%Y%m%d000000)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fresh fuzz lint format coverage bench docs clean
+.PHONY: help demo test fresh fuzz soak lint format coverage bench docs clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/' | expand -t 16
@@ -30,8 +30,13 @@ fresh: $(DEVELOPMENT)  ## Run fresh random examples for ten minutes; PRIOCAST_FR
 fuzz: $(DEVELOPMENT)  ## Attack decoders and simulated groups for FUZZ_SECONDS (120); FUZZ_SEED=… repeats a run
 	@mkdir -p fuzz-out/inputs
 	@PYTHONPATH=tests $(BIN)/python -m fuzz.guided fuzz-out/inputs tests/fuzz/corpus -print_final_stats=1 \
-		-artifact_prefix=fuzz-out/ -max_total_time=$$(($(FUZZ_SECONDS) / 4)) 2>&1 | tail -8
+		-artifact_prefix=fuzz-out/ -max_total_time=$$(($(FUZZ_SECONDS) / 4)) > fuzz-out/guided.log 2>&1 || \
+		{ tail -40 fuzz-out/guided.log; exit 1; }
+	@tail -8 fuzz-out/guided.log
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
+
+soak: $(DEVELOPMENT)  ## Let five real members live through random faults for an hour; MINUTES=… SEED=…
+	@$(BIN)/python -m tools.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
 lint: $(DEVELOPMENT)  ## Check style, types and import contracts
 	@$(BIN)/ruff format --check --quiet .

@@ -54,12 +54,16 @@ class LoadGroup(ProcessGroup[LoadReport]):
             state_directory=str(state_directory) if state_directory else None,
         )
 
-    def start(self, *names: str) -> None:
-        """Start members, or start them again."""
+    def start(self, *names: str, clock_ms: int = 0) -> None:
+        """Start members, or start them again; their clocks are ahead by this time, or behind."""
         for name in names:
             address = self._addresses[name]
             peers = [other for other in self._addresses.values() if other != address]
-            self.start_member(msgspec.structs.replace(self._task, member=name, listen=address, peers=peers))
+            self.start_member(
+                msgspec.structs.replace(
+                    self._task, member=name, listen=address, peers=peers, clock_ms=clock_ms
+                )
+            )
 
     def view(self, name: str) -> LoadReport | None:
         """The current view of a member; None before the first one and after an eviction."""

@@ -1,7 +1,9 @@
 """One member under load, as a process of its own: `python -m tools.load_worker`, started by `load_group`.
 
 It broadcasts at a steady rate or in bursts, consumes what is delivered, and reports every view, every
-eviction, and its progress. A line `finish` ends its broadcasts; it leaves when standard input ends.
+eviction, and its progress. It obeys lines on standard input: `order NAME` changes the order of the group,
+`clock MS` sets its clock ahead by so many milliseconds (or back), and `finish` ends its broadcasts. It leaves
+when standard input ends.
 """
 
 import asyncio
@@ -24,6 +26,7 @@ from priocast.testing.worker import MemberTask, read_line, report, run_worker
 _TICK_SECONDS = 0.005
 _URGENT_EVERY = 10
 _BURST_PRIORITIES = (0, 96, 224)
+_true_time_ns = time.time_ns
 
 
 class LoadTask(MemberTask, frozen=True, kw_only=True):
@@ -39,6 +42,7 @@ class LoadTask(MemberTask, frozen=True, kw_only=True):
     report_ms: float = 50.0
     trace: str | None = None
     state_directory: str | None = None
+    clock_ms: int = 0
 
 
 class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,6 +57,7 @@ class LoadReport(msgspec.Struct, frozen=True, kw_only=True):
     digest: str = ""
     view: int = 0
     members: list[str] = []
+    order: str = ""
     reason: str = ""
 
 
@@ -84,7 +89,13 @@ class DeliveryDigest:
         self.digest = data
 
     def report(
-        self, kind: str, *, view: int = 0, members: list[str] | None = None, reason: object = ""
+        self,
+        kind: str,
+        *,
+        view: int = 0,
+        members: list[str] | None = None,
+        order: str = "",
+        reason: object = "",
     ) -> None:
         """Report an event, with the current state."""
         report(
@@ -95,6 +106,7 @@ class DeliveryDigest:
                 digest=self.digest.hex(),
                 view=view,
                 members=members or [],
+                order=order,
                 reason=str(reason),
             )
         )
@@ -102,6 +114,7 @@ class DeliveryDigest:
 
 async def work(task: LoadTask) -> None:
     """Join, broadcast and consume until the parent ends standard input."""
+    set_clock(task.clock_ms)
     application = DeliveryDigest(hashes=not task.burst)
     joining = join(
         "load",
@@ -126,13 +139,29 @@ async def work(task: LoadTask) -> None:
             consuming = tasks.create_task(_consume(group, application, leaving))
             reporting = tasks.create_task(_report(application, task.report_ms / 1000))
             sending = tasks.create_task(_burst(group, task) if task.burst else _broadcast(group, task))
-            if await read_line() == b"finish\n":
-                sending.cancel()
-                await read_line()
-            sending.cancel()
+            await _obey(group, sending)
             leaving.set()
         consuming.cancel()
         reporting.cancel()
+
+
+async def _obey(group: Group, sending: asyncio.Task[None]) -> None:
+    """Do what the lines of the parent say, until there are no more; then broadcast nothing more."""
+    while line := await read_line():
+        match line.decode().split():
+            case ["order", name]:
+                group.change_order(name)
+            case ["clock", milliseconds]:
+                set_clock(int(milliseconds))
+            case ["finish"]:
+                sending.cancel()
+    sending.cancel()
+
+
+def set_clock(milliseconds: int) -> None:
+    """Let the wall clock of this process be ahead by this time; its monotonic clock is not affected."""
+    time.time_ns = lambda: _true_time_ns() + milliseconds * 1_000_000
+    time.time = lambda: time.time_ns() / 1e9
 
 
 async def _broadcast(group: Group, task: LoadTask) -> None:
@@ -172,9 +201,9 @@ def _apply(event: Event, application: DeliveryDigest) -> None:
     match event:
         case Delivery():
             application.apply(event)
-        case ViewChange(view=view, reason=reason):
+        case ViewChange(view=view, reason=reason, order=order):
             members = [str(member) for member in view.members]
-            application.report("view", view=view.number, members=members, reason=reason)
+            application.report("view", view=view.number, members=members, order=order, reason=reason)
         case Evicted(reason=reason):
             application.report("evicted", reason=reason)
         case Restored():

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from tools.load_group import LoadGroup
+from tools.namespaces import Namespaces, namespaces, unavailable
 
 from priocast.membership.options import MembershipOptions
 from priocast.pipeline.study import verify_runs
 from priocast.testing.addresses import free_addresses
-from support.namespaces import Namespaces, namespaces, unavailable
 from support.waiting import PATIENCE_SECONDS
 
 pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.xdist_group("real faults")]

@@ -1,4 +1,4 @@
-"""Network namespaces for tests: members between which the network can really be cut.
+"""Network namespaces: members between which the network can really be cut.
 
 Each member gets a namespace with one interface; a bridge in another namespace connects them, so
 nothing outside is affected. A cut in one direction is a blackhole route. If namespaces are unavailable,
@@ -93,7 +93,7 @@ class Namespaces:
 
 @contextmanager
 def namespaces(names: Sequence[str]) -> Iterator[Namespaces]:
-    """A network of namespaces for the duration of a test."""
+    """A network of namespaces for the duration of a `with` block."""
     made = Namespaces(names)
     try:
         made.make()
@@ -103,4 +103,4 @@ def namespaces(names: Sequence[str]) -> Iterator[Namespaces]:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True)  # noqa: S607 - fixed arguments
+    subprocess.run(["ip", *arguments], check=True, capture_output=True)  # noqa: S603, S607 - fixed arguments
