@@ -4,6 +4,7 @@
 hand has no faults and no processing time unless it states them.
 """
 
+import string
 from collections.abc import Iterator
 from typing import Literal
 
@@ -100,8 +101,10 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The names of the processes: the first letters of the alphabet."""
-        return tuple(chr(ord("a") + index) for index in range(len(self.workload.messages)))
+        """The names of the processes: the letters of the alphabet, and after them `a1`, `b1` and so on."""
+        count, letters = len(self.workload.messages), string.ascii_lowercase
+        rounds = ("", *map(str, range(1, 1 + count // len(letters))))
+        return tuple(letter + number for number in rounds for letter in letters)[:count]
 
     def flat(self) -> dict[str, Scalar]:
         """Every option by its full name."""
