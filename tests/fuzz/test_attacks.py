@@ -13,6 +13,7 @@ import pytest
 from fuzz.decoders import DECODERS, check_input
 from fuzz.mutation import mutate
 from fuzz.targets import TARGETS
+from priocast.membership.validation import DatagramValidator
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
 _SEEDS_PER_DAY = 1_000_000
@@ -59,3 +60,21 @@ def test_an_attack_ends_no_member(target: str, fresh_seed: int, fresh_seconds: f
 def test_a_seed_repeats_an_attack(target: str) -> None:
     frames = TARGETS[target](7)
     assert frames > 0 and TARGETS[target](7) == frames
+
+
+@pytest.mark.parametrize(
+    ("target", "check", "result"),
+    [
+        ("bad member", "check", None),
+        ("stranger", "knows", True),
+        ("other group", "knows", True),
+    ],
+)
+def test_an_attack_finds_a_check_that_is_missing(
+    target: str, check: str, result: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DatagramValidator, check, lambda *_: result)
+    with pytest.raises(Exception, match=r".") as found:  # whatever it is
+        for seed in range(100):
+            TARGETS[target](seed)
+    assert target in found.value.__notes__[0]
