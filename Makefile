@@ -22,7 +22,7 @@ demo: $(BASE) $(JAVA)  ## Run a real group on this machine, plain and prioritise
 	@$(BIN)/priocast demo
 
 test: lint  ## Run all checks and tests
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup
+	@$(BIN)/python -m pytest -n 2
 
 fresh: $(DEVELOPMENT)  ## Run fresh random examples for ten minutes; PRIOCAST_FRESH_SEED=… repeats them
 	@PRIOCAST_FRESH_SECONDS=300 $(BIN)/python -m pytest -m fresh --timeout 1200
@@ -49,7 +49,7 @@ format: $(DEVELOPMENT)  ## Format the code
 	@$(BIN)/ruff check --fix .
 
 coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
-	@$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term-missing:skip-covered \
+	@$(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered \
 		tests/core tests/links tests/membership tests/protocols tests/test_member.py
 
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run

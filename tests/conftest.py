@@ -7,6 +7,7 @@ it. `PRIOCAST_FRESH_SECONDS` is how long each of these tests draws.
 
 import os
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,6 +33,14 @@ def pytest_configure() -> None:
     """Choose the seed once: worker processes inherit it."""
     os.environ.setdefault(FRESH_SEED, f"{datetime.now(UTC):%Y%m%d}")
     os.environ.setdefault(FRESH_SECONDS, "10")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Make fixtures that a module shares once, not in each worker."""
+    from support.distribution import SharedFixtureScheduling
+
+    return SharedFixtureScheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

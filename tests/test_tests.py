@@ -1,6 +1,12 @@
-"""Every test can fail: it asserts or expects an error, or calls a function of the tests that does."""
+"""The tests themselves: each can fail, and workers make no shared fixture twice.
+
+A test can fail if it asserts or expects an error, or calls a function of the tests that does.
+"""
 
 import ast
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,6 +65,42 @@ def _without_check(functions: dict[Place, Function]) -> list[Place]:
         if not more:
             return sorted(unchecked)
         unchecked -= more
+
+
+CONFTEST = """
+from support.distribution import SharedFixtureScheduling
+
+def pytest_xdist_make_scheduler(config, log):
+    return SharedFixtureScheduling(config, log)
+"""
+WITH_A_SHARED_FIXTURE = """
+import pytest
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    with open("made", "a") as file:
+        file.write("once ")
+
+@pytest.mark.parametrize("number", range(8))
+def test_that_needs_it(made, number):
+    assert number < 8
+"""
+
+
+def test_a_fixture_of_a_module_is_made_in_one_worker_only(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_shared.py").write_text(WITH_A_SHARED_FIXTURE)
+    (tmp_path / "test_single.py").write_text("def test_by_itself(): assert True")
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "9 passed" in run.stdout, run.stdout + run.stderr
+    assert (tmp_path / "made").read_text() == "once "
 
 
 def test_every_test_can_fail() -> None:

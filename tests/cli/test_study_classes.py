@@ -7,7 +7,7 @@ import pytest
 
 from support.command import priocast
 
-pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.xdist_group("real groups")]
+pytestmark = [pytest.mark.processes, pytest.mark.spark]
 SMALL = ("--members", "2", "--seconds", "0.3", "--handling-us", "2000", "--load", "3")
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from support.command import command_error, priocast
 
-pytestmark = [pytest.mark.processes, pytest.mark.xdist_group("real groups")]
+pytestmark = pytest.mark.processes
 SMALL = ("--members", "3,2", "--rounds", "1", "--messages", "3", "--queued", "2")
 
 

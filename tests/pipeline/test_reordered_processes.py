@@ -24,7 +24,7 @@ from priocast.trace.recorded_run import open_run
 from priocast.trace.run_directory import read_manifest
 from priocast.trace.schema import DELIVERED, MessageRow, TraceRow
 
-pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.xdist_group("reordered processes")]
+pytestmark = [pytest.mark.processes, pytest.mark.spark]
 
 SLOW = Workload(members=6, load=3.0, seconds=1.0, handling_us=5_000)
 MOVED = "moved"

@@ -14,7 +14,7 @@ from priocast.pipeline.study import verify_runs
 from priocast.testing.addresses import free_addresses
 from support.waiting import PATIENCE_SECONDS
 
-pytestmark = [pytest.mark.processes, pytest.mark.spark, pytest.mark.xdist_group("real faults")]
+pytestmark = [pytest.mark.processes, pytest.mark.spark]
 
 FAILURE_SECONDS = 1.0
 NAMES = "abcd"

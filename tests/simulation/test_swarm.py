@@ -8,9 +8,6 @@ from priocast.core.violation import Violation
 from priocast.simulation.counters import FAULT_KINDS, TRANSITION_KINDS, Counters
 from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
 
-#: One process runs the seeds that all tests of this module look at.
-pytestmark = pytest.mark.xdist_group("swarm")
-
 SEED_COUNT = int(os.environ.get("PRIOCAST_SWARM_SEEDS", "300"))
 #: Each kind of fault and of transition must occur in this share of the seeds.
 OCCURS_PERCENT_MIN = 1.0
