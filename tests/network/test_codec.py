@@ -137,7 +137,7 @@ def test_before_the_introduction_frames_are_limited_to_one_kilobyte() -> None:
     [arrival] = feed(reader, bytes(hello(body=bytes(INTRODUCTION_BYTES_MAX))))
     assert len(arrival.frames[0].body) == INTRODUCTION_BYTES_MAX
     reader.expect("a")
-    assert len(reader.free()) > 100 * INTRODUCTION_BYTES_MAX
+    assert len(reader.free()) > 10 * INTRODUCTION_BYTES_MAX
 
 
 def test_frames_of_another_process_are_rejected_after_the_introduction() -> None:
@@ -146,3 +146,20 @@ def test_frames_of_another_process_are_rejected_after_the_introduction() -> None
     assert rejection(reader, stream_of([Frame(0, 0, 0, 0)], sender=ProcessId("b", 7))).reason == (
         "frame of another sender"
     )
+
+
+def test_the_buffer_follows_what_arrives_and_not_what_a_header_announces() -> None:
+    reader = FrameReader()
+    reader.expect("a")
+    first = len(reader.free())
+    [header, body] = FrameWriter("g", ProcessId("a")).data([Frame(1, 1, 0, 0, bytes(FRAME_BYTES_MAX))])
+    assert feed(reader, header) == []
+    assert len(reader.free()) < first, "1.5 MB are announced, and nothing of it has come"
+    sent = 0
+    while sent < len(body):
+        free = len(reader.free())
+        assert 0 < free <= max(first, 2 * (HEADER_BYTES + sent))
+        arrived = feed(reader, body[sent : sent + free])
+        sent += free
+    assert len(arrived[0].frames[0].body) == FRAME_BYTES_MAX
+    assert len(reader.free()) <= 256 * 1024, "a long frame keeps its memory no longer than it lasts"

@@ -119,6 +119,26 @@ def test_a_process_that_cannot_be_dialled_back(
     run(test)
 
 
+def test_one_host_has_a_limited_number_of_connections(
+    plain: NetworkFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("priocast.network.tcp_listener.ACCEPTED_OF_HOST_MAX", 20)
+
+    async def test() -> None:
+        async with honest_pair(plain) as pair:
+            async with AsyncExitStack() as stack:
+                for _ in range(30):
+                    _, writer = await asyncio.open_connection(*plain.address("b"))
+                    stack.callback(writer.close)
+                await wait_until(lambda: pair.b.rejections["too many connections"] == 11)
+            await wait_until(lambda: pair.b._listener._accepted_of == {"127.0.0.1": 1})
+            await pair.assert_rejected_exactly(
+                {"too many connections": 11, "closed before the introduction": 19}
+            )
+
+    run(test)
+
+
 def test_many_idle_connections(plain: NetworkFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("priocast.network.tcp_listener.STRANGERS_MAX", 20)
 

@@ -28,6 +28,7 @@ _MAGIC = b"\xb7P"
 _ORIGIN = struct.Struct("!2sBBQQQ")
 _HEADER = struct.Struct(f"!{_ORIGIN.size}sIQQQQ")
 HEADER_BYTES = _HEADER.size
+_BUFFER_BYTES_FIRST = 16 * 1024
 _BUFFER_BYTES = 256 * 1024
 
 
@@ -89,8 +90,8 @@ class ReceivedFrames(NamedTuple):
 class FrameReader:
     """Splits a stream of bytes into frames; the connection reads into its buffer.
 
-    At first there is room for an introduction only. After `expect`, buffer and frames may have their full
-    size, and frames of any other process are rejected.
+    At first there is room for an introduction only. After `expect`, frames may have their full size and the
+    buffer grows with what arrives; frames of any other process are rejected.
     """
 
     def __init__(self) -> None:
@@ -103,7 +104,9 @@ class FrameReader:
         """From now on, all frames must come from this peer."""
         self._sender = hash_of(peer)
         self._bytes_max = FRAME_BYTES_MAX
-        self._keep_rest(0, _BUFFER_BYTES)
+        larger = bytearray(_BUFFER_BYTES_FIRST)
+        larger[: self._end] = self._buffer[: self._end]
+        self._buffer = larger
 
     def free(self) -> memoryview:
         """The free part of the buffer, for the next bytes."""
@@ -152,13 +155,29 @@ class FrameReader:
         return ReceivedFrames(_KINDS[kind], group, incarnation, [])
 
     def _keep_rest(self, start: int, needed: int) -> None:
-        """Move the incomplete rest to the front of a buffer that has room for `needed` bytes."""
+        """Move the incomplete rest to the front of a buffer; `needed` is the size of its frame."""
         rest = self._end - start
-        if needed > len(self._buffer):
+        size = self._size_for(rest, needed)
+        if size != len(self._buffer):
             # The event loop may still hold the old buffer, so it cannot grow in place.
-            larger = bytearray(needed)
-            larger[:rest] = self._buffer[start : self._end]
-            self._buffer = larger
+            other = bytearray(size)
+            other[:rest] = self._buffer[start : self._end]
+            self._buffer = other
         elif start and rest:
             self._buffer[:rest] = self._buffer[start : self._end]
         self._end = rest
+
+    def _size_for(self, rest: int, needed: int) -> int:
+        """The size of the buffer for the next read.
+
+        It follows what arrives, not what a header announces: a connection that sends nothing more must not
+        take more memory. It doubles when a read has filled it; a long frame doubles it further, for itself.
+        """
+        size = len(self._buffer)
+        if self._sender is None:
+            return size
+        if self._end == size < _BUFFER_BYTES:
+            size = min(2 * size, _BUFFER_BYTES)
+        if needed <= size:
+            return min(size, _BUFFER_BYTES) if needed <= _BUFFER_BYTES else size
+        return max(size, min(needed, 2 * rest))

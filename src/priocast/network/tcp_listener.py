@@ -2,12 +2,14 @@
 
 Strangers are limited in number and time: when there are too many, the oldest is rejected, so that idle
 connections cannot keep others out. A stranger gets one kilobyte of buffer, and with TLS what a handshake
-needs.
+needs. One host may have half of the strangers, and a part of all connections.
 """
 
 import asyncio
 import socket
 import ssl
+from collections import Counter
+from functools import partial
 
 from priocast.core.errors import InvalidAddress, Rejected
 from priocast.network.address import Address
@@ -17,6 +19,7 @@ from priocast.network.tcp_connection import CLOSE_SECONDS, AcceptedConnection, C
 from priocast.network.tcp_dialler import HANDSHAKE_SECONDS
 
 STRANGERS_MAX = 256
+ACCEPTED_OF_HOST_MAX = 640
 _BACKLOG = 128
 _DESCRIPTORS_PAUSE_SECONDS = 0.2
 
@@ -30,7 +33,8 @@ class Listener:
     def __init__(self, owner: ConnectionOwner, context: ssl.SSLContext | None) -> None:
         self._owner = owner
         self.context = context
-        self._strangers: dict[asyncio.Task[None], None] = {}
+        self._strangers: dict[asyncio.Task[None], str] = {}
+        self._accepted_of: Counter[str] = Counter()
         self._socket: socket.socket | None = None
         self._accepting: asyncio.Task[None] | None = None
 
@@ -65,24 +69,51 @@ class Listener:
         loop = asyncio.get_running_loop()
         while True:
             try:
-                accepted, _ = await loop.sock_accept(listening)
+                accepted, (host, *_) = await loop.sock_accept(listening)
             except OSError as error:
                 self._owner.rejection_log.record(Reason.NO_DESCRIPTORS, str(error))
                 await asyncio.sleep(_DESCRIPTORS_PAUSE_SECONDS)
                 continue
-            if len(self._strangers) >= STRANGERS_MAX:
-                self._owner.rejection_log.record(Reason.TOO_MANY_STRANGERS)
-                oldest = next(iter(self._strangers))
-                del self._strangers[oldest]
-                oldest.cancel()
-            stranger = loop.create_task(self._meet(accepted))
-            self._strangers[stranger] = None
-            stranger.add_done_callback(lambda task: self._strangers.pop(task, None))
+            if self._accepted_of[host] >= ACCEPTED_OF_HOST_MAX:
+                self._owner.rejection_log.record(Reason.TOO_MANY_CONNECTIONS, address=host)
+                accepted.close()
+                continue
+            self._make_room(host)
+            connection = AcceptedConnection(self._owner)
+            stranger = loop.create_task(self._meet(connection, accepted))
+            self._strangers[stranger] = host
+            self._accepted_of[host] += 1
+            stranger.add_done_callback(partial(self._on_met, connection, host))
             await asyncio.sleep(0)  # a task that is cancelled before it starts would leave its socket open
 
-    async def _meet(self, accepted: socket.socket) -> None:
+    def _make_room(self, host: str) -> None:
+        """Reject the oldest stranger if there are too many: of this host, or in all."""
+        strangers = self._strangers
+        of_host = [stranger for stranger, its_host in strangers.items() if its_host == host]
+        if len(of_host) >= STRANGERS_MAX // 2 and len(of_host) < len(strangers):
+            oldest = of_host[0]
+        elif len(strangers) >= STRANGERS_MAX:
+            oldest = next(iter(strangers))
+        else:
+            return
+        self._owner.rejection_log.record(Reason.TOO_MANY_STRANGERS, address=strangers.pop(oldest))
+        oldest.cancel()
+
+    def _on_met(self, connection: AcceptedConnection, host: str, stranger: asyncio.Task[None]) -> None:
+        """A stranger is admitted or rejected; its connection counts until it is lost."""
+        self._strangers.pop(stranger, None)
+        if connection.made and not connection.lost.done():
+            connection.lost.add_done_callback(lambda _: self._release(host))
+        else:
+            self._release(host)
+
+    def _release(self, host: str) -> None:
+        self._accepted_of[host] -= 1
+        if not self._accepted_of[host]:
+            del self._accepted_of[host]
+
+    async def _meet(self, connection: AcceptedConnection, accepted: socket.socket) -> None:
         """Wait until a stranger is admitted or its time is up."""
-        connection = AcceptedConnection(self._owner)
         try:
             async with asyncio.timeout(HANDSHAKE_SECONDS):
                 await self._connect(connection, accepted)
