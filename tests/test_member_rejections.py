@@ -1,5 +1,7 @@
 """What a member rejects is counted by reason, and a member that sends it is evicted."""
 
+import tracemalloc
+
 import pytest
 from msgspec.msgpack import encode
 
@@ -16,6 +18,8 @@ from priocast.membership.packets import (
     ClientRequest,
     EvictionNotice,
     FetchState,
+    FlushRequest,
+    Heartbeat,
     StabilityReport,
 )
 from support.stacks import Neighbourhood, Unobserved, epoch_of, founded
@@ -187,3 +191,17 @@ def test_clients_get_no_heartbeats_and_are_not_met() -> None:
     member.receive(ProcessId("shop"), [frame_of(ClientRequest(1, 7, TO_ALL, b"x"))], group.now, Role.CLIENT)
     assert "shop" not in member.membership.neighbours.incarnations
     group.wait_payloads("ab", "x")
+
+
+def test_long_names_take_no_memory() -> None:
+    group = founded("ab")
+    view = epoch_of(group.members["a"]).view.id
+    tracemalloc.start()
+    for number in range(40):
+        name = f"{number}".ljust(1_400_000, "x")
+        said = Heartbeat(1, None, (), 0, (ProcessId(name),), ())
+        group.receive(STRANGER, "a", frame_of(said), frame_of(FlushRequest(view, ProcessId(name), 1, 1)))
+    del said, name
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert group.members["a"].rejections == {"ForeignFrame": 80} and kept < 1_000_000
