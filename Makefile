@@ -29,14 +29,13 @@ fresh: $(DEVELOPMENT)  ## Run fresh random examples for ten minutes; PRIOCAST_FR
 
 fuzz: $(DEVELOPMENT)  ## Attack decoders and simulated groups for FUZZ_SECONDS (120); FUZZ_SEED=… repeats a run
 	@mkdir -p fuzz-out/inputs
-	@PYTHONPATH=tests $(BIN)/python -m fuzz.guided fuzz-out/inputs tests/fuzz/corpus -print_final_stats=1 \
-		-artifact_prefix=fuzz-out/ -max_total_time=$$(($(FUZZ_SECONDS) / 4)) > fuzz-out/guided.log 2>&1 || \
-		{ tail -40 fuzz-out/guided.log; exit 1; }
-	@tail -8 fuzz-out/guided.log
+	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then \
+		PYTHONPATH=tests $(BIN)/python -m fuzz.guided fuzz-out/inputs tests/fuzz/corpus -artifact_prefix=fuzz-out/ \
+			-max_total_time=$$(($(FUZZ_SECONDS) / 4)) >fuzz-out/guided.log 2>&1 || \
+			{ tail -40 fuzz-out/guided.log; exit 1; }; \
+		grep '^Done' fuzz-out/guided.log; \
+	else echo "atheris is not installed (there is none for this platform): only groups are attacked"; fi
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
-
-soak: $(DEVELOPMENT)  ## Let five real members live through random faults for an hour; MINUTES=… SEED=…
-	@$(BIN)/python -m tools.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
 lint: $(DEVELOPMENT)  ## Check style, types and import contracts
 	@$(BIN)/ruff format --check --quiet .

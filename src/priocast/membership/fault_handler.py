@@ -73,7 +73,14 @@ class FaultHandler:
             if is_first:
                 self._tainted = epoch.channel, peer
             if self._tainted == (epoch.channel, peer):
-                self._membership.evict(peer, "fault", now, detail)
+                self._evict(peer, detail, now)
+
+    def _evict(self, peer: ProcessId, detail: str, now: int) -> None:
+        """Evict a peer; that may begin a view change, which freezes the protocol and can fail."""
+        try:
+            self._membership.evict(peer, "fault", now, detail)
+        except Exception as error:
+            self.on_step(error, now)
 
     def on_step(self, error: Exception, now: int) -> None:
         """A step of our own failed: evict this member if a peer was at fault, otherwise raise the error."""
