@@ -1,5 +1,6 @@
 """`priocast report` writes an HTML page and prints its path."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from typer.testing import CliRunner, Result
 from pipeline.mutants import delivery_dropped
 from pipeline.sample_runs import play
 from priocast.cli import report
+from priocast.cli.option_checks import check_figures, check_replaceable
 from priocast.core.errors import InvalidOption, UnreadableTrace
+from priocast.operations.output_paths import REPORT
 
 app = typer.Typer(rich_markup_mode="rich")
 app.command(epilog=report.EXAMPLES)(report.report)
@@ -35,6 +38,9 @@ def test_page_is_written_and_its_path_is_printed(tmp_path: Path) -> None:
         "throughput.png",
     }
     assert len(list(figures.glob("*.svg"))) == 4
+    assert {path.stem for path in figures.iterdir()} <= set(report.FIGURES)
+    check_replaceable("--out", out, REPORT)
+    check_figures("--figures", figures, report.FIGURES)
 
 
 @pytest.mark.spark
@@ -59,6 +65,23 @@ def test_unwritable_output_is_rejected_before_anything_is_read(tmp_path: Path) -
         assert isinstance(result.exception, InvalidOption)
         assert str(result.exception).startswith(f"{option}: ")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("option", ["--out", "--figures"])
+def test_what_others_wrote_is_left_alone_and_nothing_is_read(option: str, tmp_path: Path) -> None:
+    figure = tmp_path / "throughput.png"
+    figure.write_bytes(b"a photograph")
+    result = invoke("runs", option, str(tmp_path if option == "--figures" else figure))
+    assert isinstance(result.exception, InvalidOption)
+    assert "it is left alone" in str(result.exception)
+    assert figure.read_bytes() == b"a photograph"
+
+
+def test_a_device_is_left_alone() -> None:
+    result = invoke("runs", "--out", os.devnull)
+    assert isinstance(result.exception, InvalidOption)
+    assert "is not a regular file" in str(result.exception)
+    assert Path(os.devnull).is_char_device()
 
 
 def test_help_has_examples() -> None:

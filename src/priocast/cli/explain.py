@@ -8,8 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from priocast.cli.option_checks import check_file, check_pipeline
+from priocast.cli.option_checks import check_pipeline, check_replaceable
 from priocast.core.errors import InvalidOption
+from priocast.operations.output_paths import PNG, SVG
 from priocast.trace.explanation import Explanation, explain, find_message, find_worst
 from priocast.trace.explanation_text import describe
 from priocast.trace.recorded_run import open_run
@@ -71,7 +72,7 @@ def explain_message(
 def _check_figure(path: Path) -> None:
     if path.suffix not in FIGURE_KINDS:
         raise InvalidOption(f"--figure is {str(path)!r}: its name must end in {' or '.join(FIGURE_KINDS)}")
-    check_file("--figure", path)
+    check_replaceable("--figure", path, SVG if path.suffix == ".svg" else PNG)
     check_pipeline()
 
 

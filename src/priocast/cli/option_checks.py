@@ -8,7 +8,15 @@ import typer
 
 from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.operations.node_plan import check_wait
-from priocast.operations.output_paths import directory_problem, file_problem
+from priocast.operations.output_paths import (
+    PNG,
+    SVG,
+    OutputKind,
+    directory_problem,
+    empty_directory_problem,
+    file_problem,
+    replacing_problem,
+)
 
 _PIPELINE_PACKAGES = ("pyspark", "matplotlib")
 
@@ -30,10 +38,23 @@ def check_file(option: str, path: Path | None) -> None:
     _raise_if(option, file_problem(path) if path is not None else "")
 
 
-def check_report(option: str, path: Path) -> None:
-    """Raise if a report cannot be written to a temporary file beside it and then renamed."""
-    check_file(option, path)
-    check_directory(option, path.parent)
+def check_replaceable(option: str, path: Path | None, kind: OutputKind) -> None:
+    """Raise if the file, when one is given, cannot be written, or is not an earlier output of this kind."""
+    _raise_if(option, replacing_problem(path, kind) if path is not None else "")
+
+
+def check_figures(option: str, directory: Path | None, names: Collection[str]) -> None:
+    """Raise if one of these figures cannot be written to the directory, when one is given."""
+    if directory is not None:
+        check_directory(option, directory)
+        for name in names:
+            check_replaceable(option, directory / f"{name}.svg", SVG)
+            check_replaceable(option, directory / f"{name}.png", PNG)
+
+
+def check_empty_directory(option: str, path: Path | None) -> None:
+    """Raise if the directory, when one is given, cannot be created or is not empty."""
+    _raise_if(option, empty_directory_problem(path) if path is not None else "")
 
 
 def _raise_if(option: str, problem: str) -> None:

@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.markup import escape
 
 from priocast.cli.exit_codes import EXIT_VIOLATION
-from priocast.cli.option_checks import check_directory, check_pipeline, check_report
+from priocast.cli.option_checks import check_figures, check_pipeline, check_replaceable
 from priocast.cli.shared_options import MASTER, Master
 from priocast.cli.verdict_output import print_verdicts, show_progress
+from priocast.operations.output_paths import REPORT
 
 EXAMPLES = """
 [bold]Examples[/]
@@ -19,6 +20,8 @@ EXAMPLES = """
 
   priocast report runs --out compared.html --figures figures
 """
+#: The names of the figures that `write_figures` writes.
+FIGURES = ("throughput", "queue-depth", "delivery-times", "p99", "membership")
 
 
 def report(
@@ -28,7 +31,9 @@ def report(
             help="A run directory, or a directory of run directories to compare.", show_default=False
         ),
     ],
-    out: Annotated[Path, typer.Option(help="HTML file to write.")] = Path("report.html"),
+    out: Annotated[
+        Path, typer.Option(help="HTML file to write; an earlier report is replaced, nothing else.")
+    ] = Path("report.html"),
     figures: Annotated[
         Path | None, typer.Option(help="Directory for the figures as SVG and PNG files.")
     ] = None,
@@ -40,8 +45,8 @@ def report(
     figures over time. Exit codes are those of [bold]verify[/]; on a violation the report is written, too.
     """
     check_pipeline()
-    check_report("--out", out)
-    check_directory("--figures", figures)
+    check_replaceable("--out", out, REPORT)
+    check_figures("--figures", figures, FIGURES)
     from priocast.pipeline import study_runs  # imported here: Spark is slow to import
     from priocast.pipeline.figures.figure_files import write_figures
 

@@ -13,8 +13,9 @@ from rich.table import Table
 
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json_line
-from priocast.cli.option_checks import check_directory, check_file
+from priocast.cli.option_checks import check_empty_directory, check_replaceable
 from priocast.core.errors import InvalidOption
+from priocast.operations.output_paths import HASHES
 from priocast.protocols import find_protocol
 from priocast.simulation.scenario_generator import Choice, Delivery, Policy, generate_scenario
 from priocast.simulation.simulator import run_scenario
@@ -71,8 +72,8 @@ def simulate(
             f"--show and --out need exactly one seed, but {seeds!r} has {len(chosen)}: give one, such as 17"
         )
     choice = parse_choice(order, policy, delivery)
-    check_directory("--out", out)
-    check_file("--hashes", hashes)
+    check_empty_directory("--out", out)
+    check_replaceable("--hashes", hashes, HASHES)
     console = Console(stderr=as_json)
     if show:
         console.print(generate_scenario(chosen[0], choice).describe(), markup=False, highlight=False)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from priocast.cli.option_checks import check_directory, check_pipeline, check_report
+from priocast.cli.option_checks import check_directory, check_pipeline, check_replaceable
+from priocast.operations.output_paths import REPORT
 from priocast.study.earlier_runs import prepare
 from priocast.study.overload import FinishedRun, PlannedRun, carry_out
 
@@ -26,7 +27,7 @@ def prepare_output(directory: Path) -> StudyOutput:
     output = StudyOutput(directory / "traces", directory / "report.html")
     check_pipeline()
     check_directory("--out", output.traces)
-    check_report("--out", output.report)
+    check_replaceable("--out", output.report, REPORT)
     prepare(output.traces)
     return output
 

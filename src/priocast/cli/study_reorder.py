@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from priocast.cli.json_output import print_json
-from priocast.cli.option_checks import check_directory, check_pipeline, first_given
+from priocast.cli.option_checks import check_figures, check_pipeline, first_given
 from priocast.cli.shared_options import AsJson
 from priocast.cli.study_output import progress_bar
 from priocast.core.errors import InvalidOption
@@ -27,6 +27,7 @@ EXAMPLES = """
 """
 _QUICK_ROUNDS = 2
 _QUICK_MESSAGES = 40
+FIGURE = "placing"
 _ALLOWED_WITH_QUICK = {"members", "payload_bytes", "queued", "quick", "out", "as_json"}
 _DEFAULT = InsertionPlan()
 
@@ -66,7 +67,7 @@ def reorder(
         queued=queued,
     )
     check_pipeline()
-    check_directory("--out", out)
+    check_figures("--out", out, (FIGURE,))
     out.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=as_json)
     rows = rows_of(_measure(plan, console))
@@ -112,7 +113,7 @@ def _draw(rows: list[InsertionRow], out: Path) -> list[Path]:
     from priocast.pipeline.figures.ordering_time import OrderingTime, draw_ordering_times
 
     times = [OrderingTime(row.way, row.members, row.at_sender_ms, row.way == ROUND_TRIP) for row in rows]
-    return write_figure("placing", draw_ordering_times(times), out)
+    return write_figure(FIGURE, draw_ordering_times(times), out)
 
 
 def _table(rows: list[InsertionRow], plan: InsertionPlan) -> Table:

@@ -15,6 +15,8 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 Data = TypeVar("Data")
 
+#: Marks the figures as ours in their metadata: only such files are ever replaced.
+MARK = "Priocast"
 INK = "#24303c"
 _WIDTH = 10.4
 _PANELS_PER_ROW = 3
@@ -142,7 +144,7 @@ def render_png(figure: Figure) -> bytes:
 def _render(figure: Figure, kind: str) -> bytes:
     buffer = io.BytesIO()
     transparent = kind == "svg"
-    metadata = {"Date": None} if kind == "svg" else {}
+    metadata = {"Date": None, "Creator": MARK} if kind == "svg" else {"Software": MARK}
     with rc_context(SETTINGS):
         figure.savefig(buffer, format=kind, dpi=144, transparent=transparent, metadata=metadata)
     return buffer.getvalue()
