@@ -259,6 +259,24 @@ class TestOneProcessPerName:
         assert group.now - killed_at < 4 * group.membership.failure_ns
         assert group.applications["a"].reasons[-1] == "b joined; b failed"
 
+    def test_a_restart_with_a_lower_number_is_told_the_number_that_is_known(self) -> None:
+        group = founded("abc")
+        group.kill("b")
+        member = group.start("b", incarnation=0)
+        group.run_until(lambda: member.incarnation_known > 0)
+        assert member.incarnation_known == 1 and group.views()["b"] == ""
+        assert not group.members["a"].membership.neighbours.trusts(ProcessId("b"), group.now)
+        group.start("b", incarnation=2)
+        group.wait_view("acb")
+
+    def test_a_number_that_is_in_use_is_not_told(self) -> None:
+        group = founded("abc")
+        alive = Heartbeat(group.members["a"].membership._config_hash, None, (), 0, (), ())
+        group.receive(ProcessId("b", 0), "a", frame_of(alive))
+        group.run(5)
+        assert group.members["a"].rejections == {"earlier incarnation": 1}
+        assert group.members["b"].incarnation_known == 1
+
     def test_a_restart_after_a_leave_joins_at_once(self) -> None:
         group = founded("abc")
         leaving = group.members["b"]

@@ -110,6 +110,11 @@ class Member:
         return self.membership.view
 
     @property
+    def incarnation_known(self) -> int:
+        """The highest incarnation number of this process that any process knows."""
+        return self.membership.neighbours.own_incarnation_max
+
+    @property
     def epoch(self) -> Epoch | None:
         """This member's part in its view."""
         return self.membership.epoch
@@ -360,7 +365,9 @@ class Member:
         elif isinstance(control, ClientReply):
             self.reject("reply to a member")
         elif not self.membership.heard(peer, now):
-            self.reject(self.membership.neighbours.objection_to(peer))
+            self.reject(neighbours.objection_to(peer))
+            if (notice := neighbours.notice_to(peer, now)) is not None:
+                self.membership.send(peer, notice)
         elif not self.membership.validator.knows(peer, control):
             self.reject("unknown process")
         else:

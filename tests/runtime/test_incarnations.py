@@ -1,7 +1,9 @@
 """Incarnation numbers always increase, whatever the clock says."""
 
+import asyncio
 import stat
 import time
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 import priocast
 from priocast.core.errors import InvalidOption
 from priocast.runtime.incarnations import Incarnations
-from support.groups import Cluster
+from support.groups import NETWORKS, Cluster, quick
 from support.waiting import run
 
 
@@ -100,3 +102,24 @@ def test_a_number_that_the_group_knows_is_exceeded(tmp_path: Path, monkeypatch: 
     incarnations = Incarnations(tmp_path, "tickets", "a")
     assert [incarnations.next(above=90), incarnations.next(above=80)] == [91, 92]
     assert _file(tmp_path).read_text() == "92\n"
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_member_whose_clock_was_set_back_is_told_and_takes_a_higher_number(
+    network: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    # Found by setting the clock back: the others ignored the restarted member, which waited without a reason.
+    async def test() -> None:
+        cluster = Cluster(network, "abc")
+        monkeypatch.setattr(time, "time_ns", lambda: 9_000_000_000)
+        a, b, c = (cluster.join(name, membership=quick(3)) for name in "abc")
+        async with AsyncExitStack() as stack:
+            groups = await asyncio.gather(*map(stack.enter_async_context, (a, b)), c.__aenter__())
+            assert groups[2].me == priocast.ProcessId("c", 9_000)
+            await c.__aexit__(None, None, None)
+            monkeypatch.setattr(time, "time_ns", lambda: 2_000_000_000)
+            async with cluster.join("c", membership=quick(3)) as again:
+                assert again.me == priocast.ProcessId("c", 9_001)
+                assert "the group knows incarnation 9000 of c, which is later than c#2000" in caplog.text
+
+    run(test)

@@ -13,7 +13,8 @@ from priocast.core.view import View, ViewId
 from priocast.core.view_reason import ViewReason
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
-from priocast.membership.packets import Heartbeat
+from priocast.membership.outputs import MembershipOutput
+from priocast.membership.packets import Heartbeat, LaterIncarnation
 from priocast.membership.reachability import Reachability
 from priocast.membership.target_view import Peer
 
@@ -24,12 +25,14 @@ _NEVER = -(1 << 62)
 class Neighbours:
     """The other processes, by their latest incarnations and heartbeats.
 
-    Who counts as alive is asked for in every turn, and seldom changes: the answer is kept until it may.
+    `own_incarnation_max` is the highest incarnation number of this process that any process knows. Who counts
+    as alive is asked for in every turn, and seldom changes: the answer is kept until it may.
     """
 
     def __init__(self, me: ProcessId, options: MembershipOptions) -> None:
         self.me = me
         self.detector = FailureDetector(options)
+        self.own_incarnation_max = me.incarnation
         self.incarnations: dict[str, ProcessId] = {}
         self.reachability = Reachability(me)
         self._primary = options.primary
@@ -92,6 +95,14 @@ class Neighbours:
         """A view was installed: what processes have received counts anew, even if they repeat it."""
         self._bodies.clear()
 
+    def on_later_incarnation(
+        self, _: ProcessId, notice: LaterIncarnation, _now: int
+    ) -> list[MembershipOutput]:
+        """A process knows a later incarnation of this name, which is over: this one has too low a number."""
+        if notice.known.name == self.me.name:
+            self.own_incarnation_max = max(self.own_incarnation_max, notice.known.incarnation)
+        return []
+
     def depart(self, process: ProcessId, reason: ViewReason) -> None:
         """The group continues, for this reason, without this incarnation, even if it is still heard."""
         self._departed[process.name] = process, reason
@@ -116,6 +127,13 @@ class Neighbours:
         """Why frames of an incarnation that could not be met are rejected."""
         known = self.incarnations.get(process.name, self.me)
         return "earlier incarnation" if process.incarnation < known.incarnation else "name in use"
+
+    def notice_to(self, process: ProcessId, now: int) -> LaterIncarnation | None:
+        """What to tell a process whose incarnation is earlier than one that is known, and is over."""
+        known = self.incarnations.get(process.name)
+        if known is None or process.incarnation >= known.incarnation or self.trusts(known, now):
+            return None
+        return LaterIncarnation(known)
 
     def knows(self, process: ProcessId) -> bool:
         """Whether a heartbeat came from this incarnation that was accepted."""

@@ -13,6 +13,7 @@ outdated one is recognised by its ballot or view, and ignored.
     Install      (any process)   the proposal was decided: install it
     FlushRequest, FlushReply     packets of the old view that one member has and another lacks
     EvictionNotice               the group has continued without you
+    LaterIncarnation             you have a lower incarnation number than an earlier start of yours
     OptionsMismatch              you have other group options than I
     ChangeOrder  (member to coordinator)   let this protocol order from the next view on
     FetchState, StateChunk       the application's state, chunk by chunk
@@ -203,6 +204,12 @@ class EvictionNotice(Control, frozen=True, tag="eviction-notice"):
     reason: ViewReason
 
 
+class LaterIncarnation(Control, frozen=True, tag="later-incarnation"):
+    """The receiver's number is lower than that of an earlier start of it: only a higher one is accepted."""
+
+    known: ProcessId
+
+
 class OptionsMismatch(Control, frozen=True, tag="options-mismatch"):
     config: Text
 
@@ -261,6 +268,7 @@ AnyControl = (
     | FlushRequest
     | FlushReply
     | EvictionNotice
+    | LaterIncarnation
     | OptionsMismatch
     | ChangeOrder
     | FetchState

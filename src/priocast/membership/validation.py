@@ -27,6 +27,7 @@ from priocast.membership.packets import (
     FlushRequest,
     Heartbeat,
     Install,
+    LaterIncarnation,
     OptionsMismatch,
     OrderDigest,
     Ordering,
@@ -39,7 +40,7 @@ from priocast.membership.packets import (
 )
 from priocast.membership.quorum import is_quorum
 
-_BEFORE_OPTIONS = (Heartbeat, OptionsMismatch)
+_BEFORE_OPTIONS = (Heartbeat, LaterIncarnation, OptionsMismatch)
 
 CheckOrdering = Callable[[Ordering], object]
 _Requirement = tuple[bool, str]

@@ -16,8 +16,9 @@ address that the echo comes from: a greeting that somebody copied, and sent from
 peer moves to another address only if it is not heard at the present one any more, or if the other one is
 configured.
 
-A silent peer is greeted again; after two minutes of silence it is forgotten. Replays cannot revive its
-session: every challenge that it ever echoed has expired by then.
+A silent peer is greeted again, and may be replaced by a session with a lower incarnation number; after two
+minutes of silence it is forgotten. Replays cannot revive its session: every challenge that it ever echoed has
+expired by then.
 """
 
 import secrets
@@ -236,7 +237,7 @@ class PeerTable:
         content = (
             opener.open(sealed, self.own_session) if peer is None else peer.open(sealed, self.own_session)
         )
-        greeting = self._read(content, sealed)
+        greeting = self._read(content, sealed, now)
         if peer is None and (rival := self._rival_of(greeting.name, source)):
             return GreetingOutcome(self._refuse(greeting, sealed.session, source, rival), None)
         is_alive = bool(greeting.echo) and greeting.echo in self._challenges(source)
@@ -293,7 +294,7 @@ class PeerTable:
             return True
         return not peer.confirmed or now - peer.heard_here_at >= _SILENCE_SECONDS
 
-    def _read(self, content: bytes, sealed: Sealed) -> Greeting:
+    def _read(self, content: bytes, sealed: Sealed, now: float) -> Greeting:
         try:
             greeting = decode(_decode, content, "a peer", "a greeting")
             check_name(greeting.name, "member")
@@ -307,7 +308,9 @@ class PeerTable:
         if greeting.refusal:
             raise Rejected(Reason.REJECTED_BY_PEER, greeting.refusal)
         known = self.peers.get(greeting.name)
-        if known is not None and session.incarnation < known.incarnation:
+        is_old = known is not None and session.incarnation < known.incarnation
+        # A process whose clock was set back may have a lower number; one that is heard is not replaced.
+        if known is not None and is_old and now - known.heard_at < _SILENCE_SECONDS:
             raise Rejected(Reason.OLD_INCARNATION, f"{session.incarnation} after {known.incarnation}")
         return greeting
 

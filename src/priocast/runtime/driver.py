@@ -49,11 +49,7 @@ class Driver:
     """
 
     def __init__(
-        self,
-        configuration: MemberConfiguration,
-        network: Network,
-        storage: Storage,
-        incarnation: int | None,
+        self, configuration: MemberConfiguration, network: Network, storage: Storage, incarnation: int | None
     ) -> None:
         self.configuration = configuration
         self.network = network
@@ -182,8 +178,16 @@ class Driver:
         return why_full(self.member, awaits_application=self._rejoining.awaits_application)
 
     def _rejoin(self) -> None:
+        if self._port is not None:
+            self._port.close()
         self._port = self.network.open(self.configuration.group, self.member.me, self)
         self.schedule_turn()
+
+    def _renumber(self, known: int) -> None:
+        """The group knows a later incarnation of this process, which is over: join with a higher number."""
+        left = None if self._first_view.awaited else self.member.unordered_messages()
+        self.member = self._new_member(self.storage.incarnations.later(self.member.me, known), left)
+        self._rejoin()
 
     # Called by the network
 
@@ -364,6 +368,8 @@ class Driver:
             self._timer.set(member.deadline, now)
         if self._first_view.awaited:
             self._first_view.on_turn(member)
+        if epoch is None and (known := member.incarnation_known) > member.me.incarnation:
+            self._renumber(known)
         if self._admission.entries and self._admission.admit(member):
             self.schedule_turn()
         if self._consumable is not None and not self._consumable.done():

@@ -10,11 +10,15 @@ holds for a process that runs already, whatever is wrong with the disk.
 
 import asyncio
 import errno
+import logging
 import os
 import time
 from pathlib import Path
 
 from priocast.core.errors import InvalidOption
+from priocast.core.identity import ProcessId
+
+log = logging.getLogger("priocast.group")
 
 _RETRY_SECONDS = 1.0
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -46,6 +50,20 @@ class Incarnations:
                 ) from error
             self._note(error)
         return self._last
+
+    def later(self, me: ProcessId, known: int) -> int:
+        """A number above one that the group knows of this process, although the process was started later."""
+        number = self.next(above=known)
+        log.warning(
+            "the group knows incarnation %d of %s, which is later than %s: it joins as incarnation %d; was "
+            "the clock set back? With a state_directory, numbers do not depend on the clock",
+            known,
+            me.name,
+            me,
+            number,
+            extra={"member": str(me)},
+        )
+        return number
 
     async def keep_stored(self) -> None:
         """Store a number as soon as there is room for it; runs until it is cancelled."""
