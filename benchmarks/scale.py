@@ -8,6 +8,7 @@ that grows faster is a defect. Memory is the growth of this process.
 import argparse
 import asyncio
 import gc
+import logging
 import os
 import time
 from collections.abc import Sequence
@@ -202,6 +203,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small groups, few groups and few cycles")
     quick = parser.parse_args(arguments).quick
+    logging.getLogger("priocast").setLevel(logging.ERROR)  # groups that wait a second for their turn say so
     console = Console(width=110)
     console.print(founding_table((4, 8) if quick else (*SIZES, MEMBERS_MAX)))
     console.print(deliveries_table((4, 8) if quick else SIZES))

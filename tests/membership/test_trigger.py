@@ -53,6 +53,16 @@ def test_the_first_voter_starts_a_round_once_the_group_has_settled() -> None:
     assert targets(evaluate(found, BEAT // 2)) == [TargetView((A, B), (A, B))]
 
 
+def test_the_target_follows_a_link_that_is_lost_though_all_are_alive() -> None:
+    neighbours = acquainted(A, heartbeats(B, C))
+    found = ViewChangeTrigger(A, options(), neighbours, ORDERING, may_found=True, now=0)
+    found.on_view(OLD, ORDERING, 0)
+    assert found.target(0) == TargetView((A, B, C), (A, B, C))
+    assert found.target(0) is found.target(1), "nothing has changed, so nothing is computed"
+    neighbours.on_heartbeat(C, heartbeat(A, of=OLD.id))
+    assert found.target(1) == TargetView((A, B), (A, B))
+
+
 def test_a_later_voter_waits_longer() -> None:
     found = trigger(B, heartbeats(A))
     assert evaluate(found, 0) == evaluate(found, BEAT) == []

@@ -14,10 +14,12 @@ from priocast.core.identity import ProcessId
 class Reachability:
     """The links of the processes that were met; this process itself hears all of them.
 
-    A process may be heard by others before this one has met it: it is kept by name until then.
+    A process may be heard by others before this one has met it: it is kept by name until then. `revision`
+    grows with every change.
     """
 
     def __init__(self, me: ProcessId) -> None:
+        self.revision = 0
         self._me = me
         self._bits = {me: 1}
         self._free: list[int] = []
@@ -27,6 +29,7 @@ class Reachability:
 
     def add(self, process: ProcessId) -> None:
         """A process was met."""
+        self.revision += 1
         bit = self._free.pop() if self._free else 1 << len(self._bits)
         self._bits[process] = bit
         self._hears[process] = 0
@@ -40,6 +43,7 @@ class Reachability:
 
     def remove(self, process: ProcessId) -> None:
         """A process is forgotten."""
+        self.revision += 1
         self.update(process, ())
         bit = self._bits.pop(process)
         for other, hears in self._hears.items():
@@ -62,6 +66,7 @@ class Reachability:
         changed = mask ^ self._hears[process]
         self._hears[process] = mask
         is_news |= changed != 0
+        self.revision += is_news
         bit = self._bits[process]
         while changed:
             lowest = changed & -changed

@@ -44,6 +44,8 @@ class ViewChangeTrigger:
         self._view: View | None = None
         self._ordering = ordering
         self._installed_at = now
+        self._target: TargetView | None = None
+        self._target_basis: tuple[GroupSituation, int] | None = None
         self._pending: object = None
         self._pending_since = now
         self._withdrawal: Eviction | None = None
@@ -138,7 +140,10 @@ class ViewChangeTrigger:
             evicted=frozenset(self.evictions),
             may_found=self.may_found,
         )
-        return TargetViewPlanner(situation).target()
+        basis = situation, neighbours.reachability.revision
+        if basis != self._target_basis:
+            self._target_basis, self._target = basis, TargetViewPlanner(situation).target()
+        return self._target
 
     def objection_to(self, proposer: ProcessId, voters: tuple[ProcessId, ...], now: int) -> str:
         """Why this member does not vote on a view of these voters; empty if it does."""
