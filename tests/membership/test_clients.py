@@ -50,7 +50,7 @@ def test_a_client_that_asked_elsewhere_is_not_answered() -> None:
 def test_a_request_that_was_delivered_is_answered_at_once() -> None:
     delivery_table = DeliveryTable()
     clients = Clients(delivery_table, A, 64)
-    delivery_table.add(batch(A, 0, scope=scope(1)), 1)
+    delivery_table.add(batch(A, 0, scope=scope(1)), 1, 1)
     assert not clients.is_new(X, request(1))
     assert clients.replies == [("x", ClientReply(1, 0, -1, ""))]
 

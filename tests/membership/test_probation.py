@@ -2,6 +2,7 @@
 
 import pytest
 
+from priocast.core.message import OrderedBatch
 from priocast.core.view_reason import Eviction, ViewReason
 from priocast.membership.departure import Departed
 from priocast.protocols import PROTOCOLS
@@ -108,3 +109,18 @@ def test_a_safe_message_is_kept_when_it_has_become_stable() -> None:
     group = with_c_back(delivery="safe")
     assert broadcast_steadily(group, SLOW_MS // 2) < 100
     assert len(group.payloads("a")) > 90
+
+
+def test_an_application_takes_the_rest_of_a_batch_that_is_kept_meanwhile() -> None:
+    group = with_c_back(delivery="safe")
+    member, taken = group.members["c"], []
+    group.broadcast("a", "1", "2", "3", "4")
+    group.run_until(lambda: isinstance(member.head(group.now), OrderedBatch))
+    for number in range(4):
+        head = member.stream.offered
+        assert isinstance(head, OrderedBatch)
+        taken.append(head.message(number).payload)
+        member.consume(1, group.now)
+        member.head(group.now)
+        group.run(60)
+    assert taken == [b"1", b"2", b"3", b"4"] and member.departed is None

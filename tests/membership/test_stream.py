@@ -11,7 +11,7 @@ from priocast.core.view import View
 from priocast.membership.clients import Clients
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
-from priocast.membership.packets import ClientReply, ClientRequest, OrderDigest, Proposal
+from priocast.membership.packets import ClientDigest, ClientReply, ClientRequest, OrderDigest, Proposal
 from priocast.membership.snapshot import Snapshot, digest_of
 from priocast.membership.stream import StateRestore, Stream, ViewStart
 from priocast.protocols.flow.packets import Ordered
@@ -148,7 +148,7 @@ def test_the_digest_counts_what_is_not_consumed_yet() -> None:
     listener.take()
     tail = listener.epoch.protocol.unconsumed()
     digest = listener.stream.digest(3, tail)
-    assert digest.position == 3 and digest.clients == {"x#1/0": 4}
+    assert digest.position == 3 and digest.clients == {"x#1/0": ClientDigest(4, 3)}
     assert {each.process: each.next_numbers for each in digest.ordered} == {A: {0: 2}, C: {0: 1}}
 
 

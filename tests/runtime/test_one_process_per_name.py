@@ -1,4 +1,4 @@
-"""A name belongs to the process that runs: a second one is refused, until the first one is not heard."""
+"""A name belongs to the process that runs: a second one is rejected, until the first one is not heard."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ def reasons(reader: Reader) -> list[str]:
 
 
 @over_real_networks
-def test_a_second_process_is_refused_with_the_address_of_the_first_which_is_not_disturbed(
+def test_a_second_process_is_rejected_with_the_address_of_the_first_which_is_not_disturbed(
     network: str,
 ) -> None:
     async def test() -> None:
@@ -33,11 +33,11 @@ def test_a_second_process_is_refused_with_the_address_of_the_first_which_is_not_
         joinings = [cluster.join(name, membership=quick(3)) for name in "abc"]
         async with entered(*joinings) as members, reading(*members) as readers:
             address = cluster.factory.address("b")
-            with pytest.raises(priocast.DeadlineExceeded) as refused:
+            with pytest.raises(priocast.DeadlineExceeded) as rejected:
                 await second(cluster, "b", start_seconds=3).__aenter__()
             expected = f"it rejected us: the name is in use: by b at {address}, "
-            assert str(refused.value).count(expected) == 2, str(refused.value)
-            assert " since 20" in str(refused.value)
+            assert str(rejected.value).count(expected) == 2, str(rejected.value)
+            assert " since 20" in str(rejected.value)
             await members[1].broadcast(b"still b")
             for reader in readers:
                 await reader.wait_payloads(b"still b")
@@ -72,7 +72,7 @@ async def _enter(joining: WithNode[priocast.Group]) -> priocast.Group:
 
 
 @over_real_networks
-def test_a_restart_after_a_clean_leave_is_not_refused(network: str) -> None:
+def test_a_restart_after_a_clean_leave_is_not_rejected(network: str) -> None:
     async def test() -> None:
         cluster = Cluster(network, "abc")
         joinings = {name: cluster.join(name, membership=quick(3)) for name in "abc"}

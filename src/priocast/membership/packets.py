@@ -103,10 +103,21 @@ class Proposal(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SenderDigest(msgspec.Struct, frozen=True, array_like=True):
-    """Which messages of a process were delivered: on each level, those below a number."""
+    """Which messages of a process were delivered: on each level, those below a number.
+
+    `position` is the one after its last message: who was silent for longest is forgotten first.
+    """
 
     process: ProcessId
     next_numbers: Annotated[dict[Level, Number], msgspec.Meta(max_length=CONTROL + 1)]
+    position: Number = 0
+
+
+class ClientDigest(msgspec.Struct, frozen=True, array_like=True, order=True, gc=False):
+    """The last request of a client that was delivered, and the position after it."""
+
+    number: Number
+    position: Number = 0
 
 
 class OrderDigest(msgspec.Struct, frozen=True, array_like=True):
@@ -117,7 +128,7 @@ class OrderDigest(msgspec.Struct, frozen=True, array_like=True):
     """
 
     position: Number
-    clients: Annotated[dict[ClientKey, Number], msgspec.Meta(max_length=_CLIENTS_MAX)] = {}
+    clients: Annotated[dict[ClientKey, ClientDigest], msgspec.Meta(max_length=_CLIENTS_MAX)] = {}
     ordered: Annotated[tuple[SenderDigest, ...], msgspec.Meta(max_length=_SENDERS_MAX)] = ()
 
 

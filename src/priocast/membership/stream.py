@@ -101,8 +101,8 @@ class Stream:
         batch, taken = head.batch, head.taken + count
         if batch.scope.client:
             self._clients.on_ordered(batch, head.position)
-        self._delivery_table.add(batch, taken)
         self.position = head.position + taken
+        self._delivery_table.add(batch, taken, self.position)
         if not self._items:
             assert epoch is not None
             epoch.step(Consume(count), now)
@@ -139,10 +139,10 @@ class Stream:
             head = epoch.protocol.head()
             if head is None or not self._is_deliverable(head, epoch):
                 return
-            kept = OrderedBatch(head.view, head.position, head.batch, head.dependencies)
-            kept.taken = head.taken
-            self._keep([kept])
-            epoch.step(Consume(head.batch.count - head.taken), now)
+            taken = head.taken
+            epoch.step(Consume(head.batch.count - taken), now)
+            head.taken = taken  # the application may be about to take more of it
+            self._keep([head])
 
     @property
     def is_full(self) -> bool:
@@ -186,7 +186,7 @@ class Stream:
         delivery_table = self._delivery_table.copy()
         for item in (*self._items, *tail):
             if isinstance(item, OrderedBatch):
-                delivery_table.add(item.batch, item.batch.count)
+                delivery_table.add(item.batch, item.batch.count, item.position + item.batch.count)
             elif isinstance(item, ViewStart):
                 delivery_table.adopt(item.digest)
         return delivery_table.digest(position)

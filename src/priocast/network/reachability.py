@@ -1,5 +1,6 @@
 """Why a configured address was not reached, as text for error messages."""
 
+import errno
 import socket
 import ssl
 from collections.abc import Iterable, Mapping
@@ -22,7 +23,7 @@ def failure_of(error: Exception | None) -> str:
         return str(reason_of(error))
     if isinstance(error, socket.gaierror | ValueError):
         return "no such host"
-    if isinstance(error, ConnectionRefusedError):
+    if isinstance(error, OSError) and error.errno == errno.ECONNREFUSED:
         return "nothing listens there"
     return str(getattr(error, "strerror", None) or error)
 

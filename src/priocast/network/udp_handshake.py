@@ -46,7 +46,7 @@ _SECRET_BYTES = 32
 _CHALLENGE_SECONDS = 60.0
 _FORGET_SECONDS = 120.0
 _SILENCE_SECONDS = 1.0
-_REFUSAL_LENGTH_MAX = 200
+_REJECTION_LENGTH_MAX = 200
 PAUSE_SECONDS_FIRST = 0.1
 PAUSE_SECONDS_MAX = 1.0
 
@@ -64,8 +64,8 @@ class ReplyPolicy(IntEnum):
 class Greeting(msgspec.Struct, frozen=True, array_like=True):
     """The content of a GREETING or a CALL. `accepted`: the receiver has echoed our challenge.
 
-    The challenge is empty if the greeting goes to several processes, whose addresses are not known. `refusal`
-    is why the receiver is not accepted, if it is not.
+    The challenge is empty if the greeting goes to several processes, whose addresses are not known.
+    `rejection` is why the receiver is not accepted, if it is not.
     """
 
     name: Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
@@ -74,7 +74,7 @@ class Greeting(msgspec.Struct, frozen=True, array_like=True):
     accepted: bool
     reply: ReplyPolicy
     role: Role
-    refusal: Annotated[str, msgspec.Meta(max_length=_REFUSAL_LENGTH_MAX)] = ""
+    rejection: Annotated[str, msgspec.Meta(max_length=_REJECTION_LENGTH_MAX)] = ""
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -183,11 +183,11 @@ class PeerTable:
         echo: bytes,
         *,
         accepted: bool,
-        refusal: str = "",
+        rejection: str = "",
     ) -> bytes:
         """Create a greeting that is sealed for one session."""
         challenge = self._challenges(address)[0]
-        greeting = Greeting(self.name, challenge, echo, accepted, reply, self._role, refusal)
+        greeting = Greeting(self.name, challenge, echo, accepted, reply, self._role, rejection)
         return self.sealer.seal(DatagramKind.GREETING, _encode(greeting), session)
 
     def due(self, now: float) -> list[tuple[bytes, SocketAddress]]:
@@ -239,7 +239,7 @@ class PeerTable:
         )
         greeting = self._read(content, sealed, now)
         if peer is None and (rival := self._rival_of(greeting.name, source)):
-            return GreetingOutcome(self._refuse(greeting, sealed.session, source, rival), None)
+            return GreetingOutcome(self._reject(greeting, sealed.session, source, rival), None)
         is_alive = bool(greeting.echo) and greeting.echo in self._challenges(source)
         if peer is None:
             if not is_alive:
@@ -272,7 +272,7 @@ class PeerTable:
             return None
         return known if self.hears(name) else None
 
-    def _refuse(
+    def _reject(
         self, greeting: Greeting, session: bytes, source: SocketAddress, rival: KnownPeer
     ) -> bytes | None:
         since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(rival.known_since))
@@ -280,9 +280,9 @@ class PeerTable:
         self._rejection_log.record(Reason.NAME_IN_USE, detail, peer=rival.name, address=str(source[0]))
         if greeting.reply is ReplyPolicy.NEVER:
             return None
-        refusal = f"{Reason.NAME_IN_USE}: {detail}"[:_REFUSAL_LENGTH_MAX]
+        rejection = f"{Reason.NAME_IN_USE}: {detail}"[:_REJECTION_LENGTH_MAX]
         return self._greeting(
-            session, source, ReplyPolicy.NEVER, greeting.challenge, accepted=False, refusal=refusal
+            session, source, ReplyPolicy.NEVER, greeting.challenge, accepted=False, rejection=rejection
         )
 
     def _may_move(self, peer: KnownPeer, source: SocketAddress, now: float) -> bool:
@@ -305,8 +305,8 @@ class PeerTable:
             raise Rejected(Reason.OTHER_SENDER, f"the header is not from {greeting.name}")
         if greeting.name == self.name:
             raise Rejected(Reason.OWN_NAME, "give each process its own name")
-        if greeting.refusal:
-            raise Rejected(Reason.REJECTED_BY_PEER, greeting.refusal)
+        if greeting.rejection:
+            raise Rejected(Reason.REJECTED_BY_PEER, greeting.rejection)
         known = self.peers.get(greeting.name)
         is_old = known is not None and session.incarnation < known.incarnation
         # A process whose clock was set back may have a lower number; one that is heard is not replaced.

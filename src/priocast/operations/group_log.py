@@ -59,8 +59,8 @@ class _MemberLog:
         self._rejections_logged_at = 0
         self._membership: Membership | None = None
         self._advice = ""
-        self._storage_problems: list[str] = []
         self._mismatches: list[str] = []
+        self._storage_problems: list[str] = []
 
     def poll(self, now: int) -> None:
         """Log what is new."""
@@ -182,6 +182,13 @@ class _MemberLog:
             self._log(logging.INFO if news else logging.DEBUG, advice, advice=advice)
         self._advice = advice
 
+    def _log_mismatch(self) -> None:
+        """Log once how the options of a process differ that wants to join."""
+        mismatch = self._driver.member.membership.mismatch
+        if mismatch is not None and mismatch not in self._mismatches:
+            self._mismatches = [*self._mismatches[-_MISMATCHES_KEPT:], mismatch]
+            self._log(logging.WARNING, f"rejected: {mismatch}", reason=mismatch)
+
     def _log_storage(self) -> None:
         """Log a problem once: the number of rows that are lost is in the metrics."""
         problems = self._driver.storage.problems
@@ -191,13 +198,6 @@ class _MemberLog:
             if not problems:
                 self._log(logging.INFO, "all records are written again")
         self._storage_problems = problems
-
-    def _log_mismatch(self) -> None:
-        """Log once how the options of a process differ that wants to join."""
-        mismatch = self._driver.member.membership.mismatch
-        if mismatch is not None and mismatch not in self._mismatches:
-            self._mismatches = [*self._mismatches[-_MISMATCHES_KEPT:], mismatch]
-            self._log(logging.WARNING, f"rejected: {mismatch}", reason=mismatch)
 
     def _log_rejections(self, now: int) -> None:
         if now - self._rejections_logged_at < REJECTION_SECONDS * 1e9:
