@@ -2,6 +2,7 @@
 
 import os
 import random
+from functools import cache, partial
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,7 +20,7 @@ from priocast.pipeline.trace_tables import load_trace
 from priocast.pipeline.verdicts import Verdict, judge
 
 #: One fixture checks all runs: 371 s on two cores that are shared with fifteen busy processes.
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200), pytest.mark.xdist_group("oracle")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
 SEED_FIRST = int(os.environ.get("PRIOCAST_SEED_FIRST", "0"))
 ONE_VIEW_SEEDS = range(SEED_FIRST, SEED_FIRST + 30)
@@ -66,30 +67,41 @@ def simulated_and_damaged(seed: int) -> SampleRun:
     return damaged(run, rng, OF_SIMULATED, rng.randint(1, 3))
 
 
-RUNS = {
-    **{f"one-view-{seed}": one_view(seed) for seed in ONE_VIEW_SEEDS},
-    **{f"several-views-{seed}": several_views(seed) for seed in SEVERAL_VIEWS_SEEDS},
-    **{f"reordered-{seed}": reordered(seed) for seed in REORDERED_SEEDS},
-    **{f"simulated-{seed}": simulated_and_damaged(seed) for seed in SIMULATED_SEEDS},
+MAKERS = {
+    **{f"one-view-{seed}": partial(one_view, seed) for seed in ONE_VIEW_SEEDS},
+    **{f"several-views-{seed}": partial(several_views, seed) for seed in SEVERAL_VIEWS_SEEDS},
+    **{f"reordered-{seed}": partial(reordered, seed) for seed in REORDERED_SEEDS},
+    **{f"simulated-{seed}": partial(simulated_and_damaged, seed) for seed in SIMULATED_SEEDS},
 }
-EXPECTED = {name: expected_places(run) for name, run in RUNS.items()}
+
+
+@cache
+def all_runs() -> dict[str, SampleRun]:
+    """All runs; not when the module is imported, because every worker imports it and one needs them."""
+    return {name: make() for name, make in MAKERS.items()}
+
+
+@cache
+def all_expected() -> dict[str, dict[str, list[Place]]]:
+    """What the oracle finds in each run, by guarantee."""
+    return {name: expected_places(run) for name, run in all_runs().items()}
 
 
 @pytest.fixture(scope="module")
 def verdicts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Verdict]]:
     directory = tmp_path_factory.mktemp("damaged")
-    for name, run in RUNS.items():
+    for name, run in all_runs().items():
         run.named(name).write_whole(directory)
-    found: dict[str, list[Verdict]] = {name: [] for name in RUNS}
+    found: dict[str, list[Verdict]] = {name: [] for name in MAKERS}
     with load_trace(spark, open_runs(directory)) as trace:
         for verdict in judge(trace, examples_max=10_000):
             found[verdict.run].append(verdict)
     return found
 
 
-@pytest.mark.parametrize("name", RUNS)
+@pytest.mark.parametrize("name", MAKERS)
 def test_finds_what_the_oracle_finds(verdicts: dict[str, list[Verdict]], name: str) -> None:
-    expected = {of: sorted(places, key=repr) for of, places in EXPECTED[name].items()}
+    expected = {of: sorted(places, key=repr) for of, places in all_expected()[name].items()}
     found = {verdict.guarantee: sorted(map(_place, verdict.examples), key=repr) for verdict in verdicts[name]}
     found["Priority"] = sorted(map(_without_overtaker, found["Priority"]), key=repr)
     assert found == expected
@@ -104,11 +116,11 @@ def test_the_damages_break_priority_at_orderers_and_at_senders() -> None:
     """With every protocol of the models, and in runs whose order changed."""
     overtaken_at = {
         (
-            RUNS[name].manifest.order,
+            all_runs()[name].manifest.order,
             "a#1" in place.members,
-            any(row.order_change for row in RUNS[name].group_events),
+            any(row.order_change for row in all_runs()[name].group_events),
         )
-        for name, expected in EXPECTED.items()
+        for name, expected in all_expected().items()
         for place in expected["Priority"]
         if len(place.members) == 1
     }
@@ -125,7 +137,7 @@ def test_total_order_implies_that_no_two_orders_differ(verdicts: dict[str, list[
         for verdict in of_run
         if verdict.guarantee == "Total order" and verdict.holds
     }
-    differ = {name for name, run in RUNS.items() if orders_differ(run)}
+    differ = {name for name, run in all_runs().items() if orders_differ(run)}
     assert holds
     assert differ
     assert not holds & differ

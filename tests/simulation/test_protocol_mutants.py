@@ -50,7 +50,8 @@ from simulation.protocol_mutants import (
 )
 from simulation.scenarios import group
 
-SEEDS = range(40)
+#: The last mutant is found with the sixteenth; the options that they need occur in 22 of them.
+SEEDS = range(25)
 FEW_SEEDS = range(5)
 BOUND = 3
 
