@@ -1,7 +1,10 @@
 """`priocast node`: real processes on the loopback address."""
 
 import json
+import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -171,3 +174,29 @@ def test_help_has_examples() -> None:
     result = CliRunner().invoke(app, ["node", "--help"])
     assert result.exit_code == 0
     assert "three terminals on one machine" in result.stdout
+
+
+def test_output_that_cannot_be_written_is_an_error() -> None:
+    [address] = map(str, free_addresses(1))
+    command = [sys.executable, "-m", "priocast", *arguments(0, [address], "--log-level", "error")]
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            command, input="two seats\n", stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+            timeout=PATIENCE_SECONDS,
+        )  # fmt: skip
+    assert result.returncode == 1
+    assert re.fullmatch(
+        r"error: lines not written to standard output: \d+ \(No space left on device\)\n", result.stderr
+    )
+
+
+def test_line_over_the_limit_is_refused_whole() -> None:
+    [address] = map(str, free_addresses(1))
+    typed = f"first\n{'x' * 3_000_000}\nlast\n"
+    result = priocast(*arguments(0, [address], "--count", "2", "--json"), typed=typed)
+    assert result.returncode == 0
+    assert [json.loads(line).get("payload") for line in result.stdout.splitlines()] == [None, "first", "last"]
+    assert (
+        result.stderr
+        == "error: a line of 3,000,000 bytes was not broadcast: at most 2,097,152 bytes are read\n"
+    )

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from priocast.operations.line_io import LineReader, LineWriter
+import pytest
+
+from priocast.operations.line_io import LINE_BYTES_MAX, LineReader, LineWriter
 from support.waiting import run, wait_until
 
 
@@ -37,7 +39,11 @@ def opened(path: Path) -> Iterator[int]:
 
 
 async def all_lines(descriptor: int, ending: asyncio.Event | None = None) -> list[str]:
-    return [line async for line in LineReader(descriptor).lines(ending or asyncio.Event())]
+    return [line async for line in LineReader(descriptor, fail_on_overlong).lines(ending or asyncio.Event())]
+
+
+def fail_on_overlong(size: int) -> None:
+    raise AssertionError(f"a line of {size} bytes was refused")
 
 
 def test_lines_of_a_pipe_a_file_and_dev_null(tmp_path: Path) -> None:
@@ -61,7 +67,7 @@ def test_after_ending_only_lines_already_read_are_returned() -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
             ending = asyncio.Event()
-            reader = LineReader(reading)
+            reader = LineReader(reading, fail_on_overlong)
             lines = reader.lines(ending)
             os.write(writing, b"one\ntwo\n")
             assert await anext(lines) == "one"
@@ -76,7 +82,7 @@ def test_after_ending_only_lines_already_read_are_returned() -> None:
 def test_spurious_wakeup_is_not_the_end() -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
-            reader = LineReader(reading)
+            reader = LineReader(reading, fail_on_overlong)
             following = asyncio.create_task(_first(reader))
             await asyncio.sleep(0)
             reader._line_added.set()
@@ -92,17 +98,27 @@ async def _first(reader: LineReader) -> str:
     return await anext(reader.lines(asyncio.Event()))
 
 
-def test_line_that_is_too_long_is_split() -> None:
+@pytest.mark.parametrize("end", [b"\n", b""], ids=["line", "last line"])
+@pytest.mark.parametrize("size", [LINE_BYTES_MAX, LINE_BYTES_MAX + 1, LINE_BYTES_MAX + 65_536, 5_000_000])
+def test_line_over_the_limit_is_refused_whole(size: int, end: bytes) -> None:
     async def test() -> None:
         with pipe() as (reading, writing):
-            reading_all = asyncio.create_task(all_lines(reading))
-            await asyncio.to_thread(_write_all, writing, b"x" * 5_000_000)
-            os.close(writing)
-            lines = await reading_all
-            assert "".join(lines) == "x" * 5_000_000
-            assert len(lines) > 1
+            refused: list[int] = []
+            lines = LineReader(reading, refused.append).lines(asyncio.Event())
+            sent = b"before\n" + b"x" * size + end + (b"after\n" if end else b"")
+            sending = asyncio.create_task(asyncio.to_thread(_write_and_close, writing, sent))
+            found = [line async for line in lines]
+            await sending
+            kept = ["x" * size] if size <= LINE_BYTES_MAX else []
+            assert found == ["before", *kept, *(["after"] if end else [])]
+            assert refused == ([] if kept else [size])
 
     run(test)
+
+
+def _write_and_close(descriptor: int, data: bytes) -> None:
+    _write_all(descriptor, data)
+    os.close(descriptor)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -128,6 +144,20 @@ def test_stopped_reader_blocks_writers_but_not_the_event_loop() -> None:
                 taken += len(await asyncio.to_thread(os.read, reading, 1 << 20))
             await writing_much
             await writer.close(5)
+            assert (writer.lost, writer.error) == (0, None)
+
+    run(test)
+
+
+def test_lines_that_nobody_reads_are_counted() -> None:
+    async def test() -> None:
+        with pipe() as (_, writing):
+            writer = LineWriter(writing, lambda: None)
+            for _ in range(20):
+                await writer.write("x" * 10_000)
+            await writer.close(0.1)
+            assert 10 <= writer.lost <= 20
+            assert writer.error is None
 
     run(test)
 
@@ -143,5 +173,7 @@ def test_broken_pipe_is_reported_once() -> None:
             await wait_until(lambda: bool(calls))
             await writer.close(5)
             assert calls == [True]
+            assert isinstance(writer.error, BrokenPipeError)
+            assert writer.lost == 3
 
     run(test)

@@ -1,6 +1,7 @@
 """The exit codes of all commands."""
 
 import signal
+import sys
 
 EXIT_VIOLATION = 1
 """A guarantee is violated."""
@@ -11,8 +12,23 @@ EXIT_PROBLEMS = 1
 EXIT_UNORDERED = 1
 """`node` left a group although not all its messages were ordered."""
 
+EXIT_OUTPUT_LOST = 1
+"""`node` could not write all that it delivered to standard output."""
+
 EXIT_INVALID = 2
 """Invalid input, or an error of a peer or of the system."""
 
 EXIT_BROKEN_PIPE = 128 + signal.SIGPIPE
 """Nothing reads the output any more; the code that a shell reports for a program that SIGPIPE ended."""
+
+EXIT_INTERRUPTED = 128 + signal.SIGINT
+"""Ctrl-C; the code that a shell reports for a program that SIGINT ended."""
+
+
+def interrupted() -> int:
+    """Say that Ctrl-C ended the command; return the exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the exit
+    if sys.stderr is not None:
+        lead = "\n" if sys.stderr.isatty() else ""  # the terminal has shown ^C on this line
+        sys.stderr.write(f"{lead}interrupted\n")
+    return EXIT_INTERRUPTED

@@ -24,7 +24,7 @@ from priocast.cli import (
     study,
     verify,
 )
-from priocast.cli.exit_codes import EXIT_BROKEN_PIPE, EXIT_INVALID
+from priocast.cli.exit_codes import EXIT_BROKEN_PIPE, EXIT_INTERRUPTED, EXIT_INVALID, interrupted
 from priocast.core.errors import PriocastError
 from priocast.operations.visible_text import visible
 
@@ -84,10 +84,17 @@ def _options(
 
 
 def main() -> None:
-    """Run a command. An error of the user, a peer or the system is one line and exit code 2."""
+    """Run a command. An error of the user, a peer or the system is one line and exit code 2.
+
+    Ctrl-C is one line and exit code 130, in every command.
+    """
     try:
         app()
+    except KeyboardInterrupt:
+        sys.exit(interrupted())
     except SystemExit as end:
+        if end.code == EXIT_INTERRUPTED:  # Typer's, for Ctrl-C
+            interrupted()
         if isinstance(
             end.__context__, BrokenPipeError
         ):  # Typer and Rich exit with 1, which means a violation here

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import typer
 
-from priocast.cli.exit_codes import EXIT_UNORDERED
+from priocast.cli.exit_codes import EXIT_OUTPUT_LOST, EXIT_UNORDERED
 from priocast.cli.node_arguments import (
     AdminAddress,
     Check,
@@ -52,7 +52,7 @@ from priocast.core.errors import DeadlineExceeded, InvalidInput, InvalidOption
 from priocast.core.events import Delivery, Event
 from priocast.operations.config import read_config
 from priocast.operations.config_example import EXAMPLE
-from priocast.operations.line_io import LineReader, LineWriter
+from priocast.operations.line_io import LINE_BYTES_MAX, LineReader, LineWriter
 from priocast.operations.logs import configure_logging
 from priocast.operations.node_plan import ORDER, NodePlan
 from priocast.operations.service import Service
@@ -120,7 +120,8 @@ def node(
     """Run one member of a group: broadcast the lines of standard input, print the messages delivered.
 
     Describe the group by arguments or by a file (--config). The first SIGTERM or Ctrl-C leaves the group
-    after the lines read so far are ordered; a second one exits at once. Exit code 1: some were not ordered.
+    after the lines read so far are ordered; a second one exits at once. Exit code 1: some were not ordered,
+    or what was delivered could not be written.
     """
     if example_config:
         typer.echo(EXAMPLE, nl=False)
@@ -130,14 +131,14 @@ def node(
         plan = read_config(config)
     else:
         plan = plan_from_arguments(context.params)
-    if check:
-        typer.echo(plan.describe())
-        return
     names = [each.name for each in plan.groups]
     if lines_to is not None and lines_to not in names:
         raise InvalidOption(
             f"--group is {lines_to!r}: {plan.name} is in {', '.join(names)}; choose one of them"
         )
+    if check:
+        typer.echo(plan.describe())
+        return
     configure_logging(log_format, log_level)
     unordered = event_loop.run(_run(plan, lines_to, count, event_as_json if as_json else event_as_text))
     if unordered:
@@ -149,7 +150,7 @@ async def _run(
 ) -> list[str]:
     """Broadcast input lines and print events; return the groups in which own messages stayed unordered."""
     only = plan.groups[0].name if len(plan.groups) == 1 else lines_to
-    reader = LineReader(sys.stdin.fileno() if sys.stdin else _NO_DESCRIPTOR)
+    reader = LineReader(sys.stdin.fileno() if sys.stdin else _NO_DESCRIPTOR, _refuse_line)
     delivered = 0
 
     async def print_event(group: str, event: Event) -> None:
@@ -169,9 +170,26 @@ async def _run(
     service = Service(plan, print_event, broadcast_lines)
     writer = LineWriter(sys.stdout.fileno() if sys.stdout else _NO_DESCRIPTOR, service.finish)
     try:
-        return await service.run()
+        unordered = await service.run()
     finally:
         await writer.close(_WRITE_SECONDS)
+    _check_output(writer)
+    return unordered
+
+
+def _check_output(writer: LineWriter) -> None:
+    """Exit with an error if lines are lost, unless their reader went away, which is its own decision."""
+    if writer.lost and not isinstance(writer.error, BrokenPipeError):
+        why = writer.error.strerror if writer.error else f"nobody read them for {_WRITE_SECONDS:g} s"
+        typer.echo(f"error: lines not written to standard output: {writer.lost:,} ({why})", err=True)
+        raise typer.Exit(EXIT_OUTPUT_LOST)
+
+
+def _refuse_line(size: int) -> None:
+    typer.echo(
+        f"error: a line of {size:,} bytes was not broadcast: at most {LINE_BYTES_MAX:,} bytes are read",
+        err=True,
+    )
 
 
 async def _broadcast(line: str, groups: dict[str, Group], only: str | None) -> None:

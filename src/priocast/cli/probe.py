@@ -68,17 +68,14 @@ def probe(
 
 def _watch(addresses: list[str], seconds: float, timeout: float, as_json: bool) -> None:
     """Repeat until interrupted: replace the page on the terminal, or print a JSON document per line."""
-    try:
-        with Live(console=Console(quiet=as_json), auto_refresh=False) as live:
-            while True:
-                probed = asyncio.run(ask_all(addresses, timeout))
-                if as_json:
-                    print_json_line(_document(probed))
-                else:
-                    live.update(_page(probed), refresh=True)
-                time.sleep(seconds)
-    except KeyboardInterrupt:
-        return
+    with Live(console=Console(quiet=as_json), auto_refresh=False) as live:
+        while True:
+            probed = asyncio.run(ask_all(addresses, timeout))
+            if as_json:
+                print_json_line(_document(probed))
+            else:
+                live.update(_page(probed), refresh=True)
+            time.sleep(seconds)
 
 
 def _document(probed: list[Probed]) -> dict[str, object]:

@@ -7,7 +7,8 @@ see the rows of a run, run its seed again.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
+from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 
 import msgspec
 
@@ -78,8 +79,20 @@ def run_swarm(seeds: Sequence[int], jobs: int, choice: Choice = ALL_GENERATED) -
     size = max(1, min(_CHUNK_SEEDS_MAX, len(seeds) // (4 * jobs)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        for future in as_completed([pool.submit(_run_chunk, chunk, choice) for chunk in chunks]):
-            yield from future.result()
+        # Workers inherit the mask: Ctrl-C reaches every process of a terminal, and is for this one to handle.
+        before = pthread_sigmask(SIG_BLOCK, {SIGINT})
+        try:
+            futures = [pool.submit(_run_chunk, chunk, choice) for chunk in chunks]
+        finally:
+            pthread_sigmask(SIG_SETMASK, before)
+        try:
+            for future in as_completed(futures):
+                yield from future.result()
+        except BaseException:  # nobody wants the rest
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():
+                worker.terminate()
+            raise
 
 
 def _run_chunk(seeds: Sequence[int], choice: Choice) -> list[SeedResult]:
