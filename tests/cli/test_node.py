@@ -144,6 +144,7 @@ def test_configuration_is_checked_and_summarised(tmp_path: Path) -> None:
     assert checked.stdout.splitlines()[0] == "a listens on 127.0.0.1:7401"
     assert f"  state directory: {tmp_path / 'state'}" in checked.stdout
     assert not (tmp_path / "state").exists()
+    assert "--group is 'audit'" in rejection("node", "--config", str(path), "--check", "--group", "audit")
     message = rejection("node", "--config", str(path), "--check", "--member", "b")
     assert "--member cannot be combined with --config: set it in the file" in message
 

@@ -293,6 +293,10 @@ def test_each_group_over_udp_needs_a_key(tmp_path: Path) -> None:
             "create it with priocast keys group"
         )
     ]
+    for host in ("10.0.0.1", "localhost"):
+        other = udp.replace("239.1.2.3", host) + 'key_file = "tickets.key"'
+        [problem] = problems(tmp_path, other)
+        assert problem.startswith(f"node.multicast: {host}:7400 is not a multicast address")
     [absent] = problems(tmp_path, udp + 'key_file = "none.key"')
     assert re.fullmatch(r"group.tickets.key_file: cannot read .*none.key: No such file.*", absent)
     tls = '[node.tls]\ncertificate = "tickets.key"\nkey = "tickets.key"\nauthority = "tickets.key"\n'

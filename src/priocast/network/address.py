@@ -1,5 +1,6 @@
 """Addresses in the form `host:port`."""
 
+from ipaddress import IPv4Address
 from typing import NamedTuple
 
 from priocast.core.errors import InvalidAddress
@@ -22,3 +23,16 @@ def parse_address(text: str, *, any_port: bool = False) -> Address:
     if not host or not port.isdecimal() or not (0 if any_port else 1) <= int(port) < 65536:
         raise InvalidAddress(f"{text!r} is not an address: write host:port, for example 127.0.0.1:7401")
     return Address(host, int(port))
+
+
+def check_multicast(address: Address) -> Address:
+    """Return the address if it is one that a group can multicast to; otherwise raise."""
+    try:
+        if IPv4Address(address.host).is_multicast:
+            return address
+    except ValueError:
+        pass
+    raise InvalidAddress(
+        f"{address} is not a multicast address: choose one between 224.0.0.0 and 239.255.255.255, for "
+        f"example 239.1.2.3:{address.port}"
+    )

@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from priocast.advice.choice import AUTO, resolve_order
-from priocast.core.errors import InvalidInput, InvalidOption
+from priocast.core.errors import InvalidAddress, InvalidInput, InvalidOption
 from priocast.core.identity import check_name
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Strict, parse_starvation
 from priocast.membership.options import MembershipOptions
-from priocast.network.address import parse_address
+from priocast.network.address import check_multicast, parse_address
 from priocast.operations.admin import check_admin_address
 from priocast.operations.config_files import check_directory, check_key, find_tls
 from priocast.operations.node_plan import (
@@ -164,6 +164,11 @@ class _ConfigReader:
             reader.problem("node.tls", "applies to TCP only: remove it (over UDP each group has a key_file)")
         if "multicast" in node and transport == "tcp":
             reader.problem("node.multicast", 'applies to UDP only: remove it, or set transport = "udp"')
+        elif "multicast" in node:
+            try:
+                check_multicast(parse_address(node["multicast"]))
+            except InvalidAddress as error:
+                reader.problem("node.multicast", str(error))
         if "state_directory" in node:
             check_directory(reader, "node.state_directory", node["state_directory"])
         if "admin" in node:

@@ -5,7 +5,7 @@ from typing import get_args
 
 from priocast.core.errors import InvalidInput
 from priocast.core.role import Role
-from priocast.network.address import Address
+from priocast.network.address import Address, check_multicast
 from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub, MemoryNetwork
 from priocast.network.security import TlsSecurity
@@ -73,7 +73,7 @@ def _connected(
         listen,
         peers,
         keys=keys_of(parameters.get("keys")),
-        multicast=None if multicast is None else address_of(multicast),
+        multicast=None if multicast is None else check_multicast(address_of(multicast)),
         incarnation=Incarnations(state_directory, "node", name).next(),
         role=role,
     )
