@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from operations.processes import running
 from priocast.cli.main import app
 from priocast.core.errors import PriocastError
+from priocast.network.keys import make_authority, make_member_certificate
 from priocast.testing.addresses import free_addresses
 from priocast.trace.run_directory import find_segments, read_manifest
 from support.command import command_error, priocast, start
@@ -201,3 +202,16 @@ def test_line_over_the_limit_is_refused_whole() -> None:
         result.stderr
         == "error: a line of 3,000,000 bytes was not broadcast: at most 2,097,152 bytes are read\n"
     )
+
+
+def test_check_finds_a_group_that_the_certificate_does_not_admit_to(tmp_path: Path) -> None:
+    made = make_member_certificate(tmp_path, make_authority(tmp_path), "a", ["tickets"])
+    files = [
+        "--tls-certificate", str(made.certificate), "--tls-key", str(made.key),
+        "--tls-authority", str(made.authority), "--check",
+    ]  # fmt: skip
+    checked = CliRunner().invoke(app, arguments(0, ["127.0.0.1:7401"], *files))
+    assert checked.exit_code == 0 and "TCP with TLS" in checked.stdout
+    unknown = arguments(0, ["127.0.0.1:7401"], *files)
+    unknown[1] = "audit"
+    assert "does not allow a to join audit" in rejection(*unknown)

@@ -8,12 +8,14 @@ import typer
 from priocast.advice.choice import resolve_order
 from priocast.cli.option_checks import check_directory, first_given
 from priocast.cli.shared_options import tls_of
-from priocast.core.errors import InvalidOption
+from priocast.core.errors import InvalidOption, UnusableKey
 from priocast.core.identity import check_name
 from priocast.core.protocol import OrderingOptions
+from priocast.core.role import Role
 from priocast.core.starvation import parse_starvation
 from priocast.membership.options import MembershipOptions
 from priocast.network.address import parse_address
+from priocast.network.security import TlsSecurity
 from priocast.operations.admin import check_admin_address
 from priocast.operations.node_plan import AdminPlan, GroupPlan, NodePlan
 
@@ -99,16 +101,30 @@ def plan_from_arguments(given: dict[str, Any]) -> NodePlan:
     if given["admin"] is not None:
         check_admin_address(given["admin"], allow_remote=False)
     check_directory("--state-directory", given["state_directory"])
+    name = check_name(given["member"], "member")
+    tls = tls_of(*(given[f"tls_{file}"] for file in ("certificate", "key", "authority", "revoked")))
+    if tls is not None:
+        _check_certificate(tls, name, given["group"])
     return NodePlan(
-        name=check_name(given["member"], "member"),
+        name=name,
         listen=given["listen"],
         peers=peers,
         groups=(_group_plan(given, founders_default=len(peers) + 1),),
-        tls=tls_of(*(given[f"tls_{file}"] for file in ("certificate", "key", "authority", "revoked"))),
+        tls=tls,
         state_directory=given["state_directory"],
         admin=AdminPlan(listen=given["admin"]) if given["admin"] else None,
         start_seconds=given["start_seconds"],
     )
+
+
+def _check_certificate(tls: TlsSecurity, name: str, group: str) -> None:
+    """Raise if the files cannot be used, or do not admit this member to this group."""
+    tls.contexts()
+    if tls.roles_of(name).get(group) is not Role.MEMBER:
+        raise UnusableKey(
+            f"{tls.certificate} does not allow {name} to join {group}: create one that does "
+            "(priocast keys member), or correct the name of the group"
+        )
 
 
 def _group_plan(given: dict[str, Any], founders_default: int) -> GroupPlan:
