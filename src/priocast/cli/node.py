@@ -150,7 +150,7 @@ async def _run(
 ) -> list[str]:
     """Broadcast input lines and print events; return the groups in which own messages stayed unordered."""
     only = plan.groups[0].name if len(plan.groups) == 1 else lines_to
-    reader = LineReader(sys.stdin.fileno() if sys.stdin else _NO_DESCRIPTOR, _refuse_line)
+    reader = LineReader(sys.stdin.fileno() if sys.stdin else _NO_DESCRIPTOR, _reject_line)
     delivered = 0
 
     async def print_event(group: str, event: Event) -> None:
@@ -185,7 +185,7 @@ def _check_output(writer: LineWriter) -> None:
         raise typer.Exit(EXIT_OUTPUT_LOST)
 
 
-def _refuse_line(size: int) -> None:
+def _reject_line(size: int) -> None:
     typer.echo(
         f"error: a line of {size:,} bytes was not broadcast: at most {LINE_BYTES_MAX:,} bytes are read",
         err=True,

@@ -32,7 +32,7 @@ class _OverlongLine(NamedTuple):
 class LineReader:
     """Reads the lines of a file descriptor.
 
-    A line of more than `LINE_BYTES_MAX` bytes is refused whole: `on_overlong` is called with its size.
+    A line of more than `LINE_BYTES_MAX` bytes is rejected whole: `on_overlong` is called with its size.
     """
 
     def __init__(self, descriptor: int, on_overlong: Callable[[int], None]) -> None:
