@@ -13,7 +13,7 @@ FUZZ_SECONDS ?= 120
 FUZZ_SEED ?= $(shell date +%Y%m%d000000)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test fresh fuzz soak lint format coverage bench docs clean
+.PHONY: help demo test fresh fuzz soak lint format coverage bench scale docs clean
 
 help:  ## List the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):[^#]*## */  make \1\t/' | expand -t 16
@@ -53,6 +53,9 @@ coverage: $(DEVELOPMENT)  ## Show the branch coverage of the deterministic core
 
 bench: $(DEVELOPMENT)  ## Measure rates and delivery times, as ratios to a floor of the same run
 	@$(BIN)/python -m benchmarks
+
+scale: $(DEVELOPMENT)  ## Measure what members, groups and cycles of joining cost as they grow
+	@$(BIN)/python -m benchmarks.scale
 
 docs: $(DEVELOPMENT)  ## Regenerate the generated pages of docs/
 	@$(BIN)/python -m tools.protocol_page docs/protocols.md

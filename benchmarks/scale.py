@@ -167,22 +167,28 @@ def cycles_table(cycles: int) -> Table:
     table = _table("a process joins and leaves", "cycles so far", "ms per cycle", "objects", "MB")
     group = DrivenGroup(3)
     group.wait_view()
-    staying = tuple(group.members)
+    of_part = cycles // _PART_CYCLES
     for part in range(_PART_CYCLES):
         group.seconds = 0.0
-        for cycle in range(cycles // _PART_CYCLES):
-            member = group.start("visitor", 1 + part * cycles + cycle)
-            group.wait_view()
-            member.leave(group.now)
-            group.wait_view(*staying)
+        join_and_leave(group, range(1 + part * of_part, 1 + (part + 1) * of_part))
         gc.collect()
         table.add_row(
-            f"{(part + 1) * cycles // _PART_CYCLES:,}",
-            f"{1e3 * group.seconds * _PART_CYCLES / cycles:,.2f}",
+            f"{(part + 1) * of_part:,}",
+            f"{1e3 * group.seconds / of_part:,.2f}",
             f"{len(gc.get_objects()):,}",
             f"{_kilobytes() / 1024:,.1f}",
         )
     return table
+
+
+def join_and_leave(group: DrivenGroup, incarnations: Sequence[int]) -> None:
+    """Let a process join and leave a group once with each of these incarnations."""
+    staying = tuple(group.members)
+    for incarnation in incarnations:
+        member = group.start("visitor", incarnation)
+        group.wait_view()
+        member.leave(group.now)
+        group.wait_view(*staying)
 
 
 def _kilobytes() -> float:
