@@ -43,7 +43,7 @@ def test_invalid_options_are_rejected() -> None:
     with pytest.raises(PriocastError, match="TLS needs all of"):
         app([*valid, "--tls-key", "a.key"], standalone_mode=False)
     tls = ("--tls-certificate", "a.crt", "--tls-key", "a.key", "--tls-authority", "authority.crt")
-    with pytest.raises(PriocastError, match="--key-file selects UDP and the --tls options select TCP"):
+    with pytest.raises(PriocastError, match=r"cannot read a\.crt"):
         app([*valid, *tls, "--key-file", "tickets.key"], standalone_mode=False)
     with pytest.raises(PriocastError, match=r"cannot read none\.key"):
         app([*valid, "--key-file", "none.key"], standalone_mode=False)

@@ -16,7 +16,8 @@ from priocast.network.rejections import RejectionLog
 from priocast.network.tcp import TcpNetwork
 from priocast.network.tcp_connection import Introduction, encode_introduction
 from priocast.network.udp import UdpNetwork
-from priocast.network.udp_handshake import PeerTable, SocketAddress
+from priocast.network.udp_handshake import PeerTable
+from priocast.network.udp_peer import SocketAddress
 from priocast.network.udp_security import DatagramKind, read_header
 from support.networks import NetworkFactory, Recorder, free_address, started
 from support.waiting import PATIENCE_SECONDS, wait_until

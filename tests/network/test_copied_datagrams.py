@@ -7,7 +7,7 @@ import pytest
 
 import priocast
 from priocast.network.udp import UdpNetwork
-from priocast.network.udp_handshake import SocketAddress
+from priocast.network.udp_peer import SocketAddress
 from support.groups import Cluster, entered
 from support.waiting import run, wait_until
 
@@ -39,16 +39,25 @@ class Copier:
         self._socket.close()
 
 
-@pytest.mark.parametrize("order", ["sequencer-bb", "sequencer-uub", "moving-ub", "agreement-skeen"])
-def test_copies_are_rejected_and_the_order_stays_one(order: str) -> None:
+@pytest.mark.parametrize(
+    ("network", "order"),
+    [
+        ("udp", "sequencer-bb"),
+        ("udp", "sequencer-uub"),
+        ("udp", "moving-ub"),
+        ("udp", "agreement-skeen"),
+        ("certified", "sequencer-bb"),
+    ],
+)
+def test_copies_are_rejected_and_the_order_stays_one(network: str, order: str) -> None:
     async def test() -> None:
-        cluster = Cluster("udp", "abc")
+        cluster = Cluster(network, "abc")
         copier = Copier(cluster)
         joining = [cluster.join(name, order=order) for name in "abc"]
         networks = [each.node.network for each in joining]
-        for name, network in zip("abc", networks, strict=True):
-            assert isinstance(network, UdpNetwork)
-            copier.tap(name, network)
+        for name, each in zip("abc", networks, strict=True):
+            assert isinstance(each, UdpNetwork)
+            copier.tap(name, each)
 
         async def deliver(group: priocast.Group) -> list[bytes]:
             delivered = []
@@ -72,7 +81,7 @@ def test_copies_are_rejected_and_the_order_stays_one(order: str) -> None:
             assert delivered[0] == delivered[1] == delivered[2]
             assert [len(member.view.members) for member in members] == [3, 3, 3]
             assert copier.count > MESSAGES
-            await wait_until(lambda: all(network.rejections["not authentic"] for network in networks))
+            await wait_until(lambda: all(each.rejections["not authentic"] for each in networks))
         copier.close()
 
     run(test)

@@ -14,7 +14,7 @@ from priocast.network.address import Address
 from priocast.network.interface import Port
 from priocast.network.udp import UdpNetwork
 from priocast.network.udp_content import Sizes
-from priocast.network.udp_handshake import SocketAddress
+from priocast.network.udp_peer import SocketAddress
 from priocast.network.udp_security import DatagramKind
 from support.networks import LinkEnd, NetworkFactory, Recorder, free_address, started
 from support.waiting import run, wait_until
@@ -220,3 +220,40 @@ def test_invalid_options_are_rejected() -> None:
             UdpNetwork("a", here, [], keys=KEYS, incarnation=1, multicast=Address(host, 1))
     with pytest.raises(UnusableKey, match=r"no key for group .other."):
         UdpNetwork("a", here, [], keys=KEYS, incarnation=1).open("other", ProcessId("a"), Recorder())
+
+
+def test_with_certificates_multicast_finds_peers_and_carries_nothing_else(tmp_path: Path) -> None:
+    async def test() -> None:
+        factory = NetworkFactory("multicast", tmp_path)
+        factory.datagrams("a")  # chooses the multicast address
+        networks = [
+            UdpNetwork(
+                name,
+                factory.address(name),
+                [],
+                keys=factory.keys,
+                incarnation=1,
+                multicast=factory.multicast,
+                security=factory.certificate(name),
+            )
+            for name in "abc"
+        ]
+        tap = Tap(networks[0])
+        async with started(*networks):
+            recorders = [Recorder() for _ in networks]
+            ports = [
+                network.open("test", ProcessId(name), recorder)
+                for network, name, recorder in zip(networks, "abc", recorders, strict=True)
+            ]
+            await recorders[0].wait_reaches("b", "c")
+            body = bytes(5000)
+            for name in "bc":
+                ports[0].send(name, [Frame(1, 1, 0, 0, body)])
+            ports[0].flush()
+            for recorder in recorders[1:]:
+                await recorder.wait_body(body)
+            assert not tap.count(DatagramKind.SHARED, factory.multicast)
+            assert tap.count(DatagramKind.CALL, factory.multicast)
+            assert not any(network.rejections for network in networks)
+
+    run(test)

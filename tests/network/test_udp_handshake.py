@@ -5,7 +5,8 @@ import pytest
 from priocast.core.errors import Rejected
 from priocast.core.role import Role
 from priocast.network.rejections import RejectionLog
-from priocast.network.udp_handshake import PEERS_MAX, GreetingOutcome, PeerTable, SocketAddress
+from priocast.network.udp_handshake import PEERS_MAX, GreetingOutcome, PeerTable
+from priocast.network.udp_peer import SocketAddress
 from priocast.network.udp_security import DatagramKind, read_header
 
 KEY = bytes(range(32))

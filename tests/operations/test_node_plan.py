@@ -19,6 +19,9 @@ SECURITY = {
     "tcp": "",
     "tls": '[node.tls]\ncertificate = "{name}.crt"\nkey = "{name}.key"\nauthority = "authority.crt"\n',
     "udp": "",
+    "udp with certificates": (
+        '[node.tls]\ncertificate = "{name}.crt"\nkey = "{name}.key"\nauthority = "authority.crt"\n'
+    ),
 }
 
 
@@ -31,9 +34,9 @@ def plans(directory: Path, way: str) -> list[NodePlan]:
     for name, address in addresses.items():
         make_member_certificate(directory, authority, name, ["tickets"])
         path = directory / f"{name}.toml"
-        transport = "udp" if way == "udp" else "tcp"
+        transport = way[:3].replace("tls", "tcp")
         peers = "".join(f'{peer} = "{at}"\n' for peer, at in addresses.items())
-        key = 'key_file = "tickets.key"\n' if way == "udp" else ""
+        key = 'key_file = "tickets.key"\n' if transport == "udp" else ""
         path.write_text(
             f'[node]\nname = "{name}"\nlisten = "{address}"\ntransport = "{transport}"\n'
             f"{SECURITY[way].format(name=name)}[peers]\n{peers}"
@@ -80,4 +83,5 @@ def test_summary_of_a_plan(tmp_path: Path) -> None:
     assert summaries["tcp"][1] == "  transport: TCP without TLS: not encrypted, any process can join"
     assert summaries["tls"][1] == "  transport: TCP with TLS"
     assert summaries["udp"][1] == "  transport: UDP with group keys"
+    assert summaries["udp with certificates"][1] == "  transport: UDP with group keys and certificates"
     assert summaries["tcp"][5] == "group tickets: sequencer-ub, plain, primary, agreed delivery"

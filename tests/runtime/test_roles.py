@@ -1,6 +1,7 @@
 """What a process may do in a group depends on the role that its certificate gives it."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,23 +67,26 @@ def test_a_certificate_that_is_no_members_cannot_act_as_a_member(role: Role, tmp
     run(test)
 
 
-def test_a_client_sends_with_a_clients_certificate_and_cannot_join_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("network", ["tls", "certified"])
+def test_a_client_sends_with_a_clients_certificate_and_cannot_join_with_it(
+    network: str, tmp_path: Path
+) -> None:
     async def test() -> None:
-        cluster = Cluster("tls", "abc")
+        cluster = Cluster(network, "abc")
         tls = certificate(cluster, tmp_path, "shop", Role.CLIENT)
-        peers = [str(cluster.factory.address(name)) for name in "ab"]
+        way: dict[str, Any] = {"peers": [str(cluster.factory.address(name)) for name in "ab"]}
+        if network == "certified":
+            way |= {"transport": "udp", "keys": cluster.factory.keys}
         joining = [cluster.join(name, membership=quick(2)) for name in "ab"]
         async with entered(*joining) as members, reading(*members):
-            async with priocast.open_client("test", client="shop", peers=peers, tls=tls) as client:
-                sent = priocast.open_client("test", client="shop", peers=peers, tls=tls)
-                assert sent.node.network.introduction.role is Role.CLIENT  # type: ignore[attr-defined]
+            async with priocast.open_client("test", client="shop", tls=tls, **way) as client:
                 assert await client.send(b"one seat") == 0
             assert all(not member.status().rejections for member in members)
             with pytest.raises(priocast.UnusableKey, match="of a client of group 'test', not of a member"):
-                async with priocast.join("test", member="shop", listen="127.0.0.1:0", peers=peers, tls=tls):
+                async with priocast.join("test", member="shop", listen="127.0.0.1:0", tls=tls, **way):
                     pass
             tls = cluster.factory.certificate("c")
-            async with priocast.open_client("test", client="c", peers=peers, tls=tls) as client:
+            async with priocast.open_client("test", client="c", tls=tls, **way) as client:
                 assert await client.send(b"another") == 1, "a member's certificate is enough for a client"
             assert all(not member.status().rejections for member in members)
 

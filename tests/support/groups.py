@@ -43,9 +43,9 @@ class Cluster:
             "listen": str(factory.address(name)),
             "peers": [str(factory.address(peer)) for peer in self.names if peer != name],
         }
-        if factory.kind == "tls":
+        if factory.kind in {"tls", "certified"}:
             arguments["tls"] = factory.certificate(name)
-        if factory.kind == "udp":
+        if factory.kind in {"udp", "certified"}:
             arguments |= {"transport": "udp", "keys": factory.keys}
         return arguments
 

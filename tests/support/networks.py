@@ -27,7 +27,7 @@ from priocast.network.udp_socket import open_multicast_socket
 from priocast.testing.addresses import free_addresses
 from support.waiting import wait_until
 
-KINDS = ("memory", "tcp", "tls", "udp", "multicast", "unix")
+KINDS = ("memory", "tcp", "tls", "udp", "multicast", "certified", "unix")
 GROUPS = ("test", "other")
 
 
@@ -212,6 +212,7 @@ class NetworkFactory:
             keys=self.keys,
             incarnation=incarnation,
             multicast=multicast,
+            security=self.certificate(name) if self.kind == "certified" else None,
         )
 
     @asynccontextmanager

@@ -33,7 +33,7 @@ When a key is lost, or a process must not connect any more:
 """
 
 keys = typer.Typer(
-    help="Create certificates for TCP with TLS, and keys for groups over UDP.",
+    help="Create certificates for members and clients, and keys for groups over UDP.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode="rich",

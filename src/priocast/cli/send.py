@@ -8,7 +8,6 @@ import typer
 
 from priocast.cli.option_checks import check_seconds
 from priocast.cli.shared_options import TlsAuthority, TlsCertificate, TlsKey, TlsRevoked, tls_of
-from priocast.core.errors import InvalidOption
 from priocast.core.priority import parse_priority
 from priocast.operations.logs import configure_logging
 from priocast.runtime import event_loop
@@ -69,8 +68,6 @@ def send(
     If the member does not reply, the next --peer is asked. Exit code 2: no member replied in time.
     """
     tls = tls_of(tls_certificate, tls_key, tls_authority, tls_revoked)
-    if tls is not None and key_file is not None:
-        raise InvalidOption("--key-file selects UDP and the --tls options select TCP: omit one of them")
     level = parse_priority(priority)
     connection: NodeParameters = {"peers": peer, "listen": listen, "tls": tls}
     if key_file is not None:

@@ -73,10 +73,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 # Connections
 
-TlsCertificate = Annotated[Path | None, typer.Option(help="TLS: certificate of this process.")]
-TlsKey = Annotated[Path | None, typer.Option(help="TLS: private key of this process.")]
-TlsAuthority = Annotated[Path | None, typer.Option(help="TLS: certificate of the authority.")]
-TlsRevoked = Annotated[Path | None, typer.Option(help="TLS: list of revoked certificates.")]
+TlsCertificate = Annotated[
+    Path | None, typer.Option(help="Certificate of this process (TCP with TLS, or UDP).")
+]
+TlsKey = Annotated[Path | None, typer.Option(help="Private key of the certificate.")]
+TlsAuthority = Annotated[Path | None, typer.Option(help="Certificate of the authority.")]
+TlsRevoked = Annotated[Path | None, typer.Option(help="List of revoked certificates.")]
 
 
 def tls_of(

@@ -135,7 +135,7 @@ class Connection(asyncio.BufferedProtocol, ABC):
 
     def reject(self, error: Rejected) -> None:
         """Count the reason and close the connection."""
-        self.rejection = error
+        self.rejection = error.with_traceback(None)  # which refers to the connection
         self.owner.rejection_log.record(error.reason, error.detail, peer=self.name, address=self.remote)
         self.close()
 

@@ -14,6 +14,7 @@ from functools import partial
 from ipaddress import IPv4Address
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from priocast.core.errors import InvalidAddress, InvalidOption, Rejected, UnusableKey
 from priocast.core.identity import ProcessId
@@ -26,6 +27,7 @@ from priocast.network.interface import Receiver
 from priocast.network.ports import Ports
 from priocast.network.reachability import ITSELF, describe_unreached, failure_of
 from priocast.network.rejections import Reason, RejectionLog, log_reached
+from priocast.network.security import TlsSecurity, check_role
 from priocast.network.udp_content import (
     Fragment,
     Sizes,
@@ -34,17 +36,15 @@ from priocast.network.udp_content import (
     unpack_frames,
     unpack_report,
 )
-from priocast.network.udp_handshake import (
-    PAUSE_SECONDS_FIRST,
-    PAUSE_SECONDS_MAX,
-    KnownPeer,
-    PeerTable,
-    SocketAddress,
-)
+from priocast.network.udp_handshake import PAUSE_SECONDS_MAX, PeerTable
 from priocast.network.udp_pace import REPORT_BYTES, Pacer
+from priocast.network.udp_peer import PAUSE_SECONDS_FIRST, KnownPeer, SocketAddress
 from priocast.network.udp_port import UdpPort
 from priocast.network.udp_security import GROUP_KEY_BYTES, DatagramKind, Sealed, read_header
 from priocast.network.udp_socket import is_here, open_multicast_socket, open_socket
+
+if TYPE_CHECKING:
+    from priocast.network.udp_certificates import OwnCertificate
 
 DATAGRAM_BYTES_MIN, DATAGRAM_BYTES_MAX = 512, 65_507
 _READS_MAX = 64
@@ -60,7 +60,9 @@ class UdpNetwork:
 
     `keys` holds the key of each group by its name, or the file that it is in; `incarnation` must be higher
     than that of any earlier start of this process. The network should carry datagrams of `datagram_bytes`
-    without IP fragmentation. `role` is what the process is in all its groups.
+    without IP fragmentation. `role` is what the process is in all its groups. With `security`, processes
+    prove their names by certificates, and each pair of them has keys of its own; only calls are multicast
+    then.
     """
 
     # A link acknowledges every eighth frame at once: with full batches, that is exactly a window.
@@ -77,6 +79,7 @@ class UdpNetwork:
         multicast: Address | None = None,
         datagram_bytes: int = 1400,
         role: Role = Role.MEMBER,
+        security: TlsSecurity | None = None,
     ) -> None:
         _check(multicast, datagram_bytes)
         self.rejection_log = RejectionLog(name)
@@ -89,8 +92,12 @@ class UdpNetwork:
         self.reassembly = Reassembly(self.rejection_log)
         self.groups: dict[int, PeerTable] = {}
         self._keys = keys
+        self._certificate = _certificate_of(security, name, role)
         for group, source in keys.items():
-            known = PeerTable(group, _keys_in(group, source), name, incarnation, self.rejection_log, role)
+            group_keys = _keys_in(group, source)
+            known = PeerTable(
+                group, group_keys, name, incarnation, self.rejection_log, role, self._certificate
+            )
             known.hears = partial(self._hears, known)
             self.groups[known.me.group] = known
         self._listen = listen
@@ -128,6 +135,8 @@ class UdpNetwork:
         known = next((each for each in self.groups.values() if each.group == group), None)
         if known is None:
             raise UnusableKey(f"{process.name} has no key for group {group!r}: add one to keys=")
+        if self._certificate is not None:
+            check_role(self._certificate.roles, group, process.name, self._certificate.role)
         port = UdpPort(self, known, group, process, receiver)
         self.ports.add(port)
         for peer in list(known.peers.values()):
@@ -158,8 +167,11 @@ class UdpNetwork:
     def reload_keys(self) -> None:
         """Read the files of keys again, and use what they contain now; if one is unusable, change nothing."""
         read = {group: _keys_in(group, source) for group, source in self._keys.items()}
+        if self._certificate is not None:
+            self._certificate.reload([port.group for port in self.ports.all()])
         for known in self.groups.values():
             known.change_keys(read[known.group])
+            known.renew_certificate()
 
     def transmit(self, datagram: bytes, to: SocketAddress) -> None:
         """Send a datagram; if that fails it is lost, and the links retransmit."""
@@ -315,7 +327,9 @@ class UdpNetwork:
             self.reassembly.is_whole(peer.session, incarnation, fragment) for fragment in parts
         ):
             peer.unreported_bytes = 0
-            report = known.sealer.seal(DatagramKind.RECEIVED, pack_report(peer.window), peer.session)
+            report = known.sealer.seal(
+                DatagramKind.RECEIVED, pack_report(peer.window), peer.session, peer.cipher
+            )
             self.transmit(report, peer.address)
 
     def _notify_reachable(self, known: PeerTable, peer: KnownPeer) -> None:
@@ -323,6 +337,14 @@ class UdpNetwork:
         port = self.ports.find(known.me.group)
         if port is not None:
             port.receiver.reachable(peer.name, peer.role)
+
+
+def _certificate_of(security: TlsSecurity | None, name: str, role: Role) -> "OwnCertificate | None":
+    if security is None:
+        return None
+    from priocast.network.udp_certificates import OwnCertificate  # importing it takes 100 ms
+
+    return OwnCertificate(security, name, role)
 
 
 def _keys_in(group: str, source: KeySource) -> tuple[bytes, ...]:

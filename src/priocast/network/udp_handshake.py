@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Sequence
 from enum import IntEnum
 from hashlib import blake2b
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
@@ -36,9 +36,11 @@ from priocast.core.identity import NAME_LENGTH_MAX, check_name
 from priocast.core.role import Role
 from priocast.network.codec import hash_of
 from priocast.network.rejections import Reason, RejectionLog
-from priocast.network.replay_window import ReplayWindow
-from priocast.network.udp_pace import Flow
+from priocast.network.udp_peer import PAUSE_SECONDS_FIRST, KnownPeer, SessionProof, SocketAddress
 from priocast.network.udp_security import DatagramKind, Opener, Sealed, Sealer, Session
+
+if TYPE_CHECKING:  # importing it takes 100 ms, and is needed only with certificates
+    from priocast.network.udp_certificates import OwnCertificate, Pair, PairKeys
 
 PEERS_MAX = 256
 _CHALLENGE_BYTES = 16
@@ -47,25 +49,27 @@ _CHALLENGE_SECONDS = 60.0
 _FORGET_SECONDS = 120.0
 _SILENCE_SECONDS = 1.0
 _REJECTION_LENGTH_MAX = 200
-PAUSE_SECONDS_FIRST = 0.1
 PAUSE_SECONDS_MAX = 1.0
-
-SocketAddress = tuple[Any, ...]
 
 
 class ReplyPolicy(IntEnum):
-    """Whether the receiver of a greeting should reply. `IF_NEW`: only if it has not confirmed us yet."""
+    """Whether the receiver of a greeting should reply. `IF_NEW`: only if it has not confirmed us yet.
+
+    `GREETING`: to a call, with a greeting and not with a call; it has the proof of our session now.
+    """
 
     NEVER = 0
     IF_NEW = 1
     ALWAYS = 2
+    GREETING = 3
 
 
 class Greeting(msgspec.Struct, frozen=True, array_like=True):
     """The content of a GREETING or a CALL. `accepted`: the receiver has echoed our challenge.
 
     The challenge is empty if the greeting goes to several processes, whose addresses are not known.
-    `rejection` is why the receiver is not accepted, if it is not.
+    `rejection` is why the receiver is not accepted, if it is not. `proof` is in calls of processes with
+    certificates.
     """
 
     name: Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)]
@@ -75,49 +79,11 @@ class Greeting(msgspec.Struct, frozen=True, array_like=True):
     reply: ReplyPolicy
     role: Role
     rejection: Annotated[str, msgspec.Meta(max_length=_REJECTION_LENGTH_MAX)] = ""
+    proof: SessionProof | None = None
 
 
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Greeting).decode
-
-
-class KnownPeer:
-    """A session of a peer that echoed our challenge; `confirmed` once it has accepted our echo.
-
-    `heard_at` is when it was last heard, `heard_here_at` when from its `address`.
-    """
-
-    def __init__(self, name: str, role: Role, session: bytes, opener: Opener, counter: int) -> None:
-        self.name = name
-        self.role = role
-        self.name_hash = hash_of(name)
-        self.session = session
-        self.incarnation = Session.unpacked(session).incarnation
-        self.opener = opener
-        self.window = ReplayWindow(counter)
-        self.address: SocketAddress = ()
-        self.challenge = b""
-        self.confirmed = False
-        self.flow = Flow()
-        self.unreported_bytes = 0
-        self.known_since = time.time()
-        self.heard_at = 0.0
-        self.heard_here_at = 0.0
-        self.greet_at = 0.0
-        self.pause = PAUSE_SECONDS_FIRST
-
-    def open(self, sealed: Sealed, me: bytes) -> bytes:
-        """The content of a datagram that this session sealed for `me`, unless it was received before."""
-        if not self.window.is_new(sealed.counter):
-            raise Rejected(Reason.REPLAYED, f"counter {sealed.counter} of {self.name}")
-        return self.opener.open(sealed, me)
-
-    def on_heard(self, counter: int, source: SocketAddress, now: float) -> None:
-        """A datagram was opened, and is accepted."""
-        self.window.note(counter)
-        self.heard_at = now
-        if source == self.address:
-            self.heard_here_at = now
 
 
 class GreetingOutcome(NamedTuple):
@@ -142,6 +108,7 @@ class PeerTable:
         incarnation: int,
         rejection_log: RejectionLog,
         role: Role = Role.MEMBER,
+        certificate: "OwnCertificate | None" = None,
     ) -> None:
         self.group = group
         self._keys = group_keys
@@ -151,6 +118,7 @@ class PeerTable:
         self.me = Session(hash_of(group), hash_of(name), incarnation, secrets.randbits(64))
         self.own_session = self.me.packed()
         self.sealer = Sealer(group_keys[0], self.me)
+        self.pairs = certificate.pair_keys(group, self.own_session) if certificate else None
         self.configured: set[SocketAddress] = set()
         self.hears: Callable[[str], bool] = lambda _: False
         self.peers: dict[str, KnownPeer] = {}
@@ -164,15 +132,30 @@ class PeerTable:
         self._keys = group_keys
         self.sealer.change_key(group_keys[0])
         for peer in self.peers.values():
-            peer.opener = Opener(group_keys, peer.session)
+            if peer.pair is None:
+                peer.opener = Opener(group_keys, peer.session)
+
+    def renew_certificate(self) -> None:
+        """Our certificate was read again: forget the peers whose certificates are not trusted any more."""
+        if self.pairs is None:
+            return
+        self.pairs.renew()
+        for peer in list(self.peers.values()):
+            objection = self.pairs.objection_to(peer.pair) if peer.pair else None
+            if objection is not None:
+                self._rejection_log.record(objection, peer=peer.name)
+                self._forget(peer)
 
     # Sent greetings
 
     def call(self, address: SocketAddress | None) -> bytes:
         """Create a sealed greeting to whoever is at an address; None: to several, who reply if it is news."""
         challenge = b"" if address is None else self._challenges(address)[0]
-        reply = ReplyPolicy.IF_NEW if address is None else ReplyPolicy.ALWAYS
-        greeting = Greeting(self.name, challenge, b"", False, reply, self._role)
+        return self._call(challenge, ReplyPolicy.IF_NEW if address is None else ReplyPolicy.ALWAYS)
+
+    def _call(self, challenge: bytes, reply: ReplyPolicy) -> bytes:
+        proof = self.pairs.proof if self.pairs else None
+        greeting = Greeting(self.name, challenge, b"", False, reply, self._role, "", proof)
         return self.sealer.seal(DatagramKind.CALL, _encode(greeting))
 
     def _greeting(
@@ -188,7 +171,16 @@ class PeerTable:
         """Create a greeting that is sealed for one session."""
         challenge = self._challenges(address)[0]
         greeting = Greeting(self.name, challenge, echo, accepted, reply, self._role, rejection)
-        return self.sealer.seal(DatagramKind.GREETING, _encode(greeting), session)
+        pair = self._pair_of(session)
+        cipher = pair.seals if pair else None
+        return self.sealer.seal(DatagramKind.GREETING, _encode(greeting), session, cipher)
+
+    def _pair_of(self, session: bytes) -> "Pair | None":
+        """The keys that we share with a session; None without certificates."""
+        peer = self._sessions.get(session)
+        if peer is not None:
+            return peer.pair
+        return self.pairs.find(session) if self.pairs else None
 
     def due(self, now: float) -> list[tuple[bytes, SocketAddress]]:
         """The greetings that are due: to peers that have not confirmed, or that are silent."""
@@ -232,11 +224,11 @@ class PeerTable:
 
     def on_greeting(self, sealed: Sealed, source: SocketAddress, now: float) -> GreetingOutcome:
         """A greeting or a call was received."""
-        peer = self._sessions.get(sealed.session)
-        opener = Opener(self._keys, sealed.session) if peer is None else peer.opener
-        content = (
-            opener.open(sealed, self.own_session) if peer is None else peer.open(sealed, self.own_session)
-        )
+        if self.pairs is not None and sealed.kind is DatagramKind.CALL:
+            return GreetingOutcome(self._answer_to_call(self.pairs, sealed, source, now), None)
+        peer, pair = self._sessions.get(sealed.session), self._pair_of(sealed.session)
+        opener = peer.opener if peer else pair.opener if pair else Opener(self._keys, sealed.session)
+        content = (peer or opener).open(sealed, self.own_session)
         greeting = self._read(content, sealed, now)
         if peer is None and (rival := self._rival_of(greeting.name, source)):
             return GreetingOutcome(self._reject(greeting, sealed.session, source, rival), None)
@@ -246,7 +238,8 @@ class PeerTable:
                 if greeting.echo:
                     self._rejection_log.record(Reason.OTHER_CHALLENGE, peer=greeting.name)
                 return GreetingOutcome(self._reply(greeting, sealed.session, source, None), None)
-            peer = KnownPeer(greeting.name, greeting.role, sealed.session, opener, sealed.counter)
+            role = pair.role if pair else greeting.role
+            peer = KnownPeer(greeting.name, role, sealed.session, opener, sealed.counter, pair)
             peer.address = source
             self._add(peer)
         elif source != peer.address and not (is_alive and self._may_move(peer, source, now)):
@@ -254,16 +247,29 @@ class PeerTable:
             if not self._may_move(peer, source, now):
                 return GreetingOutcome(None, None)
             return GreetingOutcome(self._reply(greeting, sealed.session, source, None), None)
+        return self._accept(peer, greeting, sealed.counter, source, now, is_alive=is_alive)
+
+    def _accept(
+        self,
+        peer: KnownPeer,
+        greeting: Greeting,
+        counter: int,
+        source: SocketAddress,
+        now: float,
+        *,
+        is_alive: bool,
+    ) -> GreetingOutcome:
+        """A peer that is known greets us from its address."""
         reached = None
         if is_alive:
             peer.address = source
             if greeting.accepted and not peer.confirmed:
                 reached = peer
             peer.confirmed = greeting.accepted
-        peer.on_heard(sealed.counter, source, now)
+        peer.on_heard(counter, source, now)
         if greeting.challenge:
             peer.challenge = greeting.challenge
-        return GreetingOutcome(self._reply(greeting, sealed.session, source, peer), reached)
+        return GreetingOutcome(self._reply(greeting, peer.session, source, peer), reached)
 
     def _rival_of(self, name: str, source: SocketAddress) -> KnownPeer | None:
         """The peer that uses this name, if it is heard; a process at its address has taken its place."""
@@ -284,6 +290,20 @@ class PeerTable:
         return self._greeting(
             session, source, ReplyPolicy.NEVER, greeting.challenge, accepted=False, rejection=rejection
         )
+
+    def _answer_to_call(
+        self, pairs: "PairKeys", sealed: Sealed, source: SocketAddress, now: float
+    ) -> bytes | None:
+        """Exchange proofs with a process that calls; anybody in the group may have repeated the call."""
+        content = Opener(self._keys, sealed.session).open(sealed, self.own_session)
+        greeting = self._read(content, sealed, now)
+        pairs.introduce(sealed.session, greeting.name, greeting.proof)
+        peer = self._sessions.get(sealed.session)
+        if greeting.reply is ReplyPolicy.GREETING:
+            return self._reply(greeting, sealed.session, source, peer)
+        if greeting.reply is ReplyPolicy.IF_NEW and peer is not None and peer.confirmed:
+            return None
+        return self._call(self._challenges(source)[0], ReplyPolicy.GREETING)
 
     def _may_move(self, peer: KnownPeer, source: SocketAddress, now: float) -> bool:
         """Whether a peer may have moved to an address: it is not heard at the present one any more.

@@ -1,7 +1,8 @@
 """Sends the frames of one group over UDP: small ones share a datagram, large ones are fragmented.
 
 With a multicast address, what one turn sends is delayed until `flush`. A body that goes to several peers is
-then sent once, to all, with a link header for each of them; what goes to one peer is sent only there.
+then sent once, to all, with a link header for each of them; what goes to one peer is sent only there. Peers
+with certificates have a key for each pair, so nothing can be sent once to all.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,8 +14,9 @@ from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
 from priocast.network.udp_content import LinkHeader, Sizes, pack_fragment, pack_fragments, pack_frames
-from priocast.network.udp_handshake import KnownPeer, PeerTable, SocketAddress
+from priocast.network.udp_handshake import PeerTable
 from priocast.network.udp_pace import Pacer, Sent
+from priocast.network.udp_peer import KnownPeer, SocketAddress
 from priocast.network.udp_security import DatagramKind
 
 _DELAYED_BYTES_MAX = 4 * 1024 * 1024
@@ -50,7 +52,7 @@ class UdpPort(OpenPort):
         known = self._known.peers.get(peer)
         if known is None or not known.confirmed:
             return
-        if self._owner.multicast is None:
+        if self._owner.multicast is None or known.pair is not None:
             self._send(known, frames)
             return
         self._delayed += [(known, frame) for frame in frames]
@@ -75,7 +77,7 @@ class UdpPort(OpenPort):
         sizes, seal = self._owner.sizes, self._known.sealer.seal
         whole = [frame for frame in frames if len(frame.body) <= sizes.frame_body]
         for content in pack_frames(self.process.incarnation, whole, sizes):
-            self._owner.transmit(seal(DatagramKind.FRAMES, content, peer.session), peer.address)
+            self._owner.transmit(seal(DatagramKind.FRAMES, content, peer.session, peer.cipher), peer.address)
         if len(whole) < len(frames):
             for frame in frames:
                 if len(frame.body) > sizes.frame_body:
@@ -140,7 +142,8 @@ class UdpPort(OpenPort):
         fragment = pack_fragment(headers, transfer_id, body, span.start, span.stop - span.start)
         [content] = pack_fragments(self.process.incarnation, [fragment], self._owner.sizes)
         if to is not None:
-            datagram, address = sealer.seal(DatagramKind.FRAGMENTS, content, to.session), to.address
+            datagram = sealer.seal(DatagramKind.FRAGMENTS, content, to.session, to.cipher)
+            address = to.address
         else:
             assert self._owner.multicast is not None
             datagram, address = sealer.seal(DatagramKind.SHARED, content), self._owner.multicast

@@ -14,7 +14,7 @@ another process, or for an earlier start of this one, cannot be opened here. The
 Several keys can be in use while a group changes its key: the first one seals, all of them open.
 
 Any member can derive the key of any other: members of a group trust each other's names. Where they must not,
-use TLS.
+they have certificates, and each pair of them has keys of its own (`udp_certificates.py`).
 """
 
 import struct
@@ -97,15 +97,19 @@ class Sealer:
         """Seal with another key from now on; the counter continues, so no nonce is used twice."""
         self._cipher = _cipher(group_key, self._session)
 
-    def seal(self, kind: DatagramKind, content: bytes, to: bytes = b"") -> bytes:
+    def seal(
+        self, kind: DatagramKind, content: bytes, to: bytes = b"", cipher: AESGCM | None = None
+    ) -> bytes:
         """Create a datagram for the session `to`, or, if its kind says so, for all.
 
-        Send it at once: receivers accept counters only within a replay window.
+        `cipher` is that of a pair; the counter is the same for all. Send it at once: receivers accept
+        counters only within a replay window.
         """
         assert (kind is _CALL or kind is _SHARED) is not bool(to), "a datagram is sealed for its receiver"
         self.counter += 1
         header = _HEADER.pack(_MAGIC, WIRE_VERSION, kind, self._session, self.counter)
-        return header + self._cipher.encrypt(self.counter.to_bytes(_NONCE_BYTES), content, header + to)
+        nonce = self.counter.to_bytes(_NONCE_BYTES)
+        return header + (cipher or self._cipher).encrypt(nonce, content, header + to)
 
 
 class Opener:
@@ -113,6 +117,13 @@ class Opener:
 
     def __init__(self, group_keys: Sequence[bytes], session: bytes) -> None:
         self._ciphers = [_cipher(key, session) for key in group_keys]
+
+    @classmethod
+    def of_cipher(cls, cipher: AESGCM) -> "Opener":
+        """Opens what was sealed with the cipher of a pair."""
+        opener = cls((), b"")
+        opener._ciphers.append(cipher)
+        return opener
 
     def open(self, sealed: Sealed, me: bytes) -> bytes:
         """The content of the datagram, if this session sealed it for the session `me`, or for all."""

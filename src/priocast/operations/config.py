@@ -160,8 +160,6 @@ class _ConfigReader:
 
     def _check_node(self, node: Table) -> None:
         reader, transport = self._reader, node.get("transport", "tcp")
-        if "tls" in node and transport == "udp":
-            reader.problem("node.tls", "applies to TCP only: remove it (over UDP each group has a key_file)")
         if "multicast" in node and transport == "tcp":
             reader.problem("node.multicast", 'applies to UDP only: remove it, or set transport = "udp"')
         elif "multicast" in node:

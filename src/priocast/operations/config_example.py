@@ -14,7 +14,8 @@ state_directory = "state"             # keeps the last incarnation number across
 # start_seconds = 30                  # how long to wait for the first view that contains this member
 # shutdown_seconds = 10               # how long to wait, when leaving, until own messages are ordered
 
-# [node.tls]                          # TCP only; without it nothing is encrypted, and any process can join
+# [node.tls]                          # without it, nothing is encrypted over TCP, and any process can join;
+#                                     # over UDP, members with the group's key can pose as each other
 # certificate = "keys/a.crt"          # created by: priocast keys member a --group tickets
 # key = "keys/a.key"
 # authority = "keys/authority.crt"

@@ -94,13 +94,15 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
     def describe(self) -> str:
         """A summary for people."""
         transports = {
-            "tcp": "TCP without TLS: not encrypted, any process can join",
-            "udp": "UDP with group keys",
+            ("tcp", True): "TCP with TLS",
+            ("tcp", False): "TCP without TLS: not encrypted, any process can join",
+            ("udp", True): "UDP with group keys and certificates",
+            ("udp", False): "UDP with group keys",
         }
         advertised = f", advertised as {self.advertise}" if self.advertise else ""
         lines = [
             f"{self.name} listens on {self.listen}{advertised}",
-            f"  transport: {'TCP with TLS' if self.tls else transports[self.transport]}",
+            f"  transport: {transports[self.transport, self.tls is not None]}",
             f"  peers: {', '.join(self.peers) or 'none'}",
             f"  state directory: {self.state_directory or 'none; incarnations are numbered by the clock'}",
             f"  admin: {self.admin.listen if self.admin else 'none'}",

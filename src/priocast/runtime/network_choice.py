@@ -16,7 +16,7 @@ from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.parameters import NodeParameters, Transport
 
 _NETWORK_ATTRIBUTES = ("link_options", "rejections", "start", "open", "close", "unreached")
-_TRANSPORTS_OF = {"tls": ("tcp",), "advertise": ("tcp", "udp"), "keys": ("udp",), "multicast": ("udp",)}
+_TRANSPORTS_OF = {"tls": ("tcp", "udp"), "advertise": ("tcp", "udp"), "keys": ("udp",), "multicast": ("udp",)}
 
 
 def choose_network(
@@ -76,6 +76,7 @@ def _connected(
         multicast=None if multicast is None else check_multicast(address_of(multicast)),
         incarnation=Incarnations(state_directory, "node", name).next(),
         role=role,
+        security=parameters.get("tls"),
     )
 
 

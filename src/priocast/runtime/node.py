@@ -263,7 +263,8 @@ def open_node(
     - `peers`: the addresses of the others; it is enough to know some that know the rest.
     - `transport`: `tcp` (the default) or `udp`.
     - `advertise`: the address at which others reach this process, if it is not `listen`. TCP only.
-    - `tls`: certificates with which processes prove their names. TCP only.
+    - `tls`: certificates with which processes prove their names. Over UDP, each pair of processes then has
+      keys of its own.
     - `keys`: a key of 32 bytes for each group, by its name, or the path of the file that it is in. UDP only,
       required.
     - `multicast`: an address for what goes to all members. UDP only.
