@@ -100,7 +100,7 @@ def test_of_too_many_merged_clients_and_senders_those_that_were_silent_for_longe
     digest = merged([other, one])
     assert digest == merged([one, other])
     assert list(digest.clients) == list(one.clients)
-    assert [sender.process.name for sender in digest.ordered] == [f"a{number}" for number in range(88, 600)]
+    assert [sender.process.name for sender in digest.ordered] == [f"a{number}" for number in range(216, 600)]
 
 
 def test_a_merged_digest_has_the_highest_numbers() -> None:

@@ -11,8 +11,8 @@ from priocast.core.errors import InvalidOption
 @pytest.mark.parametrize(
     ("chosen", "says"),
     [
-        ({"founders": 0}, "must be between 1 and 64"),
-        ({"founders": 65}, "must be between 1 and 64"),
+        ({"founders": 0}, "must be between 1 and 256"),
+        ({"founders": 257}, "must be between 1 and 256"),
         ({"policy": "anarchy"}, "choose 'primary' or 'partitionable'"),
         ({"delivery": "never"}, "choose 'agreed' or 'safe'"),
         ({"heartbeat_ms": 0}, "must be above 0"),

@@ -45,7 +45,7 @@ PLAN = FlushPlan(VIEW.id, (A, B), (0, 2, 5), (0, 1, 1), ())
 NEXT = View(2, (A, B, D), (Part(VIEW.id, (A, B)), Part(None, (D,))))
 PROPOSAL = Proposal(NEXT, (PLAN,), ORDERING, ViewReason())
 HEARTBEAT = Heartbeat(1, VIEW.id, VIEW.members, 0, (A, C), (0, 2, 5))
-PROMISE = Promise(MINE, VIEW, (0, 2, 5), ((0,) * 3,) * 3, None, None)
+PROMISE = Promise(MINE, VIEW, (0, 2, 5), (), None, None)
 TWICE = OrderDigest(0, {}, (SenderDigest(A, {}), SenderDigest(ProcessId("a", 2), {})))
 NOTICE = EvictionNotice(A, ViewId(2, B), ViewReason())
 INVALID = ProcessId("a b")
@@ -119,8 +119,7 @@ BAD: list[tuple[Control, str]] = [
         "the proposal is inconsistent",
     ),
     (changed(PROMISE, received=(0, 2)), "the counts are not those of the members"),
-    (changed(PROMISE, acknowledged=((0,) * 3,) * 2), "the acknowledgements are not those of the members"),
-    (changed(PROMISE, acknowledged=((0,) * 2,) * 3), "the acknowledgements are not those of the members"),
+    (changed(PROMISE, acknowledged=((0,) * 3,) * 3), "the acknowledgements are not those of the members"),
     (changed(PROMISE, view=None, received=(), acknowledged=((0,),)), "the acknowledgements are not those"),
     (changed(PROMISE, accepted=changed(PROPOSAL, ordering=UNKNOWN), accepted_in=MINE), "does not exist"),
     (changed(PROMISE, view=view(A, B, C, number=FAR)), "the view is far ahead"),
@@ -218,3 +217,11 @@ def test_a_process_is_known_by_its_view_or_its_heartbeat() -> None:
     assert not validating.knows(D, prepare)
     neighbours.on_heartbeat(D, heartbeat(A))
     assert validating.knows(D, prepare)
+
+
+def test_a_promise_has_the_acknowledgements_of_all_members_in_a_partitionable_group() -> None:
+    checking = validator(primary=False)
+    checking.check(B, changed(PROMISE, acknowledged=((0,) * 3,) * 3), 0)
+    for rows in ((), ((0,) * 3,) * 2, ((0,) * 2,) * 3):
+        with pytest.raises(PeerFault, match="the acknowledgements are not those of the members"):
+            checking.check(B, changed(PROMISE, acknowledged=rows), 0)

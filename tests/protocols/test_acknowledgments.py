@@ -113,4 +113,7 @@ def test_the_largest_acknowledgment_fits_into_a_frame() -> None:
         MessageRange(level, sender, 1 << 40, 4096) for sender in range(MEMBERS_MAX) for level in range(257)
     )
     largest = LockAcknowledgment(60, 1 << 40, (1 << 40,) * batches, (tail,) * batches, history)
-    assert len(msgspec.msgpack.encode(LockAcknowledgments((largest,)))) < FRAME_BYTES_MAX
+    packet = LockAcknowledgments((largest,))
+    body = msgspec.msgpack.encode(packet)
+    assert len(body) < FRAME_BYTES_MAX
+    assert msgspec.msgpack.decode(body, type=LockAcknowledgments) == packet

@@ -24,8 +24,8 @@ NO_SCOPE: list[tuple[dict[str, Any], str]] = [
     ({"safe": "no"}, "safe must be True or False, not 'no'"),
     ({"safe": 0}, "safe must be True or False, not 0"),
     ({"safe": None}, "safe must be True or False, not None"),
-    ({"to": []}, "to must name 1 to 64 members, not 0; None means all members"),
-    ({"to": [f"m{number}" for number in range(65)]}, "to must name 1 to 64 members, not 65"),
+    ({"to": []}, "to must name 1 to 256 members, not 0; None means all members"),
+    ({"to": [f"m{number}" for number in range(257)]}, "to must name 1 to 256 members, not 257"),
     ({"to": 5}, "to must be a list of member names, .*, not 5"),
     ({"to": "bob"}, r"not the text 'bob': write \['bob'\]"),
     ({"to": b"bob"}, "98 cannot be the name of a member"),
@@ -39,8 +39,8 @@ NO_SCOPE: list[tuple[dict[str, Any], str]] = [
     ("arguments", "complaint"),
     [
         ({"hub": "x", "size": 1}, r"hub must be a priocast.MemoryHub\(\), not 'x'"),
-        ({"hub": priocast.MemoryHub(), "size": "3"}, "size must be an integer from 1 to 64, not '3'"),
-        ({"hub": priocast.MemoryHub(), "size": 0}, "size must be an integer from 1 to 64, not 0"),
+        ({"hub": priocast.MemoryHub(), "size": "3"}, "size must be an integer from 1 to 256, not '3'"),
+        ({"hub": priocast.MemoryHub(), "size": 0}, "size must be an integer from 1 to 256, not 0"),
         ({"hub": priocast.MemoryHub(), "size": True}, "size must be .*, not True"),
         ({"hub": priocast.MemoryHub(), "size": 1, "tls": TlsSecurity("a", "b", "c")}, "tls requires listen="),
         ({**HERE, "listen": 7401}, "an address must be text .*, not 7401"),
@@ -79,8 +79,8 @@ def test_invalid_parameters_of_a_node_are_rejected_at_the_call(arguments: Any, c
         ({"membership": priocast.MembershipOptions(founders=1, state=True)}, "pass state=priocast.State"),
         ({"state": lambda: 0}, "state must be priocast.State"),
         ({"prioritised": "no"}, "prioritised is 'no'"),
-        ({"founders": 0}, "founders is 0: it must be between 1 and 64"),
-        ({"founders": 0, "membership": MEMBERSHIP}, "founders is 0: it must be between 1 and 64"),
+        ({"founders": 0}, "founders is 0: it must be between 1 and 256"),
+        ({"founders": 0, "membership": MEMBERSHIP}, "founders is 0: it must be between 1 and 256"),
         ({"founders": "3"}, "founders is '3'"),
         ({"policy": 1}, "policy is 1"),
         ({"delivery": "", "membership": MEMBERSHIP}, "delivery is ''"),
@@ -112,7 +112,7 @@ def test_the_type_of_the_error_tells_what_is_wrong() -> None:
     with pytest.raises(InvalidAddress):
         priocast.open_node("a", listen="127.0.0.1:7401", peers=[1])  # type: ignore[list-item]
     with pytest.raises(InvalidOption):
-        priocast.open_node("a", hub=priocast.MemoryHub(), size=65)
+        priocast.open_node("a", hub=priocast.MemoryHub(), size=257)
     with pytest.raises(UnusableKey):
         priocast.open_node("a", **HERE, transport="udp", keys={"test": None})  # type: ignore[arg-type,dict-item]
     with pytest.raises(priocast.InvalidInput, match=r"peers must be .*, not 5"):

@@ -61,7 +61,7 @@ def test_ratios_are_taken_within_a_round_and_medians_over_the_rounds() -> None:
     [
         {"members": ()},
         {"members": (1, 2)},
-        {"members": (65,)},
+        {"members": (257,)},
         {"rounds": 0},
         {"messages": 0},
         {"messages": 10**9},

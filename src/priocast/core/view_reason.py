@@ -7,7 +7,7 @@ import msgspec
 from priocast.core.identity import NAME_LENGTH_MAX
 
 MEMBERS_MAX = 256
-"""How many members a reason names at most; `membership/options.py` bounds the members of a view further."""
+"""How many members a view has, and a reason names, at most."""
 
 DETAIL_LENGTH_MAX = 256
 

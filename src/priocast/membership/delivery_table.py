@@ -11,7 +11,7 @@ from priocast.core.message import Batch
 from priocast.membership.packets import ClientDigest, OrderDigest, SenderDigest
 
 CLIENTS_MAX = 1024
-_NAMES_MAX = 512
+_NAMES_MAX = 384  # the members of the largest view, and half as many that departed: they fit into a frame
 
 
 class DeliveryTable:

@@ -106,7 +106,7 @@ class Membership:
         self.heartbeats = HeartbeatSchedule(options, now)
         self.trigger = ViewChangeTrigger(me, options, self.neighbours, ordering, may_found, now)
         self.proposer = Proposer(me, options, self.neighbours, now)
-        self.voter = Voter(me, self.neighbours)
+        self.voter = Voter(me, self.neighbours, primary=options.primary)
         self.state = StateTransfer(me, options)
         self.validator = DatagramValidator(me, options.primary, self.neighbours, check_ordering)
         self._config = config

@@ -5,12 +5,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from priocast.core import view_reason
 from priocast.core.decoding import decode
 from priocast.core.errors import InvalidOption
 from priocast.core.options import check_durations, check_types
 from priocast.core.protocol import OrderingOptions
 
-MEMBERS_MAX = 64
+MEMBERS_MAX = view_reason.MEMBERS_MAX
 _MILLISECOND = 1_000_000
 _DIFFERENCES_SHOWN_MAX = 16
 _VALUE_LENGTH_MAX = 64

@@ -37,7 +37,7 @@ STATE_DIGEST_BYTES = 16
 TEXT_LENGTH_MAX = 1024
 STATE_CHUNKS_MAX = 32
 FLUSH_PACKETS_MAX = 4096
-_PACKET_BYTES_MAX = PAYLOAD_BYTES_MAX + 256 * 1024
+_PACKET_BYTES_MAX = PAYLOAD_BYTES_MAX + 1280 * 1024
 _CLIENTS_MAX = 4096
 _SENDERS_MAX = 1024
 
@@ -157,7 +157,10 @@ class Prepare(Control, frozen=True, tag="prepare"):
 
 
 class Promise(Control, frozen=True, tag="promise"):
-    """`received` counts the packets of each member of `view`, `acknowledged` those that each one has."""
+    """`received` counts the packets of each member of `view`, and `acknowledged` those that each one has.
+
+    In a primary group `acknowledged` is empty.
+    """
 
     ballot: Ballot
     view: View | None

@@ -136,7 +136,9 @@ class DatagramValidator:
         yield promise.accepted is None or _is_consistent(promise.accepted), "the proposal is inconsistent"
         size = len(view.members) if view else 0
         yield len(promise.received) == size, "the counts are not those of the members"
-        yield _is_square(promise.acknowledged, size), "the acknowledgements are not those of the members"
+        rows = promise.acknowledged
+        is_square = _is_square(rows, 0 if self._primary else size)
+        yield is_square, "the acknowledgements are not those of the members"
         if promise.accepted is not None:
             yield self._is_near_view(promise.accepted.view.number), "the proposed view is far ahead"
             yield self._exists(promise.accepted.ordering), "the order does not exist"

@@ -35,13 +35,14 @@ class Voter:
     `promised` is the ballot that it follows in the current view change; None if there is none.
     """
 
-    def __init__(self, me: ProcessId, neighbours: Neighbours) -> None:
+    def __init__(self, me: ProcessId, neighbours: Neighbours, *, primary: bool = False) -> None:
         self.promised: Ballot | None = None
         self.accepted_in: Ballot | None = None
         self.accepted: Proposal | None = None
         self.active_at = 0
         self.froze_at = 0
         self._me = me
+        self._primary = primary
         self._neighbours = neighbours
         self._epoch: Epoch | None = None
         self._epoch_before: Epoch | None = None
@@ -141,7 +142,9 @@ class Voter:
     def _promise(self, ballot: Ballot) -> Promise:
         epoch = self._epoch
         received = tuple(epoch.stability.received) if epoch else ()
-        acknowledged = tuple(map(tuple, epoch.stability.acknowledged)) if epoch else ()
+        acknowledged: tuple[tuple[int, ...], ...] = ()
+        if epoch is not None and not self._primary:  # half a megabyte in the largest view
+            acknowledged = tuple(map(tuple, epoch.stability.acknowledged))
         return Promise(ballot, self._view, received, acknowledged, self.accepted_in, self.accepted)
 
     def _decline(self, ballot: Ballot, reason: str) -> list[MembershipOutput]:

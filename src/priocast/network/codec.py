@@ -22,7 +22,8 @@ from priocast.links.fifo_link import Frame
 from priocast.network.rejections import Reason
 
 WIRE_VERSION = 4
-FRAME_BYTES_MAX = PAYLOAD_BYTES_MAX + 512 * 1024
+# A payload, and what 256 members say about each other at a view change or in re-ordering.
+FRAME_BYTES_MAX = PAYLOAD_BYTES_MAX + 1536 * 1024
 INTRODUCTION_BYTES_MAX = 1024
 _MAGIC = b"\xb7P"
 _ORIGIN = struct.Struct("!2sBBQQQ")

@@ -13,7 +13,7 @@ import msgspec
 from priocast.core.identity import Number, PositiveNumber
 from priocast.core.message import CONTROL
 
-_RANGES_MAX = 65_536
+_RANGES_MAX = 131_072
 
 Stream = tuple[int, int]
 """A level, and the rank of a sender."""
