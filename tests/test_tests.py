@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 TESTS = Path(__file__).parent
-CHECKING_CALLS = {"raises", "find"}  # of pytest and Hypothesis
+CHECKING_CALLS = {"raises", "find", "check"}
+"""Of pytest and Hypothesis; what is called `check` or `check_...`, also in the code, raises what is wrong."""
 Place = tuple[str, str]
 """A module and a function in it."""
 
@@ -43,11 +44,15 @@ def _functions(path: Path) -> dict[Place, Function]:
             checks = any(isinstance(each, ast.Assert | ast.Raise) for each in inside)
             others = found.get((module, node.name), Function(True, set(), set()))
             found[module, node.name] = Function(
-                others.checks and (checks or bool((names | methods) & CHECKING_CALLS)),
+                others.checks and (checks or any(map(_is_checking, names | methods))),
                 others.calls | {imported.get(name, (module, name)) for name in names},
                 others.methods | methods,
             )
     return found
+
+
+def _is_checking(name: str) -> bool:
+    return name in CHECKING_CALLS or name.startswith("check_")
 
 
 def _without_check(functions: dict[Place, Function]) -> list[Place]:
