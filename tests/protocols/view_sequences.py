@@ -44,20 +44,22 @@ class ViewSequence(NamedTuple):
     views: list[ViewPlan]
 
 
-def view_sequences(orders: list[str], twins: list[Twin]) -> st.SearchStrategy[ViewSequence]:
+def view_sequences(
+    orders: list[str], twins: list[Twin], views_max: int = 4, bursts_max: int = 8
+) -> st.SearchStrategy[ViewSequence]:
     """Sequences whose views each use one of these protocols and variants."""
     plan = st.builds(
         ViewPlan,
         st.sampled_from(orders),
         st.sampled_from(twins).flatmap(lambda twin: options(*twin)),
-        schedules(bursts_max=8, flowing=True),
+        schedules(bursts_max, flowing=True),
         st.integers(1, 2 ** len(NAMES) - 1) | st.sampled_from([0b1111, 0b1110, 0b0111]),
         st.integers(0, len(NAMES) - 1),
         st.sampled_from([1, 100, 10**6]),
         st.booleans(),
     )
     return st.builds(
-        ViewSequence, st.sampled_from([1, 2, 3, 3, 4, 4]), st.lists(plan, min_size=2, max_size=4)
+        ViewSequence, st.sampled_from([1, 2, 3, 3, 4, 4]), st.lists(plan, min_size=2, max_size=views_max)
     )
 
 
