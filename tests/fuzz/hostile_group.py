@@ -37,13 +37,12 @@ from support.stacks import MILLISECOND, Neighbourhood
 
 Target = Literal["stranger", "client", "other group", "bad member"]
 
-GOOD = "abc"
-BAD = ProcessId("d")
+GOOD = "bcd"
 _ATTACKERS = {
-    "stranger": ProcessId("z"),
-    "client": ProcessId("k"),
-    "other group": ProcessId("x"),
-    "bad member": BAD,
+    "stranger": "z",
+    "client": "k",
+    "other group": "x",
+    "bad member": "ae",  # the first founder is the coordinator, the last one is not
 }
 _CONTROLS = tuple(map(type_of, get_args(AnyControl)))
 _ROUNDS = 40
@@ -57,22 +56,22 @@ class Damage(AssertionError):
 
 
 class HostileGroup(Neighbourhood):
-    """Three members a, b and c under attack, in the state that a seed leads to. `cases` counts frames."""
+    """Three members b, c and d under attack, in the state that a seed leads to. `cases` counts frames."""
 
     def __init__(self, target: Target, seed: int) -> None:
         self.target = target
         self.cases = 0
         self._random = random = Random(f"{target} {seed}")
         self._inventor = Inventor(random)
-        self._attacker = _ATTACKERS[target]
+        self._attacker = ProcessId(random.choice(_ATTACKERS[target]))
         self._is_hostile = False
-        self._incarnations = dict.fromkeys("abcdx", 1)
+        self._incarnations = dict.fromkeys(GOOD + self._attacker.name, 1)
         self._sent: list[Frame] = []
         policy = random.choice(("primary", "primary", "partitionable"))
         orders = [each for each in all_orders(()) if policy == "primary" or find_protocol(each).PARTITIONABLE]
         orders += ["time-parts/sequencer-ub", "count-parts/moving-bb"]
         super().__init__(
-            GOOD + BAD.name if target == "bad member" else GOOD,
+            "".join(sorted(GOOD + self._attacker.name)) if target == "bad member" else GOOD,
             order=random.choice(orders),
             policy=policy,
             delivery=random.choice(("agreed", "agreed", "safe")),
@@ -109,7 +108,7 @@ class HostileGroup(Neighbourhood):
     def _readmit(self) -> None:
         """Most often, wait until the bad member is in the view again: inside it can do more."""
         for _ in range(self._random.choice((0, 1, 4))):
-            bad = self.members[BAD.name]
+            bad = self.members[self._attacker.name]
             if bad.view is not None and all(bad.me in _members(self.members[name]) for name in GOOD):
                 return
             self.run(60)
@@ -196,7 +195,7 @@ class HostileGroup(Neighbourhood):
         if self.target != "bad member":
             frame = self._without_options(frame)
         if self.target == "bad member":
-            process = ProcessId(BAD.name, self._incarnations[BAD.name])
+            process = ProcessId(self._attacker.name, self._incarnations[self._attacker.name])
         elif self._random.random() < 0.1:
             process = ProcessId(process.name, self._random.choice((0, 2, 1 << 62)))
         self._receive(process, to, [frame], Role.CLIENT if self.target == "client" else Role.MEMBER)
@@ -225,7 +224,7 @@ class HostileGroup(Neighbourhood):
         member.turn(self.now)
         for to, frames in member.frames(self.now):
             self._see(member, frames)
-            sent = list(self._damaged(frames)) if name == BAD.name and self._is_hostile else frames
+            sent = list(self._damaged(frames)) if name == self._attacker.name and self._is_hostile else frames
             self._in_flight.append((self.now + MILLISECOND, member.me, to, sent))
 
     def _deliver(self) -> None:
@@ -283,16 +282,16 @@ class HostileGroup(Neighbourhood):
     def _calm_down(self) -> None:
         """The attack is over: without a bad member, the group must be as if nothing had happened."""
         if self.target == "bad member":
-            self.kill(BAD.name)
+            self.kill(self._attacker.name)
             self.run(_CALM_MS // 5)
             return
         self.run(_CALM_MS // 10)
-        self.broadcast("a", "last", priority=0)
+        self.broadcast("b", "last", priority=0)
         self.run_until(lambda: all(b"last" in self.applications[name].payloads for name in GOOD))
         views = self.views()
         if any(sorted(members) != list(GOOD) for members in views.values()):
             raise Damage(f"the members are in {views}")
-        if not self._delivered("a") == self._delivered("b") == self._delivered("c"):
+        if not self._delivered("b") == self._delivered("c") == self._delivered("d"):
             raise Damage("the members delivered different messages")
 
     def _delivered(self, name: str) -> list[tuple[int, Message]]:

@@ -118,6 +118,7 @@ class HostileView:
             head = protocol.head()
             if head is None:
                 return
+            assert me in self._over or head.batch.sender in MEMBERS, f"{head.batch} is of no member"
             self._step(me, Consume(1))
 
     def _fire_timers(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-NAMES = ("a", "b", "c", "d", "k", "x", "z")
+NAMES = ("a", "b", "c", "d", "e", "k", "x", "z")
 _TEXTS = (
     "",
     "none",

@@ -3,7 +3,7 @@
 import msgspec
 
 from core.builders import A, B, C, batch_of
-from priocast.core.identity import ProcessId
+from priocast.core.identity import NUMBER_MAX, ProcessId
 from priocast.core.message import CONTROL, Reference, pack
 from priocast.core.protocol import WINDOW_MAX, Broadcast
 from priocast.protocols import find_protocol
@@ -53,6 +53,18 @@ UB = [
             "number 2 of that level is next",
         )
         for first in (0, 1, 3)
+    ),
+    Situation(SequencerUb, A).rejects(
+        "the last numbers that there are",
+        C,
+        Submit((pack(C, 0, NUMBER_MAX - 1, [b"", b""]),)),
+        "which uses up the numbers",
+    ),
+    Situation(SequencerUb, B).rejects(
+        "a message of a process that is not a member",
+        A,
+        Ordered(0, (batch_of(1, sender=STRANGER),)),
+        "a#1 orders d#1/0/0+1, which no member sent",
     ),
     Situation(
         SequencerUb,

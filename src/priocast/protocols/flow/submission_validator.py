@@ -1,7 +1,7 @@
 """Checks on what senders submit: own messages, each once and in order, within their credit."""
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import ProcessId
+from priocast.core.identity import NUMBER_MAX, ProcessId
 from priocast.core.message import CONTROL, Batch, Reference
 from priocast.core.view import View
 
@@ -27,6 +27,8 @@ class SubmissionValidator:
             raise PeerFault(f"{sender} submits a control message; only {self._coordinator} may")
         if len(batch.priorities) not in (0, batch.count):
             raise PeerFault(f"{sender} submits {batch} with {len(batch.priorities)} priorities")
+        if batch.first + batch.count > NUMBER_MAX:
+            raise PeerFault(f"{sender} submits {batch}, which uses up the numbers")
         expected = self._number_next.get((sender, batch.level), batch.first)
         if batch.first < expected or (batch.first > expected and not self._gaps):
             raise PeerFault(f"{sender} submits {batch}; number {expected} of that level is next")

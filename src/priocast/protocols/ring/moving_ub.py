@@ -28,7 +28,7 @@ from typing import Annotated
 import msgspec
 
 from priocast.core.errors import PeerFault
-from priocast.core.identity import Number, ProcessId
+from priocast.core.identity import NUMBER_MAX, Number, ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
@@ -175,7 +175,7 @@ class MovingUb(MovingSequencer[Ordered]):
         self._ring.receive(sender, token, self.position_next)
         self._token_requests.learn_all(sender, token.requests)
         for copy in token.pending:
-            if copy.batch.sender not in self.ranks:
+            if copy.batch.sender not in self.ranks or copy.batch.first + copy.batch.count > NUMBER_MAX:
                 raise PeerFault(f"{sender} passes on {copy.batch}, which no member sent")
             if not self._validator.received(copy.batch):
                 self._queue.put_copy(copy.batch, now - min(copy.waited, WAITED_NS_MAX))

@@ -82,4 +82,6 @@ class SequencerUb(CoordinatedProtocol):
         self.depends_on(packet_id)
         is_bottleneck = ordered.bottleneck == self.me.name
         for batch in ordered.batches:
+            if batch.sender not in self.ranks:
+                raise PeerFault(f"{sender} orders {batch}, which no member sent")
             self.append_ordered((batch,), is_bottleneck)
