@@ -17,7 +17,7 @@ def place_of(error: Exception) -> str:
 
 
 def main() -> int:
-    """Run seeds of all targets in turn; print how many frames were sent, and what they caused."""
+    """Give all targets the same time; print how many frames were sent, and what they caused."""
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0, help="how long to attack (60)")
     parser.add_argument("--seed", type=int, default=0, help="the first seed (0)")
@@ -28,29 +28,31 @@ def main() -> int:
         "--findings", type=int, default=20, help="stop after this many different findings (20)"
     )
     arguments = parser.parse_args()
-    started, seed = time.monotonic(), arguments.seed
+    started = time.monotonic()
     cases: Counter[str] = Counter()
-    runs = 0
+    runs: Counter[str] = Counter()
+    spent = dict.fromkeys(arguments.target or TARGETS, 0.0)
     found: dict[str, list[str]] = {}
     while time.monotonic() - started < arguments.seconds and len(found) < arguments.findings:
-        for target in arguments.target or TARGETS:
-            runs += 1
-            try:
-                cases[target] += TARGETS[target](seed)
-            except Exception as error:
-                key = place_of(error)
-                if key not in found:
-                    print(f"\n{target}, seed {seed}:", file=sys.stderr)
-                    traceback.print_exception(error)
-                found.setdefault(key, []).append(f"{target} {seed}")
-        seed += 1
+        target = min(spent, key=lambda each: spent[each])
+        seed, at = arguments.seed + runs[target], time.monotonic()
+        try:
+            cases[target] += TARGETS[target](seed)
+        except Exception as error:
+            key = place_of(error)
+            if key not in found:
+                print(f"\n{target}, seed {seed}:", file=sys.stderr)
+                traceback.print_exception(error)
+            found.setdefault(key, []).append(f"{target} {seed}")
+        runs[target] += 1
+        spent[target] += time.monotonic() - at
     seconds = time.monotonic() - started
     sent = sum(cases.values())
-    print(f"{sent:,} frames in {runs:,} runs, {seconds:.0f} s: {sent / seconds:,.0f} a second")
+    print(f"{sent:,} frames in {runs.total():,} runs, {seconds:.0f} s: {sent / seconds:,.0f} a second")
     print(", ".join(f"{target}: {count:,}" for target, count in cases.items()))
     for key, seeds in sorted(found.items(), key=lambda each: -len(each[1])):
         print(f"{len(seeds):5} {key}: {'; '.join(seeds[:3])}")
-    print(f"seeds {arguments.seed} to {seed - 1}: {len(found)} different findings")
+    print(f"seeds from {arguments.seed} on: {len(found)} different findings")
     return 1 if found else 0
 
 
