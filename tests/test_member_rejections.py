@@ -3,9 +3,10 @@
 import tracemalloc
 
 import pytest
+from msgspec import structs
 from msgspec.msgpack import encode
 
-from priocast.core.identity import ProcessId
+from priocast.core.identity import NUMBER_MAX, STEP_MAX, ProcessId
 from priocast.core.message import TO_ALL
 from priocast.core.protocol import Packet
 from priocast.core.role import Role
@@ -14,12 +15,14 @@ from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import frame_of
 from priocast.membership.packets import (
+    ChangeOrder,
     ClientReply,
     ClientRequest,
     EvictionNotice,
     FetchState,
     FlushRequest,
     Heartbeat,
+    Ordering,
     StabilityReport,
 )
 from support.stacks import Neighbourhood, Unobserved, epoch_of, founded
@@ -205,3 +208,33 @@ def test_long_names_take_no_memory() -> None:
     kept, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert group.members["a"].rejections == {"ForeignFrame": 80} and kept < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "ordering",
+    [
+        Ordering("auto", True, "none"),
+        Ordering("time-parts/count-parts/sequencer-ub", True, "none"),
+        Ordering("sequencer-ub", True, "always"),
+        Ordering("sequencer-ub", True, "ageing:0ms"),
+    ],
+)
+def test_a_change_to_an_order_that_does_not_exist(ordering: Ordering) -> None:
+    group = founded("abc")
+    view = epoch_of(group.members["a"]).view.id
+    group.receive(B, "a", frame_of(ChangeOrder(view, ordering)))
+    assert group.members["a"].rejections == {"PeerFault": 1}
+    group.wait_view("ac", of="ac")
+
+
+@pytest.mark.parametrize("number", [(1 << 64) - 1, NUMBER_MAX, STEP_MAX + 1000])
+def test_a_round_far_ahead_does_not_prevent_the_next_view_change(number: int) -> None:
+    group = founded("abc")
+    view = epoch_of(group.members["a"]).view
+    said = Heartbeat(1, view.id, view.members, number, (), (0, 0, 0))
+    config = group.members["a"].membership._config_hash
+    group.receive(B, "a", frame_of(structs.replace(said, config=config)))
+    assert group.members["a"].rejections in ({"PeerFault": 1}, {"ForeignFrame": 1})
+    group.wait_view("ac", of="ac")
+    group.kill("c")
+    group.wait_view("a", of="a")
