@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, cast, get_args
 
@@ -120,9 +121,12 @@ def parse_choice(order: str | None, policy: str | None, delivery: str | None) ->
 def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[SeedResult]:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     outcomes: list[SeedResult] = []
-    with Progress(*columns, console=console, transient=True) as progress:
+    with (
+        closing(run_swarm(seeds, jobs, choice)) as results,  # ends its processes, whatever interrupts
+        Progress(*columns, console=console, transient=True) as progress,
+    ):
         bar = progress.add_task("seeds", total=len(seeds))
-        for outcome in run_swarm(seeds, jobs, choice):
+        for outcome in results:
             outcomes.append(outcome)
             progress.advance(bar)
             for violation in outcome.violations:

@@ -5,8 +5,8 @@ see the rows of a run, run its seed again.
 """
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from collections.abc import Generator, Iterable, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context
 from signal import SIG_BLOCK, SIG_SETMASK, SIGINT, pthread_sigmask
 
@@ -69,8 +69,10 @@ def run_seed(seed: int, choice: Choice = ALL_GENERATED) -> SeedResult:
     )
 
 
-def run_swarm(seeds: Sequence[int], jobs: int, choice: Choice = ALL_GENERATED) -> Iterator[SeedResult]:
-    """SimulatedRun all seeds in `jobs` processes (one: in this one) and yield the results as they come."""
+def run_swarm(
+    seeds: Sequence[int], jobs: int, choice: Choice = ALL_GENERATED
+) -> Generator[SeedResult, None, None]:
+    """Run all seeds in `jobs` processes (one: in this one) and yield the results as they come."""
     assert jobs >= 1
     if jobs == 1 or len(seeds) == 1:
         for seed in seeds:
@@ -78,21 +80,27 @@ def run_swarm(seeds: Sequence[int], jobs: int, choice: Choice = ALL_GENERATED) -
         return
     size = max(1, min(_CHUNK_SEEDS_MAX, len(seeds) // (4 * jobs)))
     chunks = [seeds[start : start + size] for start in range(0, len(seeds), size)]
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        # Workers inherit the mask: Ctrl-C reaches every process of a terminal, and is for this one to handle.
-        before = pthread_sigmask(SIG_BLOCK, {SIGINT})
-        try:
-            futures = [pool.submit(_run_chunk, chunk, choice) for chunk in chunks]
-        finally:
-            pthread_sigmask(SIG_SETMASK, before)
-        try:
-            for future in as_completed(futures):
-                yield from future.result()
-        except BaseException:  # nobody wants the rest
-            pool.shutdown(wait=False, cancel_futures=True)
-            for worker in active_children():
-                worker.terminate()
-            raise
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    try:
+        for future in as_completed(_submit(pool, chunks, choice)):
+            yield from future.result()
+        pool.shutdown()
+    except BaseException:  # nobody wants the rest
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in active_children():
+            worker.terminate()
+        raise
+
+
+def _submit(
+    pool: ProcessPoolExecutor, chunks: Sequence[Sequence[int]], choice: Choice
+) -> list[Future[list[SeedResult]]]:
+    """Start the workers, with Ctrl-C blocked: it reaches every process of a terminal, and is not for them."""
+    before = pthread_sigmask(SIG_BLOCK, {SIGINT})
+    try:
+        return [pool.submit(_run_chunk, chunk, choice) for chunk in chunks]
+    finally:
+        pthread_sigmask(SIG_SETMASK, before)
 
 
 def _run_chunk(seeds: Sequence[int], choice: Choice) -> list[SeedResult]:
