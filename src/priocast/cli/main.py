@@ -1,5 +1,6 @@
 """The command line: `priocast demo | node | send | orders | advise | probe | …`."""
 
+import logging
 import sys
 from collections.abc import Iterator
 from importlib.metadata import version
@@ -88,6 +89,10 @@ def main() -> None:
 
     Ctrl-C is one line and exit code 130, in every command.
     """
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.addFilter(_is_news)
+    logging.getLogger().addHandler(handler)
     try:
         app()
     except KeyboardInterrupt:
@@ -108,6 +113,14 @@ def main() -> None:
             f"[bold red]error:[/] {escape(_lines_of(_text_of(causes[0])))}", highlight=False, soft_wrap=True
         )
         sys.exit(EXIT_INVALID)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a record may be logged: Spark's connection to Java reports Ctrl-C with tracebacks."""
+    error = record.exc_info[1] if record.exc_info else None
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is None
 
 
 def _lines_of(text: str) -> str:

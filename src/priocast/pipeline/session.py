@@ -6,9 +6,11 @@ Spark does not start, for the reason. A session writes nothing outside its scrat
 
 import os
 import re
+import signal
 import sys
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -59,12 +61,21 @@ def _start(master: str, scratch: Path) -> SparkContext:
             gateway = SparkContext._gateway or launch_gateway(  # type: ignore[no-untyped-call]
                 conf, {"stdout": output, "stderr": output}
             )
-        return SparkContext(conf=conf, gateway=gateway)
+        return _without_signals(lambda: SparkContext(conf=conf, gateway=gateway))
     except (PySparkException, Py4JError) as error:
         reason = _REASON.search(log.read_text()) or _REASON.search(str(error))
         if reason is None:
             raise JavaMissing(f"Spark could not start its Java in {os.environ['JAVA_HOME']}") from error
         raise InvalidOption(f"Spark cannot run on master {master!r}: {reason[1]}") from error
+
+
+def _without_signals(start: Callable[[], SparkContext]) -> SparkContext:
+    """Start Spark, and keep the handler of Ctrl-C: Spark's calls Java in the middle of another call."""
+    before = signal.getsignal(signal.SIGINT)
+    context = start()
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
+    return context
 
 
 def _settings(master: str, scratch: Path) -> SparkConf:
