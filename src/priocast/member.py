@@ -166,7 +166,11 @@ class Member:
 
     def head(self, now: int) -> Head | None:
         """What the application can consume next; valid until the next input."""
-        return self.stream.head(self.membership.epoch, now)
+        try:
+            return self.stream.head(self.membership.epoch, now)
+        except Exception as error:
+            self._fault_handler.on_step(error, now)
+            return None
 
     def consume(self, count: int, now: int) -> None:
         """The application took the next `count` messages of the `head` that it asked for."""

@@ -282,7 +282,7 @@ class Driver:
             member.offer_snapshot(state.snapshot() if state else b"")
             self.schedule_turn()
         head, self._head = self._head, None
-        return head if head is not None else member.stream.head(member.membership.epoch, now)
+        return head if head is not None else member.head(now)
 
     async def wait_consumable(self) -> None:
         """Wait until there may be a head; raise if there will be none any more."""
@@ -373,7 +373,7 @@ class Driver:
         if self._admission.entries and self._admission.admit(member):
             self.schedule_turn()
         if self._consumable is not None and not self._consumable.done():
-            self._head = member.stream.head(epoch, now)
+            self._head = member.head(now)
             asked = member.state.donor.wanted is not None and member.snapshot_wanted
             if asked or self._head is not None:
                 self._wake()
