@@ -7,7 +7,7 @@ import pytest
 
 from membership.builders import A, B, C, D, E, epoch, hear, heartbeat, options, view
 from priocast.core.errors import InvalidInput, PeerFault
-from priocast.core.identity import STEP_MAX, ProcessId
+from priocast.core.identity import NUMBER_MAX, STEP_MAX, ProcessId
 from priocast.core.view import Part, View, ViewId
 from priocast.core.view_reason import ViewReason
 from priocast.membership.neighbours import Neighbours
@@ -23,6 +23,7 @@ from priocast.membership.packets import (
     FlushRequest,
     Heartbeat,
     Install,
+    LaterIncarnation,
     OrderDigest,
     Ordering,
     Prepare,
@@ -90,6 +91,7 @@ GOOD: list[Control] = [
     FlushRequest(VIEW.id, C, 1, 4),
     FlushReply(VIEW.id, C, 1, (b"x",)),
     NOTICE,
+    LaterIncarnation(ProcessId("a", 9)),
     ChangeOrder(VIEW.id, ORDERING),
     StateChunk(5, bytes(16), 10, 4, b"012345"),
 ]
@@ -167,6 +169,7 @@ BAD: list[tuple[Control, str]] = [
     (FlushReply(VIEW.id, D, 1, (b"x",)), "a process is not in the view"),
     (changed(NOTICE, process=B), "the sender is the evicted process"),
     (changed(NOTICE, view=EARLIER), "the view is an earlier one"),
+    (LaterIncarnation(ProcessId("a", NUMBER_MAX)), "the incarnation uses up the numbers"),
     (ChangeOrder(VIEW.id, UNKNOWN), "the order does not exist"),
     (StateChunk(5, bytes(16), 10, 5, b"012345"), "the chunk is longer than the state"),
 ]

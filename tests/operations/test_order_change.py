@@ -73,6 +73,7 @@ def test_order_of_all_members_changes_with_the_next_view() -> None:
         (change_request(starvation="never"), "422 Unprocessable Entity", b"'never'"),
         (change_request(urgency=1), "422 Unprocessable Entity", b"not an order change request"),
         (post(b"{"), "422 Unprocessable Entity", b"not an order change request"),
+        (post(b'{"group":"\xff"}'), "422 Unprocessable Entity", b"not an order change request"),
         (post(b"", "/status"), "404 Not Found", b"the only path for POST is /order"),
         (
             post(b"{}", "/order", "Content-Length: 2"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from priocast.core.errors import InvalidInput, PeerFault
-from priocast.core.identity import STEP_MAX, ProcessId, is_name
+from priocast.core.identity import NUMBER_MAX, STEP_MAX, ProcessId, is_name
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
@@ -74,6 +74,7 @@ class DatagramValidator:
             FlushRequest: self._of_flush_request,
             FlushReply: self._of_flush_reply,
             EvictionNotice: self._of_eviction_notice,
+            LaterIncarnation: self._of_later_incarnation,
             ChangeOrder: self._of_change_order,
             StateChunk: self._of_state_chunk,
         }
@@ -180,6 +181,9 @@ class DatagramValidator:
         yield notice.process != process, "the sender is the evicted process"
         if own is not None and notice.process == self._me and self._primary:
             yield notice.view == own.id or notice.view.number > own.number, "the view is an earlier one"
+
+    def _of_later_incarnation(self, process: ProcessId, notice: LaterIncarnation) -> _Requirements:
+        yield notice.known.incarnation <= NUMBER_MAX - STEP_MAX, "the incarnation uses up the numbers"
 
     def _of_change_order(self, process: ProcessId, change: ChangeOrder) -> _Requirements:
         own = self._view

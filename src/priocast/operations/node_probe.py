@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from priocast.core.decoding import decode
 from priocast.core.errors import DeadlineExceeded, ForeignFrame, InvalidInput, PriocastError
 from priocast.core.view import View
 from priocast.network.address import Address, parse_address
@@ -100,12 +101,15 @@ async def _probe(address: Address, timeout_seconds: float) -> Probed:
         return Probed(address=str(address), problem=str(error))
 
 
+_decode_status = msgspec.json.Decoder(NodeStatus).decode
+
+
 async def status_at(address: Address) -> NodeStatus:
     """The status of the node at an admin address."""
     body = read_response(await request(address, "GET", "/status"), "200")
     try:
-        return msgspec.json.decode(body, type=NodeStatus)
-    except msgspec.MsgspecError as error:
+        return decode(_decode_status, body, address, "a status")
+    except ForeignFrame as error:
         raise ForeignFrame(f"not a Priocast node, or one of another version: {error}") from error
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import msgspec
 
-from priocast.core.errors import DeadlineExceeded, InvalidInput
+from priocast.core.decoding import decode
+from priocast.core.errors import DeadlineExceeded, ForeignFrame, InvalidInput
 from priocast.core.starvation import parse_starvation
 from priocast.network.address import Address, parse_address
 from priocast.operations.admin_token import read_token
@@ -30,11 +31,14 @@ class OrderChangeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
     starvation: str | None = None
 
 
+_decode_request = msgspec.json.Decoder(OrderChangeRequest).decode
+
+
 def change_order(node: Node, body: bytes) -> str:
     """Change the order of a group of this node, as the body of a request says; return a confirmation."""
     try:
-        change = msgspec.json.decode(body, type=OrderChangeRequest)
-    except msgspec.MsgspecError as error:
+        change = decode(_decode_request, body, "the caller", "an order change request")
+    except ForeignFrame as error:
         raise InvalidInput(f"not an order change request: {error}") from error
     driver = node.groups.get(change.group)
     if driver is None:
