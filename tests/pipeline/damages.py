@@ -116,6 +116,35 @@ def lose(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
     return [row for row in rows if not contains_it(row)]
 
 
+def lose_end(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """Nobody delivers the first or the last batch of a view."""
+    view = rows[rng.choice(_indexes(rows, VIEW))]
+    here = [
+        row
+        for row in rows
+        if row.event == DELIVERED and (row.view, row.coordinator) == (view.view, view.coordinator)
+    ]
+    ends = {row.position for row in here}
+    lost = rng.choice((min, max))(ends, default=-1)
+    return [row for row in rows if row not in here or row.position != lost]
+
+
+def broadcast_twice(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """A broadcast is recorded again."""
+    index = rng.choice(_indexes(rows, BROADCAST))
+    rows.insert(rng.randrange(index, len(rows)), rows[index])
+    return rows
+
+
+def move_arrival(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
+    """A message arrives at a member earlier or later: the member had consumed less or more by then."""
+    index = rng.choice([index for index in _indexes(rows, RECEIVED) if _message_row(rows, index).bytes])
+    row = rows.pop(index)
+    own = [each for each, other in enumerate(rows) if process_of(other) == process_of(row)]
+    rows.insert(rng.choice(own), row)
+    return rows
+
+
 def misinsert(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
     """All members deliver two consecutive messages in the opposite order, each alone in its row."""
     alone = {
@@ -244,8 +273,31 @@ def truncate(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
     return [row for index, row in enumerate(rows) if process_of(row) != process or index <= end]
 
 
-OF_MESSAGES = (drop, repeat, exchange, shuffle_departures, shuffle_sendings, misposition, lose)
-OF_REORDERED = (drop, repeat, exchange, shuffle_sendings, misposition, lose, misinsert, misinsert)
+OF_MESSAGES = (
+    drop,
+    repeat,
+    exchange,
+    shuffle_departures,
+    shuffle_sendings,
+    misposition,
+    lose,
+    lose_end,
+    broadcast_twice,
+)
+OF_REORDERED = (
+    drop,
+    repeat,
+    exchange,
+    shuffle_sendings,
+    misposition,
+    lose,
+    lose_end,
+    broadcast_twice,
+    misinsert,
+    misinsert,
+    move_arrival,
+    move_arrival,
+)
 OF_VIEWS = (
     *OF_MESSAGES,
     deliver_elsewhere,

@@ -96,6 +96,26 @@ def never_broadcast(run: SampleRun) -> Mutant:
     return Mutant(run.changed(without(entry)), expected)
 
 
+def broadcast_recorded_twice(run: SampleRun) -> Mutant:
+    entry = next(row for row in run.messages if row.event == BROADCAST)
+    sender = f"{entry.sender}#{entry.sender_incarnation}"
+    changed = run.changed(inserting_after(entry, entry))
+    return Mutant(changed, Expected("Integrity", None, (id_of(entry),), (sender,)))
+
+
+def first_delivery_lost_everywhere(run: SampleRun) -> Mutant:
+    """Nobody delivers the first message of the only view."""
+    gone = [row for row in run.messages if (row.event, row.position) == (DELIVERED, 0)]
+    return Mutant(run.changed(without(*gone)), Expected("Total order", 0, (), ()))
+
+
+def last_delivery_lost_everywhere(run: SampleRun) -> Mutant:
+    """Nobody delivers the last message of the final view, whose position is in packets."""
+    last = max(row.position for row in run.messages)
+    gone = [row for row in run.messages if (row.event, row.position) == (DELIVERED, last)]
+    return Mutant(run.changed(without(*gone)), Expected("Total order", last, (), ()))
+
+
 def outsider(run: SampleRun) -> Mutant:
     """A process that is not in the view delivers a message."""
     row = _delivery(run, "d", POSITION)
@@ -191,6 +211,9 @@ ANY_POLICY = (
     tail_lost,
     delivery_repeated,
     never_broadcast,
+    broadcast_recorded_twice,
+    first_delivery_lost_everywhere,
+    last_delivery_lost_everywhere,
     outsider,
     fifo_stepped_back,
     ordered_without_queueing,

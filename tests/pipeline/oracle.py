@@ -6,6 +6,7 @@ Slow, and without any of the ideas that the Spark checks use; both read the same
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from itertools import combinations
+from typing import cast
 
 from pipeline import accounting_oracle, view_oracle
 from pipeline.sample_runs import SampleRun
@@ -24,6 +25,7 @@ def expected_places(run: SampleRun) -> dict[str, list[Place]]:
         "Integrity": [
             *repeated(facts),
             *never_broadcast(facts),
+            *broadcast_again(facts),
             *outsiders(facts),
             *not_addressed(facts),
             *covered_by_state(facts),
@@ -86,6 +88,12 @@ def never_broadcast(facts: TraceFacts) -> Iterator[Place]:
             )
 
 
+def broadcast_again(facts: TraceFacts) -> Iterator[Place]:
+    for message, times in Counter(event.message for event in facts.of(BROADCAST)).items():
+        if times > 1:
+            yield Place("", None, (message,), (message.partition("/")[0],))
+
+
 def outsiders(facts: TraceFacts) -> Iterator[Place]:
     for view in {event.view for event in facts.deliveries}:
         members = facts.members(view) if view in facts.views else ()
@@ -135,11 +143,39 @@ def empty_positions(facts: TraceFacts) -> Iterator[Place]:
             if any((view, empty) not in explained for empty in range(due, position)):
                 yield Place(name_of(view), due, (), ())
             due = max(due, position + 1)
+        if any((view, empty) not in explained for empty in range(due, _end(facts, view))):
+            yield Place(name_of(view), due, (), ())
+
+
+def _end(facts: TraceFacts, view: View) -> int:
+    """The position after the last one of a view, as far as it is known without deliveries."""
+    if facts.is_final(view):
+        remained = [member for member in facts.members(view) if facts.continuation(member, view)]
+        packets = [event for event in facts.of(SENT, RECEIVED) if event.view == view]
+        known = [event.position + 1 for event in packets if event.process in remained]
+        is_known = facts.run.manifest.clock == "virtual" and "/" not in facts.order(view).order
+        return max(known, default=0) if is_known else 0
+    following = _following(facts, view)
+    return facts.first_position(following) if following else 0
+
+
+def _following(facts: TraceFacts, view: View) -> View | None:
+    """The only view that members of this one continued to, in a primary group."""
+    following = {facts.next_of(member, view) for member in facts.members(view)} - {None}
+    return following.pop() if len(following) == 1 and facts.run.manifest.policy == "primary" else None
 
 
 def _is_gapless(facts: TraceFacts, view: View) -> bool:
-    """Whether no position can be empty because the only members that knew its message dropped out."""
-    ways = [facts.continuation(member, view) for member in facts.members(view)]
+    """Whether no position can be empty because the only members that knew its message dropped out.
+
+    A member that left told the others what it knew.
+    """
+    following = _following(facts, view)
+    left = cast("tuple[str, ...]", facts.reason(following)[2]) if following else ()
+    ways = [
+        following if member.partition("#")[0] in left else facts.continuation(member, view)
+        for member in facts.members(view)
+    ]
     together = None not in ways and len(set(ways)) == 1
     orderer_is_there = facts.orderer(view) in facts.members(view) and (
         facts.continuation(facts.orderer(view), view) is not None
@@ -346,7 +382,7 @@ def _ordering_queue(facts: TraceFacts, view: View) -> Queue:
 
 
 def _sending_queue(facts: TraceFacts, view: View, process: str) -> Queue:
-    """What a process broadcast in a view, and which of that it first sent there."""
+    """What a process first broadcast in a view, and which of that it first sent there."""
     own = [event for event in facts.events if event.process == process == event.stream[0]]
     offered = [event for event in own if event.kind == BROADCAST and event.view == view]
     first: dict[str, Event] = {}
@@ -354,7 +390,7 @@ def _sending_queue(facts: TraceFacts, view: View, process: str) -> Queue:
         judged = event.view in facts.views and facts.order(event.view).sends_by_priority
         if event.kind == SENT and event.is_carried and judged and facts.order(event.view).policy != "fifo":
             first.setdefault(event.message, event)
-    return {event.message: event for event in offered}, {
+    return {event.message: event for event in reversed(offered)}, {
         message: event for message, event in first.items() if event.view == view
     }
 

@@ -102,7 +102,7 @@ def result(*runs: str, violations: int = 0) -> StudyResult:
             StoredRun(Path("runs") / run, play(run=run, ticks=1).manifest, (), (), 5000) for run in runs
         ),
         counts=tuple(
-            MessageCounts(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0, 0)
+            MessageCounts(run, level, 10, 10, 40, 0, 10, 0, 0, 0, 0, 0, 0, 0, 0)
             for run in runs
             for level in (32, 224)
         ),

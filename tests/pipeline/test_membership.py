@@ -50,6 +50,7 @@ def process(
         views=tuple(received(view, index * 10) for index, view in enumerate(views)),
         delivered={view: DeliverySpan(1, 1, 2, 0, last, 1, 2) for view, last in (reached or {}).items()},
         worked_until={},
+        ordered_until={},
         states=() if state is None else (ReceivedState(1, 1, state),),
         stop=None if stopped is None else RecordedStop(5, True, ViewReason(left=(stopped,))),
         first_ns=0,

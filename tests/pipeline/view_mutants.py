@@ -249,6 +249,23 @@ def message_lost_between_views() -> Mutant:
     return Mutant(run.changed(without(*gone)), expected)
 
 
+def last_message_of_a_view_lost() -> Mutant:
+    """Nobody delivers the last message before the view that a member's leaving ends."""
+    return _end_lost(model_runs.left())
+
+
+def last_message_of_a_view_lost_in_a_real_run() -> Mutant:
+    """The same with local clocks: the next view says where the one before ended."""
+    run = model_runs.left()
+    return _end_lost(SampleRun(msgspec.structs.replace(run.manifest, clock="shared"), run.rows))
+
+
+def _end_lost(run: SampleRun) -> Mutant:
+    last = deliveries(run, "c", 1)[-1]
+    gone = [row for row in run.messages if row.event == DELIVERED and id_of(row) == id_of(last)]
+    return Mutant(run.changed(without(*gone)), Expected("Total order", last.position, (), ()))
+
+
 def record_truncated_in_a_simulation() -> Mutant:
     """In a simulated run no record is truncated: what is not recorded was not broadcast."""
     run = model_runs.truncated()
@@ -293,6 +310,8 @@ MUTANTS: tuple[Callable[[], Mutant], ...] = (
     safe_message_delivered_before_all_received_it,
     safe_message_not_received_at_the_end,
     message_lost_between_views,
+    last_message_of_a_view_lost,
+    last_message_of_a_view_lost_in_a_real_run,
     record_truncated_in_a_simulation,
 )
 

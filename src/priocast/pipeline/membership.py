@@ -55,7 +55,10 @@ class GroupView:
     `gapless` says that every position of the view must have been delivered by some process. A position may
     stay empty if only members that dropped out knew its message or, in a partitioned group, if the sender
     is on the other side. That is impossible if nobody continued at all, if all continued together, or if in a
-    primary group the orderer continued.
+    primary group the orderer continued, or all that did not continue left, and told the others what they
+    knew. `end_position` is the position after the last one, as far as it is known without deliveries: in a
+    primary group, the first one of the next view; in a final view, the one after the last in any packet of a
+    member that remained.
     """
 
     name: ViewName
@@ -63,6 +66,7 @@ class GroupView:
     orderer: str
     order: ViewOrder
     first_position: int
+    end_position: int
     reason: ViewReason
     participations: tuple[Participation, ...]
     final: bool
@@ -109,14 +113,14 @@ class DeliveryObligation:
 def reconstruct_views(history: TraceHistory, primary: bool) -> dict[ViewName, GroupView]:
     """The views of a run, by number."""
     events: dict[ViewName, list[ReceivedView]] = defaultdict(list)
-    next_views: dict[ViewName, dict[str, str]] = defaultdict(dict)
+    next_views: dict[ViewName, dict[str, ViewName]] = defaultdict(dict)
     for process in history.processes.values():
         for event in process.views:
             events[event.view].append(event)
         for event, after in process.transitions():
-            next_views[event.view].setdefault(process.id, str(after.view))
+            next_views[event.view].setdefault(process.id, after.view)
     return {
-        name: _view(name, events[name], next_views.get(name, {}), history.processes, primary)
+        name: _view(name, events, next_views.get(name, {}), history.processes, primary)
         for name in sorted(events)
     }
 
@@ -169,31 +173,51 @@ def most_common(values: Iterable[Value], key: Callable[[Value], Any] = lambda va
 
 def _view(
     name: ViewName,
-    events: list[ReceivedView],
-    next_views: Mapping[str, str],
+    all_events: Mapping[ViewName, list[ReceivedView]],
+    next_views: Mapping[str, ViewName],
     processes: Mapping[str, RecordedProcess],
     primary: bool,
 ) -> GroupView:
+    events = all_events[name]
     members = most_common(event.members for event in events)
     orderer = most_common(event.orderer for event in events)
     final = not next_views
     remained = {member for member in members if final and not _stopped(processes.get(member))}
     continued = {
-        member: REMAINED if member in remained else next_views.get(member, DROPPED_OUT) for member in members
+        member: REMAINED if member in remained else str(next_views.get(member, DROPPED_OUT))
+        for member in members
     }
-    together = DROPPED_OUT not in continued.values() and len(set(continued.values())) == 1
+    followed = {next_views[member] for member in members if member in next_views}
+    following = all_events[followed.pop()] if primary and len(followed) == 1 else []
+    left = _reason(following).left if following else ()
+    ways = {next_view for member, next_view in continued.items() if name_of(member) not in left}
+    together = DROPPED_OUT not in ways and len(ways) <= 1
     orderer_continued = primary and continued.get(orderer, DROPPED_OUT) != DROPPED_OUT
     return GroupView(
         name=name,
         members=members,
         orderer=orderer,
         order=most_common(event.order for event in events),
-        first_position=most_common(event.first_position for event in events),
-        reason=most_common((event.reason for event in events), msgspec.to_builtins),
+        first_position=_first_position(events),
+        end_position=_first_position(following) if following else _ordered_until(name, remained, processes),
+        reason=_reason(events),
         participations=tuple(_participations(name, continued, processes)),
         final=final,
         gapless=final or together or orderer_continued,
     )
+
+
+def _first_position(events: list[ReceivedView]) -> int:
+    return most_common(event.first_position for event in events)
+
+
+def _reason(events: list[ReceivedView]) -> ViewReason:
+    return most_common((event.reason for event in events), msgspec.to_builtins)
+
+
+def _ordered_until(name: ViewName, remained: set[str], processes: Mapping[str, RecordedProcess]) -> int:
+    known = (processes[member].ordered_until.get(name, 0) for member in remained if member in processes)
+    return max(known, default=0)
 
 
 def _participations(

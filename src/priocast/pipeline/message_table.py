@@ -13,19 +13,19 @@ from priocast.core.priority import HIGHEST
 from priocast.pipeline.sources import MESSAGE_KEY, explode_batches, process_id
 from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT
 
-_FLAGS = ("irregular", "spurious", "requeued", "unqueued", "withheld", "nonbinding")
+_FLAGS = ("irregular", "spurious", "broadcast_again", "requeued", "unqueued", "withheld", "nonbinding")
 
 
 @dataclass(frozen=True)
 class MessageCounts:
     """How many messages of one priority there are in one run.
 
-    The last seven should be zero or small: messages that were broadcast and delivered nowhere
+    The last eight should be zero or small: messages that were broadcast and delivered nowhere
     (`undelivered`); not delivered exactly once by each process that must, at one position (`irregular`);
-    delivered but never broadcast (`spurious`); in the ordering queues of several views (`requeued`); ordered
-    without having been in the queue (`unqueued`); not delivered, possibly because they were not for all or
-    repeat a client's request (`withheld`); delivered only by members that dropped out of the view, so that
-    they bind no other member (`nonbinding`).
+    delivered but never broadcast (`spurious`); broadcast several times (`broadcast_again`); in the ordering
+    queues of several views (`requeued`); ordered without having been in the queue (`unqueued`); not
+    delivered, possibly because they were not for all or repeat a client's request (`withheld`); delivered
+    only by members that dropped out of the view, so that they bind no other member (`nonbinding`).
     """
 
     run: str
@@ -38,6 +38,7 @@ class MessageCounts:
     undelivered: int
     irregular: int
     spurious: int
+    broadcast_again: int
     requeued: int
     unqueued: int
     withheld: int
@@ -225,6 +226,7 @@ def flag_messages(messages: DataFrame, obligations: DataFrame) -> DataFrame:
     flags = {
         "irregular": delivered & ~sf.coalesce(regular, sf.lit(False)),
         "spurious": delivered & (sf.col("broadcasts") == 0),
+        "broadcast_again": sf.col("broadcasts") > 1,
         "requeued": requeued,
         "unqueued": unqueued,
         "special": special,

@@ -67,13 +67,15 @@ class RecordedProcess:
     """One process (one incarnation of a member): its views in the order in which it received them.
 
     `delivered` has the views in which it delivered anything. `worked_until` has, for each view, the last step
-    at which its protocol sent, received or was given messages.
+    at which its protocol sent, received or was given messages; `ordered_until`, the position after the last
+    one in the packets that it sent or received.
     """
 
     id: str
     views: tuple[ReceivedView, ...]
     delivered: Mapping[ViewName, DeliverySpan]
     worked_until: Mapping[ViewName, int]
+    ordered_until: Mapping[ViewName, int]
     states: tuple[ReceivedState, ...]
     stop: RecordedStop | None
     first_ns: int
@@ -122,7 +124,9 @@ def summarise_batches(batches: DataFrame) -> DataFrame:
         sf.min("step").alias("step_first"),
         sf.max("step").alias("step_last"),
         sf.min("position").alias("position_first"),
-        sf.max(sf.col("position") + sf.col("count") - 1).alias("position_last"),
+        sf.max(sf.when(sf.col("position") >= 0, sf.col("position") + sf.col("count") - 1)).alias(
+            "position_last"
+        ),
         sf.min("time_ns").alias("first_ns"),
         sf.max("time_ns").alias("last_ns"),
         sf.max(sf.col("to") != "").alias("selective"),
@@ -149,12 +153,15 @@ def _history(run: StoredRun, rows: Mapping[str, list[Row]], recipient_lists: Ite
 def _process(process: str, group_events: list[GroupEventRow], rows: list[Row]) -> RecordedProcess:
     delivered: dict[ViewName, list[Row]] = defaultdict(list)
     worked_until: dict[ViewName, int] = {}
+    ordered_until: dict[ViewName, int] = {}
     for row in rows:
         view = _view(row)
         if row["event"] == DELIVERED:
             delivered[view].append(row)
         else:
             worked_until[view] = max(worked_until.get(view, 0), row["step_last"])
+            if row["position_last"] is not None:
+                ordered_until[view] = max(ordered_until.get(view, 0), row["position_last"] + 1)
     times = [event.time_ns for event in group_events]
     stops = [event for event in group_events if event.event == STOPPED]
     return RecordedProcess(
@@ -162,6 +169,7 @@ def _process(process: str, group_events: list[GroupEventRow], rows: list[Row]) -
         views=tuple(_view_event(event) for event in group_events if event.event == VIEW),
         delivered={view: _span(of) for view, of in delivered.items()},
         worked_until=worked_until,
+        ordered_until=ordered_until,
         states=tuple(
             ReceivedState(event.step, event.time_ns, event.position)
             for event in group_events

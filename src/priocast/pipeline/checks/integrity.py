@@ -1,5 +1,7 @@
 """Integrity: a message is delivered at most once, only if it was broadcast, and only by its recipients.
 
+A message is broadcast once: a second one would have another number.
+
 The recipients are the members of the view in which the message is ordered and, if the sender named some, only
 those. A process that received the group's state has everything before its position: if it delivers any of
 that, it has it twice.
@@ -35,6 +37,8 @@ def find(trace: TraceTables) -> DataFrame:
         tables += [repeated(trace.irregular), by_others(trace.irregular)]
     if trace.any("spurious"):
         tables.append(never_broadcast(trace))
+    if trace.any("broadcast_again"):
+        tables.append(broadcast_again(trace))
     if states := list(suspicious_states(trace)):
         tables.append(covered_by_state(trace, states))
     return union(trace, tables, by_outsiders(trace))
@@ -86,6 +90,18 @@ def never_broadcast(trace: TraceTables) -> DataFrame:
         messages=sf.array(message_id()),
         members=sf.array_sort("members"),
         summary=sf.concat(names("members"), sf.lit(" delivered it, but nobody broadcast it")),
+    )
+
+
+def broadcast_again(trace: TraceTables) -> DataFrame:
+    """Messages whose broadcast was recorded more than once: two messages cannot have one number."""
+    nowhere = {"view": sf.lit(None).cast("long"), "coordinator": sf.lit(None).cast("string")}
+    return violations(
+        trace.messages.where("broadcast_again").withColumns(nowhere),
+        position=sf.lit(None),
+        messages=sf.array(message_id()),
+        members=sf.array(process_id("sender", "sender_incarnation")),
+        summary=sf.format_string("it was broadcast %d times", "broadcasts"),
     )
 
 

@@ -8,9 +8,10 @@ Pairs are not compared. Three properties together imply it:
 
 Let p deliver m before n, and q deliver both. By (a) both have the same positions at p and at q; by (b) m's is
 the lower one, and q delivers m first. (c) adds that two processes never deliver different messages at one
-position. It includes that no position stays empty: between a view's first position and the last one delivered
-in it, some process delivered at each. A message that nobody delivered may leave its position empty if it was
-not for all, if it may repeat a client's request, or if the view is not `gapless`.
+position. It includes that no position stays empty: from a view's first position to the last one delivered in
+it, or known otherwise (the next view begins after it; a member that remained has it in a packet), some
+process delivered at each. A message that nobody delivered may leave its position empty if it was not for all,
+if it may repeat a client's request, or if the view is not `gapless`.
 
 There is one exception to (a). In a primary group, a delivery is nonbinding if only members that then dropped
 out of the view delivered the message there, unless it is safe: those that continued may never have received
@@ -21,16 +22,20 @@ searched. A message that is missing at some members is a matter of Agreement, th
 View synchrony.
 """
 
+from collections.abc import Iterator
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
 from priocast.pipeline.sources import MESSAGE_KEY, as_messages, message_id, view_id
-from priocast.pipeline.trace_tables import TraceTables, rows_of
+from priocast.pipeline.trace_tables import TraceTables, rows_of, with_view_hash
 from priocast.pipeline.violations import names, union, violations
-from priocast.trace.schema import RECEIVED, SENT
+from priocast.trace.schema import RECEIVED, SENT, ViewName
 
 _VIEW = ("run", "view", "coordinator")
 _VIEWS_SCHEMA = "run string, view_hash long, first_position long, gapless boolean"
+_ENDS_SCHEMA = "run string, view long, coordinator string, due long, position long"
+_LAYERED = "/"
 
 
 def find(trace: TraceTables) -> DataFrame:
@@ -41,6 +46,8 @@ def find(trace: TraceTables) -> DataFrame:
         searched = trace.spark.createDataFrame(suspicious, _VIEWS_SCHEMA)
         deliveries = trace.deliveries.join(sf.broadcast(searched), ["run", "view_hash"])
         tables += [conflicts(deliveries), empty_positions(deliveries, trace)]
+    if ends := list(early_ends(trace)):
+        tables.append(empty_ends(ends, trace))
     if trace.irregular is not None:
         tables.append(several_positions(trace.irregular))
     return union(trace, tables)
@@ -134,6 +141,37 @@ def empty_positions(deliveries: DataFrame, trace: TraceTables) -> DataFrame:
         .withColumn("due", due)
         .where(sf.col("position") > sf.col("due"))
     )
+    return report_gaps(
+        gaps, trace, "nobody delivered at position %d, which was due; the next delivery is at %d"
+    )
+
+
+def early_ends(trace: TraceTables) -> Iterator[tuple[str, ViewName, int, int]]:
+    """Views whose last deliveries are missing: the position that is due, and the one before which it is.
+
+    The end of a final view is known from packets. In a real run the application need not have consumed what
+    they contain; in a layer, they have the positions of the order below.
+    """
+    for run in trace.runs:
+        processes = trace.histories[run.name].processes.values()
+        for view in trace.views_of[run.name].values():
+            if view.final and (not run.loses_nothing or _LAYERED in view.order.order):
+                continue
+            spans = (process.delivered.get(view.name) for process in processes)
+            due = max([view.first_position, *(span.position_last + 1 for span in spans if span)])
+            if view.gapless and due < view.end_position:
+                yield run.name, view.name, due, view.end_position
+
+
+def empty_ends(ends: list[tuple[str, ViewName, int, int]], trace: TraceTables) -> DataFrame:
+    """Positions at the end of a view that nobody delivered at, without an excuse."""
+    rows = [(run, *view, due, end) for run, view, due, end in ends]
+    gaps = with_view_hash(trace.spark.createDataFrame(rows, _ENDS_SCHEMA))
+    return report_gaps(gaps, trace, "nobody delivered at position %d, although the view ends at %d")
+
+
+def report_gaps(gaps: DataFrame, trace: TraceTables, summary: str) -> DataFrame:
+    """Positions from `due` until `position` that are empty, without an excuse."""
     if trace.any("withheld") or trace.any("nonbinding"):
         gaps = unexplained(gaps, trace)
     return violations(
@@ -141,9 +179,7 @@ def empty_positions(deliveries: DataFrame, trace: TraceTables) -> DataFrame:
         position=sf.col("due"),
         messages=sf.array(),
         members=sf.array(),
-        summary=sf.format_string(
-            "nobody delivered at position %d, which was due; the next delivery is at %d", "due", "position"
-        ),
+        summary=sf.format_string(summary, "due", "position"),
     )
 
 
