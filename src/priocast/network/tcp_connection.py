@@ -135,7 +135,9 @@ class Connection(asyncio.BufferedProtocol, ABC):
 
     def reject(self, error: Rejected) -> None:
         """Count the reason and close the connection."""
-        self.rejection = error.with_traceback(None)  # which refers to the connection
+        # A traceback refers to this connection, which refers to the error.
+        error.__traceback__ = error.__cause__ = error.__context__ = None
+        self.rejection = error
         self.owner.rejection_log.record(error.reason, error.detail, peer=self.name, address=self.remote)
         self.close()
 

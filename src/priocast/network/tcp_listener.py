@@ -79,12 +79,15 @@ class Listener:
                 accepted.close()
                 continue
             self._make_room(host)
-            connection = AcceptedConnection(self._owner)
-            stranger = loop.create_task(self._meet(connection, accepted))
-            self._strangers[stranger] = host
-            self._accepted_of[host] += 1
-            stranger.add_done_callback(partial(self._on_met, connection, host))
+            self._start_meeting(accepted, host)
             await asyncio.sleep(0)  # a task that is cancelled before it starts would leave its socket open
+
+    def _start_meeting(self, accepted: socket.socket, host: str) -> None:
+        connection = AcceptedConnection(self._owner)
+        stranger = asyncio.get_running_loop().create_task(self._meet(connection, accepted))
+        self._strangers[stranger] = host
+        self._accepted_of[host] += 1
+        stranger.add_done_callback(partial(self._on_met, connection, host))
 
     def _make_room(self, host: str) -> None:
         """Reject the oldest stranger if there are too many: of this host, or in all."""
