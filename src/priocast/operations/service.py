@@ -66,7 +66,6 @@ class Service:
             stack.callback(self._restore_signals)
             node = await stack.enter_async_context(self._plan.node())
             loop.add_signal_handler(signal.SIGHUP, _reload_keys, node)
-            stack.callback(loop.remove_signal_handler, signal.SIGHUP)
             admin = self._plan.admin
             if admin is not None:
                 await stack.enter_async_context(Admin(node, admin.listen, allow_remote=admin.allow_remote))
@@ -77,11 +76,12 @@ class Service:
     def _on_signal(self, number: signal.Signals) -> None:
         log.info("%s: leaving the groups; a second signal exits at once", number.name)
         self._restore_signals()
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a node that leaves needs no new keys
         self.finish()
 
     def _restore_signals(self) -> None:
-        """Restore the default action of the signals."""
-        for number in _SIGNALS:
+        """Restore the default action of the signals; with uvloop they have it only if no handler is left."""
+        for number in (*_SIGNALS, signal.SIGHUP):
             asyncio.get_running_loop().remove_signal_handler(number)
             signal.signal(number, signal.SIG_DFL)
 
