@@ -139,7 +139,7 @@ def test_invalid_nodes_are_rejected_at_the_call(arguments: dict[str, object], co
     [
         ({"group": "no spaces"}, "cannot be the name of a group"),
         ({"order": "ring"}, "there is no protocol 'ring'"),
-        ({"founders": 65}, "founders is 65: it must be between 1 and 64"),
+        ({"founders": 257}, "founders is 257: it must be between 1 and 256"),
         ({"policy": "anarchy"}, "policy is 'anarchy': choose"),
         ({"delivery": "maybe"}, "delivery is 'maybe': choose"),
     ],

@@ -1,6 +1,7 @@
 """When an evicted member rejoins, and that a stuck application costs the others no more than once."""
 
 import asyncio
+from collections.abc import Callable
 
 import pytest
 
@@ -8,7 +9,7 @@ import priocast
 from priocast.core.view_reason import Eviction, ViewReason
 from priocast.runtime.rejoining import Rejoining, RejoinPauses
 from support.groups import Cluster, Reader, entered, quick, reading
-from support.waiting import run, wait_until
+from support.waiting import PATIENCE_SECONDS, run, wait_until
 
 SECOND = 1_000_000_000
 SLOW = ViewReason(evicted=(Eviction("c", "slow"),))
@@ -86,6 +87,12 @@ def evictions(reader: Reader) -> list[str]:
     return [str(view.reason) for view in reader.views if view.reason.evicted or view.reason.left]
 
 
+async def broadcast_until(group: priocast.Group, condition: Callable[[], object]) -> None:
+    broadcasting = asyncio.create_task(broadcast_for(group, PATIENCE_SECONDS))
+    await wait_until(condition)
+    broadcasting.cancel()
+
+
 async def broadcast_for(group: priocast.Group, seconds: float) -> None:
     for number in range(int(seconds / 0.005)):
         await group.broadcast(b"%d" % number)
@@ -100,7 +107,8 @@ def test_a_member_with_a_stuck_application_is_evicted_once_and_rejoins_when_the_
         async with entered(*joinings) as members, reading(*members[:2]) as readers:
             stuck = StuckReader(members[2])
             reading_task = asyncio.create_task(stuck.read())
-            await broadcast_for(members[0], 2.0)
+            await broadcast_until(members[0], lambda: evictions(readers[0]))
+            await broadcast_for(members[0], 1.5)
             assert evictions(readers[0]) == ["c was evicted (slow)"]
             assert readers[0].members == "ab"
             status = members[2].status()
@@ -123,13 +131,13 @@ def test_an_application_that_is_stuck_again_does_not_hold_up_the_others() -> Non
         async with entered(*joinings) as members, reading(*members[:2]) as readers:
             stuck = StuckReader(members[2])
             reading_task = asyncio.create_task(stuck.read())
-            await broadcast_for(members[0], 1.0)
+            await broadcast_until(members[0], lambda: evictions(readers[0]))
             stuck.stuck_at = len(stuck.deliveries) + 3
             stuck.released.set()
             await readers[0].wait_members("abc")
             stuck.released.clear()
-            await broadcast_for(members[0], 1.0)
-            await wait_until(lambda: evictions(readers[0]) == ["c was evicted (slow)", "c left"])
+            await broadcast_until(members[0], lambda: len(evictions(readers[0])) == 2)
+            assert evictions(readers[0]) == ["c was evicted (slow)", "c left"]
             reading_task.cancel()
 
     run(test)

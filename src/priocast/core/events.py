@@ -44,8 +44,9 @@ class ViewChange(msgspec.Struct, frozen=True):
 
 
 class Evicted(msgspec.Struct, frozen=True):
-    """This member was evicted: the group continued without it. It rejoins with a new incarnation, if it may.
+    """This member was evicted: the group continued without it.
 
+    If it may, it rejoins with a new incarnation when the application asks for the next event.
     `reason` is that of the view that excludes it, as far as it is known; `str(reason)` is text.
     """
 

@@ -13,7 +13,7 @@ from priocast.runtime.driver import Driver
 GroupState = Literal["joining", "active", "changing_view", "suspended", "state_transfer"]
 """What a member of a group is doing.
 
-- `joining`: it is not in a view yet, or was evicted and tries to rejoin.
+- `joining`: it is not in a view yet, or was evicted and rejoins when its application asks for more.
 - `active`: it is in a view, and messages are ordered.
 - `changing_view`: a new view is being agreed on.
 - `suspended`: no quorum can be reached, so nothing is ordered.
