@@ -81,7 +81,6 @@ class Listener:
             self._make_room(host)
             self._start_meeting(accepted, host)
             await asyncio.sleep(0)  # a task that is cancelled before it starts would leave its socket open
-            del connection, stranger  # the next one may come much later
 
     def _start_meeting(self, accepted: socket.socket, host: str) -> None:
         connection = AcceptedConnection(self._owner)
