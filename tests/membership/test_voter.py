@@ -121,6 +121,18 @@ def test_nothing_is_accepted_before_all_packets_that_count_are_here() -> None:
     assert voter.on_flush_reply(A, twice, 0) == accepted, "what came twice counts once"
 
 
+def test_packets_that_were_not_asked_for_are_ignored() -> None:
+    voter = promised()
+    forged = FlushReply(OLD.id, A, 1, (ordered(1), ordered(2)))
+    assert voter.on_flush_reply(C, forged, 0) == [], "nothing was asked for yet"
+    wanted = proposal(A, B, counts=(1, 0, 0))
+    voter.on_propose(A, Propose(ballot(5), wanted), 0)
+    assert voter.on_flush_reply(C, forged, 0) == [], "another member was asked"
+    assert voter.on_flush_reply(A, forged, 0) == [AcceptProposal(ballot(5), wanted)]
+    _, promise = only(voter.on_prepare(C, Prepare(ballot(6, C), (B, C)), "", 0))
+    assert isinstance(promise, Promise) and promise.received == (1, 0, 0), "no more than was asked for"
+
+
 def test_if_the_holder_has_failed_another_member_is_asked() -> None:
     voter = promised(heard=(C,))
     wanted = proposal(A, B, C, counts=(1, 0, 0))

@@ -7,6 +7,8 @@ A voter follows the highest ballot that it has promised to. It tells later propo
 a primary group, that is why a view that may have been decided is never replaced by another one.
 """
 
+import msgspec
+
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
@@ -49,6 +51,7 @@ class Voter:
         self._proposed: Propose | None = None
         self._install: Install | None = None
         self._holders_tried = 0
+        self._asked: dict[tuple[ProcessId, ProcessId], int] = {}
 
     def on_prepare(
         self, process: ProcessId, prepare: Prepare, objection: str, now: int
@@ -111,13 +114,15 @@ class Voter:
                     return [SendControl(process, reply)]
         return []
 
-    def on_flush_reply(self, _: ProcessId, reply: FlushReply, now: int) -> list[MembershipOutput]:
-        """Packets came that this member lacked."""
+    def on_flush_reply(self, process: ProcessId, reply: FlushReply, now: int) -> list[MembershipOutput]:
+        """Packets came that this member lacked, if it has asked this process for them."""
         epoch = self._epoch
-        if epoch is None or epoch.view.id != reply.view:
+        last = self._asked.get((process, reply.sender), 0)
+        if epoch is None or epoch.view.id != reply.view or reply.first > last:
             return []
         self.active_at = now
-        epoch.on_flush_reply(reply, now)
+        asked = msgspec.structs.replace(reply, bodies=reply.bodies[: last - reply.first + 1])
+        epoch.on_flush_reply(asked, now)
         return self._advance(now)
 
     def on_tick(self, now: int) -> list[MembershipOutput]:
@@ -134,6 +139,7 @@ class Voter:
         self.accepted = self.accepted_in = self.promised = None
         self._proposed = self._install = None
         self._holders_tried = 0
+        self._asked.clear()
 
     @property
     def _view(self) -> View | None:
@@ -196,4 +202,5 @@ class Voter:
         if self._holders_tried or not self._neighbours.trusts(holder, now):
             others = [member for member in plan.members if member != self._me]
             holder = others[self._holders_tried % len(others)] if others else holder
+        self._asked[holder, sender] = last
         return [SendControl(holder, FlushRequest(epoch.view.id, sender, first, last))]
