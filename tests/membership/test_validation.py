@@ -209,6 +209,13 @@ def test_rounds_are_compared_with_the_highest_known_one() -> None:
     validator().check(B, changed(HEARTBEAT, round=FAR), 100)
 
 
+def test_a_process_that_joins_does_not_know_how_far_the_group_is() -> None:
+    far = Heartbeat(1, ViewId(FAR, B), (B,), FAR, (), (0,))
+    validator(in_view=False).check(B, far, 0)
+    with pytest.raises(PeerFault, match="far ahead"):
+        validator(in_view=False).check(B, changed(far, round=NUMBER_MAX), 0)
+
+
 def test_a_process_is_known_by_its_view_or_its_heartbeat() -> None:
     neighbours = Neighbours(A, options())
     validating = DatagramValidator(A, True, neighbours, check_ordering)

@@ -218,10 +218,11 @@ class DatagramValidator:
         return ballot.proposer.name == self._me.name
 
     def _is_near(self, round_: int) -> bool:
-        return round_ <= self._round_highest + STEP_MAX
+        """Whether a round is one that may follow; a process that joins does not know how far the group is."""
+        return round_ <= (self._round_highest + STEP_MAX if self.epoch else NUMBER_MAX // 2)
 
     def _is_near_view(self, number: int) -> bool:
-        return number <= (self._view.number if self._view else 0) + STEP_MAX
+        return number <= (self.epoch.view.number + STEP_MAX if self.epoch else NUMBER_MAX // 2)
 
     def _has_sent(self, counts: Sequence[int]) -> bool:
         """Whether this member has sent as many packets to all in its view as these counts say."""
