@@ -132,10 +132,10 @@ def test_an_application_that_is_stuck_again_does_not_hold_up_the_others() -> Non
             stuck = StuckReader(members[2])
             reading_task = asyncio.create_task(stuck.read())
             await broadcast_until(members[0], lambda: evictions(readers[0]))
-            stuck.stuck_at = len(stuck.deliveries) + 3
             stuck.released.set()
             await readers[0].wait_members("abc")
             stuck.released.clear()
+            stuck.stuck_at = len(stuck.deliveries) + 3
             await broadcast_until(members[0], lambda: len(evictions(readers[0])) == 2)
             assert evictions(readers[0]) == ["c was evicted (slow)", "c left"]
             reading_task.cancel()
