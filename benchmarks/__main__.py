@@ -21,6 +21,7 @@ from benchmarks.floor import run_floor
 from benchmarks.members import Load, run_members, slowest
 from benchmarks.prioritisation import prioritisation_times
 from benchmarks.rates import by_batches, one_by_one
+from benchmarks.safe_delivery import safe_delivery_table
 from benchmarks.scheduler import busy_processes
 from benchmarks.view_change import CHANGES, FAILURE_MS, FOUNDERS, measure, spread
 
@@ -36,7 +37,7 @@ DELIVERY_LOADS = tuple(
 )
 BATCH_SIZES = (1, 8, 64, 512)
 ORDER = "sequencer-ub"
-TABLES = ("rates", "delivery", "classes", "view-change", "scheduler", "prioritisation")
+TABLES = ("rates", "delivery", "safe", "classes", "view-change", "scheduler", "prioritisation")
 
 
 @dataclass
@@ -190,6 +191,8 @@ def main() -> None:
                 console.print(rates_table(loads, rounds, console))
             case "delivery":
                 console.print(delivery_table(rounds))
+            case "safe":
+                console.print(safe_delivery_table(4, rounds, console))
             case "classes":
                 console.print(classes_table((4,) if arguments.quick else (4, 8), rounds, console))
             case "view-change":

@@ -10,11 +10,24 @@ import statistics
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import TypedDict
 
 import priocast
 from benchmarks.members import Load, MemberContext
+from priocast.runtime.parameters import DeliveryGuarantee
 
 RATE_PER_MEMBER = 100
+
+
+class VariantOptions(TypedDict, total=False):
+    """How one of two groups of the same members is joined."""
+
+    prioritised: bool
+    delivery: DeliveryGuarantee
+
+
+PLAIN: VariantOptions = {"prioritised": False}
+PRIORITISED: VariantOptions = {"prioritised": True}
 
 
 def _pace(number: int, me: int, members: int, rate: float) -> float:
@@ -23,7 +36,7 @@ def _pace(number: int, me: int, members: int, rate: float) -> float:
 
 
 class _Variant:
-    """One of two groups of the same members, plain or prioritised."""
+    """One of two groups of the same members."""
 
     def __init__(self, group: priocast.Group) -> None:
         self._group = group
@@ -46,9 +59,14 @@ class _Variant:
 
 
 async def by_variants(
-    context: MemberContext, load: Load, order: str, rate: float
+    context: MemberContext,
+    load: Load,
+    order: str,
+    rate: float,
+    one: VariantOptions = PLAIN,
+    other: VariantOptions = PRIORITISED,
 ) -> tuple[list[float], list[float]]:
-    """Delivery times in seconds of this member's own messages in the plain and in the prioritised group.
+    """Delivery times in seconds of this member's own messages in two groups with different options.
 
     The groups have the same processes and send alternately, at `rate` in all: what disturbs the machine
     disturbs both alike.
@@ -60,20 +78,20 @@ async def by_variants(
             priocast.open_node(task.member, listen=task.listen, peers=task.peers)
         )
         joinings = [
-            node.join(name, order=order, prioritised=prioritised, incarnation=1)
-            for name, prioritised in (("plain", False), ("prioritised", True))
+            node.join(name, order=order, incarnation=1, **options)
+            for name, options in (("one", one), ("other", other))
         ]
         groups = await asyncio.gather(*map(stack.enter_async_context, joinings))
-        plain, prioritised = map(_Variant, groups)
-        receiving = [asyncio.create_task(variant.receive(load.total)) for variant in (plain, prioritised)]
+        variants = [_Variant(group) for group in groups]
+        receiving = [asyncio.create_task(variant.receive(load.total)) for variant in variants]
         await context.barrier()
         started = time.perf_counter()
         for number in range(2 * load.messages):
             await asyncio.sleep(started + _pace(number, me, load.members, rate) - time.perf_counter())
-            await (prioritised if number % 2 else plain).send(payload)
+            await variants[number % 2].send(payload)
         await asyncio.gather(*receiving)
         await context.barrier()
-    return plain.times, prioritised.times
+    return variants[0].times, variants[1].times
 
 
 class _Echo(asyncio.Protocol):

@@ -8,13 +8,18 @@ from pathlib import Path
 import priocast
 from benchmarks.members import Load, MemberContext
 from priocast.runtime.node import WithNode
+from priocast.runtime.parameters import DeliveryGuarantee
 
 LEVELS = 8
 _PRIORITIES = [256 // LEVELS * level for level in range(LEVELS)]
 
 
 def joining(
-    context: MemberContext, prioritised: bool, trace: str = "", order: str = "sequencer-ub"
+    context: MemberContext,
+    prioritised: bool,
+    trace: str = "",
+    order: str = "sequencer-ub",
+    delivery: DeliveryGuarantee = "agreed",
 ) -> WithNode[priocast.Group]:
     """Join the group; an empty `trace` records nothing."""
     return priocast.join(
@@ -24,6 +29,7 @@ def joining(
         peers=context.task.peers,
         order=order,
         prioritised=prioritised,
+        delivery=delivery,
         trace=Path(trace) if trace else None,
         incarnation=1,
     )
@@ -48,7 +54,12 @@ async def by_batches(context: MemberContext, load: Load, prioritised: bool, trac
 
 
 async def for_fixed_time(
-    context: MemberContext, load: Load, prioritised: bool, order: str, seconds: float
+    context: MemberContext,
+    load: Load,
+    prioritised: bool,
+    order: str,
+    seconds: float,
+    delivery: DeliveryGuarantee = "agreed",
 ) -> float:
     """A batch at a time, for a fixed time: the rate while the group is busy, without its start and end."""
     delivered = 0
@@ -59,7 +70,7 @@ async def for_fixed_time(
             async for batch in group.batches():
                 delivered += len(batch.payloads)
 
-    async with joining(context, prioritised, order=order) as group:
+    async with joining(context, prioritised, order=order, delivery=delivery) as group:
         await context.barrier()
         receiving = asyncio.create_task(receive())
         sending = asyncio.create_task(_send_batches(group, load))
