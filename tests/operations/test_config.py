@@ -162,7 +162,7 @@ failure_ms = 100
 state = true
 [[group]]
 name = "tickets"
-founders = 100
+founders = 1000
 [[group]]
 order = "sequencer-ub"
 """
