@@ -37,6 +37,9 @@ fuzz: $(DEVELOPMENT)  ## Attack decoders and simulated groups for FUZZ_SECONDS (
 	else echo "atheris is not installed (there is none for this platform): only groups are attacked"; fi
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
+soak: $(DEVELOPMENT)  ## Let five real members live through random faults for an hour; MINUTES=… SEED=…
+	@$(BIN)/python -m tools.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
+
 lint: $(DEVELOPMENT)  ## Check style, types and import contracts
 	@$(BIN)/ruff format --check --quiet .
 	@$(BIN)/ruff check --quiet .

@@ -360,8 +360,7 @@ class Member:
 
     def _on_datagram(self, peer: ProcessId, frame: Frame, now: int) -> None:
         neighbours = self.membership.neighbours
-        if neighbours.is_repeated(peer, frame.body):
-            self.membership.on_repeated_heartbeat(peer, now)
+        if self.membership.on_repeated(peer, frame.body, now):
             return
         control = read(peer, frame)
         if isinstance(control, ClientRequest):

@@ -94,10 +94,18 @@ def test_a_heartbeat_is_repeated_until_the_next_one_or_the_next_view() -> None:
     hear(neighbours, C, 0)
     neighbours.on_heartbeat_body(B, b"beat")
     neighbours.on_heartbeat_body(C, b"beat")
-    assert neighbours.is_repeated(B, b"beat") and not neighbours.is_repeated(B, b"another")
-    assert not neighbours.is_repeated(C, b"beat"), "its heartbeat was not accepted"
+    assert neighbours.on_repeated(B, b"beat", 0) and not neighbours.on_repeated(B, b"another", 0)
+    assert not neighbours.on_repeated(C, b"beat", 0), "its heartbeat was not accepted"
     neighbours.on_view()
-    assert not neighbours.is_repeated(B, b"beat"), "what it has received counts in the new view"
+    assert not neighbours.on_repeated(B, b"beat", 0), "what it has received counts in the new view"
+
+
+def test_a_repeated_heartbeat_shows_that_its_sender_is_alive() -> None:
+    neighbours = acquainted(A, {B: heartbeat(A)})
     neighbours.on_heartbeat_body(B, b"beat")
-    hear(neighbours, B2, 1000 * MILLISECOND)
-    assert not neighbours.is_repeated(B, b"beat") and not neighbours.is_repeated(B2, b"beat")
+    for beat in range(10):
+        assert neighbours.on_repeated(B, b"beat", 20 * beat * MILLISECOND)
+    assert neighbours.hears(200 * MILLISECOND) == (B,)
+    assert hear(neighbours, B2, 1_000 * MILLISECOND), "it was silent for long"
+    assert not neighbours.on_repeated(B, b"beat", 1_000 * MILLISECOND)
+    assert not neighbours.on_repeated(B2, b"beat", 1_000 * MILLISECOND)

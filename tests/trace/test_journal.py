@@ -87,6 +87,18 @@ def test_a_normal_stop_leaves_no_journal(tmp_path: Path) -> None:
     assert steps(tmp_path) == [0]
 
 
+def test_an_incarnation_that_is_over_keeps_no_file_open(tmp_path: Path) -> None:
+    """A member that is evicted again and again must not run out of descriptors."""
+    writer = TraceWriter(tmp_path, ProcessId("a", 1), journal=True)
+    writer.emit(row(0))
+    [journal] = (tmp_path / JOURNALS).iterdir()
+    writer.finish()
+    writer._thread.join()
+    assert writer.is_complete and not journal.exists()
+    assert steps(tmp_path) == [0]
+    writer.close()
+
+
 def test_what_a_segment_has_is_not_taken_from_the_journal(tmp_path: Path) -> None:
     write_segment(tmp_path, "a-1-000000", map(row, range(60)))
     journal_of(tmp_path, map(row, range(100)))

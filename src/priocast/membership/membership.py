@@ -159,12 +159,15 @@ class Membership:
         self._carry_out(self._handlers[type(control)](process, control, now), now)
         self._receive_own(now)
 
-    def on_repeated_heartbeat(self, process: ProcessId, now: int) -> None:
-        """The last heartbeat of a process came again: it is alive, and has nothing new to say."""
-        self.neighbours.detector.heard(process.name, now)
+    def on_repeated(self, process: ProcessId, body: bytes, now: int) -> bool:
+        """A datagram came; return whether it is the last heartbeat of its sender again, which is alive."""
+        if not self.neighbours.on_repeated(process, body, now):
+            return False
         self.heartbeats.on_answer(process.name)
-        if self.departed is None and self._departure is None:
-            self._correct_if_behind(process)
+        is_over = self.departed is not None or self._departure is not None
+        if self.view is not None and not is_over and self.neighbours.is_behind(process, self.view):
+            self.correct(process)
+        return True
 
     def leave(self, now: int, eviction: Eviction | None = None) -> None:
         """The application wants to leave the group; or it is too slow, and the member withdraws."""
@@ -325,10 +328,6 @@ class Membership:
             notice = EvictionNotice(process, self.view.id, reason or self.decided.proposal.reason)
             self.send(process, notice)
 
-    def _correct_if_behind(self, process: ProcessId) -> None:
-        if self.view is not None and self.neighbours.is_behind(process, self.view):
-            self.correct(process)
-
     def _on_eviction_notice(
         self, process: ProcessId, notice: EvictionNotice, now: int
     ) -> list[MembershipOutput]:
@@ -359,8 +358,8 @@ class Membership:
             if view_before != heartbeat.view and process in epoch.links:
                 # Frames of this view that were sent before came too early for it.
                 epoch.links[process].reconnected(now)
-        else:
-            self._correct_if_behind(process)
+        elif epoch is not None and self.neighbours.is_behind(process, epoch.view):
+            self.correct(process)
         if is_news:
             self.heartbeats.hear_of(heartbeat.hears, self.me, now)
             self.evaluate(now)

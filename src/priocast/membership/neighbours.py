@@ -91,6 +91,13 @@ class Neighbours:
         if process in self._peers:
             self._bodies[process] = body
 
+    def on_repeated(self, process: ProcessId, body: bytes, now: int) -> bool:
+        """A datagram came; return whether it is the last heartbeat again, which need not be decoded."""
+        if self._bodies.get(process) != body:
+            return False
+        self.detector.heard(process.name, now)
+        return True
+
     def on_view(self) -> None:
         """A view was installed: what processes have received counts anew, even if they repeat it."""
         self._bodies.clear()
@@ -179,10 +186,6 @@ class Neighbours:
     def _is_steady(self, now: int) -> bool:
         """Whether those that counted as alive when it was last determined still do, and nobody else."""
         return now < self._alive_until and self._alive_revision == self.detector.revision
-
-    def is_repeated(self, process: ProcessId, body: bytes) -> bool:
-        """Whether a datagram of a process is its last heartbeat again, which need not be decoded."""
-        return self._bodies.get(process) == body
 
     def avoided(self, now: int) -> frozenset[ProcessId]:
         """The processes that target views leave out now."""

@@ -48,6 +48,7 @@ class Tracing:
         """Start to record an incarnation; the one before, if any, is over."""
         for earlier in self._writers[-1:]:
             earlier.finish()
+        self._writers = [earlier for earlier in self._writers if not earlier.is_complete]
         with self._writing():
             writer = TraceWriter(self._directory, me, self._journal)
         self._writers.append(writer)

@@ -75,6 +75,11 @@ class TraceWriter:
         error = self._failure or self._disk_error or self._journal_error
         return f"the record of {self._prefix} is not written now: {_reason(error)}" if error else ""
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all rows are written, and there are no more."""
+        return not (self._thread.is_alive() or self._loss or self._failure)
+
     def emit(self, row: TraceRow) -> None:
         """Take a row; the thread writes it later."""
         if self.lost:
@@ -100,8 +105,6 @@ class TraceWriter:
         self._thread.join()
         if error := self._loss or self._failure:
             raise error
-        if self._journal is not None:
-            self._journal.remove()
 
     def _add_to_journal(self, journal: Journal, row: TraceRow) -> bool:
         """Add a row; return whether a segment is due, because the journal begins or ends to lack rows."""
@@ -136,6 +139,8 @@ class TraceWriter:
                     self._take(rows)
                 except Exception as error:
                     self._failure = error
+        if self._journal is not None and not (self._loss or self._failure):
+            self._journal.remove()
 
     def _take(self, rows: list[TraceRow] | None) -> None:
         """Add a chunk to the segment (None: there are no more), and write the segment when it is full."""
