@@ -1,0 +1,235 @@
+"""The qualities of service of one member: what it sends with them, and what it receives.
+
+    send ─▶ disseminated or agreed ─▶ multicasts for the network      receipts ─▶ the caller of send
+    head ◀─ disseminated or agreed ◀─ packets from the network
+
+`Services` is a state machine without I/O, beside the total order of the same group. The driver transmits the
+`multicasts`, takes the `receipts`, and calls `tick` at the `deadline`. `suspects` are processes that did not
+answer although the network allows no more omissions; if this member is one of them, it must leave.
+
+Two limits bound the memory. A member sends no more while `in_flight_max` of its messages are transmitted:
+there is no `room`. A recipient rejects messages while it holds `held_max`; `rejections` counts by reason.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from priocast.core.errors import Overloaded
+from priocast.core.identity import ProcessId
+from priocast.core.quality import Quality, QualityKind
+from priocast.core.view import View
+from priocast.links.transmission import earliest
+from priocast.services.accept_queues import QueuedUnit
+from priocast.services.agreed import AgreedQuality
+from priocast.services.clock import VirtualClock
+from priocast.services.disseminated import DisseminatedQualities
+from priocast.services.options import ServiceOptions
+from priocast.services.outputs import Deliver, Finished, Multicast, SendReceipt, ServiceOutput, Suspected
+from priocast.services.packets import (
+    HISTORY_MAX,
+    OPEN_MAX,
+    MessagePacket,
+    Predecessor,
+    Response,
+    ServiceData,
+    ServicePacket,
+    ServiceStream,
+    TimeReply,
+    TimeRequest,
+    TransmissionId,
+)
+from priocast.services.present import PresentMembers
+from priocast.services.validation import STREAMS, check_packet
+
+
+class Services:
+    """One member's part in all qualities of service."""
+
+    def __init__(self, me: ProcessId, options: ServiceOptions) -> None:
+        self._me = me
+        self._options = options
+        self._present = PresentMembers()
+        self._numbers = dict.fromkeys(ServiceStream, 0)
+        self.clock = VirtualClock(me)
+        self._disseminated = DisseminatedQualities(me, options, self._present, self.clock, self._can_hold)
+        self._agreed = {
+            ServiceStream.ATOMIC: AgreedQuality(me, options, self._present, self._can_hold, preempts=False),
+            ServiceStream.TIGHT: AgreedQuality(me, options, self._present, self._can_hold, preempts=True),
+        }
+        self._ready: deque[QueuedUnit] = deque()
+        self._to_myself: deque[ServicePacket] = deque()
+        self.multicasts: list[Multicast] = []
+        self.receipts: list[SendReceipt] = []
+        self.suspects: list[ProcessId] = []
+        self.rejections: Counter[str] = Counter()
+
+    # Inputs
+
+    def send(
+        self, units: Sequence[bytes], quality: Quality, to: Sequence[ProcessId], priority: int, now: int
+    ) -> TransmissionId:
+        """Send a message to these members. `check_request` has found that the quality can be given."""
+        if not self.room(quality):
+            raise Overloaded(f"{self.in_flight} messages are being transmitted: wait for a receipt")
+        stream = STREAMS.get(quality.kind, ServiceStream.DISSEMINATED)
+        self._numbers[stream] += 1
+        number = self._numbers[stream]
+        message = TransmissionId(self._me, stream, number)
+        recipients = tuple(to)
+        if stream is ServiceStream.DISSEMINATED:
+            data = self._disseminated_data(message, quality, recipients, priority, tuple(units), now)
+            outputs = self._disseminated.on_send(data, now)
+        else:
+            data = ServiceData(message, 1, quality, recipients, priority, tuple(units))
+            outputs = self._agreed[stream].on_send(data, now)
+        self._carry_out(outputs, now)
+        return message
+
+    def receive(self, peer: ProcessId, packet: ServicePacket, now: int) -> None:
+        """A packet came from another process; those that are not members have no part in anything.
+
+        Raises PeerFault, and has changed nothing, if no correct member sends such a packet.
+        """
+        if peer in self._present:
+            self._carry_out(self._received(peer, packet, now), now)
+
+    def tick(self, now: int) -> None:
+        """Do what is due at this time."""
+        outputs = self.clock.on_tick(now) + self._disseminated.on_tick(now)
+        for agreed in self._agreed.values():
+            outputs += agreed.on_tick(now)
+        self._carry_out(outputs, now)
+
+    def on_view(self, view: View, now: int) -> None:
+        """The members have changed."""
+        departed = self._present.on_view(view)
+        self.clock.on_view(view, now)
+        outputs = self._disseminated.on_departures(departed, now)
+        for agreed in self._agreed.values():
+            outputs += agreed.on_departures(departed, now)
+        self._carry_out(outputs, now)
+
+    def take(self) -> QueuedUnit:
+        """The application takes the head."""
+        stream, unit = self._first()
+        if stream is ServiceStream.DISSEMINATED:
+            self._ready.popleft()
+        else:
+            self._agreed[stream].take()
+        assert unit is not None
+        return unit
+
+    # Queries
+
+    def head(self) -> QueuedUnit | None:
+        """The unit that the application can take next: of the most urgent quality that has one."""
+        return self._first()[1]
+
+    def deadline(self, now: int) -> int | None:
+        """When `tick` has something to do next."""
+        agreed = (each.deadline for each in self._agreed.values())
+        return earliest((self.clock.deadline, self._disseminated.deadline(now), *agreed))
+
+    def room(self, quality: Quality) -> bool:
+        """Whether a message of this quality can be sent now; otherwise wait for a receipt."""
+        if quality.kind is QualityKind.CAUSAL and len(self._disseminated.history) >= HISTORY_MAX:
+            return False
+        following = self._numbers[ServiceStream.DISSEMINATED] + 1
+        if quality.kind not in STREAMS and following - self._disseminated.open_from(following) >= OPEN_MAX:
+            return False
+        return self.in_flight < self._options.in_flight_max
+
+    @property
+    def in_flight(self) -> int:
+        """How many messages of this member are being transmitted."""
+        return self._disseminated.in_flight + sum(each.in_flight for each in self._agreed.values())
+
+    @property
+    def held(self) -> int:
+        """How much this member holds that its application has not taken."""
+        agreed = sum(each.held for each in self._agreed.values())
+        return self._disseminated.held + len(self._ready) + agreed
+
+    # Steps
+
+    def _disseminated_data(
+        self,
+        message: TransmissionId,
+        quality: Quality,
+        recipients: tuple[ProcessId, ...],
+        priority: int,
+        units: tuple[bytes, ...],
+        now: int,
+    ) -> ServiceData:
+        disseminated = self._disseminated
+        previous: tuple[int, ...] = ()
+        history: tuple[Predecessor, ...] = ()
+        clock: tuple[int, ...] = ()
+        match quality.kind:
+            case QualityKind.CAUSAL:
+                history = disseminated.history
+            case QualityKind.DELTA:
+                clock = (self.clock.time(now),)
+            case _:
+                previous = disseminated.previous(recipients, message.number, counts=quality.count != 0)
+        open_from = disseminated.open_from(message.number)
+        return ServiceData(
+            message, 1, quality, recipients, priority, units, open_from, previous, clock, history
+        )
+
+    def _received(self, peer: ProcessId, packet: ServicePacket, now: int) -> list[ServiceOutput]:
+        match packet:
+            case TimeRequest():
+                return self.clock.on_request(peer, packet, now)
+            case TimeReply():
+                self.clock.on_reply(peer, packet, now)
+                return []
+        assert isinstance(packet, MessagePacket)
+        stream = packet.id.stream
+        if peer != self._me:
+            in_network_order = self._options.in_network_order
+            has_points = stream is ServiceStream.TIGHT or (
+                stream is ServiceStream.ATOMIC and not in_network_order
+            )
+            check_packet(self._me, peer, packet, sent=self._numbers[stream], has_points=has_points)
+        machine = self._disseminated if stream is ServiceStream.DISSEMINATED else self._agreed[stream]
+        return machine.receive(peer, packet, now)
+
+    def _carry_out(self, outputs: list[ServiceOutput], now: int) -> None:
+        for output in outputs:
+            match output:
+                case Multicast(to, packet):
+                    self._send(to, packet)
+                case Deliver(data):
+                    self._ready.extend(QueuedUnit(data, index) for index in range(len(data.units)))
+                case Finished(receipt):
+                    self.receipts.append(receipt)
+                case Suspected(process):
+                    self.suspects.append(process)
+        while self._to_myself:
+            self._carry_out(self._received(self._me, self._to_myself.popleft(), now), now)
+
+    def _send(self, to: tuple[ProcessId, ...], packet: ServicePacket) -> None:
+        """What is also for this member is received at once, unless the network decides about its order."""
+        ordered = (
+            self._options.in_network_order
+            and isinstance(packet, ServiceData)
+            and packet.id.stream is ServiceStream.ATOMIC
+        )
+        others = to if ordered and len(to) > 1 else tuple(each for each in to if each != self._me)
+        if isinstance(packet, Response) and packet.reason:
+            self.rejections[packet.reason] += 1
+        if len(others) < len(to):
+            self._to_myself.append(packet)
+        if others:
+            self.multicasts.append(Multicast(others, packet))
+
+    def _can_hold(self) -> bool:
+        return self.held < self._options.held_max
+
+    def _first(self) -> tuple[ServiceStream, QueuedUnit | None]:
+        heads: list[tuple[ServiceStream, QueuedUnit | None]] = [
+            (ServiceStream.DISSEMINATED, self._ready[0] if self._ready else None),
+            *((stream, agreed.head()) for stream, agreed in self._agreed.items()),
+        ]
+        return max(heads, key=lambda each: -1 if each[1] is None else each[1].data.priority)

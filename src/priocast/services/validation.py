@@ -1,0 +1,142 @@
+"""What a packet of another process must satisfy beyond its type, before any part uses it.
+
+A correct member never sends a packet that fails here. `Rejected` is raised, and nothing was changed.
+"""
+
+from priocast.core.errors import Rejected
+from priocast.core.identity import ProcessId
+from priocast.core.quality import Quality, QualityKind
+from priocast.services.dissemination import recipients_transmit
+from priocast.services.insertion import Point, is_point
+from priocast.services.packets import (
+    OPEN_MAX,
+    RECIPIENTS_MAX,
+    Closed,
+    Inquiry,
+    Knowledge,
+    MessageDecision,
+    MessagePacket,
+    Report,
+    Response,
+    ServiceData,
+    ServiceStream,
+    StatusRequest,
+    Undecided,
+)
+
+STREAMS = {QualityKind.ATOMIC: ServiceStream.ATOMIC, QualityKind.TIGHT: ServiceStream.TIGHT}
+"""The streams of the qualities with a decision; all others are disseminated."""
+
+
+def check_packet(
+    me: ProcessId, peer: ProcessId, packet: MessagePacket, *, sent: int, has_points: bool
+) -> None:
+    """Raise if this packet cannot come from a correct member.
+
+    `sent` is how many messages this member has sent in the stream. `has_points` says whether insertion points
+    decide about the order of the stream.
+    """
+    message = packet.id
+    _require(message.number > 0, "message number 0", packet, peer)
+    _require(message.sender != me or message.number <= sent, "message that was never sent", packet, peer)
+    is_agreed = message.stream is not ServiceStream.DISSEMINATED
+    is_mine, is_theirs = message.sender == me, message.sender == peer
+    match packet:
+        case ServiceData():
+            _check_data(me, peer, packet, has_points)
+        case Response():
+            _require(is_mine or not is_agreed, "response for another process", packet, peer)
+            points_wanted = has_points and not packet.reason
+            _check_points(peer, packet, packet.lowest, packet.before, points_wanted)
+        case StatusRequest():
+            _require(is_mine or not is_agreed, "question for another process", packet, peer)
+        case Closed():
+            _require(is_theirs or not is_agreed, "answer for another process", packet, peer)
+        case Undecided():
+            _require(is_agreed and is_theirs, "answer for another process", packet, peer)
+        case MessageDecision():
+            _require(is_agreed, "decision about a message that needs none", packet, peer)
+            is_monitor = packet.epoch >= RECIPIENTS_MAX and not is_theirs
+            _require(
+                is_monitor or (packet.epoch == 0 and is_theirs), "decision of a wrong epoch", packet, peer
+            )
+            _check_points(peer, packet, packet.point, (), has_points and packet.accepted)
+        case Inquiry():
+            _require(is_agreed and not is_mine, "inquiry about a living sender", packet, peer)
+            _require(packet.epoch >= RECIPIENTS_MAX, "inquiry of a wrong epoch", packet, peer)
+        case Report():
+            _require(is_agreed, "report about a message that needs none", packet, peer)
+            is_known = packet.knowledge in (Knowledge.HELD, Knowledge.ACCEPTED)
+            _check_points(peer, packet, packet.lowest, packet.before, has_points and is_known)
+
+
+def _check_data(me: ProcessId, peer: ProcessId, data: ServiceData, has_points: bool) -> None:
+    quality, recipients, kind = data.quality, data.recipients, data.quality.kind
+    _require(me in recipients, "message for others", data, peer)
+    _require(len(set(recipients)) == len(recipients), "recipient named twice", data, peer)
+    _require(data.retry > 0, "transmission number 0", data, peer)
+    _require(_is_consistent(quality), "impossible quality", data, peer)
+    _require(
+        STREAMS.get(kind, ServiceStream.DISSEMINATED) is data.id.stream,
+        "quality of another stream",
+        data,
+        peer,
+    )
+    names = [each.name for each in recipients]
+    _require(set(quality.names) <= set(names), "quality names others", data, peer)
+    is_relayed = peer != data.id.sender
+    may_relay = peer in recipients and kind not in STREAMS and recipients_transmit(quality)
+    _require(not is_relayed or may_relay, "message of another process", data, peer)
+    has_previous = kind in (QualityKind.BEST_EFFORT, QualityKind.AT_LEAST, QualityKind.RELIABLE)
+    _require(
+        len(data.previous) == (len(recipients) if has_previous else 0), "wrong number of numbers", data, peer
+    )
+    _require(all(each < data.id.number for each in data.previous), "previous is later", data, peer)
+    _require(data.open_from <= data.id.number, "open from a later message", data, peer)
+    is_far = kind not in STREAMS and data.id.number - data.open_from >= OPEN_MAX
+    _require(not is_far, "too many open messages", data, peer)
+    _check_clock(peer, data, has_points)
+    _require(kind is QualityKind.CAUSAL or not data.history, "unexpected history", data, peer)
+    _require(
+        all(each.id.stream is ServiceStream.DISSEMINATED and each.id != data.id for each in data.history),
+        "impossible history",
+        data,
+        peer,
+    )
+
+
+def _check_clock(peer: ProcessId, data: ServiceData, has_points: bool) -> None:
+    if data.quality.kind is QualityKind.DELTA:
+        _require(len(data.clock) == 1, "no time of sending", data, peer)
+    else:
+        _require(not data.clock or (has_points and is_point(data.clock)), "unexpected clock", data, peer)
+
+
+def _is_consistent(quality: Quality) -> bool:
+    """Whether the parameters are those of this kind of quality."""
+    partial = quality.kind in (QualityKind.BEST_EFFORT, QualityKind.AT_LEAST)
+    is_counted, is_named = quality.count is not None, bool(quality.names)
+    is_delta = quality.kind is QualityKind.DELTA
+    is_agreed = quality.kind in STREAMS
+    lowest = 1 if quality.kind is QualityKind.AT_LEAST else 0
+    return (
+        (is_counted != is_named if partial else not (is_counted or is_named))
+        and (quality.count is None or quality.count >= lowest)
+        and (quality.within_ms is not None) == is_delta
+        and (is_agreed or not quality.acknowledged)
+    )
+
+
+def _check_points(
+    peer: ProcessId, packet: MessagePacket, lowest: Point, before: Point, are_wanted: bool
+) -> None:
+    if are_wanted:
+        fits = is_point(lowest) and (not before or (is_point(before) and lowest < before))
+    else:
+        fits = not lowest and not before
+    _require(fits, "impossible insertion point", packet, peer)
+
+
+def _require(holds: bool, reason: str, packet: MessagePacket, peer: ProcessId) -> None:
+    if not holds:
+        raise Rejected(reason, f"{type(packet).__name__} about {packet.id} from {peer}")

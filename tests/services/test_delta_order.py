@@ -1,0 +1,81 @@
+"""Delta: when a message is delivered, and when it is rejected."""
+
+from priocast.core.quality import delta
+from priocast.services.delta_order import FROM_THE_FUTURE, NO_CLOCK, TOO_LATE, DeltaOrder
+from priocast.services.packets import Response, ServiceData
+from services.builders import A, B, data, message
+from services.lan import MS, Lan
+from services.promises import px7_tightness
+from services.trials import Sent, Trial
+
+
+def sent_at(time_ms: int, *, number: int = 1, within_ms: int = 50) -> ServiceData:
+    return data(message(A, number), delta(within_ms), clock=(time_ms * MS,))
+
+
+def test_a_message_is_delivered_when_its_time_has_come() -> None:
+    order = DeltaOrder(10 * MS)
+    order.on_arrived(sent_at(100))
+    assert order.next_at == 160 * MS
+    assert order.release(160 * MS - 1) == []
+    assert order.release(160 * MS) == [sent_at(100)]
+    assert order.next_at is None
+
+
+def test_messages_are_delivered_in_the_order_of_sending() -> None:
+    order = DeltaOrder(0)
+    for number, time in ((1, 30), (2, 10), (3, 20)):
+        order.on_arrived(sent_at(time, number=number))
+    assert [each.id.number for each in order.release(100 * MS)] == [2, 3, 1]
+
+
+def test_messages_of_the_same_time_are_ordered_by_their_senders() -> None:
+    order = DeltaOrder(0)
+    for sender in (B, A):
+        order.on_arrived(data(message(sender, 1), delta(5), clock=(0,)))
+    assert [each.id.sender for each in order.release(5 * MS)] == [A, B]
+
+
+def test_a_late_message_is_rejected() -> None:
+    order = DeltaOrder(10 * MS)
+    assert order.rejection(sent_at(100), 159 * MS, 0) == ""
+    assert order.rejection(sent_at(100), 160 * MS, 0) == TOO_LATE
+
+
+def test_a_message_from_the_future_is_rejected() -> None:
+    order = DeltaOrder(10 * MS)
+    assert order.rejection(sent_at(100), 90 * MS, 0) == ""
+    assert order.rejection(sent_at(100), 89 * MS, 0) == FROM_THE_FUTURE
+
+
+def test_without_a_clock_that_is_precise_enough_a_message_is_rejected() -> None:
+    order = DeltaOrder(10 * MS)
+    assert order.rejection(sent_at(100), 100 * MS, 5 * MS) == ""
+    assert order.rejection(sent_at(100), 100 * MS, 5 * MS + 1) == NO_CLOCK
+    assert order.rejection(sent_at(100), 100 * MS, None) == NO_CLOCK
+
+
+def test_a_recipient_that_is_too_late_answers_once_and_is_named_in_the_receipt() -> None:
+    lan = Lan(3)
+    lan.run(20)
+    lan.lose = lambda _, target, packet: (
+        isinstance(packet, ServiceData) and target == lan.ids[2] and lan.now < 38 * MS
+    )
+    late = lan.send(0, delta(5))
+    lan.run(400)
+    answers = [each for each in lan.frames_about(late) if isinstance(each, Response) and each.reason]
+    assert [each.reason for each in answers] == [TOO_LATE]
+    assert lan.receipts[late].rejected == {"c": TOO_LATE}
+    assert not lan.receipts[late].accepted
+    assert lan.who_delivered(late) == "ab"
+    assert lan.services[lan.ids[2]].rejections == {TOO_LATE: 1}
+
+
+def test_all_recipients_deliver_at_the_same_time() -> None:
+    lan = Lan(4, ordered=False)
+    lan.run(50)
+    first = lan.send(1, delta(100))
+    lan.run(400)
+    trial = Trial(lan, delta(100), {first: Sent(delta(100), B, tuple(lan.ids), 1, 1, 50 * MS, (), ())})
+    assert lan.who_delivered(first) == "abcd"
+    assert px7_tightness(trial) == []
