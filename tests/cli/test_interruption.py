@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,5 +50,6 @@ def test_ctrl_c_ends_every_command_with_one_line(tmp_path: Path) -> None:
             assert (command[0], process.returncode, errors) == (command[0], 130, "interrupted\n")
     finally:
         for process in started:
-            if process.poll() is None:
+            with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()

@@ -1,7 +1,9 @@
 """The exit codes of all commands."""
 
+import os
 import signal
 import sys
+from threading import Timer
 
 EXIT_VIOLATION = 1
 """A guarantee is violated."""
@@ -25,9 +27,15 @@ EXIT_INTERRUPTED = 128 + signal.SIGINT
 """Ctrl-C; the code that a shell reports for a program that SIGINT ended."""
 
 
+_EXIT_SECONDS = 10.0
+
+
 def interrupted() -> int:
-    """Say that Ctrl-C ended the command; return the exit code."""
+    """Say that Ctrl-C ended the command; return the exit code. The process ends soon, come what may."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second one must not interrupt the exit
+    at_last = Timer(_EXIT_SECONDS, os._exit, [EXIT_INTERRUPTED])  # a pool of processes may not end by itself
+    at_last.daemon = True
+    at_last.start()
     if sys.stderr is not None:
         lead = "\n" if sys.stderr.isatty() else ""  # the terminal has shown ^C on this line
         sys.stderr.write(f"{lead}interrupted\n")
