@@ -5,6 +5,7 @@ fresh examples (marker `fresh`). Its seed is the date. The summary prints it, `P
 it. `PRIOCAST_FRESH_SECONDS` is how long each of these tests draws.
 """
 
+import logging
 import os
 from datetime import UTC, datetime
 from typing import Any
@@ -33,6 +34,14 @@ def pytest_configure() -> None:
     """Choose the seed once: worker processes inherit it."""
     os.environ.setdefault(FRESH_SEED, f"{datetime.now(UTC):%Y%m%d}")
     os.environ.setdefault(FRESH_SECONDS, "10")
+
+
+def pytest_runtest_teardown() -> None:
+    """Undo what a command has configured: other tests read what is logged."""
+    logger = logging.getLogger("priocast")
+    logger.handlers.clear()
+    logger.setLevel(logging.NOTSET)
+    logger.propagate = True
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -30,7 +30,7 @@ def test_invalid_sizes_are_rejected(tmp_path: Path) -> None:
     out = tmp_path / "out"
     message = command_error("study", "reorder", "--members", "2;4", "--out", str(out))
     assert "write group sizes separated by commas, such as 2,4,6" in message
-    assert "name sizes from 2 to 64" in command_error(
+    assert "name sizes from 2 to 256" in command_error(
         "study", "reorder", "--members", "1,2", "--out", str(out)
     )
     assert not out.exists()

@@ -319,7 +319,7 @@ class TestRejectedJoins:
         async def test() -> None:
             cluster = Cluster(network, "abc")
             async with entered(*(cluster.join(name, founders=2) for name in "ab")):
-                with pytest.raises(JoinRejected, match=r"has other group options: .*\"prioritised\":true"):
+                with pytest.raises(JoinRejected, match=r"other group options: .*prioritised"):
                     async with cluster.join("c", founders=2, prioritised=False):
                         pass
 
@@ -350,8 +350,8 @@ class TestRejectedJoins:
                     await cluster.join("a", start_seconds=4).__aenter__()
                 joining.cancel()
                 await asyncio.wait([joining])
-            assert str(caught.value) == (
-                f"timed out after 4 s: no view of group 'test' contains a (heard: b; missing: {missing})"
+            assert str(caught.value).startswith(
+                f"timed out after 4 s: no view of group 'test' contains a (heard: b; missing: {missing}"
             )
 
         run(test)
@@ -359,9 +359,7 @@ class TestRejectedJoins:
     def test_a_join_that_times_out_alone_names_all_addresses(self) -> None:
         async def test() -> None:
             cluster = Cluster("tcp", "ab")
-            expected = (
-                rf"timed out after 0.2 s: .* \(heard: nobody; missing: {cluster.factory.address('b')}\)"
-            )
+            expected = rf"timed out after 0.2 s: .* \(heard: nobody; missing: {cluster.factory.address('b')}"
             with pytest.raises(priocast.DeadlineExceeded, match=expected):
                 await cluster.join("a", start_seconds=0.2).__aenter__()
 

@@ -18,7 +18,6 @@ from priocast.core.guarantees import (
     FIFO_AMONG_EQUALS,
     INTEGRITY,
     LIVENESS,
-    NO_ERROR,
     PRIORITY,
     PRIORITY_ACCOUNTING,
     TOTAL_ORDER,
@@ -28,6 +27,7 @@ from priocast.links.fifo_link import FifoLink
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.reorder.overtaking_bound import OvertakingBound
 from priocast.protocols.sequencer.ub import SequencerUb
+from priocast.simulation.faults import FaultOptions
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
@@ -86,6 +86,12 @@ def overtaken(order: str, delivery: str) -> list[Scenario]:
     ]
 
 
+def lossy() -> list[Scenario]:
+    """Frames are lost, and links are not given up before the run ends."""
+    faults = FaultOptions(loss_percent=20, healed_at_us=500_000)
+    return [group((30, 30, 30), rate_per_second=200, faults=faults)]
+
+
 class Mutant(NamedTuple):
     """What is replaced, in which runs, and what that breaks; `only` if it breaks nothing else."""
 
@@ -115,11 +121,11 @@ MUTANTS = [
     in_generated(PRIORITY, IndifferentSender),
     in_generated(PRIORITY, IndifferentHolder),
     in_generated(TOTAL_ORDER, TrustingDestination, link=HastyLink),
-    in_generated(NO_ERROR, SequencerUb, link=HastyLink),
+    in_generated(TOTAL_ORDER, SequencerUb, link=HastyLink),
     in_generated(INTEGRITY, TrustingDestination, link=RepeatingLink),
     in_generated(BOUNDED_WINDOW, ReceiptReporter),
     in_generated(LIVENESS, CreditKeeper),
-    in_generated(LIVENESS, SequencerUb, link=ForgetfulLink),
+    Mutant(LIVENESS, lossy, SequencerUb, link=ForgetfulLink),
     Mutant(
         BOUNDED_WINDOW,
         partial(adaptive, "sequencer-ub"),
