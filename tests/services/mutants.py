@@ -1,7 +1,7 @@
 """Deliberate faults in the qualities of service: each is a rule that is missing.
 
-A mutant is a function that injects the fault for the duration of a test. `test_mutants.py` shows which case
-or which promise detects it.
+A mutant is a function that injects the fault for the duration of a test. `test_service_mutants.py` shows
+which case or which promise detects it.
 """
 
 from collections.abc import Callable
