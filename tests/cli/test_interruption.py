@@ -15,7 +15,14 @@ from support.waiting import PATIENCE_SECONDS
 pytestmark = pytest.mark.processes
 
 LOADED = "loaded"
-PROGRAM = f"from priocast.cli.main import main\nprint({LOADED!r}, flush=True)\nmain()"
+#: A background process of a shell, and what it starts, ignores Ctrl-C: a terminal's command does not.
+PROGRAM = f"""
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from priocast.cli.main import main
+print({LOADED!r}, flush=True)
+main()
+"""
 WORK_SECONDS = 2.0
 
 
