@@ -10,7 +10,7 @@ from priocast.membership.datagrams import read
 from priocast.membership.packets import Heartbeat, Ordering
 from support.stacks import Neighbourhood, epoch_of
 
-SLOW_MS = 1_000
+SLOW_MS = 2_000
 LARGE_BYTES = 1_000
 
 

@@ -234,3 +234,8 @@ def test_turn_that_was_missed_without_a_quorum_is_made_up_for(seed: int) -> None
 def test_state_that_is_not_restored_yet_is_not_given_to_others() -> None:
     """A new member gave its empty state to another one when its own had come but was not restored yet."""
     assert not run_seed(293).violations
+
+
+def test_links_of_a_congested_path_are_not_given_up() -> None:
+    """With a short slow_ms, members that waited for a busy interface evicted each other again and again."""
+    assert not run_seed(1297).violations

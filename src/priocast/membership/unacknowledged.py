@@ -2,7 +2,8 @@
 
 Heartbeats say that a peer is alive, not that frames reach it. A path may drop all frames above a size, and a
 faulty peer may read without acknowledging. Its links would be retried forever, and the group would wait. A
-link whose oldest frame is not acknowledged for `slow_ms`, while the peer is heard, is given up.
+link whose oldest frame is not acknowledged for `slow_ms`, and for two seconds at least, while the peer is
+heard, is given up.
 
 A link acknowledges what it receives, whether or not the application consumes, so a slow application is no
 reason. Time counts only as far as this member was running: after a local pause the acknowledgements are still
@@ -13,6 +14,9 @@ from priocast.core.identity import ProcessId
 from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions
+
+#: A link on a congested path may need a few of its longest retransmission timeouts.
+_PATIENCE_NS_MIN = 2_000_000_000
 
 
 class _Waiting:
@@ -29,7 +33,7 @@ class UnacknowledgedDetector:
     """Measures for how long the oldest frame on each link of a view has not been acknowledged."""
 
     def __init__(self, options: MembershipOptions, now: int) -> None:
-        self._patience_ns = options.slow_ns
+        self._patience_ns = max(options.slow_ns, _PATIENCE_NS_MIN)
         self._step_ns_max = options.heartbeat_ns
         self._channel = 0
         self._waiting: dict[ProcessId, _Waiting] = {}
