@@ -2,8 +2,9 @@
 
     broadcast ─▶ assembler ─▶ protocol ─▶ links ─▶ frames for the network
       consume ◀─ stream ◀──── protocol ◀─ links ◀─ frames from the network
+         send ─▶ qualities of service ───────────▶
                                  │
-                             membership: which protocol and links, in which view
+                             membership: which protocol, links and members, in which view
 
 A driver (the asyncio runtime, the simulator) gives the member its inputs and the time of each. When it has
 given all that were ready it calls `turn`, transmits the `frames`, and calls `tick` at the `deadline`. The
@@ -25,15 +26,18 @@ from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.links.fifo_link import Frame, LinkOptions
 from priocast.membership.clients import Clients, scope_of
-from priocast.membership.datagrams import CHANNEL, frames_of, read
+from priocast.membership.datagrams import CHANNEL
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.departure import Departed
 from priocast.membership.epoch import Epoch
 from priocast.membership.fault_handler import FaultHandler
+from priocast.membership.group_services import GroupServices
+from priocast.membership.incoming_datagrams import IncomingDatagrams
 from priocast.membership.membership import Membership
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
-from priocast.membership.packets import ClientReply, ClientRequest, Heartbeat, Ordering
+from priocast.membership.outgoing_frames import OutgoingFrames
+from priocast.membership.packets import ClientRequest, Ordering
 from priocast.membership.permissions import may_send
 from priocast.membership.progress_monitor import ProgressMonitor
 from priocast.membership.stability_reporter import StabilityReporter
@@ -41,12 +45,17 @@ from priocast.membership.stream import Head, Stream
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.view_installer import ViewInstaller
 from priocast.protocols import check_order, find_protocol
+from priocast.services.frames import SERVICE_CHANNEL
+from priocast.services.options import ServiceOptions
+from priocast.services.service_host import ServiceHost
 
 
 class Member:
     """A member of a group, from its first attempt to join until it has departed.
 
-    `rejections` counts by reason what was not accepted. The driver takes the `faults`, and logs them.
+    `rejections` counts by reason what was not accepted. The driver takes the `faults`, and logs them, and
+    the `frames` and the receipts of what was sent with a quality of service from `services`. The application
+    can take the `service_head` beside the `head` of the total order.
     """
 
     def __init__(
@@ -61,6 +70,7 @@ class Member:
         unordered_messages: UnorderedMessages | None = None,
         *,
         on_probation: bool = False,
+        service_options: ServiceOptions | None = None,
     ) -> None:
         check_order(order, membership.primary, options.policy)
         self.me = me
@@ -71,7 +81,9 @@ class Member:
         delivery_table = DeliveryTable()
         self.clients = Clients(delivery_table, me, options.queue_max)
         self.stream = Stream(me, membership, delivery_table, self.clients)
-        self._reporter = StabilityReporter(membership)
+        reporter = StabilityReporter(membership)
+        options_of_services = service_options or ServiceOptions()
+        self.services = ServiceHost(me, options_of_services, observer, is_strict=membership.primary)
         self._installer = ViewInstaller(
             me,
             options,
@@ -81,11 +93,12 @@ class Member:
             self.stream,
             observer,
             unordered_messages,
+            self.services,
         )
         self.membership = Membership(
             me,
             membership,
-            membership.agreed_on(order, options),
+            membership.agreed_on(order, options, service_options),
             Ordering(order, options.prioritised, str(options.starvation)),
             self._installer,
             observer,
@@ -94,13 +107,16 @@ class Member:
             now=now,
         )
         self.state = self.membership.state
-        self.progress = ProgressMonitor(
-            membership, self.membership, self.stream, self._reporter, on_probation, now
-        )
+        self.progress = ProgressMonitor(membership, self.membership, self.stream, reporter, on_probation, now)
+        self._group_services = GroupServices(self.services, self.membership, self.stream)
+        self.send = self._group_services.send
+        self.service_head, self.take_service = self._group_services.head, self._group_services.take
+        self.frames = OutgoingFrames(self.membership, reporter, self.clients, self.services).take
         self._fault_handler = FaultHandler(self.membership)
         self.rejections = self._fault_handler.rejections
         self.faults = self._fault_handler.faults
         self.reject = self._fault_handler.reject
+        self._datagrams = IncomingDatagrams(self.membership, self._on_request, self.reject)
 
     # The application's side
 
@@ -135,12 +151,12 @@ class Member:
         """Whether no member needs this one any more: everything is ordered, and was received."""
         epoch = self.membership.epoch
         in_view = epoch is None or (epoch.idle and not self.membership.changing)
-        return in_view and not self._assembler.count
+        return in_view and not self._assembler.count and self.services.idle
 
     def may_leave(self, now: int) -> bool:
-        """Whether every message that was broadcast here has a position, and no member fetches the state."""
+        """Whether all messages that were broadcast or sent here are settled, and nobody fetches the state."""
         epoch = self.membership.epoch
-        if self.state.is_asked(now):
+        if self.state.is_asked(now) or self.services.in_flight:
             return False
         in_view = epoch is None or (epoch.protocol.settled and not self.membership.changing)
         return in_view and not self._assembler.count
@@ -249,11 +265,13 @@ class Member:
         for frame in frames if role is Role.MEMBER else self._permitted(frames, role):
             try:
                 if frame.channel == CHANNEL:
-                    self._on_datagram(peer, frame, now)
+                    self._datagrams.receive(peer, frame, now)
                 elif not membership.heard(peer, now):
-                    self.reject(membership.neighbours.objection_to(peer))
+                    self._on_unheard(peer, frame, now)
                 elif membership.epoch is not None and frame.channel == membership.epoch.channel:
                     membership.epoch.receive(peer, frame, now)
+                elif frame.channel == SERVICE_CHANNEL:
+                    self.services.receive(peer, frame, now)
             except Exception as error:
                 self._fault_handler.on_input(peer, error, now, evicts=role is Role.MEMBER)
 
@@ -276,6 +294,8 @@ class Member:
         only in the next step: the other members need not wait for that.
         """
         try:
+            if self.services.suspects:
+                self._group_services.on_suspects(now)
             return self._act(now)
         except Exception as error:
             self._fault_handler.on_step(error, now)
@@ -318,6 +338,9 @@ class Member:
         if epoch is not None and not epoch.frozen:
             epoch.tick(now)
             self.progress.on_tick(epoch, now)
+        of_services = self.services.deadline
+        if of_services is not None and now >= of_services:
+            self.services.tick(now)
         if now >= self.membership.deadline:
             if epoch is not None and not epoch.frozen:
                 self.progress.on_heartbeat(epoch, now)
@@ -327,56 +350,19 @@ class Member:
     def deadline(self) -> int:
         """When `tick` has something to do next."""
         epoch, deadline = self.membership.epoch, self.membership.deadline
-        of_epoch = epoch.deadline if epoch else None
-        return deadline if of_epoch is None else min(deadline, of_epoch)
-
-    def frames(self, now: int, first: ProcessId | None = None) -> list[tuple[str, list[Frame]]]:
-        """The frames to transmit, by the name of their destination; those to `first` come first."""
-        membership = self.membership
-        epoch, sent_at = membership.epoch, membership.heartbeats.sent_at
-        frames: list[tuple[str, list[Frame]]] = []
-        if epoch is not None and not epoch.frozen:
-            unreported_bytes = epoch.stability.unreported_bytes
-            if (unreported_bytes > self._reporter.unreported_bytes_max or epoch.protocol.has_safe) and (
-                report := self._reporter.due(epoch)
-            ):
-                for peer in epoch.links:
-                    membership.send(peer, report)
-            for peer, link in epoch.links.items():
-                if link.frames:
-                    frames.insert(0 if peer == first else len(frames), (peer.name, link.frames))
-                    link.frames = []
-                    if peer.name in sent_at:
-                        sent_at[peer.name] = now
-        if membership.datagrams:
-            frames += frames_of(membership.datagrams)
-            membership.datagrams = []
-        if self.clients.replies:
-            frames += frames_of(self.clients.replies)
-            self.clients.replies = []
-        return frames
+        for other in (epoch.deadline if epoch else None, self.services.deadline):
+            if other is not None and other < deadline:
+                deadline = other
+        return deadline
 
     # Between them
 
-    def _on_datagram(self, peer: ProcessId, frame: Frame, now: int) -> None:
-        neighbours = self.membership.neighbours
-        if self.membership.on_repeated(peer, frame.body, now):
-            return
-        control = read(peer, frame)
-        if isinstance(control, ClientRequest):
-            self._on_request(peer, control)
-        elif isinstance(control, ClientReply):
-            self.reject("reply to a member")
-        elif not self.membership.heard(peer, now):
-            self.reject(neighbours.objection_to(peer))
-            if (notice := neighbours.notice_to(peer, now)) is not None:
-                self.membership.send(peer, notice)
-        elif not self.membership.validator.knows(peer, control):
-            self.reject("unknown process")
+    def _on_unheard(self, peer: ProcessId, frame: Frame, now: int) -> None:
+        """A frame came from this process itself, or from an incarnation that does not count."""
+        if peer == self.me and frame.channel == SERVICE_CHANNEL:
+            self.services.receive(peer, frame, now)
         else:
-            self.membership.receive(peer, control, now)
-            if isinstance(control, Heartbeat):
-                neighbours.on_heartbeat_body(peer, frame.body)
+            self.reject(self.membership.neighbours.objection_to(peer))
 
     def _on_request(self, client: ProcessId, request: ClientRequest) -> None:
         """A client wants a message broadcast; if there is no room now, it will ask again."""

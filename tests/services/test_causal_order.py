@@ -102,8 +102,11 @@ def test_it_asks_the_recipients_if_the_sender_has_failed() -> None:
     assert histories(lan) == [0, 0, 0]
 
 
-def test_without_room_in_the_history_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("priocast.services.services.HISTORY_MAX", 1)
+@pytest.mark.parametrize(("limit", "value"), [("HISTORY_MAX", 1), ("HISTORY_RECIPIENTS_MAX", 2)])
+def test_without_room_in_the_history_nothing_is_sent(
+    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(f"priocast.services.disseminated.{limit}", value)
     lan = Lan(2)
     lan.send(0, CAUSAL)
     assert not lan.services[A].room(CAUSAL)

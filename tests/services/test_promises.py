@@ -108,7 +108,7 @@ class Absence(NamedTuple):
 ABSENT = [
     Absence(UNRELIABLE, px8_unanimity, True, 0),
     Absence(UNRELIABLE, px11_total_order, True, 1),
-    Absence(UNRELIABLE, px12_causal_order, False, 4),
+    Absence(UNRELIABLE, px12_causal_order, False, 16),
     Absence(best_effort(2), px7_tightness, True, 1),
     Absence(best_effort(2), px8_unanimity, True, 0),
     Absence(best_effort(2), px9_at_least, True, 3),
@@ -116,7 +116,7 @@ ABSENT = [
     Absence(best_effort(2), px12_causal_order, True, 8),
     Absence(best_effort_to("b"), px7_tightness, True, 0),
     Absence(best_effort_to("b"), px8_unanimity, True, 0),
-    Absence(best_effort_to("b"), px9_at_least, False, 0),
+    Absence(best_effort_to("b"), px9_at_least, False, 77),
     Absence(best_effort_to("b"), px11_total_order, True, 1),
     Absence(best_effort_to("b"), px12_causal_order, True, 8),
     Absence(at_least(2), px7_tightness, True, 0),

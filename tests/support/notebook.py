@@ -7,6 +7,9 @@ from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
+from priocast.services.accept_queues import QueuedUnit
+from priocast.services.outputs import SendReceipt
+from priocast.services.packets import ServiceData
 
 
 class Notebook:
@@ -44,6 +47,15 @@ class Notebook:
         self.lines.append(
             f"delivered {count} of {ordered_batch.batch} at {ordered_batch.position} backlog {backlog}"
         )
+
+    def service_sent(self, data: ServiceData, now: int) -> None:
+        self.lines.append(f"sent {data.id} with {data.quality} to {', '.join(map(str, data.recipients))}")
+
+    def service_delivered(self, unit: QueuedUnit, now: int) -> None:
+        self.lines.append(f"delivered unit {unit.index} of {unit.data.id} with {unit.data.quality}")
+
+    def service_finished(self, receipt: SendReceipt, now: int) -> None:
+        self.lines.append(f"finished {receipt.message}: {'accepted' if receipt.accepted else 'rejected'}")
 
     def cut(self) -> list[str]:
         """The lines since the last call."""

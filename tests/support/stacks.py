@@ -14,6 +14,7 @@ from priocast.core.assembler import Assembler
 from priocast.core.events import Delivery, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Batch, OrderedBatch, Scope
+from priocast.core.network_properties import NetworkProperties
 from priocast.core.protocol import Broadcast, Consume, OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
@@ -27,9 +28,14 @@ from priocast.membership.packets import Ordering
 from priocast.membership.stream import StateRestore
 from priocast.membership.unordered import UnorderedMessages
 from priocast.protocols import find_protocol
+from priocast.services.accept_queues import QueuedUnit
+from priocast.services.options import ServiceOptions
+from priocast.services.outputs import SendReceipt
+from priocast.services.packets import ServiceData
 
 MILLISECOND = 1_000_000
 WIDE = LinkOptions(window_bytes_first=LinkOptions().window_bytes)
+CHECKED = ServiceOptions(network=NetworkProperties(error_detection=True))
 _OF_ORDERING = frozenset(OrderingOptions.__struct_fields__)
 
 
@@ -51,6 +57,9 @@ class Unobserved:
     def sent(self, packet: Packet, to: ProcessId | None, now: int, backlog: int) -> None: ...
     def received(self, packet: Packet, peer: ProcessId, now: int, backlog: int) -> None: ...
     def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None: ...
+    def service_sent(self, data: ServiceData, now: int) -> None: ...
+    def service_delivered(self, unit: QueuedUnit, now: int) -> None: ...
+    def service_finished(self, receipt: SendReceipt, now: int) -> None: ...
 
 
 class OneView:
@@ -147,6 +156,8 @@ class Application:
         self.deliveries: list[Delivery] = []
         self.events: list[ViewChange | Restored] = []
         self.pages: list[bytes] = []
+        self.units: list[QueuedUnit] = []
+        self.receipts: list[SendReceipt] = []
         self.takes_messages = True
 
     @property
@@ -161,8 +172,12 @@ class Application:
         """Consume everything that is deliverable."""
         if member.snapshot_wanted:
             member.offer_snapshot(b"\n".join(self.pages))
-        while (head := member.head(now)) is not None:
-            if not isinstance(head, OrderedBatch):
+        self.receipts += member.services.receipts
+        member.services.receipts.clear()
+        while (head := member.service_head(order := member.head(now)) or order) is not None:
+            if isinstance(head, QueuedUnit):
+                self.units.append(member.take_service(now))
+            elif not isinstance(head, OrderedBatch):
                 if isinstance(head, StateRestore):
                     self.pages = head.snapshot.data.split(b"\n") if head.snapshot.data else []
                 self.events.append(member.consume_event(now))
@@ -187,6 +202,7 @@ class Neighbourhood:
         self.order: str = options.pop("order", "sequencer-ub")
         self.ordering = OrderingOptions(**ordering)
         self.links = options.pop("link_options", WIDE)
+        self.services: ServiceOptions = options.pop("services", CHECKED)
         membership = {"heartbeat_ms": 20.0, "failure_ms": 100.0, "slow_ms": 2_000.0, **options}
         self.membership = MembershipOptions(founders=founders or len(names), **membership)
         self.now = 0
@@ -219,6 +235,7 @@ class Neighbourhood:
             self.now,
             unordered_messages,
             on_probation=on_probation,
+            service_options=self.services,
         )
         for other, there in self.members.items():
             if other != name:

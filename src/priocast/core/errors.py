@@ -9,6 +9,7 @@
     │   ├── InvalidAddress
     │   └── UnusableKey              a key or certificate is missing, unreadable, or the wrong one
     ├── Overloaded                   the queue has no room for a message of this priority now
+    ├── NoQuorum                     too few members can be reached to agree on anything
     ├── DeadlineExceeded             a wait timed out; the message says what was missing
     ├── GroupClosed                  the group was left, or had to stop; the message says why
     ├── PeerFault                    another process sent something that cannot be accepted
@@ -59,6 +60,10 @@ class UnusableKey(InvalidInput):
 
 class Overloaded(PriocastError):
     """The queue has no room for a message of this priority now: wait, or send it later."""
+
+
+class NoQuorum(PriocastError):
+    """No quorum of the group can be reached, so nothing can be agreed on: wait, or send it later."""
 
 
 class DeadlineExceeded(PriocastError, TimeoutError):

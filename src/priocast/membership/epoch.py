@@ -46,7 +46,7 @@ _TURN = Turn()
 
 
 def channel_of(view: ViewId) -> int:
-    """The channel number of a view's frames; channel 0 is for datagrams."""
+    """The channel number of a view's frames: odd, because even ones are for frames outside of links."""
     digest = blake2b(msgspec.msgpack.encode(view), digest_size=8).digest()
     return int.from_bytes(digest) | 1
 

@@ -9,9 +9,10 @@ from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
+from priocast.services.service_host import ServiceObserver
 
 
-class Observer(Protocol):
+class Observer(ServiceObserver, Protocol):
     """Sees what goes in and out of a member: the recorder of a trace, or the simulator's checkers.
 
     Of the packets that are sent and received it sees the types that it `observes`.

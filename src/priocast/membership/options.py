@@ -10,6 +10,7 @@ from priocast.core.decoding import decode
 from priocast.core.errors import InvalidOption
 from priocast.core.options import check_durations, check_types
 from priocast.core.protocol import OrderingOptions
+from priocast.services.options import ServiceOptions
 
 MEMBERS_MAX = view_reason.MEMBERS_MAX
 _MILLISECOND = 1_000_000
@@ -60,10 +61,11 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
         if self.slow_ms < self.failure_ms:
             raise InvalidOption(f"slow_ms is {self.slow_ms:g}: it must be at least failure_ms")
 
-    def agreed_on(self, order: str, options: OrderingOptions) -> str:
+    def agreed_on(self, order: str, options: OrderingOptions, services: ServiceOptions | None = None) -> str:
         """The options that all members of a group must share, as a JSON object."""
         shared: dict[str, Any] = {"order": "auto" if self.adapts else order}
         shared |= msgspec.to_builtins(options) | msgspec.to_builtins(self)
+        shared |= (services or ServiceOptions()).agreed_on()
         del shared["founders"], shared["rejoin"]
         return msgspec.json.encode(shared).decode()
 

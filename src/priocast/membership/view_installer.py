@@ -21,6 +21,7 @@ from priocast.membership.observer import Observer
 from priocast.membership.packets import OrderDigest, Proposal
 from priocast.membership.stream import Stream
 from priocast.membership.unordered import UnorderedMessages, resubmit
+from priocast.services.service_host import ServiceHost
 
 FindProtocol = Callable[[str], type[Protocol]]
 
@@ -50,6 +51,7 @@ class ViewInstaller:
         stream: Stream,
         observer: Observer | None,
         unordered_messages: UnorderedMessages | None,
+        services: ServiceHost,
     ) -> None:
         self.stream = stream
         self._me = me
@@ -59,6 +61,7 @@ class ViewInstaller:
         self._assembler = assembler
         self._observer = observer
         self._unordered_messages = unordered_messages
+        self._services = services
 
     def install(self, proposal: Proposal, digest: OrderDigest, before: Epoch | None, now: int) -> Epoch:
         """End the epoch before, if there is one, and open the epoch of the proposed view."""
@@ -80,6 +83,7 @@ class ViewInstaller:
         epoch = Epoch(view, protocol, self._link_options, self._observer, before, now)
         if self._observer is not None:
             self._observer.installed(view)
+        self._services.on_view(view, now)
         for batch in unordered + new:
             epoch.step(Broadcast(batch), now)
         return epoch

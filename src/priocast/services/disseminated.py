@@ -17,6 +17,8 @@ from priocast.services.gaps import Gaps
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import Arrived, Deliver, Multicast, ServiceOutput, Settled
 from priocast.services.packets import (
+    HISTORY_MAX,
+    HISTORY_RECIPIENTS_MAX,
     Closed,
     Predecessor,
     Response,
@@ -111,6 +113,14 @@ class DisseminatedQualities:
     def history(self) -> tuple[Predecessor, ...]:
         """The causal history of the next message."""
         return tuple(self._causal.history.values())
+
+    @property
+    def has_history_room(self) -> bool:
+        """Whether a message can carry the causal history: it must fit into a frame."""
+        history = self._causal.history
+        if len(history) >= HISTORY_MAX:
+            return False
+        return sum(len(each.recipients) for each in history.values()) < HISTORY_RECIPIENTS_MAX
 
     def open_from(self, number: int) -> int:
         """The first message of this member that is still transmitted; `number` is that of the next one."""

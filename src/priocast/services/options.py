@@ -31,6 +31,18 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
             if getattr(self, name) < 1:
                 raise InvalidOption(f"{name} is {getattr(self, name)}: it must be 1 or more")
 
+    def agreed_on(self) -> dict[str, object]:
+        """What all members of a group must share."""
+        network = self.network
+        return {
+            "response_ms": self.response_ms,
+            "precision_ms": self.precision_ms,
+            "in_network_order": self.in_network_order,
+            "omission_degree": network.omission_degree,
+            "delay_ns": network.delay_ns,
+            "inaccessibility_ns": network.inaccessibility_ns,
+        }
+
     @property
     def response_ns(self) -> int:
         """How long responses are awaited before a message is sent again."""
@@ -45,6 +57,11 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
     def in_network_order(self) -> bool:
         """Whether the order in which the network transmits frames can be that of atomic messages."""
         return self.network.broadcast and self.network.network_order and self.network.full_duplex
+
+    @property
+    def is_synchronised(self) -> bool:
+        """Whether messages can be delivered by the clock, so that clocks are worth synchronising."""
+        return self.network.omission_degree is not None and self.network.delay_ns is not None
 
     @property
     def transmissions_max(self) -> int | None:

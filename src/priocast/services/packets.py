@@ -29,6 +29,9 @@ from priocast.core.quality import Quality
 
 RECIPIENTS_MAX = 256
 HISTORY_MAX = 4096
+HISTORY_RECIPIENTS_MAX = 8192
+"""How many recipients all messages of a causal history have together when a message carries it."""
+
 REASON_LENGTH_MAX = 256
 DECISIONS_KEPT = 4096
 """How many decisions a sender and a recipient remember, so that others can ask for them."""

@@ -1,15 +1,27 @@
 """What a call of `send` asks for: checked before anything is sent, with one clear error for each mistake."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
-from priocast.core.errors import InvalidInput
+from priocast.core.errors import InvalidInput, PayloadTooLarge
 from priocast.core.identity import ProcessId
+from priocast.core.message import BATCH_COUNT_MAX, PAYLOAD_BYTES_MAX
 from priocast.core.quality import Quality, QualityKind
 from priocast.core.view import View
 from priocast.services.options import ServiceOptions
 from priocast.services.packets import RECIPIENTS_MAX
 
 _MILLISECOND = 1_000_000
+
+
+def check_units(units: Sequence[bytes]) -> None:
+    """Raise InvalidInput if one transmission cannot carry these units."""
+    if not 1 <= len(units) <= BATCH_COUNT_MAX:
+        raise InvalidInput(f"a message has {len(units)} units: send 1 to {BATCH_COUNT_MAX}")
+    size = sum(map(len, units))
+    if size > PAYLOAD_BYTES_MAX:
+        raise PayloadTooLarge(
+            f"the units have {size:,} bytes together: at most {PAYLOAD_BYTES_MAX:,} are sent"
+        )
 
 
 def check_request(

@@ -26,7 +26,6 @@ from priocast.services.disseminated import DisseminatedQualities
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import Deliver, Finished, Multicast, SendReceipt, ServiceOutput, Suspected
 from priocast.services.packets import (
-    HISTORY_MAX,
     OPEN_MAX,
     MessagePacket,
     Predecessor,
@@ -95,7 +94,8 @@ class Services:
 
     def tick(self, now: int) -> None:
         """Do what is due at this time."""
-        outputs = self.clock.on_tick(now) + self._disseminated.on_tick(now)
+        outputs = self.clock.on_tick(now) if self._options.is_synchronised else []
+        outputs += self._disseminated.on_tick(now)
         for agreed in self._agreed.values():
             outputs += agreed.on_tick(now)
         self._carry_out(outputs, now)
@@ -128,16 +128,23 @@ class Services:
     def deadline(self, now: int) -> int | None:
         """When `tick` has something to do next."""
         agreed = (each.deadline for each in self._agreed.values())
-        return earliest((self.clock.deadline, self._disseminated.deadline(now), *agreed))
+        of_clock = self.clock.deadline if self._options.is_synchronised else None
+        return earliest((of_clock, self._disseminated.deadline(now), *agreed))
 
     def room(self, quality: Quality) -> bool:
         """Whether a message of this quality can be sent now; otherwise wait for a receipt."""
-        if quality.kind is QualityKind.CAUSAL and len(self._disseminated.history) >= HISTORY_MAX:
+        if quality.kind is QualityKind.CAUSAL and not self._disseminated.has_history_room:
             return False
         following = self._numbers[ServiceStream.DISSEMINATED] + 1
         if quality.kind not in STREAMS and following - self._disseminated.open_from(following) >= OPEN_MAX:
             return False
         return self.in_flight < self._options.in_flight_max
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is transmitted or awaited here, by this member or on behalf of others."""
+        times = (self._disseminated.deadline(0), *(each.deadline for each in self._agreed.values()))
+        return self.in_flight == 0 and earliest(times) is None
 
     @property
     def in_flight(self) -> int:

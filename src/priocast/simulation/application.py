@@ -15,8 +15,11 @@ import msgspec
 
 from priocast.core.message import Message, OrderedBatch
 from priocast.core.priority import CLASS_COUNT, class_of
+from priocast.core.quality import Quality
 from priocast.member import Member
-from priocast.membership.stream import StateRestore
+from priocast.membership.stream import Head, StateRestore
+from priocast.services.accept_queues import QueuedUnit
+from priocast.services.packets import TransmissionId
 from priocast.simulation.counters import Counters
 from priocast.simulation.workload import PlannedBroadcast, name_in
 
@@ -131,8 +134,10 @@ class SimulatedApplication:
         """Consume while the application is free; return the number of messages and events."""
         member, count = self._member, 0
         self._offer_snapshot()
-        while (head := member.head(now)) is not None and now >= self._free_at and not self.stalled:
-            if isinstance(head, OrderedBatch):
+        while (head := self._next(now)) is not None and now >= self._free_at and not self.stalled:
+            if isinstance(head, QueuedUnit):
+                self._take_service(now)
+            elif isinstance(head, OrderedBatch):
                 self._consume_message(head, now)
             else:
                 if isinstance(head, StateRestore):
@@ -142,6 +147,22 @@ class SimulatedApplication:
             count += 1
         self._head_waits = head is not None and not self.stalled
         return count
+
+    def send(
+        self, units: list[bytes], quality: Quality, to: list[str] | None, priority: int, now: int
+    ) -> TransmissionId:
+        """Send a message with a quality of service."""
+        return self._member.send(units, quality, to, priority, now)
+
+    def _next(self, now: int) -> Head | QueuedUnit | None:
+        """What the application consumes next."""
+        head = self._member.head(now)
+        return self._member.service_head(head) or head
+
+    def _take_service(self, now: int) -> None:
+        self._member.take_service(now)
+        self._counters.deliveries += 1
+        self._free_at = now + self._consume_ns
 
     def _consume_message(self, head: OrderedBatch, now: int) -> None:
         message, position = head.message(head.taken), head.position + head.taken

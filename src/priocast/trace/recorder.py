@@ -18,6 +18,9 @@ from priocast.core.view_reason import ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
+from priocast.services.accept_queues import QueuedUnit
+from priocast.services.outputs import SendReceipt
+from priocast.services.packets import ServiceData
 from priocast.trace.schema import (
     BROADCAST,
     DELIVERED,
@@ -124,6 +127,10 @@ class Recorder:
             self._delivery_view_name = view.number, str(view.coordinator)
         position = ordered_batch.position + taken
         self._emit_batches(DELIVERED, self._delivery_view_name, "", "", (batch,), position, now, backlog)
+
+    def service_sent(self, data: ServiceData, now: int) -> None: ...
+    def service_delivered(self, unit: QueuedUnit, now: int) -> None: ...
+    def service_finished(self, receipt: SendReceipt, now: int) -> None: ...
 
     def _emit_batches(
         self,

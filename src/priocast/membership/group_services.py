@@ -1,0 +1,76 @@
+"""The qualities of service in a group: who may send now, and what follows if a process does not answer."""
+
+from collections.abc import Collection, Sequence
+
+from priocast.core.errors import GroupClosed, NoQuorum
+from priocast.core.message import OrderedBatch
+from priocast.core.quality import Quality, QualityKind
+from priocast.core.view_reason import Eviction
+from priocast.membership.membership import Membership
+from priocast.membership.stream import Head, Stream
+from priocast.services.accept_queues import QueuedUnit
+from priocast.services.packets import TransmissionId
+from priocast.services.service_host import ServiceHost
+
+
+class GroupServices:
+    """Connects the qualities of service of one member with its membership and its ordered stream."""
+
+    def __init__(self, host: ServiceHost, membership: Membership, stream: Stream) -> None:
+        self._host = host
+        self._membership = membership
+        self._stream = stream
+        self._position_taken_at = -1
+
+    def send(
+        self,
+        units: Sequence[bytes],
+        quality: Quality,
+        to: Collection[str] | None,
+        priority: int,
+        now: int,
+        deadline: int | None = None,
+    ) -> TransmissionId:
+        """Send a message with a quality of service; see `ServiceHost.send`. The receipt comes later.
+
+        Without a quorum, a primary group gives no guarantee that involves others: only best effort is sent.
+        """
+        membership = self._membership
+        if membership.view is None or membership.departed is not None:
+            raise GroupClosed(f"{membership.me.name} is not in the group now: nothing was sent")
+        if membership.trigger.suspended and quality.kind is not QualityKind.BEST_EFFORT:
+            raise NoQuorum(f"no quorum of the group can be reached: nothing was sent with {quality}")
+        return self._host.send(units, quality, to, priority, now, deadline)
+
+    def head(self, of_order: Head | None = None) -> QueuedUnit | None:
+        """The unit that the application takes next; None if the order goes first, or there is none.
+
+        A view and a state go first, so that the application knows its group. Of messages, the more urgent one
+        does; if neither is, they take turns.
+        """
+        unit = None if self._stream.awaits_state else self._host.head()
+        if unit is None or of_order is None:
+            return unit
+        if not isinstance(of_order, OrderedBatch):
+            return None
+        batch = of_order.batch
+        priority = batch.priorities[of_order.taken] if batch.priorities else batch.level
+        if unit.data.priority == priority:
+            return None if self._stream.position == self._position_taken_at else unit
+        return unit if unit.data.priority > priority else None
+
+    def take(self, now: int) -> QueuedUnit:
+        """The application takes the head."""
+        self._position_taken_at = self._stream.position
+        return self._host.take(now)
+
+    def on_suspects(self, now: int) -> None:
+        """Processes did not answer as often as the network can lose frames: they have failed."""
+        suspects, self._host.suspects = self._host.suspects, []
+        membership = self._membership
+        for process in suspects:
+            if process == membership.me:
+                detail = "it has missed decisions about messages"
+                membership.leave(now, Eviction(process.name, "unanswered", detail))
+            else:
+                membership.evict(process, "unanswered", now, "it did not answer a transmission")

@@ -1,0 +1,242 @@
+"""The qualities of service as a member uses them: frames in and out, receipts, suspects and figures.
+
+    send ─▶ requests checked ─▶ Services ─▶ frames for the network      receipts ─▶ the driver
+    head ◀───────────────────── Services ◀─ frames from the network     suspects ─▶ membership
+
+The state machine behind it exists once it is needed: when this member sends a message with a quality, when a
+frame of another member comes, or, on a network on which clocks are synchronised, from the first view on. A
+group that uses no quality pays nothing for them.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+import msgspec
+
+from priocast.core.errors import PeerFault, Rejected
+from priocast.core.identity import ProcessId
+from priocast.core.quality import Quality, QualityKind
+from priocast.core.view import View
+from priocast.links.fifo_link import Frame
+from priocast.services.accept_queues import QueuedUnit
+from priocast.services.frames import read_service_frame, service_frames
+from priocast.services.options import ServiceOptions
+from priocast.services.outputs import Multicast, SendReceipt
+from priocast.services.packets import ServiceData, TransmissionId
+from priocast.services.requests import check_request, check_units
+from priocast.services.services import Services
+
+
+class ServiceObserver(Protocol):
+    """Sees what is sent and delivered with a quality of service."""
+
+    def service_sent(self, data: ServiceData, now: int) -> None: ...
+    def service_delivered(self, unit: QueuedUnit, now: int) -> None: ...
+    def service_finished(self, receipt: SendReceipt, now: int) -> None: ...
+
+
+class QualityCounts(msgspec.Struct):
+    """What one member did with one quality.
+
+    `sent` counts its messages, `accepted` and `rejected` what became of them. `delivered` counts the units
+    that its application took, `retransmissions` the frames with which it repeated messages of any member.
+    """
+
+    sent: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    delivered: int = 0
+    retransmissions: int = 0
+
+
+class ServiceHost:
+    """One member's qualities of service. The driver takes the `receipts`, the member the `suspects`.
+
+    `is_strict`: a process that sends what no correct member sends is at fault. In a partitionable group, what
+    it says may be outdated since the partition: it is only rejected.
+    """
+
+    def __init__(
+        self, me: ProcessId, options: ServiceOptions, observer: ServiceObserver | None, *, is_strict: bool
+    ) -> None:
+        self.options = options
+        self.receipts: list[SendReceipt] = []
+        self.suspects: list[ProcessId] = []
+        self.counts: dict[QualityKind, QualityCounts] = {}
+        self._me = me
+        self._observer = observer
+        self._is_strict = is_strict
+        self._view: View | None = None
+        self._services: Services | None = None
+        self._kinds: dict[TransmissionId, QualityKind] = {}
+        self._now = 0
+        self._deadline: int | None = None
+        self._is_deadline_known = True
+
+    # Inputs
+
+    def on_view(self, view: View, now: int) -> None:
+        """A view was installed."""
+        self._view = view
+        if self._services is not None:
+            self._services.on_view(view, now)
+            self._after_input(self._services, now)
+        elif self.options.is_synchronised:
+            self._start(view, now)
+
+    def receive(self, peer: ProcessId, frame: Frame, now: int) -> None:
+        """A frame came from a process; those that are not in the view have no part in anything.
+
+        Raises PeerFault if no correct member sends such a frame; what was rejected changed nothing.
+        """
+        view = self._view
+        if view is None or peer not in view.members:
+            return
+        packet = read_service_frame(peer, frame)
+        services = self._services or self._start(view, now)
+        try:
+            services.receive(peer, packet, now)
+        except Rejected as error:
+            if not self._is_strict:
+                raise
+            services.rejections[error.reason] += 1
+            raise PeerFault(str(error)) from error
+        self._after_input(services, now)
+
+    def tick(self, now: int) -> None:
+        """Do what is due at this time."""
+        if self._services is not None:
+            self._services.tick(now)
+            self._after_input(self._services, now)
+
+    def send(
+        self,
+        units: Sequence[bytes],
+        quality: Quality,
+        to: Collection[str] | None,
+        priority: int,
+        now: int,
+        deadline: int | None = None,
+    ) -> TransmissionId:
+        """Send a message of one or more units to the members with these names, or to all.
+
+        Raises InvalidInput if it cannot be sent like that, and Overloaded if there is no room; then nothing
+        was sent. `deadline` is when the caller stops waiting for the receipt.
+        """
+        view = self._view
+        assert view is not None, "a member sends in a view"
+        check_units(units)
+        services = self._services or self._start(view, now)
+        precision_ns = services.clock.precision_ns(now)
+        recipients = check_request(
+            quality, to, view, self.options, precision_ns=precision_ns, deadline=deadline, now=now
+        )
+        message = services.send(units, quality, recipients, priority, now)
+        self._kinds[message] = quality.kind
+        self._counts(quality.kind).sent += 1
+        if self._observer is not None:
+            data = ServiceData(message, 1, quality, recipients, priority, tuple(units))
+            self._observer.service_sent(data, now)
+        self._after_input(services, now)
+        return message
+
+    def take(self, now: int) -> QueuedUnit:
+        """The application takes the head."""
+        assert self._services is not None
+        unit = self._services.take()
+        self._counts(unit.data.quality.kind).delivered += 1
+        if self._observer is not None:
+            self._observer.service_delivered(unit, now)
+        return unit
+
+    # Queries
+
+    @property
+    def in_use(self) -> bool:
+        """Whether this member has anything to do with qualities of service."""
+        return self._services is not None
+
+    def head(self) -> QueuedUnit | None:
+        """The unit that the application can take next."""
+        return self._services.head() if self._services is not None else None
+
+    def room(self, quality: Quality) -> bool:
+        """Whether a message of this quality can be sent now; otherwise wait for a receipt."""
+        return self._services is None or self._services.room(quality)
+
+    @property
+    def in_flight(self) -> int:
+        """How many messages of this member are being transmitted."""
+        return self._services.in_flight if self._services is not None else 0
+
+    @property
+    def held(self) -> int:
+        """How much this member holds that its application has not taken."""
+        return self._services.held if self._services is not None else 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether no member waits for this one."""
+        return self._services is None or self._services.idle
+
+    @property
+    def rejections(self) -> dict[str, int]:
+        """The messages of others that this member could not accept, by reason."""
+        return dict(self._services.rejections) if self._services is not None else {}
+
+    @property
+    def deadline(self) -> int | None:
+        """When `tick` has something to do next."""
+        if not self._is_deadline_known and self._services is not None:
+            self._deadline = self._services.deadline(self._now)
+            self._is_deadline_known = True
+        return self._deadline
+
+    # Outputs
+
+    @property
+    def has_frames(self) -> bool:
+        """Whether there are frames to transmit."""
+        return self._services is not None and bool(self._services.multicasts)
+
+    def take_frames(self) -> list[tuple[str, list[Frame]]]:
+        """The frames to transmit, by the name of their destination."""
+        services = self._services
+        if services is None:
+            return []
+        multicasts, services.multicasts = services.multicasts, []
+        self._count_retransmissions(multicasts)
+        return service_frames(multicasts)
+
+    # Steps
+
+    def _start(self, view: View, now: int) -> Services:
+        self._services = services = Services(self._me, self.options)
+        services.on_view(view, now)
+        self._after_input(services, now)
+        return services
+
+    def _after_input(self, services: Services, now: int) -> None:
+        """Pass on what an input has led to."""
+        self._now = now
+        self._is_deadline_known = False
+        if services.suspects:
+            self.suspects += services.suspects
+            services.suspects.clear()
+        for receipt in services.receipts:
+            counts = self._counts(self._kinds.pop(receipt.message))
+            counts.accepted += receipt.accepted
+            counts.rejected += not receipt.accepted
+            self.receipts.append(receipt)
+            if self._observer is not None:
+                self._observer.service_finished(receipt, now)
+        services.receipts.clear()
+
+    def _counts(self, kind: QualityKind) -> QualityCounts:
+        return self.counts.setdefault(kind, QualityCounts())
+
+    def _count_retransmissions(self, multicasts: list[Multicast]) -> None:
+        for multicast in multicasts:
+            packet = multicast.packet
+            if isinstance(packet, ServiceData) and packet.retry > 1:
+                self._counts(packet.quality.kind).retransmissions += 1
