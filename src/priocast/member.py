@@ -338,8 +338,7 @@ class Member:
         if epoch is not None and not epoch.frozen:
             epoch.tick(now)
             self.progress.on_tick(epoch, now)
-        of_services = self.services.deadline
-        if of_services is not None and now >= of_services:
+        if self.services.in_use:
             self.services.tick(now)
         if now >= self.membership.deadline:
             if epoch is not None and not epoch.frozen:
@@ -350,9 +349,11 @@ class Member:
     def deadline(self) -> int:
         """When `tick` has something to do next."""
         epoch, deadline = self.membership.epoch, self.membership.deadline
-        for other in (epoch.deadline if epoch else None, self.services.deadline):
-            if other is not None and other < deadline:
-                deadline = other
+        of_epoch = epoch.deadline if epoch else None
+        if of_epoch is not None:
+            deadline = min(deadline, of_epoch)
+        if self.services.in_use and (of_services := self.services.deadline) is not None:
+            deadline = min(deadline, of_services)
         return deadline
 
     # Between them

@@ -52,6 +52,7 @@ class QualityCounts(msgspec.Struct):
 class ServiceHost:
     """One member's qualities of service. The driver takes the `receipts`, the member the `suspects`.
 
+    `in_use`: this member has something to do with qualities. `has_frames`: there are frames to transmit.
     `is_strict`: a process that sends what no correct member sends is at fault. In a partitionable group, what
     it says may be outdated since the partition: it is only rejected.
     """
@@ -60,6 +61,8 @@ class ServiceHost:
         self, me: ProcessId, options: ServiceOptions, observer: ServiceObserver | None, *, is_strict: bool
     ) -> None:
         self.options = options
+        self.in_use = False
+        self.has_frames = False
         self.receipts: list[SendReceipt] = []
         self.suspects: list[ProcessId] = []
         self.counts: dict[QualityKind, QualityCounts] = {}
@@ -105,7 +108,8 @@ class ServiceHost:
 
     def tick(self, now: int) -> None:
         """Do what is due at this time."""
-        if self._services is not None:
+        deadline = self.deadline
+        if self._services is not None and deadline is not None and now >= deadline:
             self._services.tick(now)
             self._after_input(self._services, now)
 
@@ -151,11 +155,6 @@ class ServiceHost:
 
     # Queries
 
-    @property
-    def in_use(self) -> bool:
-        """Whether this member has anything to do with qualities of service."""
-        return self._services is not None
-
     def head(self) -> QueuedUnit | None:
         """The unit that the application can take next."""
         return self._services.head() if self._services is not None else None
@@ -194,17 +193,13 @@ class ServiceHost:
 
     # Outputs
 
-    @property
-    def has_frames(self) -> bool:
-        """Whether there are frames to transmit."""
-        return self._services is not None and bool(self._services.multicasts)
-
     def take_frames(self) -> list[tuple[str, list[Frame]]]:
         """The frames to transmit, by the name of their destination."""
         services = self._services
         if services is None:
             return []
         multicasts, services.multicasts = services.multicasts, []
+        self.has_frames = False
         self._count_retransmissions(multicasts)
         return service_frames(multicasts)
 
@@ -212,6 +207,7 @@ class ServiceHost:
 
     def _start(self, view: View, now: int) -> Services:
         self._services = services = Services(self._me, self.options)
+        self.in_use = True
         services.on_view(view, now)
         self._after_input(services, now)
         return services
@@ -220,6 +216,7 @@ class ServiceHost:
         """Pass on what an input has led to."""
         self._now = now
         self._is_deadline_known = False
+        self.has_frames = bool(services.multicasts)
         if services.suspects:
             self.suspects += services.suspects
             services.suspects.clear()
