@@ -6,7 +6,8 @@ decodes, it checks, and nothing may change.
 """
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 
 import msgspec
 
@@ -36,13 +37,6 @@ STRANGER = ProcessId("z")
 def _of_type(decoded: object) -> Callable[[bytes], object]:
     decoder = msgspec.msgpack.Decoder(decoded).decode
     return lambda body: decode(decoder, body, STRANGER, "something")
-
-
-def _union(packets: tuple[type, ...]) -> object:
-    union: object = packets[0]
-    for packet in packets[1:]:
-        union = union | packet
-    return union
 
 
 def _read_stream(data: bytes) -> None:
@@ -92,7 +86,7 @@ def _be_permitted(body: bytes) -> None:
 
 DECODERS: tuple[Callable[[bytes], object], ...] = (
     _of_type(AnyControl),
-    *(_of_type(_union(protocol.PACKETS)) for protocol in PROTOCOLS.values()),
+    *(_of_type(reduce(or_, protocol.PACKETS)) for protocol in PROTOCOLS.values()),
     _of_type(Introduction),
     _of_type(Greeting),
     lambda block: Batch(STRANGER, 0, 0, 3, block).payloads(),

@@ -33,18 +33,19 @@ class Departure:
         self._until = now + _FAILURE_TIMEOUTS * failure_ns
 
     def uninformed(self, neighbours: Neighbours, now: int) -> list[ProcessId]:
-        """The members of the next view that are alive and not known to be in it."""
+        """The members of the next view that are alive and not known to be in it; none: this one departs.
+
+        If all of them leave as well, none of them needs the view.
+        """
         view = self.install.proposal.view
-        return [
+        uninformed = [
             member
             for member in view.members
             if neighbours.trusts(member, now)
             and ((current := neighbours.view_of(member)) is None or current.number < view.number)
         ]
-
-    def is_over(self, neighbours: Neighbours, now: int) -> bool:
-        """Whether nobody is left to inform; a member that leaves as well needs no view."""
-        return now >= self._until or all(map(neighbours.is_leaving, self.uninformed(neighbours, now)))
+        is_over = now >= self._until or all(map(neighbours.is_leaving, uninformed))
+        return [] if is_over else uninformed
 
 
 def departing(view: View | None, proposal: Proposal, primary: bool) -> list[ProcessId]:

@@ -11,7 +11,9 @@ alone, and they are the same at all members that continue together.
 """
 
 from collections import deque
+from functools import reduce
 from hashlib import blake2b
+from operator import or_
 
 import msgspec
 
@@ -87,7 +89,7 @@ class Epoch:
         self._own_received = 0
         self._stalls_before = before.stalls(now) if before else Stalls()
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(_union(protocol.PACKETS)).decode
+        self._decode = msgspec.msgpack.Decoder(reduce(or_, protocol.PACKETS)).decode
 
     # While the view lasts
 
@@ -260,10 +262,3 @@ class Epoch:
         if not plan.acknowledged or sender in plan.members or ordered_batch.taken:
             return True
         return all(map(int.__ge__, plan.acknowledged[self.ranks[sender]], ordered_batch.dependencies))
-
-
-def _union(packets: tuple[type[Packet], ...]) -> object:
-    union: object = packets[0]
-    for packet in packets[1:]:
-        union = union | packet
-    return union

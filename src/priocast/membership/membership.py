@@ -310,10 +310,10 @@ class Membership:
 
     def _inform_others(self, departure: Departure, now: int) -> None:
         """Repeat the view without this member until the others know it, then depart."""
-        if departure.is_over(self.neighbours, now):
+        uninformed = departure.uninformed(self.neighbours, now)
+        if not uninformed:
             self.depart(self.trigger.departed(departure.install.proposal.reason), now)
-            return
-        for member in departure.uninformed(self.neighbours, now):
+        for member in uninformed:
             self.send(member, departure.install)
 
     def correct(self, process: ProcessId) -> None:
@@ -354,7 +354,8 @@ class Membership:
         is_news = self.neighbours.on_heartbeat(process, heartbeat)
         epoch = self.epoch
         if epoch is not None and heartbeat.view == epoch.view.id:
-            self._on_stability_report(process, StabilityReport(epoch.view.id, heartbeat.received), now)
+            if process in epoch.ranks and not epoch.frozen:
+                epoch.stability.report(epoch.ranks[process], heartbeat.received)
             if view_before != heartbeat.view and process in epoch.links:
                 # Frames of this view that were sent before came too early for it.
                 epoch.links[process].reconnected(now)

@@ -87,7 +87,9 @@ class Round:
         all_accepted = len(self._digests) == len(self.voters)
         if self.proposal is None or not (all_accepted or (hurried and self._primary)):
             return False
-        return not self._primary or is_quorum(self._electorate(), self._digests)
+        # The last view decides, of which a quorum is enough; or the founders.
+        electorate = self._view or self.proposal.view
+        return not self._primary or is_quorum(electorate.members, self._digests)
 
     def decision(self) -> Install:
         """The datagram that announces the decision."""
@@ -98,11 +100,6 @@ class Round:
             assert digests or not old_members, "a member of the old view has accepted"
             digests = digests[:1]
         return Install(self.proposal, merged(digests or [OrderDigest(0)]))
-
-    def _electorate(self) -> tuple[ProcessId, ...]:
-        """The processes of which a quorum decides: the last view, or the founders."""
-        assert self.proposal is not None
-        return self._view.members if self._view is not None else self.proposal.view.members
 
     def _proposal(self) -> Proposal:
         if self._primary:
@@ -124,10 +121,12 @@ class Round:
         return self._new_proposal()
 
     def _new_proposal(self) -> Proposal:
-        view = self._next_view()
-        return Proposal(view, self._flush_plans(), self._start.ordering, self._reason(view))
+        by_view = self._by_view()
+        view = self._next_view(by_view)
+        plans = tuple(self._flush_plan(ended, by_view[ended]) for ended in by_view if ended is not None)
+        return Proposal(view, plans, self._start.ordering, self._reason(view))
 
-    def _next_view(self) -> View:
+    def _next_view(self, by_view: dict[ViewId | None, list[ProcessId]]) -> View:
         numbers = [0]
         for promise in self._promises.values():
             numbers.append(promise.view.number if promise.view else 0)
@@ -135,7 +134,7 @@ class Round:
         if self._primary:
             numbers = [self._view.number if self._view else 0]
         parts = []
-        for view_id, voters in self._by_view().items():
+        for view_id, voters in by_view.items():
             staying = tuple(voter for voter in voters if voter in self._start.target.members)
             if staying:
                 parts.append(Part(view_id, staying))
@@ -157,13 +156,6 @@ class Round:
         if joiners:
             ordered[None] = sorted(joiners)
         return ordered
-
-    def _flush_plans(self) -> tuple[FlushPlan, ...]:
-        return tuple(
-            self._flush_plan(view_id, voters)
-            for view_id, voters in self._by_view().items()
-            if view_id is not None
-        )
 
     def _flush_plan(self, view_id: ViewId, voters: list[ProcessId]) -> FlushPlan:
         """A packet that one of those who continue has received counts for all of them."""

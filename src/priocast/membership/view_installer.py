@@ -10,7 +10,7 @@ import msgspec
 
 from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
-from priocast.core.message import Batch
+from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import Broadcast, OrderingOptions, Protocol
 from priocast.core.starvation import parse_starvation
 from priocast.core.view import View
@@ -73,7 +73,13 @@ class ViewInstaller:
         if self._unordered_messages is not None:
             resubmit(assembler, self._unordered_messages, digest, ordering.prioritised)
             self._unordered_messages = None
-        unordered = self._end(proposal, digest, before)
+        unordered: list[Batch] = []
+        tail: list[OrderedBatch] = []
+        if before is not None:
+            plan = proposal.flush_plan_of(before.view.id)
+            assert plan is not None
+            tail, unordered = before.ending(plan), before.unordered()
+        self.stream.on_view(proposal, digest, tail)
         new = assembler.close()
         if self._observer is not None:
             backlog = before.protocol.backlog if before else 0
@@ -106,13 +112,3 @@ class ViewInstaller:
         else:
             left = self._unordered_messages.batches if self._unordered_messages else []
         return UnorderedMessages(left + self._assembler.close())
-
-    def _end(self, proposal: Proposal, digest: OrderDigest, before: Epoch | None) -> list[Batch]:
-        """Put the end of the old view into the stream; return own messages that have no position."""
-        if before is None:
-            self.stream.on_view(proposal, digest, [])
-            return []
-        plan = proposal.flush_plan_of(before.view.id)
-        assert plan is not None
-        self.stream.on_view(proposal, digest, before.ending(plan))
-        return before.unordered()

@@ -46,6 +46,7 @@ class Voter:
         self._me = me
         self._primary = primary
         self._neighbours = neighbours
+        self._view: View | None = None
         self._epoch: Epoch | None = None
         self._epoch_before: Epoch | None = None
         self._proposed: Propose | None = None
@@ -135,15 +136,11 @@ class Voter:
     def on_view(self, epoch: Epoch | None) -> None:
         """A view was installed: promises and acceptances for it are over. None: one without this member."""
         if epoch is not None:
-            self._epoch_before, self._epoch = self._epoch, epoch
+            self._epoch_before, self._epoch, self._view = self._epoch, epoch, epoch.view
         self.accepted = self.accepted_in = self.promised = None
         self._proposed = self._install = None
         self._holders_tried = 0
         self._asked.clear()
-
-    @property
-    def _view(self) -> View | None:
-        return self._epoch.view if self._epoch else None
 
     def _promise(self, ballot: Ballot) -> Promise:
         epoch = self._epoch

@@ -32,7 +32,7 @@ from priocast.core.message import Batch, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.coordinated import CoordinatedProtocol
+from priocast.protocols.flow.coordinated import CoordinatedProtocol, check_role
 from priocast.protocols.flow.frames import BottleneckName, References, fill_frame
 from priocast.protocols.flow.packets import Data
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
@@ -167,7 +167,7 @@ class AgreementProposal(CoordinatedProtocol):
             self.send_all(ApplyOrder(current.number))
 
     def _on_counts(self, sender: ProcessId, reply: ReceivedCounts) -> None:
-        self._check_is_coordinator(sender)
+        check_role(self.ROLE, self.me, self._coordinator, sender)
         self._check_counts(sender, reply.received)
         if reply.round == self._round.number:
             self._round.counts[sender] = reply.received
@@ -199,7 +199,7 @@ class AgreementProposal(CoordinatedProtocol):
         self._grants.ordered(batch)
 
     def _on_vote(self, sender: ProcessId, number: int) -> None:
-        self._check_is_coordinator(sender)
+        check_role(self.ROLE, self.me, self._coordinator, sender)
         if number == self._round.number:
             self._round.votes[sender] = True
 

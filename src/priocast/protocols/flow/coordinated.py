@@ -77,11 +77,8 @@ class CoordinatedProtocol(FlowControlledProtocol):
         self.more_to_do()
 
     def _on_consumed_report(self, sender: ProcessId, report: Consumed) -> None:
-        self._check_is_coordinator(sender)
-        self._grants.granted(sender, report.total, report.window)
-
-    def _check_is_coordinator(self, sender: ProcessId) -> None:
         check_role(self.ROLE, self.me, self._coordinator, sender)
+        self._grants.granted(sender, report.total, report.window)
 
 
 def check_role(role: str, me: ProcessId, coordinator: ProcessId, sender: ProcessId) -> None:

@@ -23,7 +23,7 @@ from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.coordinated import CoordinatedProtocol
+from priocast.protocols.flow.coordinated import CoordinatedProtocol, check_role
 from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 
@@ -59,7 +59,7 @@ class SequencerUb(CoordinatedProtocol):
     # Sequencer
 
     def _on_submit(self, sender: ProcessId, batches: tuple[Batch, ...], now: int) -> None:
-        self._check_is_coordinator(sender)
+        check_role(self.ROLE, self.me, self._sequencer, sender)
         for batch in batches:
             self._validator.check(sender, batch)
             self._incoming.put(batch, now)
