@@ -294,7 +294,10 @@ class Member:
         only in the next step: the other members need not wait for that.
         """
         try:
-            if self.services.suspects:
+            services = self.services
+            if services.turn_is_due:
+                services.turn(now)
+            if services.suspects:
                 self._group_services.on_suspects(now)
             return self._act(now)
         except Exception as error:

@@ -102,12 +102,30 @@ class Lan:
         self, sender: int, quality: Quality, *, to: list[int] | None = None, priority: int = 1, units: int = 1
     ) -> TransmissionId:
         """A member sends a message of several units."""
-        me = self.ids[sender]
+        return self.send_together(1, sender, quality, to=to, priority=priority, units=units)[0]
+
+    def send_together(
+        self,
+        count: int,
+        sender: int,
+        quality: Quality,
+        *,
+        to: list[int] | None = None,
+        priority: int = 1,
+        units: int = 1,
+    ) -> list[TransmissionId]:
+        """A member sends several messages in one turn."""
         recipients = [self.ids[index] for index in to] if to is not None else list(self.view.members)
         payloads = [b"%d" % index for index in range(units)]
-        sent: list[TransmissionId] = []
-        self._run(me, lambda each: sent.append(each.send(payloads, quality, recipients, priority, self.now)))
-        return sent[0]
+        messages: list[TransmissionId] = []
+
+        def send(each: Services) -> None:
+            messages.extend(
+                each.send(payloads, quality, recipients, priority, self.now) for _ in range(count)
+            )
+
+        self._run(self.ids[sender], send)
+        return messages
 
     def crash(self, index: int) -> None:
         """The process ends; the others learn it some time later, all in the same view."""
@@ -146,6 +164,7 @@ class Lan:
             return
         services = self.services[me]
         action(services)
+        services.turn(self.now)
         self._consume(me)
         multicasts, services.multicasts = services.multicasts, []
         for multicast in multicasts:

@@ -105,9 +105,9 @@ def every_question_is_answered_with_accept(patch: pytest.MonkeyPatch) -> None:
 def an_unaccepted_head_does_not_block(patch: pytest.MonkeyPatch) -> None:
     def head(self: NetworkOrderQueue) -> QueuedUnit | None:
         for message, each in list(self._arrivals.items()):
-            if each.accepted:
+            if each.units:
                 self._arrivals = {message: self._arrivals.pop(message), **self._arrivals}
-                return QueuedUnit(each.data, each.taken)
+                return each.units[0]
         return None
 
     patch.setattr(NetworkOrderQueue, "head", head)

@@ -71,6 +71,7 @@ def test_who_has_left_takes_no_part() -> None:
     lan.run(5)
     late = lan.services[A]
     late.send([b""], RELIABLE, lan.ids, 1, lan.now)
+    late.turn(lan.now)
     (multicast,) = late.multicasts
     lan.receive(C, A, multicast.packet)
     lan.run(100)

@@ -55,12 +55,13 @@ def run_trial(
     crashes: int = 1,
     held_max: int | None = None,
     others: tuple[Quality, ...] = (),
+    together: int = 1,
 ) -> Trial:
     """A run on a LAN with network order and at most k omissions (`bounded`), or on a network without either.
 
     Half of the seeds address all members, the other half address random ones. With `held_max`, the
     application of member b takes nothing for a while, so that b rejects messages. With `others`, further
-    qualities, there are more messages.
+    qualities, there are more messages. So many messages are sent `together`, in one turn.
     """
     rnd = random.Random(seed)
     if bounded:
@@ -74,7 +75,8 @@ def run_trial(
     trial = Trial(lan, quality, {})
     for _ in range(MESSAGES * (5 if others else 1)):
         chosen = rnd.choice((quality, *others)) if others else quality
-        lan.at(rnd.randint(50, 250) * MS, partial(_send, trial, chosen, rnd, selective=seed % 2 == 1))
+        send = partial(_send, trial, chosen, rnd, selective=seed % 2 == 1, together=together)
+        lan.at(rnd.randint(50, 250) * MS, send)
     for _ in range(crashes):
         lan.at(rnd.randint(50, 300) * MS, lambda: _crash(lan, rnd))
     lan.run(4000)
@@ -102,7 +104,7 @@ def only(trial: Trial, *qualities: Quality) -> Trial:
     return Trial(lan, qualities[0], sent)
 
 
-def _send(trial: Trial, quality: Quality, rnd: random.Random, selective: bool) -> None:
+def _send(trial: Trial, quality: Quality, rnd: random.Random, selective: bool, together: int) -> None:
     lan = trial.lan
     sender = rnd.choice(lan.alive)
     members = list(lan.view.members)
@@ -111,13 +113,15 @@ def _send(trial: Trial, quality: Quality, rnd: random.Random, selective: bool) -
         recipients = sorted({*recipients, *(each for each in members if each.name in quality.names)})
     priority = rnd.randint(0, 3) if quality.kind is QualityKind.TIGHT else 1
     units = rnd.choice([1, 1, 1, 3])
-    before = tuple(each for each, sent in trial.sent.items() if sent.sender == sender)
     delivered = tuple(dict.fromkeys(each for each, _ in lan.delivered[sender]))
     to = [lan.ids.index(each) for each in recipients]
-    message = lan.send(lan.ids.index(sender), quality, to=to, priority=priority, units=units)
-    trial.sent[message] = Sent(
-        quality, sender, tuple(recipients), priority, units, lan.now, before, delivered
-    )
+    index = lan.ids.index(sender)
+    messages = lan.send_together(together, index, quality, to=to, priority=priority, units=units)
+    for message in messages:
+        before = tuple(each for each, sent in trial.sent.items() if sent.sender == sender)
+        trial.sent[message] = Sent(
+            quality, sender, tuple(recipients), priority, units, lan.now, before, delivered
+        )
 
 
 def _crash(lan: Lan, rnd: random.Random) -> None:

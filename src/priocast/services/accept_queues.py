@@ -14,18 +14,25 @@ before it is undecided. There are two ways to agree on the order:
 """
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections import deque
 
 import msgspec
 
 from priocast.services.insertion import BEGINNING, Point, point_of_unit
-from priocast.services.packets import ServiceData, TransmissionId
+from priocast.services.packets import ServiceData, TransmissionId, messages_of
 
 
 class QueuedUnit(msgspec.Struct, frozen=True):
-    """One unit of a message that the application can take."""
+    """The index-th unit of a message, which the application can take."""
 
     data: ServiceData
     index: int
+
+
+def units_of(data: ServiceData) -> list[QueuedUnit]:
+    """The units of a transmission, each as one of its own message."""
+    return [QueuedUnit(each, index) for each in messages_of(data) for index in range(len(each.units))]
 
 
 class InsertionProposal(msgspec.Struct, frozen=True):
@@ -77,9 +84,10 @@ class AcceptQueue(ABC):
 
 
 class _Arrival(msgspec.Struct):
+    """A message that was received; its units can be taken once it is accepted."""
+
     data: ServiceData
-    accepted: bool = False
-    taken: int = 0
+    units: deque[QueuedUnit] | None = None
 
 
 class NetworkOrderQueue(AcceptQueue):
@@ -100,7 +108,8 @@ class NetworkOrderQueue(AcceptQueue):
 
     def accept(self, message: TransmissionId, point: Point) -> None:
         """It keeps the position in which it was received."""
-        self._arrivals[message].accepted = True
+        arrival = self._arrivals[message]
+        arrival.units = deque(units_of(arrival.data))
 
     def reject(self, message: TransmissionId) -> None:
         """Remove it."""
@@ -109,13 +118,14 @@ class NetworkOrderQueue(AcceptQueue):
     def head(self) -> QueuedUnit | None:
         """The next unit of the first message, if that is accepted."""
         first = next(iter(self._arrivals.values()), None)
-        return QueuedUnit(first.data, first.taken) if first is not None and first.accepted else None
+        return first.units[0] if first is not None and first.units else None
 
     def take(self) -> None:
         """Its message leaves the queue with the last unit."""
         first = next(iter(self._arrivals.values()))
-        first.taken += 1
-        if first.taken == len(first.data.units):
+        assert first.units
+        first.units.popleft()
+        if not first.units:
             del self._arrivals[first.data.id]
 
     @property
@@ -144,6 +154,7 @@ class InsertionPointQueue(AcceptQueue):
         self._preempts = preempts
         self._undecided: dict[TransmissionId, _Undecided] = {}
         self._accepted: list[tuple[Point, TransmissionId, QueuedUnit]] = []
+        self._locked_from: Point | None = None  # the lowest point of an undecided message
         self._delivered: Point = BEGINNING
         self._highest: Point = BEGINNING
 
@@ -151,9 +162,10 @@ class InsertionPointQueue(AcceptQueue):
         """Propose a point; a retransmission gets the same answer."""
         if data.id not in self._undecided:
             lowest = max(self._earliest(data.priority), data.clock or BEGINNING)
-            following = [point for point, _, _ in self._accepted if point > lowest] if self._preempts else []
-            self._undecided[data.id] = _Undecided(data, lowest, min(following, default=()))
+            before = self._following(lowest) if self._preempts else ()
+            self._undecided[data.id] = _Undecided(data, lowest, before)
             self._highest = max(self._highest, (lowest[0] + 1,))
+            self._lock()
         waiting = self._undecided[data.id]
         return InsertionProposal(waiting.lowest, waiting.before)
 
@@ -174,23 +186,27 @@ class InsertionPointQueue(AcceptQueue):
     def accept(self, message: TransmissionId, point: Point) -> None:
         """Its units are queued one by one, so that another message can be inserted between them."""
         data = self._undecided.pop(message).data
-        count = len(data.units)
-        for index in range(count):
-            self._accepted.append((point_of_unit(point, index, count), message, QueuedUnit(data, index)))
-        self._accepted.sort(key=lambda each: each[:2])
+        accepted, count = self._accepted, len(data.units)
+        is_last = not accepted or accepted[-1][0] < point
+        accepted += [
+            (point_of_unit(point, index, count), message, unit) for index, unit in enumerate(units_of(data))
+        ]
+        if not is_last:
+            accepted.sort(key=lambda each: each[:2])
         self._highest = max(self._highest, point_of_unit(point, count - 1, count))
+        self._lock()
 
     def reject(self, message: TransmissionId) -> None:
         """Remove it; what waited for the decision can be delivered."""
         del self._undecided[message]
+        self._lock()
 
     def head(self) -> QueuedUnit | None:
         """The first unit, unless an undecided message may be inserted before it."""
         if not self._accepted:
             return None
         point, _, unit = self._accepted[0]
-        locked_from = min((waiting.lowest for waiting in self._undecided.values()), default=None)
-        return unit if locked_from is None or point <= locked_from else None
+        return unit if self._locked_from is None or point <= self._locked_from else None
 
     def take(self) -> None:
         """Later messages are inserted after it."""
@@ -210,8 +226,17 @@ class InsertionPointQueue(AcceptQueue):
         """The earliest point for a message of this priority."""
         if not self._preempts:
             return self._highest
-        as_urgent = [point for point, _, unit in self._accepted if unit.data.priority >= priority]
-        return max(self._delivered, *as_urgent) if as_urgent else self._delivered
+        as_urgent = (point for point, _, unit in reversed(self._accepted) if unit.data.priority >= priority)
+        return max(self._delivered, next(as_urgent, self._delivered))
+
+    def _following(self, lowest: Point) -> Point:
+        """The first point after this one that is taken; empty if none is."""
+        index = bisect_right(self._accepted, lowest, key=lambda each: each[0])
+        return self._accepted[index][0] if index < len(self._accepted) else ()
+
+    def _lock(self) -> None:
+        """The undecided messages have changed."""
+        self._locked_from = min((waiting.lowest for waiting in self._undecided.values()), default=None)
 
     def _in_turn(self, one: ServiceData, other: ServiceData) -> bool:
         """Whether these are messages of one sender that it sent one after the other."""

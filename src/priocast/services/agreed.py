@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from priocast.core.identity import ProcessId
 from priocast.links.transmission import earliest
-from priocast.services.accept_queues import AcceptQueue, InsertionPointQueue, NetworkOrderQueue, QueuedUnit
+from priocast.services.accept_queues import AcceptQueue, InsertionPointQueue, NetworkOrderQueue
 from priocast.services.acceptance import Acceptance
 from priocast.services.announcements import Announcements
 from priocast.services.monitor import Monitor
@@ -33,7 +33,10 @@ from priocast.services.two_phase_sender import TwoPhaseSender
 
 
 class AgreedQuality:
-    """One member's part in the messages of one of these qualities; if it `preempts`, urgent ones overtake."""
+    """One member's part in the messages of one of these qualities; if it `preempts`, urgent ones overtake.
+
+    The application takes what is delivered from the `queue`.
+    """
 
     def __init__(
         self,
@@ -45,7 +48,7 @@ class AgreedQuality:
     ) -> None:
         in_network_order = options.in_network_order and not preempts
         queue: AcceptQueue = NetworkOrderQueue() if in_network_order else InsertionPointQueue(preempts)
-        self._queue = queue
+        self.queue = queue
         self._announcements = Announcements(options)
         self._sender = TwoPhaseSender(options, present, self._announcements, in_network_order, preempts)
         self._acceptance = Acceptance(me, options, present, queue, has_room)
@@ -55,7 +58,7 @@ class AgreedQuality:
 
     def on_send(self, data: ServiceData, now: int) -> list[ServiceOutput]:
         """The application sends a message."""
-        return self._sender.on_send(data, self._queue.clock, now)
+        return self._sender.on_send(data, self.queue.clock, now)
 
     def receive(self, peer: ProcessId, packet: ServicePacket, now: int) -> list[ServiceOutput]:
         """A packet came from a member."""
@@ -94,20 +97,7 @@ class AgreedQuality:
         outputs = self._sender.on_departures(departed, now) + self._monitor.on_departures(departed, now)
         return outputs + self._adopt_orphans(now)
 
-    def take(self) -> None:
-        """The head was delivered."""
-        self._queue.take()
-
     # Queries
-
-    def head(self) -> QueuedUnit | None:
-        """The unit that can be delivered next."""
-        return self._queue.head()
-
-    @property
-    def held(self) -> int:
-        """How much is queued."""
-        return self._queue.held
 
     @property
     def in_flight(self) -> int:

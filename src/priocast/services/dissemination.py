@@ -175,7 +175,7 @@ class Dissemination:
             outputs += [Suspected(process) for process in transmission.silent]
         if data.id.sender == self._me:
             del self._mine[data.id.number]
-            outputs.append(Finished(running.receipt))
+            outputs.append(Finished(running.receipt, data.message_count))
         return outputs
 
     def _informed(self, data: ServiceData) -> tuple[ProcessId, ...]:

@@ -32,9 +32,13 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """A transmission of this process has ended; `receipt` is what the caller of `send` gets."""
+    """A transmission of this process has ended; `receipt` is what the callers of `send` get.
+
+    It carried so many messages, from the one that the receipt names on.
+    """
 
     receipt: "SendReceipt"
+    message_count: int = 1
 
 
 class Suspected(msgspec.Struct, frozen=True):

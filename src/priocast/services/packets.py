@@ -15,7 +15,7 @@
 Every number has a limit, and `validation` checks what a type cannot express.
 
 A message has several units if the application sent several at once: one transmission carries them all, and
-recipients queue and deliver them one by one.
+recipients queue and deliver them one by one. Messages that are alike may share a transmission (`outgoing`).
 """
 
 from enum import IntEnum
@@ -60,7 +60,10 @@ class ServiceStream(IntEnum):
 
 
 class TransmissionId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
-    """The number-th message that a process sent in a stream, from 1."""
+    """The number-th message that a process sent in a stream, from 1.
+
+    A transmission that several messages share has the id of the first one.
+    """
 
     sender: ProcessId
     stream: ServiceStream
@@ -90,6 +93,9 @@ class ServiceData(MessagePacket, frozen=True, tag="data"):
     before. `open_from` is the sender's first message that is still transmitted: earlier ones do not come
     again. `clock` is the sender's clock: the time of sending for delta, an insertion point that the message
     must follow for atomic and tight. `history` has the messages that must be delivered before this one.
+
+    `unit_counts` is empty if all units are of one message. Otherwise several messages with consecutive
+    numbers share the transmission, and it has the number of units of each.
     """
 
     retry: Number
@@ -104,6 +110,38 @@ class ServiceData(MessagePacket, frozen=True, tag="data"):
     previous: Annotated[tuple[Number, ...], msgspec.Meta(max_length=RECIPIENTS_MAX)] = ()
     clock: InsertionPoint = ()
     history: Annotated[tuple[Predecessor, ...], msgspec.Meta(max_length=HISTORY_MAX)] = ()
+    unit_counts: Annotated[tuple[Number, ...], msgspec.Meta(max_length=BATCH_COUNT_MAX)] = ()
+
+    @property
+    def message_count(self) -> int:
+        """How many messages share this transmission."""
+        return len(self.unit_counts) or 1
+
+
+def messages_of(data: ServiceData) -> list[ServiceData]:
+    """The messages of a transmission one by one, as if each had been transmitted alone."""
+    if not data.unit_counts:
+        return [data]
+    messages, start = [], 0
+    for index, count in enumerate(data.unit_counts):
+        message = TransmissionId(data.id.sender, data.id.stream, data.id.number + index)
+        units = data.units[start : start + count]
+        messages.append(
+            ServiceData(
+                message,
+                data.retry,
+                data.quality,
+                data.recipients,
+                data.priority,
+                units,
+                data.open_from,
+                data.previous,
+                data.clock,
+                data.history,
+            )
+        )
+        start += count
+    return messages
 
 
 def repeated(data: ServiceData, retry: int) -> ServiceData:

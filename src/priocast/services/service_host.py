@@ -62,6 +62,7 @@ class ServiceHost:
     ) -> None:
         self.options = options
         self.in_use = False
+        self.turn_is_due = False
         self.has_frames = False
         self.receipts: list[SendReceipt] = []
         self.suspects: list[ProcessId] = []
@@ -122,7 +123,7 @@ class ServiceHost:
         now: int,
         deadline: int | None = None,
     ) -> TransmissionId:
-        """Send a message of one or more units to the members with these names, or to all.
+        """Send a message of one or more units, in the next turn, to the members with these names, or to all.
 
         Raises InvalidInput if it cannot be sent like that, and Overloaded if there is no room; then nothing
         was sent. `deadline` is when the caller stops waiting for the receipt.
@@ -141,8 +142,16 @@ class ServiceHost:
         if self._observer is not None:
             data = ServiceData(message, 1, quality, recipients, priority, tuple(units))
             self._observer.service_sent(data, now)
-        self._after_input(services, now)
+        self.turn_is_due = True
+        self._is_deadline_known = False
         return message
+
+    def turn(self, now: int) -> None:
+        """All inputs that were ready were given: start the transmissions of what was sent."""
+        assert self._services is not None
+        self.turn_is_due = False
+        self._services.turn(now)
+        self._after_input(self._services, now)
 
     def take(self, now: int) -> QueuedUnit:
         """The application takes the head."""

@@ -1,11 +1,12 @@
 """The qualities of service of one member: what it sends with them, and what it receives.
 
-    send ─▶ disseminated or agreed ─▶ multicasts for the network      receipts ─▶ the caller of send
-    head ◀─ disseminated or agreed ◀─ packets from the network
+    send ─▶ waiting ─▶ disseminated or agreed ─▶ multicasts for the network    receipts ─▶ the caller of send
+    head ◀──────────── disseminated or agreed ◀─ packets from the network
 
-`Services` is a state machine without I/O, beside the total order of the same group. The driver transmits the
-`multicasts`, takes the `receipts`, and calls `tick` at the `deadline`. `suspects` are processes that did not
-answer although the network allows no more omissions; if this member is one of them, it must leave.
+`Services` is a state machine without I/O, beside the total order of the same group. When the driver has given
+all inputs that were ready it calls `turn`, transmits the `multicasts`, takes the `receipts`, and calls `tick`
+at the `deadline`. `suspects` are processes that did not answer although the network allows no more omissions;
+if this member is one of them, it must leave.
 
 Two limits bound the memory. A member sends no more while `in_flight_max` of its messages are transmitted:
 there is no `room`. A recipient rejects messages while it holds `held_max`; `rejections` counts by reason.
@@ -14,16 +15,19 @@ there is no `room`. A recipient rejects messages while it holds `held_max`; `rej
 from collections import Counter, deque
 from collections.abc import Sequence
 
+import msgspec
+
 from priocast.core.errors import Overloaded
 from priocast.core.identity import ProcessId
 from priocast.core.quality import Quality, QualityKind
 from priocast.core.view import View
 from priocast.links.transmission import earliest
-from priocast.services.accept_queues import QueuedUnit
+from priocast.services.accept_queues import AcceptQueue, QueuedUnit, units_of
 from priocast.services.agreed import AgreedQuality
 from priocast.services.clock import VirtualClock
 from priocast.services.disseminated import DisseminatedQualities
 from priocast.services.options import ServiceOptions
+from priocast.services.outgoing import receipts_of, take_joined
 from priocast.services.outputs import Deliver, Finished, Multicast, SendReceipt, ServiceOutput, Suspected
 from priocast.services.packets import (
     OPEN_MAX,
@@ -49,12 +53,14 @@ class Services:
         self._options = options
         self._present = PresentMembers()
         self._numbers = dict.fromkeys(ServiceStream, 0)
+        self._waiting: dict[ServiceStream, deque[ServiceData]] = {each: deque() for each in ServiceStream}
         self.clock = VirtualClock(me)
         self._disseminated = DisseminatedQualities(me, options, self._present, self.clock, self._can_hold)
         self._agreed = {
             ServiceStream.ATOMIC: AgreedQuality(me, options, self._present, self._can_hold, preempts=False),
             ServiceStream.TIGHT: AgreedQuality(me, options, self._present, self._can_hold, preempts=True),
         }
+        self._queues = tuple(agreed.queue for agreed in self._agreed.values())
         self._ready: deque[QueuedUnit] = deque()
         self._to_myself: deque[ServicePacket] = deque()
         self.multicasts: list[Multicast] = []
@@ -67,22 +73,27 @@ class Services:
     def send(
         self, units: Sequence[bytes], quality: Quality, to: Sequence[ProcessId], priority: int, now: int
     ) -> TransmissionId:
-        """Send a message to these members. `check_request` has found that the quality can be given."""
+        """Send a message to these members, in the next turn. `check_request` has accepted it."""
         if not self.room(quality):
             raise Overloaded(f"{self.in_flight} messages are being transmitted: wait for a receipt")
         stream = STREAMS.get(quality.kind, ServiceStream.DISSEMINATED)
         self._numbers[stream] += 1
-        number = self._numbers[stream]
-        message = TransmissionId(self._me, stream, number)
-        recipients = tuple(to)
-        if stream is ServiceStream.DISSEMINATED:
-            data = self._disseminated_data(message, quality, recipients, priority, tuple(units), now)
-            outputs = self._disseminated.on_send(data, now)
-        else:
-            data = ServiceData(message, 1, quality, recipients, priority, tuple(units))
-            outputs = self._agreed[stream].on_send(data, now)
-        self._carry_out(outputs, now)
+        message = TransmissionId(self._me, stream, self._numbers[stream])
+        clock = (self.clock.time(now),) if quality.kind is QualityKind.DELTA else ()
+        data = ServiceData(message, 1, quality, tuple(to), priority, tuple(units), clock=clock)
+        self._waiting[stream].append(data)
         return message
+
+    def turn(self, now: int) -> None:
+        """All inputs that were ready were given: start the transmissions of what was sent."""
+        for stream, waiting in self._waiting.items():
+            while waiting:
+                data = take_joined(waiting)
+                if stream is ServiceStream.DISSEMINATED:
+                    outputs = self._disseminated.on_send(self._completed(data), now)
+                else:
+                    outputs = self._agreed[stream].on_send(data, now)
+                self._carry_out(outputs, now)
 
     def receive(self, peer: ProcessId, packet: ServicePacket, now: int) -> None:
         """A packet came from another process; those that are not members have no part in anything.
@@ -94,6 +105,7 @@ class Services:
 
     def tick(self, now: int) -> None:
         """Do what is due at this time."""
+        self.turn(now)
         outputs = self.clock.on_tick(now) if self._options.is_synchronised else []
         outputs += self._disseminated.on_tick(now)
         for agreed in self._agreed.values():
@@ -102,6 +114,7 @@ class Services:
 
     def on_view(self, view: View, now: int) -> None:
         """The members have changed."""
+        self.turn(now)
         departed = self._present.on_view(view)
         self.clock.on_view(view, now)
         outputs = self._disseminated.on_departures(departed, now)
@@ -111,12 +124,12 @@ class Services:
 
     def take(self) -> QueuedUnit:
         """The application takes the head."""
-        stream, unit = self._first()
-        if stream is ServiceStream.DISSEMINATED:
+        queue, unit = self._first()
+        assert unit is not None
+        if queue is None:
             self._ready.popleft()
         else:
-            self._agreed[stream].take()
-        assert unit is not None
+            queue.take()
         return unit
 
     # Queries
@@ -126,7 +139,9 @@ class Services:
         return self._first()[1]
 
     def deadline(self, now: int) -> int | None:
-        """When `tick` has something to do next."""
+        """When `tick` has something to do next: at once if a turn is due."""
+        if any(self._waiting.values()):
+            return now
         agreed = (each.deadline for each in self._agreed.values())
         of_clock = self.clock.deadline if self._options.is_synchronised else None
         return earliest((of_clock, self._disseminated.deadline(now), *agreed))
@@ -135,8 +150,7 @@ class Services:
         """Whether a message of this quality can be sent now; otherwise wait for a receipt."""
         if quality.kind is QualityKind.CAUSAL and not self._disseminated.has_history_room:
             return False
-        following = self._numbers[ServiceStream.DISSEMINATED] + 1
-        if quality.kind not in STREAMS and following - self._disseminated.open_from(following) >= OPEN_MAX:
+        if quality.kind not in STREAMS and self._open_span >= OPEN_MAX:
             return False
         return self.in_flight < self._options.in_flight_max
 
@@ -149,40 +163,35 @@ class Services:
     @property
     def in_flight(self) -> int:
         """How many messages of this member are being transmitted."""
-        return self._disseminated.in_flight + sum(each.in_flight for each in self._agreed.values())
+        waiting = sum(map(len, self._waiting.values()))
+        return waiting + self._disseminated.in_flight + sum(each.in_flight for each in self._agreed.values())
 
     @property
     def held(self) -> int:
         """How much this member holds that its application has not taken."""
-        agreed = sum(each.held for each in self._agreed.values())
-        return self._disseminated.held + len(self._ready) + agreed
+        return self._disseminated.held + len(self._ready) + sum(each.held for each in self._queues)
 
     # Steps
 
-    def _disseminated_data(
-        self,
-        message: TransmissionId,
-        quality: Quality,
-        recipients: tuple[ProcessId, ...],
-        priority: int,
-        units: tuple[bytes, ...],
-        now: int,
-    ) -> ServiceData:
-        disseminated = self._disseminated
+    @property
+    def _open_span(self) -> int:
+        """How far the first disseminated message that is still transmitted and the next one are apart."""
+        following = self._numbers[ServiceStream.DISSEMINATED] + 1
+        waiting = self._waiting[ServiceStream.DISSEMINATED]
+        return following - self._disseminated.open_from(waiting[0].id.number if waiting else following)
+
+    def _completed(self, data: ServiceData) -> ServiceData:
+        """The message with what its recipients must know about those before it."""
+        disseminated, quality, number = self._disseminated, data.quality, data.id.number
         previous: tuple[int, ...] = ()
         history: tuple[Predecessor, ...] = ()
-        clock: tuple[int, ...] = ()
         match quality.kind:
             case QualityKind.CAUSAL:
                 history = disseminated.history
-            case QualityKind.DELTA:
-                clock = (self.clock.time(now),)
-            case _:
-                previous = disseminated.previous(recipients, message.number, counts=quality.count != 0)
-        open_from = disseminated.open_from(message.number)
-        return ServiceData(
-            message, 1, quality, recipients, priority, units, open_from, previous, clock, history
-        )
+            case QualityKind.BEST_EFFORT | QualityKind.AT_LEAST | QualityKind.RELIABLE:
+                previous = disseminated.previous(data.recipients, number, counts=quality.count != 0)
+        open_from = disseminated.open_from(number)
+        return msgspec.structs.replace(data, open_from=open_from, previous=previous, history=history)
 
     def _received(self, peer: ProcessId, packet: ServicePacket, now: int) -> list[ServiceOutput]:
         match packet:
@@ -208,9 +217,9 @@ class Services:
                 case Multicast(to, packet):
                     self._send(to, packet)
                 case Deliver(data):
-                    self._ready.extend(QueuedUnit(data, index) for index in range(len(data.units)))
-                case Finished(receipt):
-                    self.receipts.append(receipt)
+                    self._ready += units_of(data)
+                case Finished(receipt, message_count):
+                    self.receipts += receipts_of(receipt, message_count)
                 case Suspected(process):
                     self.suspects.append(process)
         while self._to_myself:
@@ -234,9 +243,11 @@ class Services:
     def _can_hold(self) -> bool:
         return self.held < self._options.held_max
 
-    def _first(self) -> tuple[ServiceStream, QueuedUnit | None]:
-        heads: list[tuple[ServiceStream, QueuedUnit | None]] = [
-            (ServiceStream.DISSEMINATED, self._ready[0] if self._ready else None),
-            *((stream, agreed.head()) for stream, agreed in self._agreed.items()),
-        ]
-        return max(heads, key=lambda each: -1 if each[1] is None else each[1].data.priority)
+    def _first(self) -> tuple[AcceptQueue | None, QueuedUnit | None]:
+        """The head, and the queue that it is in; None for one of a disseminated message."""
+        queue_of_first, first = None, self._ready[0] if self._ready else None
+        for queue in self._queues:
+            unit = queue.head()
+            if unit is not None and (first is None or unit.data.priority > first.data.priority):
+                queue_of_first, first = queue, unit
+        return queue_of_first, first

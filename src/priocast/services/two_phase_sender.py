@@ -5,7 +5,7 @@ order all must have answered the same transmission. Second phase: if no recipien
 accepts the message, otherwise it rejects it, and announces the decision.
 
 The messages of one member are sent one after the other, so that they are delivered in that order; those of
-another priority (tight) do not wait for each other.
+another priority (tight) do not wait for each other. Messages that wait can share the next transmission.
 """
 
 from collections import OrderedDict, deque
@@ -18,6 +18,7 @@ from priocast.links.transmission import Transmission, earliest
 from priocast.services.announcements import Announcements
 from priocast.services.insertion import Point, common_point, point_of_unit
 from priocast.services.options import ServiceOptions
+from priocast.services.outgoing import take_joined
 from priocast.services.outputs import Finished, Multicast, SendReceipt, ServiceOutput, Suspected
 from priocast.services.packets import (
     DECISIONS_KEPT,
@@ -112,7 +113,7 @@ class TwoPhaseSender:
         if lane.busy or not lane.waiting:
             return []
         lane.busy = True
-        waiting = lane.waiting.popleft()
+        waiting = take_joined(lane.waiting)
         recipients = self._present.among(waiting.recipients)
         data = msgspec.structs.replace(waiting, recipients=recipients, clock=lane.point)
         transmission = Transmission[Response](
@@ -147,7 +148,7 @@ class TwoPhaseSender:
         if point:
             count = len(data.units)
             lane.point = max(lane.point, point_of_unit(point, count - 1, count))
-        return [*outputs, Finished(receipt), *self._start_next(lane, now)]
+        return [*outputs, Finished(receipt, data.message_count), *self._start_next(lane, now)]
 
     def _lane_of(self, data: ServiceData) -> int:
         return data.priority if self._preempts else 0

@@ -95,6 +95,9 @@ def _check_data(me: ProcessId, peer: ProcessId, data: ServiceData, has_points: b
     _require(data.open_from <= data.id.number, "open from a later message", data, peer)
     is_far = kind not in STREAMS and data.id.number - data.open_from >= OPEN_MAX
     _require(not is_far, "too many open messages", data, peer)
+    counts = data.unit_counts
+    is_shared = len(counts) > 1 and min(counts) > 0 and sum(counts) == len(data.units)
+    _require(not counts or is_shared, "wrong numbers of units", data, peer)
     _check_clock(peer, data, has_points)
     _require(kind is QualityKind.CAUSAL or not data.history, "unexpected history", data, peer)
     _require(
