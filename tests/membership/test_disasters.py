@@ -230,7 +230,7 @@ def test_a_later_number_delivered_over_a_gap() -> None:
     )
     assert run.counters.occurred["crash of the coordinator"] and run.counters.occurred["loss"] > 50
     for name in "bcd":
-        positions = [row.position for row in run.rows if row.event == DELIVERED and row.member == name]
+        positions = [row.position for row in run.messages if row.event == DELIVERED and row.member == name]
         assert all(later == position + 1 for position, later in pairwise(positions))
 
 

@@ -68,7 +68,7 @@ def exchange(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
 
 def shuffle_departures(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
     """An orderer orders messages in a random order, which also breaks the order within a level."""
-    indexes = [index for index in _indexes(rows, SENT) if rows[index].position >= 0]
+    indexes = [index for index in _indexes(rows, SENT) if _message_row(rows, index).position >= 0]
     process = process_of(rows[rng.choice(indexes)])
     indexes = [index for index in indexes if process_of(rows[index]) == process]
     shuffled = [rows[index] for index in indexes]
@@ -96,8 +96,8 @@ def shuffle_sendings(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]
 
 def misposition(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
     index = rng.choice(_indexes(rows, DELIVERED))
-    wrong = max(0, rows[index].position + rng.choice((-2, -1, 1, 2, 40)))
-    rows[index] = rows[index]._replace(position=wrong)
+    row = _message_row(rows, index)
+    rows[index] = row._replace(position=max(0, row.position + rng.choice((-2, -1, 1, 2, 40))))
     return rows
 
 
@@ -119,14 +119,13 @@ def lose(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
 def lose_end(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
     """Nobody delivers the first or the last batch of a view."""
     view = rows[rng.choice(_indexes(rows, VIEW))]
-    here = [
-        row
-        for row in rows
-        if row.event == DELIVERED and (row.view, row.coordinator) == (view.view, view.coordinator)
-    ]
-    ends = {row.position for row in here}
-    lost = rng.choice((min, max))(ends, default=-1)
-    return [row for row in rows if row not in here or row.position != lost]
+    here = {
+        index: _message_row(rows, index).position
+        for index in _indexes(rows, DELIVERED)
+        if (rows[index].view, rows[index].coordinator) == (view.view, view.coordinator)
+    }
+    lost = rng.choice((min, max))(here.values(), default=-1)
+    return [row for index, row in enumerate(rows) if here.get(index) != lost]
 
 
 def broadcast_twice(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
@@ -185,7 +184,7 @@ def deliver_again_elsewhere(rows: list[TraceRow], rng: random.Random) -> list[Tr
     """A process delivers a delivered message again, in one of its views."""
     row = _message_row(rows, rng.choice(_indexes(rows, DELIVERED)))
     index = rng.choice(_indexes(rows, VIEW))
-    view = rows[index]
+    view = _group_event(rows, index)
     again = row._replace(
         member=view.member,
         incarnation=view.incarnation,
@@ -242,7 +241,8 @@ def move(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
 
 def shift_state(rows: list[TraceRow], rng: random.Random) -> list[TraceRow]:
     for index in _indexes(rows, STATE):
-        rows[index] = rows[index]._replace(position=max(0, rows[index].position + rng.choice((-3, 1, 5))))
+        row = _group_event(rows, index)
+        rows[index] = row._replace(position=max(0, row.position + rng.choice((-3, 1, 5))))
     return rows
 
 
@@ -319,6 +319,12 @@ OF_SIMULATED = tuple(damage for damage in OF_VIEWS if damage is not shuffle_depa
 
 def _indexes(rows: list[TraceRow], kind: str) -> list[int]:
     return [index for index, row in enumerate(rows) if row.event == kind]
+
+
+def _group_event(rows: list[TraceRow], index: int) -> GroupEventRow:
+    row = rows[index]
+    assert isinstance(row, GroupEventRow)
+    return row
 
 
 def _message_row(rows: list[TraceRow], index: int) -> MessageRow:

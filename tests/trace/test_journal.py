@@ -12,7 +12,7 @@ from priocast.core.errors import UnreadableTrace
 from priocast.core.identity import ProcessId
 from priocast.trace.journal import Journal, read_rows
 from priocast.trace.run_directory import JOURNALS, read_segment, write_segment
-from priocast.trace.schema import BROADCAST, MessageRow
+from priocast.trace.schema import BROADCAST, SENT, VIEW, GroupEventRow, MessageRow, ServiceRow
 from priocast.trace.stored_rows import find_rows
 from priocast.trace.writer import TraceWriter
 from support.journals import journal_of
@@ -62,6 +62,17 @@ def steps(directory: Path) -> list[int]:
 def contents(directory: Path) -> dict[Path, bytes]:
     """Every file below a directory."""
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+def test_a_journal_keeps_the_rows_of_every_table(tmp_path: Path) -> None:
+    view = GroupEventRow("a", 1, 1, "a#1", 1, 1, VIEW, members=("a#1",))
+    sent = ServiceRow("a", 1, 1, "a#1", 2, 2, SENT, "a", 1, "tight", 1, recipients=("a#1", "b#1"))
+    with journal_of(tmp_path, (row(0), view, sent)).open("rb") as file:
+        assert list(read_rows(file)) == [row(0), view, sent]
+    found = find_rows(tmp_path)
+    assert found.journalled_messages == (row(0),)
+    assert found.group_events == (view,)
+    assert found.journalled_services == (sent,)
 
 
 def test_every_row_of_a_killed_process_is_read(tmp_path: Path) -> None:

@@ -8,13 +8,17 @@ from priocast.core.errors import UnreadableTrace
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Reference, Scope, pack, reference_to
 from priocast.core.protocol import Packet
+from priocast.core.quality import atomic
 from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
 from priocast.core.view_reason import Eviction, ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.packets import Ordering
+from priocast.services.accept_queues import QueuedUnit
+from priocast.services.outputs import SendReceipt
+from priocast.services.packets import ServiceData, ServiceStream, TransmissionId
 from priocast.trace.recorder import Recorder, view_order
-from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
+from priocast.trace.schema import GroupEventRow, MessageRow, ServiceRow, TraceRow
 
 A, B = ProcessId("a", 3), ProcessId("b", 4)
 AGEING = "ageing:20ms"
@@ -261,3 +265,24 @@ def test_consuming_all_at_once_records_the_whole_batch() -> None:
     recorder.delivered(OrderedBatch(ALONE.id, 0, batch), 2, now=5, backlog=0)
     assert (rows[0].count, rows[0].bytes, rows[0].level) == (2, len(batch.block), 8)
     assert (rows[0].safe, rows[0].to) == (False, "")
+
+
+def test_the_rows_of_a_message_with_a_quality() -> None:
+    recorder, rows = _recorder()
+    message = TransmissionId(A, ServiceStream.ATOMIC, 4)
+    data = ServiceData(message, 1, atomic(acknowledged=True), (A, B), 9, (b"xx", b"yyy"))
+    recorder.service_sent(data, now=5)
+    recorder.service_delivered(QueuedUnit(data, 1), now=6)
+    recorder.service_finished(
+        SendReceipt(message=message, accepted=False, answered=("a",), rejected={"b": "no room"}, rounds=2),
+        now=7,
+    )
+    sent, delivered, finished = rows
+    name = ("a", 3, "atomic", 4)
+    here = ("a", 3, 9, "a#3")
+    quality: dict[str, Any] = {"quality": "atomic:acknowledged", "priority": 9, "recipients": ("a#3", "b#4")}
+    assert sent == ServiceRow(*here, 0, 5, "sent", *name, units=2, bytes=5, **quality)
+    assert delivered == ServiceRow(*here, 1, 6, "delivered", *name, unit=1, bytes=3, **quality)
+    assert finished == ServiceRow(
+        *here, 2, 7, "finished", *name, answered=("a",), rejected=("b",), reasons=("no room",), rounds=2
+    )

@@ -13,6 +13,7 @@ from priocast.trace.run_directory import (
     GROUP_EVENTS,
     MANIFEST,
     MESSAGES,
+    SERVICES,
     find_runs,
     find_segments,
     message_schema,
@@ -22,7 +23,7 @@ from priocast.trace.run_directory import (
     write_manifest,
     write_segment,
 )
-from priocast.trace.schema import SCHEMA_VERSION, GroupEventRow, Manifest, MessageRow
+from priocast.trace.schema import SCHEMA_VERSION, GroupEventRow, Manifest, MessageRow, ServiceRow
 from priocast.trace.stored_rows import find_rows
 
 ROW = MessageRow(
@@ -61,6 +62,21 @@ VIEW_ROW = GroupEventRow(
     joined=("c",),
     evicted=(("b", "slow", "for 3 s"), ("d", "overflow", "")),
 )
+FINISHED_ROW = ServiceRow(
+    *("a", 1, 2, "a#1", 2, 7, "finished", "a", 1, "atomic", 3),
+    unit=1,
+    units=2,
+    bytes=90,
+    quality="atomic",
+    priority=255,
+    recipients=("a#1", "c#1"),
+    accepted=True,
+    answered=("a",),
+    rejected=("c",),
+    reasons=("no room",),
+    missing=("d",),
+    rounds=3,
+)
 MANIFEST_OF_RUN = Manifest(
     run="r",
     group="g",
@@ -83,7 +99,7 @@ def run(tmp_path: Path) -> Path:
     """A complete run."""
     directory = tmp_path / "run"
     write_manifest(directory, MANIFEST_OF_RUN)
-    write_segment(directory, "a-1-000000", [ROW, VIEW_ROW])
+    write_segment(directory, "a-1-000000", [ROW, VIEW_ROW, FINISHED_ROW])
     return directory
 
 
@@ -92,12 +108,18 @@ def _overwrite_manifest(run: Path, **changes: object) -> None:
     (run / MANIFEST).write_text(json.dumps(raw))
 
 
+def _frozen(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def test_a_run_is_read_as_it_was_written(run: Path) -> None:
     assert read_manifest(run) == MANIFEST_OF_RUN
     segments = find_segments(run)
     (segment,) = segments.messages
     assert [MessageRow(**row) for row in parquet.ParquetFile(segment).read().to_pylist()] == [ROW]
     assert read_group_events(segments.group_events) == [VIEW_ROW]
+    (service,) = pyarrow.concat_tables(map(read_segment, segments.services)).to_pylist()
+    assert {name: _frozen(value) for name, value in service.items()} == FINISHED_ROW._asdict()
     assert find_runs(run) == [run]
 
 
@@ -130,7 +152,7 @@ class TestManifest:
     def test_members_that_share_a_run_may_all_write_it(self, run: Path) -> None:
         write_manifest(run, msgspec.structs.replace(MANIFEST_OF_RUN, labels={"who": "b"}))
         assert read_manifest(run) == MANIFEST_OF_RUN
-        assert {path.name for path in run.iterdir()} == {MANIFEST, MESSAGES, GROUP_EVENTS}
+        assert {path.name for path in run.iterdir()} == {MANIFEST, MESSAGES, GROUP_EVENTS, SERVICES}
 
     @pytest.mark.parametrize("other", [{"run": "r2"}, {"group": "g2"}, {"order": "token-ring"}])
     def test_another_run_may_not(self, run: Path, other: dict[str, str]) -> None:

@@ -8,7 +8,7 @@ from pyarrow import parquet
 from priocast.core.identity import ProcessId
 from priocast.trace import writer
 from priocast.trace.run_directory import GROUP_EVENTS, MESSAGES, find_segments, read_group_events
-from priocast.trace.schema import STATE, GroupEventRow, MessageRow
+from priocast.trace.schema import SENT, STATE, GroupEventRow, MessageRow, ServiceRow
 from priocast.trace.writer import TraceWriter
 
 ME = ProcessId("a", 7)
@@ -47,6 +47,17 @@ def test_group_events_are_written_to_their_own_table(tmp_path: Path) -> None:
     assert _steps(tmp_path) == [[0, 2]]
     assert read_group_events(find_segments(tmp_path).group_events) == [state]
     assert [path.name for path in (tmp_path / GROUP_EVENTS).iterdir()] == ["a-7-000000.parquet"]
+
+
+def test_services_are_written_to_their_own_table(tmp_path: Path) -> None:
+    trace = TraceWriter(tmp_path, ME)
+    sent = ServiceRow("a", 7, 1, "a#7", 1, 0, SENT, "a", 7, "atomic", 1, units=1, quality="atomic")
+    for row in (_row(0), sent, _row(2)):
+        trace.emit(row)
+    trace.close()
+    assert _steps(tmp_path) == [[0, 2]]
+    (path,) = find_segments(tmp_path).services
+    assert parquet.read_table(path).column("step").to_pylist() == [1]
 
 
 def test_many_rows_make_several_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,10 +126,10 @@ def test_the_first_error_is_the_one_that_is_raised(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(writer, "_SEGMENT_CHUNKS", 1)
     failures = iter([OSError("first"), OSError("second")])
 
-    def fail(directory: Path, name: str, table: object) -> None:
+    def fail(directory: Path, name: str, kind: type, table: object) -> None:
         raise next(failures)
 
-    monkeypatch.setattr(writer, "write_message_table", fail)
+    monkeypatch.setattr(writer, "write_table", fail)
     trace = TraceWriter(tmp_path, ME)
     trace.emit(_row(0))
     trace.emit(_row(1))

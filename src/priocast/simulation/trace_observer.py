@@ -15,8 +15,19 @@ from priocast.protocols.flow.consumption import Consumed
 from priocast.simulation.checkers.checker import Checker, view_key
 from priocast.simulation.checkers.rows import ViewKey, departure_event, state_event, view_event
 from priocast.trace.recorder import Recorder
-from priocast.trace.schema import BROADCAST, DELIVERED, RECEIVED, SENT, STATE, STOPPED, VIEW, TraceRow
+from priocast.trace.schema import (
+    BROADCAST,
+    DELIVERED,
+    RECEIVED,
+    SENT,
+    STATE,
+    STOPPED,
+    VIEW,
+    ServiceRow,
+    TraceRow,
+)
 
+_SERVICE = "service"
 #: The handler of each kind of row, and what it is called with.
 _HANDLERS: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
     BROADCAST: ("on_broadcast", None),
@@ -26,6 +37,7 @@ _HANDLERS: dict[str, tuple[str, Callable[[Any], Any] | None]] = {
     VIEW: ("on_view", view_event),
     STOPPED: ("on_departure", departure_event),
     STATE: ("on_state", state_event),
+    _SERVICE: ("on_service", None),
 }
 
 
@@ -52,9 +64,10 @@ class TraceObserver:
     def emit(self, row: TraceRow) -> None:
         """A member did something."""
         self.rows.append(row)
-        handlers = self._handlers.get(row.event)
+        kind = _SERVICE if isinstance(row, ServiceRow) else row.event
+        handlers = self._handlers.get(kind)
         if handlers:
-            convert = _HANDLERS[row.event][1]
+            convert = _HANDLERS[kind][1]
             event = convert(row) if convert is not None else row
             for handler in handlers:
                 handler(event)

@@ -23,15 +23,14 @@ import msgspec
 
 from priocast.core.errors import UnreadableTrace
 from priocast.trace.run_directory import JOURNALS
-from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
+from priocast.trace.schema import GroupEventRow, MessageRow, ServiceRow, TraceRow
 
 SUFFIX = ".journal"
 _LENGTH_BYTES = _CHECKSUM_BYTES = 4
 _HEADER_BYTES = _LENGTH_BYTES + 1 + _CHECKSUM_BYTES
-_MESSAGE, _GROUP_EVENT = b"m", b"g"
 _encode = msgspec.msgpack.Encoder().encode
-_decode_message = msgspec.msgpack.Decoder(MessageRow).decode
-_decode_group_event = msgspec.msgpack.Decoder(GroupEventRow).decode
+_TAGS: dict[type[TraceRow], bytes] = {MessageRow: b"m", GroupEventRow: b"g", ServiceRow: b"s"}
+_DECODERS = {tag: msgspec.msgpack.Decoder(kind) for kind, tag in _TAGS.items()}
 
 
 class Journal:
@@ -45,9 +44,7 @@ class Journal:
     def add(self, row: TraceRow) -> None:
         """Write a row. One that the disk takes only in part is removed, and OSError raised."""
         body = _encode(row)
-        header = len(body).to_bytes(_LENGTH_BYTES) + (
-            _MESSAGE if isinstance(row, MessageRow) else _GROUP_EVENT
-        )
+        header = len(body).to_bytes(_LENGTH_BYTES) + _TAGS[type(row)]
         entry = header + _checksum(header) + body + _checksum(body)
         file = self._file if self._file is not None else self._open()
         written = os.write(file, entry)
@@ -85,14 +82,14 @@ def read_rows(file: BinaryIO) -> Iterator[TraceRow]:
         start = file.tell() - _HEADER_BYTES
         described, checksum = header[:-_CHECKSUM_BYTES], header[-_CHECKSUM_BYTES:]
         length, table = int.from_bytes(described[:_LENGTH_BYTES]), described[_LENGTH_BYTES:]
-        if _checksum(described) != checksum or table not in (_MESSAGE, _GROUP_EVENT):
+        if _checksum(described) != checksum or table not in _DECODERS:
             raise UnreadableTrace(f"{file.name} is damaged at byte {start}")
         body, checksum = file.read(length), file.read(_CHECKSUM_BYTES)
         if len(checksum) < _CHECKSUM_BYTES:
             return
         if _checksum(body) != checksum:
             raise UnreadableTrace(f"{file.name} is damaged at byte {start}")
-        yield _decode_message(body) if table == _MESSAGE else _decode_group_event(body)
+        yield _DECODERS[table].decode(body)
 
 
 def _checksum(data: bytes) -> bytes:

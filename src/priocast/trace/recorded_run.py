@@ -15,7 +15,7 @@ from priocast.trace.run_directory import (
     find_runs,
     read_manifest,
     read_segment,
-    to_message_table,
+    to_table,
 )
 from priocast.trace.schema import (
     RECEIVED,
@@ -95,7 +95,7 @@ def open_run(path: Path) -> RecordedRun:
     (directory,) = directories
     manifest = read_manifest(directory)
     rows = find_rows(directory)
-    tables = [to_message_table(rows.journalled_messages), *map(read_segment, rows.message_segments)]
+    tables = [to_table(MessageRow, rows.journalled_messages), *map(read_segment, rows.message_segments)]
     return RecordedRun(manifest, pyarrow.concat_tables(tables).unify_dictionaries(), rows.group_events)
 
 

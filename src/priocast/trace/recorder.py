@@ -20,10 +20,11 @@ from priocast.membership.packets import Ordering
 from priocast.protocols import find_protocol
 from priocast.services.accept_queues import QueuedUnit
 from priocast.services.outputs import SendReceipt
-from priocast.services.packets import ServiceData
+from priocast.services.packets import ServiceData, TransmissionId
 from priocast.trace.schema import (
     BROADCAST,
     DELIVERED,
+    FINISHED,
     NO_POSITION,
     RECEIVED,
     SENT,
@@ -32,6 +33,7 @@ from priocast.trace.schema import (
     VIEW,
     GroupEventRow,
     MessageRow,
+    ServiceRow,
     TraceRow,
     ViewOrder,
 )
@@ -128,9 +130,36 @@ class Recorder:
         position = ordered_batch.position + taken
         self._emit_batches(DELIVERED, self._delivery_view_name, "", "", (batch,), position, now, backlog)
 
-    def service_sent(self, data: ServiceData, now: int) -> None: ...
-    def service_delivered(self, unit: QueuedUnit, now: int) -> None: ...
-    def service_finished(self, receipt: SendReceipt, now: int) -> None: ...
+    def service_sent(self, data: ServiceData, now: int) -> None:
+        """The application sent a message with a quality of service."""
+        self._emit_service(now, SENT, data.id, **_data_columns(data), units=len(data.units))
+
+    def service_delivered(self, unit: QueuedUnit, now: int) -> None:
+        """The application consumed a unit of a message that has a quality of service."""
+        data, index = unit.data, unit.index
+        columns = _data_columns(data) | {"bytes": len(data.units[index])}
+        self._emit_service(now, DELIVERED, data.id, **columns, unit=index)
+
+    def service_finished(self, receipt: SendReceipt, now: int) -> None:
+        """The transmission of an own message has ended."""
+        self._emit_service(
+            now,
+            FINISHED,
+            receipt.message,
+            accepted=receipt.accepted,
+            answered=receipt.answered,
+            rejected=tuple(receipt.rejected),
+            reasons=tuple(receipt.rejected.values()),
+            missing=receipt.missing,
+            rounds=receipt.rounds,
+        )
+
+    def _emit_service(self, now: int, event: str, message: TransmissionId, **columns: Any) -> None:
+        sender, stream = message.sender, message.stream.name.lower()
+        name = (sender.name, sender.incarnation, stream, message.number)
+        here = (self._name, self._incarnation, *self._view, self._step)
+        self._emit(ServiceRow(*here, now, event, *name, **columns))
+        self._step += 1
 
     def _emit_batches(
         self,
@@ -197,6 +226,15 @@ def _reason_columns(reason: ViewReason) -> dict[str, Any]:
         "evicted": tuple(map(msgspec.structs.astuple, reason.evicted)),
         "merged": reason.merged,
         "order_change": reason.order,
+    }
+
+
+def _data_columns(data: ServiceData) -> dict[str, Any]:
+    return {
+        "bytes": sum(map(len, data.units)),
+        "quality": str(data.quality),
+        "priority": data.priority,
+        "recipients": tuple(map(str, data.recipients)),
     }
 
 

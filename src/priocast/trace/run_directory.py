@@ -1,13 +1,13 @@
 """A run on disk: a directory with `manifest.json` and the members' rows as Parquet segments.
 
-The segments of each table are in a directory of their own, `messages/` and `group_events/`. A segment is
-written to a temporary file and renamed when it is complete, so a reader never sees half of one, and a
-process that is killed loses only what it had not yet written. The pages of a segment have checksums: without
-them, a third of all flipped bits read as other rows.
+The segments of each table are in a directory of their own (`messages/`, `group_events/`, `services/`). A
+segment is written to a temporary file and renamed when it is complete, so a reader never sees half of one,
+and a process that is killed loses only what it had not yet written. The pages of a segment have checksums:
+without them, a third of all flipped bits read as other rows.
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,7 +17,15 @@ import msgspec
 
 from priocast.core.errors import ForeignTrace, UnreadableTrace
 from priocast.core.view_reason import Eviction
-from priocast.trace.schema import FORMAT, SCHEMA_VERSION, GroupEventRow, Manifest, MessageRow, TraceRow
+from priocast.trace.schema import (
+    FORMAT,
+    SCHEMA_VERSION,
+    GroupEventRow,
+    Manifest,
+    MessageRow,
+    ServiceRow,
+    TraceRow,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -25,6 +33,7 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 MESSAGES = "messages"
 GROUP_EVENTS = "group_events"
+SERVICES = "services"
 JOURNALS = "journals"
 
 
@@ -33,6 +42,7 @@ class RunSegments(NamedTuple):
 
     messages: tuple[Path, ...]
     group_events: tuple[Path, ...]
+    services: tuple[Path, ...]
 
 
 @cache
@@ -102,6 +112,48 @@ def group_event_schema() -> "pyarrow.Schema":
     )
 
 
+@cache
+def service_schema() -> "pyarrow.Schema":
+    """The Parquet schema of the table `services`."""
+    import pyarrow as pa
+
+    dictionary, names = pa.dictionary(pa.int32(), pa.string()), pa.list_(pa.string())
+    return _schema(
+        ServiceRow._fields,
+        member=dictionary,
+        incarnation=pa.int64(),
+        view=pa.int64(),
+        coordinator=dictionary,
+        step=pa.int64(),
+        time_ns=pa.int64(),
+        event=dictionary,
+        sender=dictionary,
+        sender_incarnation=pa.int64(),
+        stream=dictionary,
+        number=pa.int64(),
+        unit=pa.int32(),
+        units=pa.int32(),
+        bytes=pa.int64(),
+        quality=dictionary,
+        priority=pa.int32(),
+        recipients=names,
+        accepted=pa.bool_(),
+        answered=names,
+        rejected=names,
+        reasons=names,
+        missing=names,
+        rounds=pa.int64(),
+    )
+
+
+TABLES: "dict[type[TraceRow], tuple[str, Callable[[], pyarrow.Schema]]]" = {
+    MessageRow: (MESSAGES, message_schema),
+    GroupEventRow: (GROUP_EVENTS, group_event_schema),
+    ServiceRow: (SERVICES, service_schema),
+}
+"""The name and the schema of the table that each type of row belongs to."""
+
+
 def _schema(fields: tuple[str, ...], **types: "pyarrow.DataType") -> "pyarrow.Schema":
     import pyarrow as pa
 
@@ -109,14 +161,11 @@ def _schema(fields: tuple[str, ...], **types: "pyarrow.DataType") -> "pyarrow.Sc
     return pa.schema(list(types.items()), metadata={"priocast.schema_version": str(SCHEMA_VERSION)})
 
 
-def to_message_table(rows: Sequence[MessageRow]) -> "pyarrow.Table":
-    """Rows as an Arrow table."""
-    return _to_table(rows, message_schema())
-
-
-def _to_table(rows: Sequence[TraceRow], schema: "pyarrow.Schema") -> "pyarrow.Table":
+def to_table(kind: type[TraceRow], rows: Sequence[TraceRow]) -> "pyarrow.Table":
+    """Rows of one type as an Arrow table."""
     import pyarrow as pa
 
+    schema = TABLES[kind][1]()
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
     arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.table(arrays, schema=schema)
@@ -124,32 +173,23 @@ def _to_table(rows: Sequence[TraceRow], schema: "pyarrow.Schema") -> "pyarrow.Ta
 
 def write_segment(directory: Path, name: str, rows: Iterable[TraceRow]) -> None:
     """Write rows as one complete segment of each table that they belong to."""
-    messages: list[MessageRow] = []
-    group_events: list[GroupEventRow] = []
+    for kind, of_table in by_table(rows).items():
+        write_table(directory, name, kind, to_table(kind, of_table))
+
+
+def by_table(rows: Iterable[TraceRow]) -> dict[type[TraceRow], list[TraceRow]]:
+    """The rows by their type."""
+    found: dict[type[TraceRow], list[TraceRow]] = {}
     for row in rows:
-        if isinstance(row, MessageRow):
-            messages.append(row)
-        else:
-            group_events.append(row)
-    if messages:
-        write_message_table(directory, name, to_message_table(messages))
-    if group_events:
-        write_group_events(directory, name, group_events)
+        found.setdefault(type(row), []).append(row)
+    return found
 
 
-def write_message_table(directory: Path, name: str, table: "pyarrow.Table") -> None:
-    """Write a segment of the table `messages`."""
-    _write(directory / MESSAGES, name, table)
-
-
-def write_group_events(directory: Path, name: str, rows: Sequence[GroupEventRow]) -> None:
-    """Write a segment of the table `group_events`."""
-    _write(directory / GROUP_EVENTS, name, _to_table(rows, group_event_schema()))
-
-
-def _write(directory: Path, name: str, table: "pyarrow.Table") -> None:
+def write_table(run: Path, name: str, kind: type[TraceRow], table: "pyarrow.Table") -> None:
+    """Write a segment of the table that rows of this type belong to."""
     from pyarrow import parquet
 
+    directory = run / TABLES[kind][0]
     directory.mkdir(parents=True, exist_ok=True)
     part = directory / f".{name}.part"
     try:
@@ -217,8 +257,7 @@ def find_runs(path: Path) -> list[Path]:
 
 def find_segments(directory: Path) -> RunSegments:
     """The segments of a run, each checked to be undamaged and to have the expected columns."""
-    messages = _checked(directory / MESSAGES, message_schema())
-    return RunSegments(messages, _checked(directory / GROUP_EVENTS, group_event_schema()))
+    return RunSegments(*(_checked(directory / name, schema()) for name, schema in TABLES.values()))
 
 
 def _checked(directory: Path, expected: "pyarrow.Schema") -> tuple[Path, ...]:

@@ -1,10 +1,11 @@
-"""The schema of a trace: two tables of rows, and the manifest of a run (`docs/trace.md` has every column).
+"""The schema of a trace: three tables of rows, and the manifest of a run (`docs/trace.md` has every column).
 
 Real and simulated runs have the same schema. A row of the table `messages` describes a batch (messages
 `first` to `first + count - 1` of one sender and level), so that recording costs the same for one message as
-for a thousand. A row of the table `group_events` describes what a member learned about its group. The rows of
-one process, in both tables together, are numbered by `step`, the order in which things happened there. No
-check compares the clocks of two members.
+for a thousand. A row of the table `group_events` describes what a member learned about its group, one of the
+table `services` a message that is sent with a quality of service. The rows of one process, in all tables
+together, are numbered by `step`, the order in which things happened there. Only tightness (Px7), which is
+about time, compares the clocks of two members.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from priocast.core.errors import InvalidOption, UnreadableTrace
 from priocast.core.starvation import FirstInFirstOut, Starvation, parse_starvation
 from priocast.core.view_reason import Eviction, ViewReason
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 FORMAT = "priocast-run"
 NO_POSITION = -1
 
@@ -23,6 +24,7 @@ BROADCAST = "broadcast"
 SENT = "sent"
 RECEIVED = "received"
 DELIVERED = "delivered"
+FINISHED = "finished"
 
 VIEW = "view"
 STATE = "state"
@@ -138,7 +140,40 @@ class GroupEventRow(NamedTuple):
         return found
 
 
-TraceRow = MessageRow | GroupEventRow
+class ServiceRow(NamedTuple):
+    """One event of one message that has a quality of service.
+
+    `sent`: the application sent the message, of `units` units, to `recipients`. `delivered`: the application
+    consumed one `unit` of it. `finished`: its transmission has ended, and the columns from `accepted` on are
+    those of the receipt; they are empty otherwise. A message is the `number`-th of its sender in a `stream`.
+    """
+
+    member: str
+    incarnation: int
+    view: int
+    coordinator: str
+    step: int
+    time_ns: int
+    event: str
+    sender: str
+    sender_incarnation: int
+    stream: str
+    number: int
+    unit: int = 0
+    units: int = 0
+    bytes: int = 0
+    quality: str = ""
+    priority: int = 0
+    recipients: tuple[str, ...] = ()
+    accepted: bool = False
+    answered: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    rounds: int = 0
+
+
+TraceRow = MessageRow | GroupEventRow | ServiceRow
 
 
 class ViewOrder(msgspec.Struct, frozen=True, kw_only=True, order=True):

@@ -19,17 +19,19 @@ from priocast.trace.run_directory import (
     read_group_events,
     read_segment,
 )
-from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
+from priocast.trace.schema import GroupEventRow, MessageRow, ServiceRow, TraceRow
 
 log = logging.getLogger("priocast.trace")
 
 
 class StoredRows(NamedTuple):
-    """The rows of a run: all group events, the segments of messages, and messages that are in no segment."""
+    """The rows of a run: all group events, the segments of the other tables, and rows that are in none."""
 
     message_segments: tuple[Path, ...]
     journalled_messages: tuple[MessageRow, ...]
     group_events: tuple[GroupEventRow, ...]
+    service_segments: tuple[Path, ...]
+    journalled_services: tuple[ServiceRow, ...]
 
 
 def find_rows(directory: Path) -> StoredRows:
@@ -37,20 +39,23 @@ def find_rows(directory: Path) -> StoredRows:
     segments = find_segments(directory)
     journalled = sorted(_journalled(directory, segments), key=by_process)
     messages = tuple(row for row in journalled if isinstance(row, MessageRow))
+    services = tuple(row for row in journalled if isinstance(row, ServiceRow))
     events = [row for row in journalled if isinstance(row, GroupEventRow)]
     events += read_group_events(segments.group_events)
-    if not segments.messages and not messages and not events:
+    if not (segments.messages or segments.services or journalled or events):
         raise UnreadableTrace(f"{directory} contains no rows: the run ended before it recorded anything")
-    return StoredRows(segments.messages, messages, tuple(sorted(events, key=by_process)))
+    events.sort(key=by_process)
+    return StoredRows(segments.messages, messages, tuple(events), segments.services, services)
 
 
 def _journalled(directory: Path, segments: RunSegments) -> Iterator[TraceRow]:
     """The rows of killed members that are in no segment."""
     for path in sorted((directory / JOURNALS).glob(f"*{SUFFIX}")):
         prefix = path.name.removesuffix(SUFFIX)
-        saved = {
+        saved: dict[type[TraceRow], set[int]] = {
             MessageRow: _steps(segments.messages, prefix),
             GroupEventRow: _steps(segments.group_events, prefix),
+            ServiceRow: _steps(segments.services, prefix),
         }
         unsaved: list[TraceRow] = []
         damage = ""
@@ -61,7 +66,7 @@ def _journalled(directory: Path, segments: RunSegments) -> Iterator[TraceRow]:
                 unsaved.extend(row for row in read_rows(file) if row.step not in saved[type(row)])
             except UnreadableTrace as error:
                 damage = str(error)
-        yield from _without_gaps(prefix, unsaved, saved[MessageRow] | saved[GroupEventRow], damage)
+        yield from _without_gaps(prefix, unsaved, set().union(*saved.values()), damage)
 
 
 def _steps(segments: tuple[Path, ...], prefix: str) -> set[int]:

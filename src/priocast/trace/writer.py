@@ -21,8 +21,8 @@ from zlib import crc32
 
 from priocast.core.identity import ProcessId
 from priocast.trace.journal import Journal
-from priocast.trace.run_directory import to_message_table, write_group_events, write_message_table
-from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
+from priocast.trace.run_directory import by_table, to_table, write_table
+from priocast.trace.schema import TraceRow
 
 if TYPE_CHECKING:
     import pyarrow
@@ -49,8 +49,7 @@ class TraceWriter:
         self._journal_lacks_rows = self._segment_is_due = False
         self._rows: list[TraceRow] = []
         self._queue: queue.Queue[list[TraceRow] | None] = queue.Queue(_CHUNKS_WAITING_MAX)
-        self._chunks: list[pyarrow.Table] = []
-        self._group_events: list[GroupEventRow] = []
+        self._chunks: dict[type[TraceRow], list[pyarrow.Table]] = {}
         self._opened_ns = self._segments = 0
         # Members start together. If they also wrote their segments together, the whole group would pause.
         self._segment_ns = _SEGMENT_NS * (1 + crc32(self._prefix.encode()) % _PHASES) // _PHASES
@@ -146,14 +145,12 @@ class TraceWriter:
         """Add a chunk to the segment (None: there are no more), and write the segment when it is full."""
         is_full = rows is None
         if rows is not None:
-            self._opened_ns = self._opened_ns if self._chunks or self._group_events else rows[0].time_ns
-            messages = [row for row in rows if isinstance(row, MessageRow)]
-            if len(messages) < len(rows):
-                self._group_events += [row for row in rows if isinstance(row, GroupEventRow)]
-            if messages:
-                self._chunks.append(to_message_table(messages))
+            self._opened_ns = self._opened_ns if self._chunks else rows[0].time_ns
+            for kind, of_table in by_table(rows).items():
+                self._chunks.setdefault(kind, []).append(to_table(kind, of_table))
             lasted_ns = rows[-1].time_ns - self._opened_ns
-            is_full = len(self._chunks) >= _SEGMENT_CHUNKS or lasted_ns >= self._segment_ns
+            most = max(map(len, self._chunks.values()))
+            is_full = most >= _SEGMENT_CHUNKS or lasted_ns >= self._segment_ns
             is_full |= self._segment_is_due
         if is_full:
             self._write_when_possible()
@@ -177,14 +174,12 @@ class TraceWriter:
         import pyarrow as pa
 
         name = f"{self._prefix}-{self._segments:06}"
+        for kind, chunks in self._chunks.items():
+            table = pa.concat_tables(chunks).unify_dictionaries()
+            write_table(self._directory, name, kind, table)
         if self._chunks:
-            table = pa.concat_tables(self._chunks).unify_dictionaries()
-            write_message_table(self._directory, name, table)
-        if self._group_events:
-            write_group_events(self._directory, name, self._group_events)
-        if self._chunks or self._group_events:
             self._segments += 1
-        self._chunks, self._group_events = [], []
+        self._chunks = {}
         self._segment_ns = _SEGMENT_NS
         self._segment_is_due = False
 

@@ -21,7 +21,7 @@ from priocast.simulation.checkers.rows import (
     view_name,
 )
 from priocast.trace.recorder import view_order
-from priocast.trace.schema import NO_POSITION, MessageRow
+from priocast.trace.schema import NO_POSITION, MessageRow, ServiceRow
 
 ReportViolation = Callable[[Violation], None]
 
@@ -41,6 +41,7 @@ class Checker:
     def on_view(self, event: ViewEvent) -> None: ...
     def on_departure(self, event: DepartureEvent) -> None: ...
     def on_state(self, event: StateEvent) -> None: ...
+    def on_service(self, row: ServiceRow) -> None: ...
 
     def on_installed(self, me: ProcessId, view: View, ordering: Ordering) -> None:
         """A member has installed a view; its application will be notified of it later."""
