@@ -25,6 +25,7 @@ _SPACED_PER_SECOND = 4
 _STREAM_MESSAGES = 20
 _BURST = 64
 _PART_MS = 0.001
+_SILENCE_MS = 0.001
 
 
 class Arrival(NamedTuple):
@@ -68,9 +69,9 @@ def measure_costs(order: str, members: int) -> MessageCosts:
 
 
 def send_one(order: str, members: int, sender: int) -> SingleMessage:
-    """Send one message through an idle group; parts of the layers end after 1 microsecond."""
+    """Send one message through an idle group; parts end, and silent members answer, after 1 microsecond."""
     messages = tuple(int(index == sender) for index in range(members))
-    run, arrivals = _run(order, messages, burst=1, part_ms=_PART_MS)
+    run, arrivals = _run(order, messages, burst=1, part_ms=_PART_MS, acknowledge_ms=_SILENCE_MS)
     sent_us = min(row.time_ns for row in run.rows if row.event == BROADCAST) // 1_000
     delivered_us = [row.time_ns // 1_000 for row in run.rows if row.event == DELIVERED]
     hops = round((max(delivered_us) - sent_us) / LATENCY_US)

@@ -25,10 +25,11 @@ group can change to another one (`group.change_order`).
 ## What a message costs
 
 A *hop* is one frame from one process to another. *Single*: one message in an idle group, and the hops until
-the last member has delivered it, sent by the view's coordinator and by another member; in the layers the wait
-for the end of a part is extra. *Stream*: single messages from all members, far apart. *Bursts*: every
-member sends 64 messages at once, repeatedly; they share frames. Frames count packets between two processes;
-acknowledgements and heartbeats come in addition and are the same for all protocols.
+the last member has delivered it, sent by the view's coordinator and by another member; the wait for the end
+of a part in the layers, and for silent members in `all-ack`, is extra. *Stream*: single messages from all
+members, far apart. *Bursts*: every member sends 64 messages at once, repeatedly; they share frames. Frames
+count packets between two processes; acknowledgements and heartbeats come in addition and are the same for all
+protocols.
 """
 _NOT_PARTITIONABLE = (
     "partitionable groups. Members may learn positions by other means than packets to all, so the sides of a "

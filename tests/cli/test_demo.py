@@ -52,7 +52,8 @@ def test_only_a_fixed_order_is_offered_and_accepted(tmp_path: Path) -> None:
     ("option", "protocol"),
     [
         ("--burst", "token-ring"),
-        ("--bucket", "causal-history"),
+        ("--bucket", "causal-history and all-ack"),
+        ("--acknowledge-ms", "all-ack"),
         ("--part-ms", "time-parts"),
         ("--part-count", "count-parts"),
     ],

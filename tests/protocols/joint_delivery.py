@@ -18,7 +18,7 @@ from priocast.protocols.agreement.proposal import AgreementProposal, ProposedOrd
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
 from priocast.protocols.flow.data import PacedData
 from priocast.protocols.flow.packets import Data
-from priocast.protocols.history.causal import CausalHistory, StampedData
+from priocast.protocols.history.timestamped import StampedData, TimestampedHistory
 from priocast.protocols.parts import CountParts, Parts
 from protocols.harness import Delivered, Group, Happening, Received, Sent, Violation
 from protocols.ranked_queue import RankedQueue, ids
@@ -32,7 +32,7 @@ def check_joint_delivery(group: Group) -> None:
         match member.protocol:
             case Parts():
                 _check_delivered(group, name, _parts_in_order(group, name))
-            case CausalHistory():
+            case TimestampedHistory():
                 _check_delivered(group, name, _buckets_in_order(group))
             case AgreementSets():
                 _check_delivered(group, name, _sets_in_order(group))

@@ -131,6 +131,7 @@ def options(prioritised: bool, starvation: Starvation) -> st.SearchStrategy[Orde
         submit_bytes_max=st.sampled_from([10**6, 100]),
         burst=st.none() | st.integers(1, 5),
         bucket=st.sampled_from([1, 1, 2, 16]),
+        acknowledge_ms=st.sampled_from([0.5, 10.0]),
         part_ms=st.sampled_from([0.5, 10.0]),
         part_count=st.integers(1, 8),
     )

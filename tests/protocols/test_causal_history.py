@@ -15,7 +15,8 @@ from priocast.core.message import Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, OrderingOptions, Packet, Send, SendAll
 from priocast.core.starvation import Strict
 from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.history.causal import CausalHistory, NullMessage, StampedData
+from priocast.protocols.history.causal import CausalHistory
+from priocast.protocols.history.timestamped import NullMessage, StampedData
 from protocols import harness
 from protocols.schedules import Case, cases, play
 from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn

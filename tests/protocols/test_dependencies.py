@@ -18,7 +18,7 @@ from priocast.protocols import find_protocol
 from protocols.harness import Group, Sent
 from protocols.schedules import NAMES, Case, act_out, cases
 
-ORDERS = ["causal-history", "agreement-proposal"]
+ORDERS = ["causal-history", "all-ack", "agreement-proposal"]
 
 
 def _to_all(group: Group, name: str) -> list[Packet]:

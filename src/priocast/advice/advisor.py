@@ -27,11 +27,12 @@ from priocast.advice.costs import (
     ClassCosts,
 )
 from priocast.advice.situation import Situation
-from priocast.core.protocol import Protocol
+from priocast.core.protocol import OrderingOptions, Protocol
 from priocast.protocols import PROTOCOLS
 
 CLOSE = 1.1
 _SMALL_GROUP = 8
+_TIMESTAMPED = ("causal-history", "all-ack")
 
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +95,7 @@ _RULES = (
         "it does not support partitionable groups",
     ),
     _Rule(
-        lambda situation, protocol: situation.causal and protocol.NAME != "causal-history",
+        lambda situation, protocol: situation.causal and protocol.NAME not in _TIMESTAMPED,
         "it keeps causal order only of messages that applications have delivered",
     ),
     _Rule(
@@ -105,7 +106,7 @@ _RULES = (
     ),
     _Rule(
         lambda situation, protocol: (
-            situation.priorities == "group" and protocol.NAME == "causal-history" and not situation.causal
+            situation.priorities == "group" and protocol.NAME in _TIMESTAMPED and not situation.causal
         ),
         "its priorities act among concurrent messages of one bucket only",
     ),
@@ -172,6 +173,8 @@ def predict(costs: ClassCosts, situation: Situation) -> Prediction:
     )
     used = rate_us * (frames_us + work.message_us)
     delivery_us = max((hops + situation.safe) * hop_us + path * FRAME_US, work.alone_us)
+    if costs.waits_for_silent:
+        delivery_us += _silence_us(situation)
     if used < 1:
         delivery_us += sharing * (frames_us + work.message_us) * used / (1 - used) / 2
     return Prediction(
@@ -183,6 +186,18 @@ def predict(costs: ClassCosts, situation: Situation) -> Prediction:
         capacity=1e6 / (work.load * FRAME_US / sharing_max + work.message_us),
         used=used,
     )
+
+
+def _silence_us(situation: Situation) -> float:
+    """The mean time until every other member has sent something, if senders are independent and equal.
+
+    A member that does not send acknowledges after `acknowledge_ms`, which bounds the time.
+    """
+    bound_us = 1000 * OrderingOptions().acknowledge_ms
+    if situation.members == 1 or situation.active < situation.members or not situation.rate:
+        return bound_us if situation.members > 1 else 0.0
+    slowest = sum(1 / count for count in range(1, situation.members))
+    return min(bound_us, slowest * situation.members * 1e6 / situation.rate)
 
 
 class _Work(NamedTuple):

@@ -12,7 +12,8 @@ Counts are for a message that travels alone, in a group of `n` members of which 
 They follow from the protocols; a test compares hops and frames with what the simulator counts
 (`tools/message_costs.py`). Under load, messages share frames. `null_messages` says that members also send
 when they have nothing to broadcast, because others would wait for them; one null message answers all messages
-received since the last one.
+received since the last one. `waits_for_silent` says that they do so only after `acknowledge_ms`, and that a
+message waits that long, or until the slowest sender sends.
 
 The times were measured on a machine with two cores: `docs/performance.md` says how, and `make bench` repeats
 it. They differ on other machines, by a similar factor for all protocols.
@@ -66,6 +67,7 @@ class ClassCosts(msgspec.Struct, frozen=True, kw_only=True):
     load: Count
     copies: Count
     null_messages: bool = False
+    waits_for_silent: bool = False
     message_us: float = MESSAGE_US
 
 
@@ -155,6 +157,17 @@ CLASSES: dict[str, ClassCosts] = {
             load=_by_sender,
             copies=_by_sender,
             null_messages=True,
+        ),
+        ClassCosts(
+            order="all-ack",
+            family="communication history",
+            hops=lambda n, s: 2,
+            frames=lambda n, s: n * (n - 1),
+            path=lambda n, s: 3 * n - 2,
+            load=_by_sender,
+            copies=_by_sender,
+            null_messages=True,
+            waits_for_silent=True,
         ),
         ClassCosts(
             order="deterministic-merge",

@@ -12,10 +12,12 @@ from rich.table import Table
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
+    ACKNOWLEDGE_MS,
     BUCKET,
     MASTER,
     PART_COUNT,
     PART_MS,
+    AcknowledgeMs,
     AsJson,
     Bucket,
     Burst,
@@ -76,6 +78,7 @@ def demo(
     starvation: Starvation = "none",
     burst: Burst = None,
     bucket: Bucket = BUCKET,
+    acknowledge_ms: AcknowledgeMs = ACKNOWLEDGE_MS,
     part_ms: PartMs = PART_MS,
     part_count: PartCount = PART_COUNT,
     out: StudyDirectory = Path("demo-out"),
@@ -93,6 +96,7 @@ def demo(
         starvation=parse_starvation(starvation),
         burst=burst,
         bucket=bucket,
+        acknowledge_ms=acknowledge_ms,
         part_ms=part_ms,
         part_count=part_count,
     )

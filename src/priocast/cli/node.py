@@ -34,9 +34,11 @@ from priocast.cli.node_arguments import (
 )
 from priocast.cli.node_lines import event_as_json, event_as_text, split_group, split_priority
 from priocast.cli.shared_options import (
+    ACKNOWLEDGE_MS,
     BUCKET,
     PART_COUNT,
     PART_MS,
+    AcknowledgeMs,
     Bucket,
     Burst,
     Order,
@@ -95,6 +97,7 @@ def node(
     starvation: Starvation = "none",
     burst: Burst = None,
     bucket: Bucket = BUCKET,
+    acknowledge_ms: AcknowledgeMs = ACKNOWLEDGE_MS,
     part_ms: PartMs = PART_MS,
     part_count: PartCount = PART_COUNT,
     policy: Policy = "primary",

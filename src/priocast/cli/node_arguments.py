@@ -133,7 +133,7 @@ def _group_plan(given: dict[str, Any], founders_default: int) -> GroupPlan:
     options = OrderingOptions(
         prioritised=not given["plain"],
         starvation=parse_starvation(given["starvation"]),
-        **{name: given[name] for name in ("burst", "bucket", "part_ms", "part_count")},
+        **{name: given[name] for name in ("burst", "bucket", "acknowledge_ms", "part_ms", "part_count")},
     )
     resolve_order(given["order"], options, membership)
     check_directory("--trace", given["trace"])

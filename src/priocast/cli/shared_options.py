@@ -11,6 +11,7 @@ from priocast.network.security import TlsSecurity
 
 _DEFAULT = OrderingOptions()
 BUCKET = _DEFAULT.bucket
+ACKNOWLEDGE_MS = _DEFAULT.acknowledge_ms
 PART_MS = _DEFAULT.part_ms
 PART_COUNT = _DEFAULT.part_count
 MASTER = "local[*]"
@@ -30,27 +31,34 @@ Burst = Annotated[
     typer.Option(help="token-ring: most messages sent per visit of the token.", show_default="no limit"),
 ]
 Bucket = Annotated[
-    int, typer.Option(help="causal-history: timestamps per bucket; a bucket is sorted by priority.")
+    int,
+    typer.Option(help="causal-history, all-ack: timestamps per bucket; a bucket is sorted by priority."),
+]
+AcknowledgeMs = Annotated[
+    float, typer.Option(help="all-ack: how long a silent member lets the others wait, in milliseconds.")
 ]
 PartMs = Annotated[float, typer.Option(help="time-parts/...: duration of a part, in milliseconds.")]
 PartCount = Annotated[int, typer.Option(help="count-parts/...: messages per part.")]
 
 _ONLY_FOR = {
-    "burst": "token-ring",
-    "bucket": "causal-history",
-    "part_ms": "time-parts",
-    "part_count": "count-parts",
+    "burst": ("token-ring",),
+    "bucket": ("causal-history", "all-ack"),
+    "acknowledge_ms": ("all-ack",),
+    "part_ms": ("time-parts",),
+    "part_count": ("count-parts",),
 }
 
 
 def check_order_options(context: typer.Context, order: str) -> None:
     """Reject an option that the chosen protocol would ignore."""
-    for name, protocol in _ONLY_FOR.items():
+    for name, protocols in _ONLY_FOR.items():
         source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE" and protocol not in order.split("/"):
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        if not set(protocols) & set(order.split("/")):
             raise InvalidOption(
-                f"--{name.replace('_', '-')} applies to {protocol} only, but --order is {order}: "
-                f"omit it, or choose {protocol}"
+                f"--{name.replace('_', '-')} applies to {' and '.join(protocols)} only, but --order is "
+                f"{order}: omit it, or choose {' or '.join(protocols)}"
             )
 
 

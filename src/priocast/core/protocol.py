@@ -143,11 +143,13 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     the more of the backlog waits where priorities act; the larger, the more of a round trip it hides. None:
     each member grants as many as keep its application busy, at most what it consumes in `window_ms`. `burst`:
     how many messages a member of `token-ring` sends while it has the token; None: all that there is room for.
-    `bucket`: how many timestamps `causal-history` delivers together, by priority. `part_ms` and `part_count`:
-    when a part ends in the layers of the same names. `distributed`: the members of `reorder` answer to all
-    instead of to the sender. `overtakes_max`: how many more urgent messages a member of `reorder` sends while
-    a message waits in its queue; None: any number. `queue_*` bound what a member's application has broadcast
-    and the protocol has not sent, `submit_*` what one member has sent that has no position yet.
+    `bucket`: how many timestamps `causal-history` and `all-ack` deliver together, by priority.
+    `acknowledge_ms`: how long a member of `all-ack` that has nothing to send lets the others wait. `part_ms`
+    and `part_count`: when a part ends in the layers of the same names. `distributed`: the members of
+    `reorder` answer to all instead of to the sender. `overtakes_max`: how many more urgent messages a member
+    of `reorder` sends while a message waits in its queue; None: any number. `queue_*` bound what a member's
+    application has broadcast and the protocol has not sent, `submit_*` what one member has sent that has no
+    position yet.
     """
 
     prioritised: bool = True
@@ -157,6 +159,7 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     window_bytes: int = 16 * 1024 * 1024
     burst: int | None = None
     bucket: int = 1
+    acknowledge_ms: float = 50.0
     part_ms: float = 10.0
     part_count: int = 32
     distributed: bool = False
@@ -168,7 +171,7 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_types(self)
-        check_durations(self, "window_ms", "part_ms")
+        check_durations(self, "window_ms", "acknowledge_ms", "part_ms")
         if self.window is not None and not 1 <= self.window <= WINDOW_MAX:
             raise InvalidOption(
                 f"window is {self.window}: it must be between 1 and {WINDOW_MAX} messages, or omitted"

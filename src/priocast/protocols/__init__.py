@@ -8,6 +8,7 @@ from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.protocols.agreement.proposal import AgreementProposal
 from priocast.protocols.agreement.sets import AgreementSets
 from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.history.all_ack import AllAck
 from priocast.protocols.history.causal import CausalHistory
 from priocast.protocols.history.merge import DeterministicMerge
 from priocast.protocols.parts import CountParts, Parts, TimeParts, layered
@@ -32,6 +33,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
         MovingUub,
         TokenRing,
         CausalHistory,
+        AllAck,
         DeterministicMerge,
         AgreementSkeen,
         AgreementSets,

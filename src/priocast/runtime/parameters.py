@@ -36,6 +36,7 @@ OrderName = Literal[
     "moving-uub",
     "token-ring",
     "causal-history",
+    "all-ack",
     "deterministic-merge",
     "agreement-skeen",
     "agreement-sets",

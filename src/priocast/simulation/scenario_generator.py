@@ -66,6 +66,7 @@ def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
     protocol_random = SeededRandom(f"classes {seed}")
     ordering = _generate_protocol_options(protocol_random, _generate_ordering(random))
     ordering = _generate_reordering(SeededRandom(f"re-ordering {seed}"), ordering)
+    ordering = _generate_silence(SeededRandom(f"silence {seed}"), ordering)
     faults = generate_faults(random, names, membership, max(start_us))
     membership = _founded_once(membership, size, faults)
     generated_order = generate_order(protocol_random, membership)
@@ -103,6 +104,11 @@ def _generate_reordering(random: SeededRandom, ordering: OrderingOptions) -> Ord
         distributed=random.chance(_DISTRIBUTED_PERCENT),
         overtakes_max=random.log_uniform(1, 20) if random.chance(_BOUNDED_PERCENT) else None,
     )
+
+
+def _generate_silence(random: SeededRandom, ordering: OrderingOptions) -> OrderingOptions:
+    """How long a silent member of `all-ack` lets the others wait: up to a heartbeat."""
+    return msgspec.structs.replace(ordering, acknowledge_ms=random.log_uniform(100, 20_000) / 1_000)
 
 
 def _generate_starts(random: SeededRandom, size: int, founders: int) -> tuple[int, ...]:

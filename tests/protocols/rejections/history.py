@@ -4,31 +4,40 @@ from core.builders import A, B, C, batch_of
 from priocast.core.identity import STEP_MAX
 from priocast.core.protocol import Packet, Protocol
 from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.history.causal import CausalHistory, NullMessage, StampedData
+from priocast.protocols.history.all_ack import AllAck
+from priocast.protocols.history.causal import CausalHistory
 from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
+from priocast.protocols.history.timestamped import NullMessage, StampedData
 from protocols.rejections.row import Situation, heard
 
 NEXT_OF_A = (batch_of(1, first=1),)
 OUT_OF_ORDER: list[Slot | SkippedSlots] = [Slot(0, NEXT_OF_A), Slot(2, NEXT_OF_A), SkippedSlots(0, 1)]
 
-CAUSAL = [
+TIMESTAMPED = [
     *(
-        Situation(CausalHistory, A, heard(B, StampedData(5, (batch_of(1, sender=B),)))).rejects(
+        Situation(protocol, A, heard(B, StampedData(5, (batch_of(1, sender=B),)))).rejects(
             "a timestamp that does not rise",
             B,
             NullMessage(timestamp),
             f"b#1 sends timestamp {timestamp} after 5",
         )
+        for protocol in (CausalHistory, AllAck)
         for timestamp in (1, 4, 5, STEP_MAX + 6)
     ),
-    Situation(CausalHistory, A).rejects(
-        "a forged sender", C, StampedData(1, (batch_of(1, sender=B),)), "c#1 submits a message of b#1"
+    *(
+        Situation(protocol, A).rejects(
+            "a forged sender", C, StampedData(1, (batch_of(1, sender=B),)), "c#1 submits a message of b#1"
+        )
+        for protocol in (CausalHistory, AllAck)
     ),
-    Situation(CausalHistory, A).rejects(
-        "more consumed than was sent",
-        B,
-        Consumed(5, 16),
-        "b#1 reports 5 messages consumed; it must be between 0, its last report, and 0",
+    *(
+        Situation(protocol, A).rejects(
+            "more consumed than was sent",
+            B,
+            Consumed(5, 16),
+            "b#1 reports 5 messages consumed; it must be between 0, its last report, and 0",
+        )
+        for protocol in (CausalHistory, AllAck)
     ),
 ]
 
@@ -50,8 +59,10 @@ MERGE = [
     ),
 ]
 
-REJECTIONS = [*CAUSAL, *MERGE]
+REJECTIONS = [*TIMESTAMPED, *MERGE]
 MALFORMED: list[tuple[type[Protocol], Packet]] = [
+    (AllAck, NullMessage(0)),
+    (AllAck, StampedData(1, ())),
     (DeterministicMerge, SkippedSlots(0, 0)),
     (DeterministicMerge, SkippedSlots(0, 1_025)),
     (DeterministicMerge, SkippedSlots(-1, 1)),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
+from priocast.protocols.history.all_ack import AllAck
 from priocast.simulation.application import ApplicationState
 from priocast.simulation.checkers.checker import Checker, ReportViolation
 from priocast.simulation.checkers.process_history import DROPPED_OUT, RunHistory
@@ -109,8 +110,8 @@ def deadline_ns(scenario: Scenario, planned_broadcasts: Iterable[PlannedBroadcas
     In the worst case (a window of one message, no batches) a token visits all members for every message.
     The message then takes two hops to be ordered and two more until the slowest member has reported it,
     with a frame to and from each member at every hop, plus the time of the slowest application. A client
-    may try each member in turn. And in links whose cut was not noticed, retransmission timers have doubled
-    in both directions.
+    may try each member in turn. A message may wait for a silent member of `all-ack`. And in links whose cut
+    was not noticed, retransmission timers have doubled in both directions.
     """
     network, processor, workload = scenario.network, scenario.processor, scenario.workload
     last_broadcast = size = 0
@@ -124,7 +125,7 @@ def deadline_ns(scenario: Scenario, planned_broadcasts: Iterable[PlannedBroadcas
     each_us = (
         (4 + len(scenario.members)) * latency_us + 2 * frames * processor.frame_us + max(workload.consume_us)
     )
-    each_ns = each_us * MICROSECOND + 4 * processor.message_ns
+    each_ns = each_us * MICROSECOND + 4 * processor.message_ns + _silence_ns(scenario)
     byte_ns = 2 * processor.byte_ns
     if network.bandwidth_bytes_per_second is not None:
         byte_ns += 1_000_000_000 // network.bandwidth_bytes_per_second
@@ -133,3 +134,10 @@ def deadline_ns(scenario: Scenario, planned_broadcasts: Iterable[PlannedBroadcas
     work_ns += workload.client_requests * len(scenario.members) * workload.client_patience_us * MICROSECOND
     waited_ns = FAILURE_TIMEOUTS * scenario.membership.failure_ns + 2 * scenario.link.retransmit_ns_max
     return max(scenario.faults.healed_at_us * MICROSECOND, last_broadcast) + work_ns + waited_ns
+
+
+def _silence_ns(scenario: Scenario) -> int:
+    """How long the order may wait for a member that has nothing to send, if it ever waits for one."""
+    orders = (scenario.order, *(change.order for change in scenario.faults.order_changes))
+    waits = any(order.endswith(AllAck.NAME) for order in orders)
+    return int(scenario.ordering.acknowledge_ms * 1_000) * MICROSECOND if waits else 0
