@@ -61,6 +61,7 @@ VIOLATIONS = {
         ("links/fifo_link.py", "import priocast.protocols"),
         ("member.py", "from priocast.trace import recorder"),
         ("network/address.py", "import priocast.runtime.node"),
+        ("runtime/group.py", "import priocast.replication.replica"),
         ("simulation/process.py", "import priocast.exploration"),
         ("exploration/__init__.py", "import priocast.simulation.simulator"),
         (UNLISTED, "import priocast.core.view"),
@@ -85,6 +86,7 @@ VIOLATIONS = {
         ("simulation/simulator.py", "import multiprocessing"),
         ("trace/recorder.py", "import os"),
         ("trace/schema.py", "import time"),
+        ("replication/replicated_state.py", "import asyncio"),
     ],
     FAMILIES: [
         ("protocols/ring/token_ring.py", "import priocast.protocols.sequencer.ub"),

@@ -14,6 +14,8 @@ from priocast.membership.packets import AnyControl, OptionsHash
 from priocast.network.tcp_connection import Introduction
 from priocast.network.udp_handshake import Greeting
 from priocast.protocols import PROTOCOLS
+from priocast.replication.commands import Envelope
+from priocast.replication.replicated_state import SavedState
 
 PACKETS = {
     f"{name} {packet.__name__}": packet for name, protocol in PROTOCOLS.items() for packet in protocol.PACKETS
@@ -21,6 +23,8 @@ PACKETS = {
 TYPES: dict[str, Any] = {
     **{control.__name__: control for control in AnyControl.__args__},
     **{each.__name__: each for each in (Introduction, Greeting)},
+    **{envelope.__name__: envelope for envelope in Envelope.__args__},
+    "SavedState": SavedState,
     **PACKETS,
 }
 _OF_64_BITS = inspect.type_info(OptionsHash)

@@ -8,13 +8,14 @@ Every member of a group delivers the same messages in the same order, urgent one
             ...
 
 `join` is for a process that is in one group; `open_node` for one that is in several; `open_client` for one
-that only sends; `join_blocking` for a program without asyncio. `priocast.core.errors` draws the tree of
-errors.
+that only sends; `join_blocking` for a program without asyncio; `open_replica` replicates a state machine.
+`priocast.core.errors` draws the tree of errors.
 """
 
 from typing import TYPE_CHECKING
 
 from priocast.core.errors import (
+    CommandFailed,
     DeadlineExceeded,
     ForeignFrame,
     ForeignTrace,
@@ -25,6 +26,7 @@ from priocast.core.errors import (
     JavaMissing,
     JoinRejected,
     LinkOverflow,
+    OutcomeUnknown,
     Overloaded,
     PayloadTooLarge,
     PeerFault,
@@ -48,6 +50,12 @@ from priocast.membership.options import MembershipOptions
 from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub
 from priocast.network.security import TlsSecurity
+from priocast.replication.commands import CommandId
+from priocast.replication.opening import open_replica, open_replica_on
+from priocast.replication.questions import Questions
+from priocast.replication.replica import Replica
+from priocast.replication.sessions import Outcome
+from priocast.replication.state_machine import Applied, Continue, FollowsViews, StateMachine
 from priocast.runtime.blocking import BlockingGroup, join_blocking
 from priocast.runtime.client import Client, open_client
 from priocast.runtime.configuration import State
@@ -73,8 +81,12 @@ __all__ = [
     "ROUTINE",
     "URGENT",
     "Ageing",
+    "Applied",
     "BlockingGroup",
     "Client",
+    "CommandFailed",
+    "CommandId",
+    "Continue",
     "DeadlineExceeded",
     "DeliveredBatch",
     "Delivery",
@@ -82,6 +94,7 @@ __all__ = [
     "Event",
     "Evicted",
     "Eviction",
+    "FollowsViews",
     "ForeignFrame",
     "ForeignTrace",
     "Group",
@@ -104,6 +117,8 @@ __all__ = [
     "NodeParameters",
     "OrderName",
     "OrderingOptions",
+    "Outcome",
+    "OutcomeUnknown",
     "Overloaded",
     "PartitionPolicy",
     "PayloadTooLarge",
@@ -113,11 +128,14 @@ __all__ = [
     "PriocastError",
     "PriorityOutOfRange",
     "ProcessId",
+    "Questions",
     "QueueStatus",
     "Rejected",
+    "Replica",
     "Restored",
     "StallStatus",
     "State",
+    "StateMachine",
     "Status",
     "Strict",
     "TlsSecurity",
@@ -134,6 +152,8 @@ __all__ = [
     "join_blocking",
     "open_client",
     "open_node",
+    "open_replica",
+    "open_replica_on",
 ]
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@
     ├── Overloaded                   the queue has no room for a message of this priority now
     ├── NoQuorum                     too few members can be reached to agree on anything
     ├── DeadlineExceeded             a wait timed out; the message says what was missing
+    │   └── OutcomeUnknown           a command may have been applied or not; its id says which one to ask for
+    ├── CommandFailed                the state machine raised an exception for a command
     ├── GroupClosed                  the group was left, or had to stop; the message says why
     ├── PeerFault                    another process sent something that cannot be accepted
     │   ├── ForeignFrame             not a Priocast frame, or a damaged one
@@ -68,6 +70,28 @@ class NoQuorum(PriocastError):
 
 class DeadlineExceeded(PriocastError, TimeoutError):
     """A wait timed out."""
+
+
+class OutcomeUnknown(DeadlineExceeded):
+    """A command may have been applied or not, or its result is not known: `command` is its id as text.
+
+    `Replica.settle` tells what became of it.
+    """
+
+    def __init__(self, text: str, command: str) -> None:
+        super().__init__(text)
+        self.command = command
+
+
+class CommandFailed(PriocastError):
+    """The state machine raised an exception for a command, at every replica; `kind` is the exception's name.
+
+    `kind` is empty if the command was not applied, and never will be, because it was settled before.
+    """
+
+    def __init__(self, text: str, kind: str) -> None:
+        super().__init__(text)
+        self.kind = kind
 
 
 class GroupClosed(PriocastError):

@@ -1,0 +1,205 @@
+"""Drives a replica: joins, applies what is delivered, and broadcasts what the replica asks for.
+
+The driver's task is the only one that consumes the ordered stream, so the state machine runs in one task.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from priocast.core.errors import DeadlineExceeded, GroupClosed, Overloaded
+from priocast.core.events import Delivery, Event, Evicted, Restored, ViewChange
+from priocast.core.identity import ProcessId
+from priocast.core.message import Message
+from priocast.core.view import View
+from priocast.replication.commands import (
+    Answer,
+    Barrier,
+    Command,
+    CommandId,
+    NextSlot,
+    Question,
+    Settle,
+    encode_envelope,
+)
+from priocast.replication.conditions import Conditions
+from priocast.replication.questions import Questions
+from priocast.replication.replicated_state import CommandFinished, CommandSettled, Happened, ReplicatedState
+from priocast.replication.requests import OpenRequest, Requests
+from priocast.replication.sessions import Outcome
+from priocast.replication.submissions import Submissions
+from priocast.runtime.group import Group
+
+log = logging.getLogger("priocast.replica")
+
+
+class ReplicaDriver:
+    """One member's part in a replicated state, from joining until leaving.
+
+    `position` is that of the next message. `fresh_as_of`: the state contains everything that was acknowledged
+    before this time of the local clock.
+    """
+
+    def __init__(self, group: Group, state: ReplicatedState) -> None:
+        session, name = str(group.me), group.me.name
+        self.group = group
+        self.state = state
+        self.position = 0
+        self.is_current = False
+        self.fresh_as_of: float | None = None
+        self.closed: GroupClosed | None = None
+        self.conditions = Conditions()
+        self.submissions = Submissions(session)
+        self.questions = Questions(session, name, self.send, lambda: state.view)
+        self.settlements: Requests[Outcome] = Requests(session)
+        self._barriers: Requests[None] = Requests(session)
+        self._barriers_due: dict[int, asyncio.Future[None]] = {}
+        self._slots_asked: dict[CommandId, int] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Apply what is delivered, until the group is closed or the state machine fails."""
+        async for event in self.group:
+            self._on_event(event)
+
+    def close(self, reason: GroupClosed) -> None:
+        """Every call that waits ends with this reason, and so does every later one."""
+        self.closed = reason
+        self.is_current = False
+        for task in self._background:
+            task.cancel()
+        for waiting in (self.submissions, self.settlements, self._barriers, self.questions, self.conditions):
+            waiting.close(reason)
+
+    # The ordered stream
+
+    def _on_event(self, event: Event) -> None:
+        match event:
+            case Delivery():
+                self._on_happened(self.state.on_message(event.message, event.position), event.message)
+                self.position = event.position + 1
+            case ViewChange():
+                self.state.on_view(event.view, _is_new(self.group.me, event.view))
+                self.questions.on_view(event.view)
+                self.is_current = not self.state.awaits_state
+            case Restored():
+                self.position = event.position
+                self._on_restored()
+            case Evicted():
+                self.is_current = False
+        if self.state.slots_changed:
+            self._ask_for_slots()
+        self.conditions.check()
+
+    def _on_happened(self, happened: Happened | None, message: Message) -> None:
+        at: float | None = None
+        match happened:
+            case CommandFinished():
+                at = self.submissions.finish(happened.id, happened.outcome)
+            case Barrier():
+                at = self._barriers.finish(CommandId(happened.session, happened.number), None)
+            case CommandSettled():
+                at = self.settlements.finish(happened.request, happened.outcome)
+            case Question():
+                self.questions.on_question(happened, message.sender.name, message.priority)
+            case Answer():
+                self.questions.on_answer(happened)
+        if at is not None:
+            self.fresh_as_of = max(at, self.fresh_as_of or at)
+
+    def _on_restored(self) -> None:
+        """The state of another member was loaded: it has the outcomes of what was ordered meanwhile."""
+        self.is_current = True
+        for command, outcome in list(self.submissions.restored(self.state.sessions)):
+            self.submissions.finish(command, outcome)
+        for request in (*self._barriers, *self.settlements):
+            self.send(request.payload, request.priority, request.to)
+        self.questions.on_restored()
+        self._slots_asked.clear()
+
+    def _ask_for_slots(self) -> None:
+        """Have the next slots of long commands ordered, if that is up to this member."""
+        self.state.slots_changed = False
+        due = dict(self.state.slots_due(self.group.me.name))
+        self._slots_asked = {command: slot for command, slot in self._slots_asked.items() if command in due}
+        for command, slotted in due.items():
+            if self._slots_asked.get(command) != slotted.slot:
+                self._slots_asked[command] = slotted.slot
+                slot = NextSlot(command, slotted.slot, time.time_ns())
+                self.send(encode_envelope(slot), slotted.priority, None)
+
+    # What is broadcast
+
+    async def submit(self, command: CommandId, body: bytes, priority: int) -> None:
+        """Broadcast a command; if that fails, it is settled, because its number must not stay open."""
+        payload = encode_envelope(Command(command, self.submissions.floor, time.time_ns(), body))
+        try:
+            await self.group.broadcast(payload, priority)
+        except BaseException:
+            if self.closed is None:
+                request = self.settle(command, priority)
+                self._start(self._finish_in_doubt(command, request))
+            raise
+
+    def settle(self, command: CommandId, priority: int) -> OpenRequest[Outcome]:
+        """Ask what became of a command."""
+        request = self.settlements.next_id()
+        payload = encode_envelope(Settle(command, request, time.time_ns()))
+        added = self.settlements.add(request, payload, priority, None)
+        self.send(payload, priority, None)
+        return added
+
+    async def _finish_in_doubt(self, command: CommandId, request: OpenRequest[Outcome]) -> None:
+        self.submissions.finish(command, await request.answer)
+
+    def barrier(self, priority: int) -> asyncio.Future[None]:
+        """Done when everything that is ordered now is applied here; calls of one turn share a barrier."""
+        if priority not in self._barriers_due:
+            request = self._barriers.next_id()
+            payload = encode_envelope(Barrier(request.session, request.number))
+            added = self._barriers.add(request, payload, priority, (self.group.me.name,))
+            self._barriers_due[priority] = added.answer
+            asyncio.get_running_loop().call_soon(self._send_barrier, added)
+        return self._barriers_due[priority]
+
+    def _send_barrier(self, barrier: OpenRequest[None]) -> None:
+        del self._barriers_due[barrier.priority]
+        if self.closed is None:
+            self.send(barrier.payload, barrier.priority, barrier.to)
+
+    def send(self, payload: bytes, priority: int, to: tuple[str, ...] | None) -> None:
+        """Broadcast now, or as soon as there is room."""
+        if self.closed is not None:
+            return
+        try:
+            self.group.broadcast_nowait(payload, priority, to=to)
+        except Overloaded:
+            self._start(self._send_when_room(payload, priority, to))
+
+    async def _send_when_room(self, payload: bytes, priority: int, to: tuple[str, ...] | None) -> None:
+        while self.closed is None:
+            try:
+                await self.group.broadcast(payload, priority, to=to)
+            except DeadlineExceeded as error:
+                log.warning("%s: tries again", error, extra={"member": str(self.group.me)})
+            else:
+                return
+
+    def _start(self, coroutine: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(coroutine)
+        self._background.add(task)
+        task.add_done_callback(self._on_background_done)
+
+    def _on_background_done(self, task: asyncio.Task[None]) -> None:
+        self._background.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.warning("the replica could not broadcast: %s", error, extra={"member": str(self.group.me)})
+
+
+def _is_new(me: ProcessId, view: View) -> bool:
+    """Whether this member joins others that were in a view before, and so receives their state."""
+    return any(part.view is None and me in part.members for part in view.parts) and any(
+        part.view is not None for part in view.parts
+    )

@@ -1,0 +1,216 @@
+"""The replicated state without any I/O: the application's state machine and the bookkeeping around it.
+
+It is a function of the ordered stream alone: messages and views go in, what happened to commands comes out.
+The bookkeeping (sessions, long commands, the time of the order) is part of the state that a joining member
+receives.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from priocast.core.decoding import decode
+from priocast.core.errors import ForeignFrame, InvalidInput
+from priocast.core.identity import Number
+from priocast.core.message import Message
+from priocast.core.view import View
+from priocast.replication.commands import (
+    ERROR_LENGTH_MAX,
+    Answer,
+    Barrier,
+    Body,
+    Command,
+    CommandId,
+    NextSlot,
+    Question,
+    Settle,
+    Slot,
+    decode_envelope,
+)
+from priocast.replication.sessions import UNFINISHED, Outcome, Sessions, SessionTable, name_of
+from priocast.replication.state_machine import Applied, Continue, FollowsViews, StateMachine
+
+SLOTTED_MAX = 65_536
+_ENVIRONMENT_ERRORS = (OSError, MemoryError, RecursionError)
+
+
+class CommandFinished(msgspec.Struct, frozen=True, gc=False):
+    """A command has its final outcome, or a repetition of it was skipped."""
+
+    id: CommandId
+    outcome: Outcome
+
+
+class CommandSettled(msgspec.Struct, frozen=True, gc=False):
+    """The answer to a `Settle`: what became of a command."""
+
+    request: CommandId
+    outcome: Outcome
+
+
+Happened = CommandFinished | CommandSettled | Barrier | Question | Answer
+
+
+class SlottedCommand(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A long command: `body` is what to execute in this slot."""
+
+    slot: Slot
+    body: Body
+    priority: Annotated[int, msgspec.Meta(ge=0, le=255)]
+
+
+class SavedState(msgspec.Struct, frozen=True, array_like=True):
+    """Everything that a joining replica needs; of another replica, so it is bounded."""
+
+    view_number: Number
+    time_ns: Number
+    sessions: Sessions
+    slotted: Annotated[list[tuple[CommandId, SlottedCommand]], msgspec.Meta(max_length=SLOTTED_MAX)]
+    machine: Annotated[bytes, msgspec.Meta(max_length=1 << 40)]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode_saved = msgspec.msgpack.Decoder(SavedState).decode
+
+
+class ReplicatedState:
+    """A state machine, and which commands it has applied.
+
+    `view` is the last view of the stream. `awaits_state`: this member is new, and has not received the state
+    of the others. `slotted` holds the long commands that are not finished; `slots_changed` says that one of
+    them, or the view, has changed since the replica looked. `skipped` counts messages that are not of a
+    replica: of a client, or of a program that broadcasts to the group directly.
+    """
+
+    def __init__(self, machine: StateMachine) -> None:
+        self.machine = machine
+        self.sessions = SessionTable()
+        self.slotted: dict[CommandId, SlottedCommand] = {}
+        self.view: View | None = None
+        self.time_ns = 0
+        self.skipped = 0
+        self.awaits_state = False
+        self.slots_changed = False
+        self._names: frozenset[str] = frozenset()
+        self._views_before_state: list[View] = []
+        self._view_number = -1
+
+    # The stream
+
+    def on_message(self, message: Message, position: int) -> Happened | None:
+        """A message was delivered; return what became of it."""
+        try:
+            envelope = decode(decode_envelope, message.payload, message.sender, "a command")
+        except ForeignFrame:
+            self.skipped += 1
+            return None
+        match envelope:
+            case Command():
+                return self._on_command(envelope, message, position)
+            case NextSlot():
+                return self._on_slot(envelope, message, position)
+            case Settle():
+                is_own = envelope.id.session == envelope.request.session
+                return CommandSettled(envelope.request, self.sessions.settle(envelope.id, is_own))
+        return envelope
+
+    def on_view(self, view: View, awaits_state: bool) -> None:
+        """A view begins. `awaits_state`: this member is new, and receives the state of the others later."""
+        self.view = view
+        self._names = frozenset(member.name for member in view.members)
+        self.slots_changed = True
+        self.awaits_state |= awaits_state
+        if self.awaits_state:
+            self._views_before_state.append(view)
+        else:
+            self._enter(view)
+
+    def _enter(self, view: View) -> None:
+        """Tell the state machine of a view, unless the state contains it: it may be of a later view."""
+        if view.number > self._view_number:
+            self._view_number = view.number
+            if isinstance(self.machine, FollowsViews):
+                self.machine.on_view(view)
+
+    def _on_command(self, command: Command, message: Message, position: int) -> CommandFinished | None:
+        known = self.sessions.on_command(command.id, command.floor, self._names)
+        if known is not None:
+            return None if known == UNFINISHED else CommandFinished(command.id, known)
+        return self._execute(command.id, command.body, 0, command.time_ns, message, position)
+
+    def _on_slot(self, due: NextSlot, message: Message, position: int) -> CommandFinished | None:
+        slotted = self.slotted.get(due.id)
+        if slotted is None or slotted.slot != due.slot:
+            return None
+        return self._execute(due.id, slotted.body, due.slot, due.time_ns, message, position)
+
+    def _execute(
+        self, command: CommandId, body: bytes, slot: int, time_ns: int, message: Message, position: int
+    ) -> CommandFinished | None:
+        self.time_ns = max(self.time_ns, time_ns)
+        at = Applied(position, command, message.sender, message.priority, self.time_ns, slot)
+        outcome = self._outcome_of(body, at)
+        if isinstance(outcome, Continue):
+            self.slotted[command] = SlottedCommand(slot + 1, outcome.body, message.priority)
+            self.sessions.add(command, UNFINISHED)
+            self.slots_changed = True
+            return None
+        self.slotted.pop(command, None)
+        self.sessions.add(command, outcome)
+        return CommandFinished(command, outcome)
+
+    def _outcome_of(self, body: bytes, at: Applied) -> Outcome | Continue:
+        try:
+            result = self.machine.apply(body, at)
+        except _ENVIRONMENT_ERRORS:
+            raise
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]
+            return Outcome("failed", text.encode(errors="replace"))
+        if not isinstance(result, bytes | Continue):
+            raise InvalidInput(f"apply must return bytes or Continue(...), not {type(result).__name__}")
+        if isinstance(result, Continue) and at.id not in self.slotted and len(self.slotted) >= SLOTTED_MAX:
+            return Outcome("failed", f"Overloaded: {SLOTTED_MAX} long commands are unfinished".encode())
+        return result if isinstance(result, Continue) else Outcome("applied", result)
+
+    def slots_due(self, me: str) -> list[tuple[CommandId, SlottedCommand]]:
+        """The long commands whose next slot this process asks for.
+
+        It asks for those that it submitted, and the coordinator for those whose submitter is not in the view.
+        """
+        if not self.slotted or self.view is None:
+            return []
+        others = self.view.coordinator.name == me
+        return [
+            (command, slotted)
+            for command, slotted in self.slotted.items()
+            if name_of(command.session) == me or (others and name_of(command.session) not in self._names)
+        ]
+
+    # State transfer
+
+    def save(self) -> bytes:
+        """The state after everything that was delivered so far."""
+        return _encode(
+            SavedState(
+                max(self._view_number, 0),
+                self.time_ns,
+                self.sessions.sessions,
+                list(self.slotted.items()),
+                self.machine.snapshot(),
+            )
+        )
+
+    def load(self, data: bytes) -> None:
+        """Replace the state by that of another replica, and enter the views that it does not contain."""
+        saved = _decode_saved(data)
+        self.machine.restore(saved.machine)
+        self.sessions = SessionTable(saved.sessions)
+        self.slotted = dict(saved.slotted)
+        self.time_ns = saved.time_ns
+        self._view_number = saved.view_number
+        self.awaits_state = False
+        self.slots_changed = True
+        views, self._views_before_state = self._views_before_state, []
+        for view in views:
+            self._enter(view)
