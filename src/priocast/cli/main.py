@@ -12,6 +12,8 @@ from rich.markup import escape
 
 from priocast.cli import (
     advise,
+    campaign,
+    cluster,
     demo,
     explain,
     explore,
@@ -61,6 +63,8 @@ app.command("change-order", epilog=orders.CHANGE_EXAMPLES)(orders.change_order)
 app.command(epilog=probe.EXAMPLES)(probe.probe)
 app.add_typer(keys.keys, name="keys")
 app.command(epilog=simulate.EXAMPLES)(simulate.simulate)
+app.command(epilog=campaign.EXAMPLES)(campaign.campaign)
+app.add_typer(cluster.cluster, name="cluster")
 app.add_typer(study.study, name="study")
 app.command(epilog=explore.EXAMPLES)(explore.explore)
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain_message)

@@ -7,6 +7,7 @@ Spark does not start, for the reason. A session writes nothing outside its scrat
 import os
 import re
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -31,6 +32,9 @@ _JAVA_OPTIONS = "-Xss16m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-DontCompi
 #: Two checks run at once. The tests used up to 1.2 GB (jstat), and once a Java process with a limit of 2 GB
 #: ended without an error message.
 _LOCAL_MEMORY = "4g"
+_MASTER_SECONDS = 5.0
+_STANDALONE = re.compile(r"spark://(.+)")
+_ON_THIS_MACHINE = re.compile(r"local|spark://(127\.|localhost:)")
 _REASON = re.compile(r"(?:Exception|Error): (.+)")
 
 
@@ -41,6 +45,7 @@ def spark_session(master: str = LOCAL) -> Iterator[SparkSession]:
     if running is not None:
         yield running
         return
+    _check_reachable(master)
     with tempfile.TemporaryDirectory(prefix="priocast-spark-", ignore_cleanup_errors=True) as scratch:
         context = _start(master, Path(scratch))
         try:
@@ -48,6 +53,23 @@ def spark_session(master: str = LOCAL) -> Iterator[SparkSession]:
             yield SparkSession(context)
         finally:
             context.stop()
+
+
+def _check_reachable(master: str) -> None:
+    """Raise if nothing listens at the address of a cluster: Spark would try for a minute."""
+    match = _STANDALONE.fullmatch(master)
+    addresses = match[1].split(",") if match else []
+    reasons = []
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        if not host or not port.isdecimal():
+            raise InvalidOption(f"{master!r} is not the URL of a master: write spark://HOST:PORT")
+        try:
+            socket.create_connection((host, int(port)), _MASTER_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            reasons.append(f"{address}: {error}")
+    if addresses and len(reasons) == len(addresses):
+        raise InvalidOption(f"no Spark master can be reached ({'; '.join(reasons)})")
 
 
 def _start(master: str, scratch: Path) -> SparkContext:
@@ -92,7 +114,7 @@ def _settings(master: str, scratch: Path) -> SparkConf:
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
     }
-    if master.startswith("local"):
+    if _ON_THIS_MACHINE.match(master):
         settings |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",

@@ -1,0 +1,177 @@
+"""Runs a campaign in rounds and stores each round, so that it can be stopped and resumed at any time.
+
+A round is large enough that the executors are busy, and small enough that little is lost with it. A row is
+stored once or, if the driver is killed while it stores, several times with the same contents: readers take
+one row per cell and seed.
+"""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from priocast.campaign.plan import Plan
+from priocast.campaign.seed_rows import RESULT_COLUMNS, SeedRunner
+from priocast.core.errors import InvalidOption
+from priocast.pipeline.executors import on_executors, ship_code, tasks_done
+from priocast.pipeline.session import spark_session
+
+OnSeedsDone = Callable[[int], None]
+
+RESULTS = "results"
+#: Columns by which results can be summarised.
+GROUPINGS = ("cell", "order", "prioritised", "policy", "delivery", "members")
+_SEEDS_PER_TASK = 4
+_TASKS_PER_CORE = 32
+_FAILED_SHOWN_MAX = 1_000
+
+
+def ignore_seeds_done(done: int) -> None:
+    """For callers that do not show progress."""
+
+
+class CampaignRow(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of the seeds that have these values in the columns by which they are grouped."""
+
+    values: dict[str, str]
+    seeds: int
+    failed: int
+    broadcasts: int
+    deliveries: int
+    views: int
+    virtual_seconds: float
+    seconds: float
+    settling_seconds_max: float
+
+
+class FailedSeed(msgspec.Struct, frozen=True, kw_only=True):
+    """A seed with violations, and the command that replays it."""
+
+    cell: str
+    seed: int
+    violations: tuple[str, ...]
+    replay: str
+
+
+class CampaignResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What all stored seeds of a campaign say. `seeds_run` were run now, the others earlier.
+
+    `failed` is the number of seeds with violations; `failed_seeds` are the first of them.
+    """
+
+    seeds: int
+    seeds_run: int
+    failed: int
+    rows: tuple[CampaignRow, ...]
+    failed_seeds: tuple[FailedSeed, ...]
+
+
+def run_campaign(
+    plan: Plan,
+    out: str,
+    master: str,
+    by: tuple[str, ...] = ("cell",),
+    on_seeds_done: OnSeedsDone = ignore_seeds_done,
+) -> CampaignResult:
+    """Run what is missing of the plan in the table of results below `out`, and summarise the table."""
+    with spark_session(master) as spark, tempfile.TemporaryDirectory(prefix="priocast-campaign-") as scratch:
+        ship_code(spark, Path(scratch))
+        table = f"{out.rstrip('/')}/{RESULTS}"
+        done = _done(spark, table, plan)
+        missing = plan.missing(done)
+        finished = len(plan) - len(missing)
+        on_seeds_done(finished)
+        size = spark.sparkContext.defaultParallelism * _TASKS_PER_CORE * _SEEDS_PER_TASK
+        for start in range(0, len(missing), size):
+            runner = SeedRunner(missing[start : start + size], plan.code)
+            _run_round(spark, runner, table, finished, on_seeds_done)
+            finished += len(runner.planned)
+            on_seeds_done(finished)
+        return _summary(_stored(spark, table, plan), by, len(missing))
+
+
+def _run_round(
+    spark: SparkSession, runner: SeedRunner, table: str, finished: int, on_seeds_done: OnSeedsDone
+) -> None:
+    """Run some seeds and store their results; `finished` were done before."""
+    count = len(runner.planned)
+    tasks = -(-count // _SEEDS_PER_TASK)
+    rows = on_executors(spark, count, tasks, runner, RESULT_COLUMNS)
+
+    def on_tasks_done(done: int) -> None:
+        on_seeds_done(finished + min(count, done * _SEEDS_PER_TASK))
+
+    with tasks_done(spark.sparkContext, on_tasks_done):
+        rows.repartition(1).write.mode("append").parquet(table)
+
+
+def _done(spark: SparkSession, table: str, plan: Plan) -> set[tuple[str, int]]:
+    """What was stored by earlier runs of the campaign."""
+    stored = _read(spark, table)
+    if stored is None:
+        return set()
+    other = stored.where(f.col("code") != plan.code).select("code").first()
+    if other is not None:
+        raise InvalidOption(
+            f"{table} has results of other code ({other['code']}; this is {plan.code}): choose another --out"
+        )
+    return {(row["cell"], row["seed"]) for row in stored.select("cell", "seed").distinct().toLocalIterator()}
+
+
+def _stored(spark: SparkSession, table: str, plan: Plan) -> DataFrame:
+    stored = _read(spark, table)
+    assert stored is not None, "a campaign has stored its results"
+    planned = f.col("cell").isin(list(plan.cells)) & f.col("seed").between(plan.seeds[0], plan.seeds[-1])
+    return stored.where(planned).dropDuplicates(["cell", "seed"])
+
+
+def _read(spark: SparkSession, table: str) -> DataFrame | None:
+    try:
+        return spark.read.parquet(table)
+    except AnalysisException as error:
+        if error.getCondition() in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA"):
+            return None
+        raise
+
+
+def _summary(stored: DataFrame, by: tuple[str, ...], seeds_run: int) -> CampaignResult:
+    is_failed = f.size("violations") > 0
+    grouped = stored.groupBy(*by).agg(
+        f.count("*").alias("seeds"),
+        f.count_if(is_failed).alias("failed"),
+        *(f.sum(name).alias(name) for name in ("broadcasts", "deliveries", "views")),
+        (f.sum("virtual_ns") / 1e9).alias("virtual_seconds"),
+        f.sum("seconds").alias("seconds"),
+        (f.max("settling_ns") / 1e9).alias("settling_seconds_max"),
+    )
+    rows = [
+        CampaignRow(
+            values={name: str(row[name]) for name in by},
+            **{name: row[name] for name in CampaignRow.__struct_fields__ if name != "values"},
+        )
+        for row in grouped.orderBy(*by).collect()
+    ]
+    failed = stored.where(is_failed).orderBy("cell", "seed").limit(_FAILED_SHOWN_MAX).collect()
+    return CampaignResult(
+        seeds=sum(row.seeds for row in rows),
+        seeds_run=seeds_run,
+        failed=sum(row.failed for row in rows),
+        rows=tuple(rows),
+        failed_seeds=tuple(
+            FailedSeed(
+                cell=row["cell"],
+                seed=row["seed"],
+                violations=tuple(row["violations"]),
+                replay=_replay(row["cell"], row["seed"]),
+            )
+            for row in failed
+        ),
+    )
+
+
+def _replay(cell: str, seed: int) -> str:
+    return f"priocast simulate --seeds {seed}{'' if cell == 'any' else f' {cell}'} --show"

@@ -1,0 +1,143 @@
+"""`priocast campaign`: runs very many seeds of the simulator on Spark."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast, get_args
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from priocast.cli.exit_codes import EXIT_VIOLATION
+from priocast.cli.json_output import print_json
+from priocast.cli.option_checks import check_directory, check_pipeline
+from priocast.cli.shared_options import MASTER, AsJson, Master
+from priocast.cli.simulate import parse_choice, parse_seeds
+from priocast.core.errors import InvalidOption
+from priocast.simulation.scenario_generator import Delivery, Policy, generate_scenario
+from priocast.simulation.simulator import run_scenario
+from priocast.simulation.trace_writer import write_run
+
+if TYPE_CHECKING:
+    from priocast.campaign.campaign import CampaignResult
+    from priocast.campaign.plan import Plan
+
+EXAMPLES = """
+[bold]Examples[/]
+
+  priocast campaign --seeds 0:100000
+
+  priocast campaign --seeds 0:1000 --order token-ring --order sequencer-ub --policy primary --delivery safe
+
+  priocast campaign --seeds 0:10000 --by order --by members --json
+
+  priocast campaign --seeds 0:100000 --master spark://host:7077 --out hdfs:///campaigns/1
+"""
+_FAILED_PRINTED = 20
+
+
+def campaign(
+    seeds: Annotated[str, typer.Option(help="One seed (17), or a range without its end (0:100000).")],
+    order: Annotated[
+        list[str] | None, typer.Option(help="An ordering protocol; may be repeated.", show_default="random")
+    ] = None,
+    policy: Annotated[
+        list[str] | None,
+        typer.Option(help="primary or partitionable; may be repeated.", show_default="random"),
+    ] = None,
+    delivery: Annotated[
+        list[str] | None, typer.Option(help="agreed or safe; may be repeated.", show_default="random")
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Column to group the summary by: cell, order, prioritised, policy, delivery or members; "
+            "may be repeated.",
+            show_default="cell",
+        ),
+    ] = None,
+    out: Annotated[
+        str, typer.Option(help="Directory or URL of the results; a campaign that was stopped there goes on.")
+    ] = "campaign-out",
+    traces: Annotated[
+        Path | None, typer.Option(help="Write the runs of the first failed seeds to this directory.")
+    ] = None,
+    master: Master = MASTER,
+    as_json: AsJson = False,
+) -> None:
+    """Run many seeds of the simulator on Spark's executors, and check every guarantee in each.
+
+    Each combination of the options is a cell, and every cell runs all seeds. The results are one table, a
+    row per cell and seed. The same seed gives the same verdict and hash as in 'priocast simulate'. Exit
+    code 1: a guarantee was violated; the commands that replay the failed seeds are printed.
+    """
+    check_pipeline()
+    check_directory("--traces", traces)
+    if "://" not in out:
+        check_directory("--out", Path(out))
+    from priocast.campaign.campaign import GROUPINGS, run_campaign  # imported here: Spark is slow to import
+    from priocast.campaign.plan import make_plan
+
+    grouping = tuple(by or ("cell",))
+    if unknown := [name for name in grouping if name not in GROUPINGS]:
+        raise InvalidOption(f"--by is {unknown[0]!r}: choose {', '.join(GROUPINGS)}")
+    for each in order or ():
+        parse_choice(each, None, None)
+    for name, values, known in (("policy", policy, Policy), ("delivery", delivery, Delivery)):
+        if unknown := [value for value in values or () if value not in get_args(known)]:
+            raise InvalidOption(
+                f"--{name} is {unknown[0]!r}: choose {' or '.join(map(repr, get_args(known)))}"
+            )
+    plan = make_plan(
+        parse_seeds(seeds),
+        order or (),
+        cast("list[Policy]", policy or []),
+        cast("list[Delivery]", delivery or []),
+    )
+    console = Console(stderr=as_json)
+    started = time.perf_counter()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        bar = progress.add_task("seeds", total=len(plan))
+        result = run_campaign(plan, out, master, grouping, lambda done: progress.update(bar, completed=done))
+    if traces is not None:
+        _write_traces(result, plan, traces)
+    if as_json:
+        print_json(result)
+    else:
+        _print_result(result, grouping, time.perf_counter() - started, console)
+    if result.failed:
+        raise typer.Exit(EXIT_VIOLATION)
+
+
+def _write_traces(result: "CampaignResult", plan: "Plan", directory: Path) -> None:
+    """Run the first failed seeds again, here, and keep their traces: those of all seeds would be too many."""
+    for failed in result.failed_seeds[:_FAILED_PRINTED]:
+        target = directory / f"{failed.seed}{failed.cell.replace(' --', '-').replace(' ', '-').lstrip('-')}"
+        if not target.exists():
+            write_run(run_scenario(generate_scenario(failed.seed, plan.cells[failed.cell])), target)
+
+
+def _print_result(result: "CampaignResult", by: tuple[str, ...], seconds: float, console: Console) -> None:
+    title = f"{result.seeds:,} seeds, {result.seeds_run:,} of them run now in {seconds:.1f} s"
+    table = Table(*by, title=title, title_justify="left")
+    for name in ("seeds", "failed", "deliveries", "views", "virtual time", "slowest to quiescence"):
+        table.add_column(name, justify="right")
+    for row in result.rows:
+        table.add_row(
+            *(row.values[name] for name in by),
+            f"{row.seeds:,}",
+            f"{row.failed:,}",
+            f"{row.deliveries:,}",
+            f"{row.views:,}",
+            f"{row.virtual_seconds:,.0f} s",
+            f"{row.settling_seconds_max:.2f} s",
+            style="red" if row.failed else "",
+        )
+    console.print(table)
+    for failed in result.failed_seeds[:_FAILED_PRINTED]:
+        console.print(failed.violations[0], style="red", markup=False, highlight=False)
+        console.print(f"replay: {failed.replay}", markup=False, highlight=False)
+    if result.failed > _FAILED_PRINTED:
+        console.print(f"… and {result.failed - _FAILED_PRINTED:,} more failed seeds")

@@ -1,0 +1,108 @@
+"""Campaigns give the verdicts of `priocast simulate`, on every master, and can be stopped and resumed."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from priocast.campaign.campaign import RESULTS, run_campaign
+from priocast.campaign.plan import Plan, PlannedSeed, cell_name, fingerprint, make_plan
+from priocast.campaign.seed_rows import RESULT_COLUMNS, SeedRunner
+from priocast.core.errors import InvalidOption
+from priocast.core.violation import Violation
+from priocast.simulation.counters import Counters
+from priocast.simulation.scenario_generator import ALL_GENERATED, Choice
+from priocast.simulation.swarm import SeedResult, run_seed
+
+pytestmark = pytest.mark.spark
+
+TOKEN_RING = Choice("token-ring")
+
+
+def test_every_combination_is_a_cell() -> None:
+    plan = make_plan(range(3), ["token-ring", "sequencer-ub"], ["primary"], ["agreed", "safe"])
+    assert list(plan.cells) == [
+        "--order token-ring --policy primary --delivery agreed",
+        "--order token-ring --policy primary --delivery safe",
+        "--order sequencer-ub --policy primary --delivery agreed",
+        "--order sequencer-ub --policy primary --delivery safe",
+    ]
+    assert len(plan) == 12
+    assert list(make_plan(range(3), (), (), ()).cells) == ["any"]
+
+
+def test_order_without_partitions_has_no_partitionable_cell() -> None:
+    plan = make_plan(range(1), ["reorder", "token-ring"], ["partitionable"], ())
+    assert [choice.order for choice in plan.cells.values()] == ["token-ring"]
+    with pytest.raises(InvalidOption, match="reorder does not support partitionable"):
+        make_plan(range(1), ["reorder"], ["partitionable"], ())
+
+
+def test_what_is_stored_is_not_planned_again() -> None:
+    plan = Plan(range(2), {"any": ALL_GENERATED, cell_name(TOKEN_RING): TOKEN_RING}, "code")
+    missing = plan.missing({("any", 0), ("--order token-ring", 1)})
+    assert missing == [
+        PlannedSeed("--order token-ring", TOKEN_RING, 0),
+        PlannedSeed("any", ALL_GENERATED, 1),
+    ]
+
+
+def test_row_has_all_columns() -> None:
+    (row,) = SeedRunner([PlannedSeed("any", ALL_GENERATED, 3)], "code")([0])
+    assert len(row) == len(RESULT_COLUMNS.names)
+    named = dict(zip(RESULT_COLUMNS.names, row, strict=True))
+    assert (named["seed"], named["code"], named["digest"]) == (3, "code", run_seed(3).digest)
+
+
+@pytest.fixture(scope="module")
+def stopped_campaign(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign that was stopped when three of its six seeds were stored."""
+    out = tmp_path_factory.mktemp("campaign")
+    run_campaign(make_plan(range(3), (), (), ()), str(out), "local[2]")
+    return out
+
+
+def test_resumed_campaign_has_the_verdicts_of_simulate(spark: SparkSession, stopped_campaign: Path) -> None:
+    done: list[int] = []
+    plan = make_plan(range(6), (), (), ())
+    result = run_campaign(plan, str(stopped_campaign), "local[2]", ("order", "members"), done.append)
+    assert (result.seeds, result.seeds_run, result.failed) == (6, 3, 0)
+    assert done[0] == 3 and done[-1] == 6
+    assert sum(row.seeds for row in result.rows) == 6
+    assert all(set(row.values) == {"order", "members"} for row in result.rows)
+    stored = spark.read.parquet(str(stopped_campaign / RESULTS)).select("seed", "digest").collect()
+    assert sorted((row["seed"], row["digest"]) for row in stored) == [
+        (seed, run_seed(seed).digest) for seed in range(6)
+    ]
+
+
+def test_results_of_other_code_are_not_mixed(spark: SparkSession, stopped_campaign: Path) -> None:
+    other = Plan(range(3), {"any": ALL_GENERATED}, "other code")
+    with pytest.raises(InvalidOption, match=rf"other code \({fingerprint()}; this is other code\)"):
+        run_campaign(other, str(stopped_campaign), "local[2]")
+
+
+def test_failed_seeds_are_shown_with_the_command_that_replays_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table with a failed seed, stored twice, as a driver that was killed while it stored may leave it."""
+
+    def failing_run(seed: int, choice: Choice) -> SeedResult:
+        return SeedResult(
+            seed=seed,
+            digest="",
+            violations=(Violation(guarantee="Total order", summary="made up", run=f"seed {seed}"),),
+            counters=Counters(),
+            virtual_ns=0,
+            seconds=0.0,
+        )
+
+    monkeypatch.setattr("priocast.campaign.seed_rows.run_seed", failing_run)
+    plan = Plan(range(7, 8), {cell_name(TOKEN_RING): TOKEN_RING}, "code")
+    rows = list(SeedRunner(plan.missing(set()), "code")([0, 0]))
+    spark.createDataFrame(rows, RESULT_COLUMNS).write.parquet(str(tmp_path / RESULTS))
+    result = run_campaign(plan, str(tmp_path), "local[2]")
+    assert (result.seeds, result.seeds_run, result.failed) == (1, 0, 1)
+    (failed,) = result.failed_seeds
+    assert failed.violations == ("seed 7: Total order violated: made up",)
+    assert failed.replay == "priocast simulate --seeds 7 --order token-ring --show"

@@ -1,0 +1,85 @@
+"""A cluster on this machine: a campaign on it, a worker that is killed, and processes that are not ours."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from pyarrow import parquet
+
+from priocast.core.errors import InvalidOption
+from priocast.pipeline.cluster import Cluster, ClusterProcess, end_cluster, find_cluster, start_cluster
+from priocast.pipeline.session import spark_session
+from priocast.simulation.swarm import run_seed
+
+pytestmark = [pytest.mark.spark, pytest.mark.processes, pytest.mark.timeout(600)]
+
+CAMPAIGN = """
+import os, signal, sys
+from priocast.campaign.campaign import run_campaign
+from priocast.campaign.plan import make_plan
+victim = int(sys.argv[3])
+def on_seeds_done(done):
+    global victim
+    if done >= 4 and victim:
+        os.kill(victim, signal.SIGKILL)
+        victim = 0
+result = run_campaign(make_plan(range(24), (), (), ()), sys.argv[2], sys.argv[1], ("cell",), on_seeds_done)
+print(result.seeds, result.failed, victim)
+"""
+
+
+def test_campaign_survives_the_loss_of_a_worker(tmp_path: Path) -> None:
+    cluster = start_cluster(tmp_path / "cluster", workers=2, cores=1, memory_mb=1024)
+    try:
+        with pytest.raises(InvalidOption, match="a cluster runs already"):
+            start_cluster(tmp_path / "cluster", workers=1, cores=1, memory_mb=512)
+        victim = cluster.processes[-1]
+        command = [sys.executable, "-c", CAMPAIGN, cluster.master, str(tmp_path / "out"), str(victim.pid)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=500, check=False)
+        assert done.stdout == "24 0 0\n", done.stderr
+        assert not victim.is_running
+    finally:
+        assert end_cluster(tmp_path / "cluster") in (2, 3)
+    assert not cluster.running and not list((tmp_path / "cluster").iterdir())
+    stored = parquet.read_table(tmp_path / "out" / "results", columns=["seed", "digest"]).to_pylist()
+    assert {(row["seed"], row["digest"]) for row in stored} == {
+        (seed, run_seed(seed).digest) for seed in range(24)
+    }
+
+
+def test_process_that_has_the_id_of_an_ended_one_is_left_alone(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as other:  # noqa: S607
+        cluster = Cluster("spark://127.0.0.1:1", (ClusterProcess("master", other.pid, 1),))
+        (tmp_path / "cluster.json").write_bytes(msgspec.json.encode(cluster))
+        assert end_cluster(tmp_path) == 0
+        assert other.poll() is None
+        os.kill(other.pid, signal.SIGKILL)
+
+
+def test_cluster_that_does_not_exist(tmp_path: Path) -> None:
+    assert find_cluster(tmp_path) is None
+    with pytest.raises(InvalidOption, match="no cluster was started"):
+        end_cluster(tmp_path)
+    (tmp_path / "cluster.json").write_text("{}")
+    with pytest.raises(InvalidOption, match="was not written by Priocast"):
+        find_cluster(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("master", "message"),
+    [
+        ("spark://127.0.0.1:1", "no Spark master can be reached"),
+        ("spark://127.0.0.1:1,127.0.0.1:2", "127.0.0.1:2: "),
+        ("spark://127.0.0.1", "is not the URL of a master"),
+    ],
+)
+def test_unreachable_master_is_named_at_once(
+    master: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pyspark.sql.SparkSession.getActiveSession", lambda: None)
+    with pytest.raises(InvalidOption, match=message), spark_session(master):
+        pass
