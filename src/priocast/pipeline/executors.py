@@ -15,8 +15,6 @@ from pyspark import SparkContext, StatusTracker
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-import priocast
-
 Row = tuple[object, ...]
 Work = Callable[[Iterable[int]], Iterable[Row]]
 OnTasksDone = Callable[[int], None]
@@ -40,7 +38,7 @@ def ship_code(spark: SparkSession, scratch: Path) -> None:
     if re.match(r"local(\[|$)", context.master or ""):
         return
     archive = scratch / _CODE
-    root = Path(priocast.__file__).parent
+    root = Path(__file__).parent.parent
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
         for path in sorted(root.rglob("*.py")):
             file.write(path, Path("priocast") / path.relative_to(root))
