@@ -198,12 +198,12 @@ def the_sender_counts_as_a_recipient(patch: pytest.MonkeyPatch) -> None:
     """Its own copy is one of those that must survive it."""
 
     def start(
-        self: dissemination.Dissemination, data: ServiceData, timeout_ns: int, send_first: bool
+        self: dissemination.Dissemination, data: ServiceData, timeout_ns: int, now: int, send_first: bool
     ) -> object:
         kind, quality = data.quality.kind, data.quality
         if kind is QualityKind.AT_LEAST:
             quality = msgspec.structs.replace(quality, count=max(0, (quality.count or 1) - 1))
-        return honest(self, msgspec.structs.replace(data, quality=quality), timeout_ns, send_first)
+        return honest(self, msgspec.structs.replace(data, quality=quality), timeout_ns, now, send_first)
 
     honest = dissemination.Dissemination._start
     patch.setattr(dissemination.Dissemination, "_start", start)

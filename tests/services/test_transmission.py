@@ -1,7 +1,7 @@
 """Transmission with response, with every parameter of Figure 1."""
 
 from priocast.core.identity import ProcessId
-from priocast.links.transmission import Transmission, earliest
+from priocast.links.transmission import Transmission, TransmissionTimes, earliest
 
 A, B, C = (ProcessId(name, 1) for name in "abc")
 
@@ -169,3 +169,30 @@ def test_the_response_of_a_process_that_departs_does_not_count() -> None:
 def test_the_earliest_time() -> None:
     assert earliest([None, 5, 3]) == 3
     assert earliest([None]) is None
+
+
+def test_the_next_timer_is_found_although_timers_move_and_end() -> None:
+    times = TransmissionTimes[str]()
+    moves, ends, stays = (transmission(send_first=False) for _ in range(3))
+    for at, (name, run) in enumerate({"moves": moves, "ends": ends, "stays": stays}.items()):
+        run.start(at)
+        times.add(name, run)
+    assert times.next_at == 10
+    for process in (A, B, C):
+        ends.on_response(process, 1, "")
+    moves.on_sent_by_another(5)
+    assert times.next_at == 12
+    assert times.expired(11) == []
+    assert times.expired(20) == ["moves", "stays"], "in the order of their start"
+    assert times.expired(20) == ["moves", "stays"], "until they have been given the time"
+    assert moves.on_tick(20) and stays.on_tick(20)
+    assert times.expired(20) == []
+    assert times.next_at == 30
+
+
+def test_a_transmission_that_ended_at_its_start_has_no_timer() -> None:
+    times = TransmissionTimes[str]()
+    unreliable = transmission(0)
+    unreliable.start(0)
+    times.add("unreliable", unreliable)
+    assert times.next_at is None

@@ -17,13 +17,15 @@ it the responses. Several run at the same time, at the sender and at recipients 
 """
 
 from collections.abc import Iterable
-from typing import Generic, TypeVar
+from heapq import heappop, heappush
+from typing import Any, Generic, TypeVar
 
 from priocast.core.identity import ProcessId
 
 _BACKOFF_MAX = 16
 
 AnyResponse = TypeVar("AnyResponse")
+AnyKey = TypeVar("AnyKey")
 
 
 def earliest(times: Iterable[int | None]) -> int | None:
@@ -131,3 +133,39 @@ class Transmission(Generic[AnyResponse]):
             return
         backoff = 1 if self._retries_max is not None else min(2 ** (self.retry - 1), _BACKOFF_MAX)
         self.waits_until = now + self._timeout_ns * backoff
+
+
+class TransmissionTimes(Generic[AnyKey]):
+    """Finds the transmission whose timer expires next without looking at all of them.
+
+    A timer ends, or moves to a later time. Its entry is corrected when it comes first.
+    """
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[int, int, Transmission[Any], AnyKey]] = []
+        self._count = 0
+
+    def add(self, key: AnyKey, transmission: Transmission[Any]) -> None:
+        """A transmission was started."""
+        if transmission.waits_until is not None:
+            self._count += 1
+            heappush(self._entries, (transmission.waits_until, self._count, transmission, key))
+
+    @property
+    def next_at(self) -> int | None:
+        """When the next timer expires."""
+        entries = self._entries
+        while entries and entries[0][2].waits_until != entries[0][0]:
+            _, count, transmission, key = heappop(entries)
+            if transmission.waits_until is not None:
+                heappush(entries, (transmission.waits_until, count, transmission, key))
+        return entries[0][0] if entries else None
+
+    def expired(self, now: int) -> list[AnyKey]:
+        """The transmissions whose timers have expired, in the order in which they were started."""
+        expired = []
+        while (at := self.next_at) is not None and at <= now:
+            expired.append(heappop(self._entries))
+        for entry in expired:
+            heappush(self._entries, entry)
+        return [key for _, _, _, key in sorted(expired, key=lambda entry: entry[1])]

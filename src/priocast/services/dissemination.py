@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 
 from priocast.core.identity import ProcessId
 from priocast.core.quality import Quality, QualityKind
-from priocast.links.transmission import Transmission, earliest
+from priocast.links.transmission import Transmission, TransmissionTimes
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import (
     Arrived,
@@ -49,6 +49,7 @@ class Dissemination:
         self._received = received
         self._rejection = rejection
         self._running: dict[TransmissionId, _Running] = {}
+        self._times = TransmissionTimes[TransmissionId]()
         self._mine: dict[int, None] = {}  # the numbers of this process's messages that are transmitted
         self._incomplete: dict[TransmissionId, list[ProcessId]] = {}  # causal ones, and who did not answer
 
@@ -57,8 +58,7 @@ class Dissemination:
     def on_send(self, data: ServiceData, now: int) -> list[ServiceOutput]:
         """The application sends a message."""
         self._mine[data.id.number] = None
-        running = self._start(data, self._options.response_ns, send_first=True)
-        running.transmission.start(now)
+        running = self._start(data, self._options.response_ns, now, send_first=True)
         return [Multicast(data.recipients, data), *self._ended(running)]
 
     def on_data(self, peer: ProcessId, data: ServiceData, now: int) -> list[ServiceOutput]:
@@ -66,20 +66,19 @@ class Dissemination:
         is_known = self._received.has(data.id)
         reason = "" if is_known else self._rejection(data, now)
         outputs: list[ServiceOutput] = []
-        if data.quality.count != 0:
-            outputs.append(Multicast(self._informed(data), Response(data.id, data.retry, reason)))
+        is_answered = data.quality.count != 0
+        response = Response(data.id, data.retry, reason)
+        if is_answered and (informed := self._informed(data, rejects=bool(reason))):
+            outputs.append(Multicast(informed, response))
         if is_known and data.id in self._running and peer != self._me:
             self._running[data.id].transmission.on_sent_by_another(now)
-        if is_known or reason:
-            return outputs
-        self._received.add(data.id, data.open_from)
-        outputs.append(Arrived(data))
-        if recipients_transmit(data.quality) and data.id.sender != self._me:
-            patience_ns = self._options.patience_ns(data.recipients.index(self._me))
-            running = self._start(data, patience_ns, send_first=False)
-            running.transmission.start(now)
-            running.transmission.on_response(data.id.sender, 0, True)
-            outputs += self._ended(running)
+        if not (is_known or reason):
+            self._received.add(data.id, data.open_from)
+            outputs.append(Arrived(data))
+            if recipients_transmit(data.quality) and data.id.sender != self._me:
+                outputs += self._assume(data, now)
+        if is_answered and not reason:
+            outputs += self.on_response(self._me, response)
         return outputs
 
     def on_response(self, peer: ProcessId, response: Response) -> list[ServiceOutput]:
@@ -97,7 +96,8 @@ class Dissemination:
     def on_tick(self, now: int) -> list[ServiceOutput]:
         """Transmit again what was not answered in time."""
         outputs: list[ServiceOutput] = []
-        for running in list(self._running.values()):
+        for message in self._times.expired(now):
+            running = self._running[message]
             if running.transmission.on_tick(now):
                 outputs.append(self._repeated(running))
             outputs += self._ended(running)
@@ -122,7 +122,7 @@ class Dissemination:
     @property
     def deadline(self) -> int | None:
         """When `on_tick` has something to do next."""
-        return earliest(running.transmission.waits_until for running in self._running.values())
+        return self._times.next_at
 
     def find(self, message: TransmissionId) -> ServiceData | None:
         """The message, while this member transmits it."""
@@ -140,7 +140,7 @@ class Dissemination:
 
     # Steps
 
-    def _start(self, data: ServiceData, timeout_ns: int, send_first: bool) -> "_Running":
+    def _start(self, data: ServiceData, timeout_ns: int, now: int, send_first: bool) -> "_Running":
         quality = data.quality
         expected = [each for each in data.recipients if not quality.names or each.name in quality.names]
         if quality.kind is QualityKind.AT_LEAST and quality.count is not None and data.id.sender in expected:
@@ -153,7 +153,16 @@ class Dissemination:
             send_first=send_first,
         )
         running = self._running[data.id] = _Running(data, transmission)
+        transmission.start(now)
+        self._times.add(data.id, transmission)
         return running
+
+    def _assume(self, data: ServiceData, now: int) -> list[ServiceOutput]:
+        """Become responsible for a message of another process, which has its message."""
+        patience_ns = self._options.patience_ns(data.recipients.index(self._me))
+        running = self._start(data, patience_ns, now, send_first=False)
+        running.transmission.on_response(data.id.sender, 0, True)
+        return self._ended(running)
 
     def _repeated(self, running: "_Running") -> Multicast:
         data, transmission = running.data, running.transmission
@@ -178,12 +187,18 @@ class Dissemination:
             outputs.append(Finished(running.receipt, data.message_count))
         return outputs
 
-    def _informed(self, data: ServiceData) -> tuple[ProcessId, ...]:
-        """Who gets the response: those that wait for it. That the sender has its message is known."""
-        sender = data.id.sender
-        if sender == self._me or not recipients_transmit(data.quality):
+    def _informed(self, data: ServiceData, rejects: bool) -> tuple[ProcessId, ...]:
+        """Who gets the response: those that wait for it. That the sender has its message is known.
+
+        This member itself counts its own at once; only a rejection is sent to it too, like any packet.
+        """
+        sender, me = data.id.sender, self._me
+        if sender == me:
+            return (me,) if rejects else ()
+        if not recipients_transmit(data.quality):
             return (sender,)
-        return data.recipients if sender in data.recipients else (sender, *data.recipients)
+        waiting = data.recipients if sender in data.recipients else (sender, *data.recipients)
+        return waiting if rejects else tuple(each for each in waiting if each != me)
 
 
 class _Running:

@@ -27,6 +27,8 @@ class FifoOrder:
 
     def on_arrived(self, data: ServiceData) -> list[ServiceData]:
         """A message was received for the first time; returns what can be delivered now."""
+        if not self._held and self._awaited(data) is None:
+            return [data] if self._is_later(data) else []
         self._held[data.id] = data
         return self.release()
 
@@ -43,8 +45,7 @@ class FifoOrder:
         while ready := [data for data in self._held.values() if self._awaited(data) is None]:
             for data in sorted(ready, key=lambda each: each.id):
                 del self._held[data.id]
-                if data.id.number > self._last.get(data.id.sender, 0):
-                    self._last[data.id.sender] = data.id.number
+                if self._is_later(data):
                     released.append(data)
         return released
 
@@ -53,9 +54,18 @@ class FifoOrder:
         found = (self._awaited(data) for data in self._held.values())
         return [each for each in dict.fromkeys(found) if each is not None and each not in self._held]
 
+    def _is_later(self, data: ServiceData) -> bool:
+        """Whether no later message of its sender was delivered; this one is delivered then."""
+        is_later = data.id.number > self._last.get(data.id.sender, 0)
+        if is_later:
+            self._last[data.id.sender] = data.id.number
+        return is_later
+
     def _awaited(self, data: ServiceData) -> TransmissionId | None:
         """The message that must be delivered before this one, if it is not yet."""
         number = data.previous[data.recipients.index(self._me)] if data.previous else 0
+        if number == 0:
+            return None
         previous = TransmissionId(data.id.sender, data.id.stream, number)
-        is_over = number == 0 or (self._received.has(previous) and previous not in self._held)
+        is_over = self._received.has(previous) and previous not in self._held
         return None if is_over else previous

@@ -60,6 +60,9 @@ class Services:
             ServiceStream.ATOMIC: AgreedQuality(me, options, self._present, self._can_hold, preempts=False),
             ServiceStream.TIGHT: AgreedQuality(me, options, self._present, self._can_hold, preempts=True),
         }
+        self._with_points = [ServiceStream.TIGHT]
+        if not options.in_network_order:
+            self._with_points.append(ServiceStream.ATOMIC)
         self._queues = tuple(agreed.queue for agreed in self._agreed.values())
         self._ready: deque[QueuedUnit] = deque()
         self._to_myself: deque[ServicePacket] = deque()
@@ -203,10 +206,7 @@ class Services:
         assert isinstance(packet, MessagePacket)
         stream = packet.id.stream
         if peer != self._me:
-            in_network_order = self._options.in_network_order
-            has_points = stream is ServiceStream.TIGHT or (
-                stream is ServiceStream.ATOMIC and not in_network_order
-            )
+            has_points = stream in self._with_points
             check_packet(self._me, peer, packet, sent=self._numbers[stream], has_points=has_points)
         machine = self._disseminated if stream is ServiceStream.DISSEMINATED else self._agreed[stream]
         return machine.receive(peer, packet, now)
@@ -228,9 +228,9 @@ class Services:
     def _send(self, to: tuple[ProcessId, ...], packet: ServicePacket) -> None:
         """What is also for this member is received at once, unless the network decides about its order."""
         ordered = (
-            self._options.in_network_order
-            and isinstance(packet, ServiceData)
+            isinstance(packet, ServiceData)
             and packet.id.stream is ServiceStream.ATOMIC
+            and packet.id.stream not in self._with_points
         )
         others = to if ordered and len(to) > 1 else tuple(each for each in to if each != self._me)
         if isinstance(packet, Response) and packet.reason:

@@ -3,6 +3,8 @@
 A correct member never sends a packet that fails here. `Rejected` is raised, and nothing was changed.
 """
 
+from functools import lru_cache
+
 from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.quality import Quality, QualityKind
@@ -26,6 +28,8 @@ from priocast.services.packets import (
 
 STREAMS = {QualityKind.ATOMIC: ServiceStream.ATOMIC, QualityKind.TIGHT: ServiceStream.TIGHT}
 """The streams of the qualities with a decision; all others are disseminated."""
+
+_CHECKS_KEPT = 1024
 
 
 def check_packet(
@@ -73,17 +77,15 @@ def check_packet(
 def _check_data(me: ProcessId, peer: ProcessId, data: ServiceData, has_points: bool) -> None:
     quality, recipients, kind = data.quality, data.recipients, data.quality.kind
     _require(me in recipients, "message for others", data, peer)
-    _require(len(set(recipients)) == len(recipients), "recipient named twice", data, peer)
+    if reason := _fault_of(quality, recipients):
+        _require(False, reason, data, peer)
     _require(data.retry > 0, "transmission number 0", data, peer)
-    _require(_is_consistent(quality), "impossible quality", data, peer)
     _require(
         STREAMS.get(kind, ServiceStream.DISSEMINATED) is data.id.stream,
         "quality of another stream",
         data,
         peer,
     )
-    names = [each.name for each in recipients]
-    _require(set(quality.names) <= set(names), "quality names others", data, peer)
     is_relayed = peer != data.id.sender
     may_relay = peer in recipients and kind not in STREAMS and recipients_transmit(quality)
     _require(not is_relayed or may_relay, "message of another process", data, peer)
@@ -91,7 +93,7 @@ def _check_data(me: ProcessId, peer: ProcessId, data: ServiceData, has_points: b
     _require(
         len(data.previous) == (len(recipients) if has_previous else 0), "wrong number of numbers", data, peer
     )
-    _require(all(each < data.id.number for each in data.previous), "previous is later", data, peer)
+    _require(max(data.previous, default=0) < data.id.number, "previous is later", data, peer)
     _require(data.open_from <= data.id.number, "open from a later message", data, peer)
     is_far = kind not in STREAMS and data.id.number - data.open_from >= OPEN_MAX
     _require(not is_far, "too many open messages", data, peer)
@@ -99,13 +101,14 @@ def _check_data(me: ProcessId, peer: ProcessId, data: ServiceData, has_points: b
     is_shared = len(counts) > 1 and min(counts) > 0 and sum(counts) == len(data.units)
     _require(not counts or is_shared, "wrong numbers of units", data, peer)
     _check_clock(peer, data, has_points)
-    _require(kind is QualityKind.CAUSAL or not data.history, "unexpected history", data, peer)
-    _require(
-        all(each.id.stream is ServiceStream.DISSEMINATED and each.id != data.id for each in data.history),
-        "impossible history",
-        data,
-        peer,
-    )
+    if data.history:
+        _require(kind is QualityKind.CAUSAL, "unexpected history", data, peer)
+        _require(
+            all(each.id.stream is ServiceStream.DISSEMINATED and each.id != data.id for each in data.history),
+            "impossible history",
+            data,
+            peer,
+        )
 
 
 def _check_clock(peer: ProcessId, data: ServiceData, has_points: bool) -> None:
@@ -113,6 +116,16 @@ def _check_clock(peer: ProcessId, data: ServiceData, has_points: bool) -> None:
         _require(len(data.clock) == 1, "no time of sending", data, peer)
     else:
         _require(not data.clock or (has_points and is_point(data.clock)), "unexpected clock", data, peer)
+
+
+@lru_cache(_CHECKS_KEPT)
+def _fault_of(quality: Quality, recipients: tuple[ProcessId, ...]) -> str:
+    """What is wrong with a message to these recipients, whatever else is in it; mostly the same ones come."""
+    if len(set(recipients)) < len(recipients):
+        return "recipient named twice"
+    if not _is_consistent(quality):
+        return "impossible quality"
+    return "" if set(quality.names) <= {each.name for each in recipients} else "quality names others"
 
 
 def _is_consistent(quality: Quality) -> bool:
