@@ -50,9 +50,19 @@ def test_the_network_example_is_short_and_carries_a_group() -> None:
     assert len([line for line in network.splitlines() if line]) <= 80
 
 
+def test_the_policy_example_shows_stamps_and_a_change_of_distribution() -> None:
+    lines = [line.split(" ", 1) for line in _output_of("own_policy.py")]
+    seen = {name: [line for member, line in lines if member == name] for name in "abc"}
+    assert len(seen["a"]) == 40
+    assert seen["a"] == seen["b"] == seen["c"]
+    distributions = [line.split(" ")[0].split("/")[1] for line in seen["a"]]
+    assert len(set(distributions)) > 1, "the policy has proposed other weights"
+    assert distributions == sorted(distributions)
+
+
 def test_every_example_is_tested() -> None:
     examples = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert examples == {"tickets.py", "counter.py", "preemption.py", "own_network.py"}
+    assert examples == {"tickets.py", "counter.py", "preemption.py", "own_network.py", "own_policy.py"}
 
 
 def test_the_readme_shows_the_example() -> None:

@@ -26,7 +26,6 @@ SHARED_CLASS_NAMES = {
 #: Words that the glossary replaced, and their replacements. Words with another, current meaning are not here.
 RETIRED_WORDS = {
     "agenda": "event queue",
-    "campaign": "proposer",
     "census": "counts",
     "chronicle": "history",
     "closure": "flush plan",

@@ -43,6 +43,7 @@ from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import Message
 from priocast.core.priority import BACKGROUND, ELEVATED, HIGHEST, LOWEST, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
+from priocast.core.stamp import DistributionId, Stamp
 from priocast.core.starvation import Ageing, PeriodicRelease, Strict
 from priocast.core.view import View
 from priocast.core.view_reason import Eviction, ViewReason
@@ -50,6 +51,8 @@ from priocast.membership.options import MembershipOptions
 from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub
 from priocast.network.security import TlsSecurity
+from priocast.protocols.adaptive.policies import register_policy
+from priocast.protocols.adaptive.policies.policy import AdaptationPolicy
 from priocast.replication.commands import CommandId
 from priocast.replication.opening import open_replica, open_replica_on
 from priocast.replication.questions import Questions
@@ -80,6 +83,7 @@ __all__ = [
     "LOWEST",
     "ROUTINE",
     "URGENT",
+    "AdaptationPolicy",
     "Ageing",
     "Applied",
     "BlockingGroup",
@@ -91,6 +95,7 @@ __all__ = [
     "DeliveredBatch",
     "Delivery",
     "DeliveryGuarantee",
+    "DistributionId",
     "Event",
     "Evicted",
     "Eviction",
@@ -134,6 +139,7 @@ __all__ = [
     "Replica",
     "Restored",
     "StallStatus",
+    "Stamp",
     "State",
     "StateMachine",
     "Status",
@@ -154,6 +160,7 @@ __all__ = [
     "open_node",
     "open_replica",
     "open_replica_on",
+    "register_policy",
 ]
 
 if TYPE_CHECKING:

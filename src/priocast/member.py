@@ -45,6 +45,7 @@ from priocast.membership.stream import Head, Stream
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.view_installer import ViewInstaller
 from priocast.protocols import check_order, find_protocol
+from priocast.protocols.adaptive.policies import check_adaptation
 from priocast.services.frames import SERVICE_CHANNEL
 from priocast.services.options import ServiceOptions
 from priocast.services.service_host import ServiceHost
@@ -73,6 +74,7 @@ class Member:
         service_options: ServiceOptions | None = None,
     ) -> None:
         check_order(order, membership.primary, options.policy)
+        check_adaptation(options.adaptation)
         self.me = me
         self._primary = membership.primary
         self._options = options

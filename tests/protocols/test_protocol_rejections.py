@@ -14,11 +14,13 @@ from priocast import protocols as package
 from priocast.core.errors import PeerFault
 from priocast.core.protocol import Packet, Protocol
 from priocast.protocols import PROTOCOLS
-from protocols.rejections import agreement, history, reorder, ring, sequencer
+from protocols.rejections import adaptive, agreement, history, reorder, ring, sequencer
 from protocols.rejections.row import RejectedPacket, Rejection
 
-REJECTIONS = [row for family in (sequencer, ring, agreement, history, reorder) for row in family.REJECTIONS]
-MALFORMED = [*ring.MALFORMED, *agreement.MALFORMED, *history.MALFORMED]
+REJECTIONS = [
+    row for family in (sequencer, ring, agreement, history, reorder, adaptive) for row in family.REJECTIONS
+]
+MALFORMED = [*ring.MALFORMED, *agreement.MALFORMED, *history.MALFORMED, *adaptive.MALFORMED]
 SOURCE = Path(package.__path__[0])
 
 

@@ -7,7 +7,7 @@ from priocast.core.errors import InvalidOption
 from priocast.core.starvation import Strict
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders
 from priocast.protocols.sequencer.ub import SequencerUb
-from priocast.simulation.fault_generator import _NOT_DRAWN
+from priocast.simulation.fault_generator import NOT_DRAWN
 from priocast.simulation.faults import (
     LOSS_PERCENT_MAX,
     Crash,
@@ -82,7 +82,7 @@ def test_choosing_an_order_changes_nothing_else() -> None:
 
 def test_every_protocol_is_generated_and_changed_to() -> None:
     scenarios = [generate_scenario(seed) for seed in range(600)]
-    drawn = set(PROTOCOLS) - set(_NOT_DRAWN)
+    drawn = set(PROTOCOLS) - set(NOT_DRAWN)
     assert {scenario.order for scenario in scenarios} >= drawn
     assert {scenario.order.rpartition("/")[0] for scenario in scenarios} == {"", *LAYERS}
     changes = [(one, change) for one in scenarios for change in one.faults.order_changes]

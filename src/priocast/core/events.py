@@ -4,19 +4,24 @@ import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
+from priocast.core.stamp import Stamp
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 
 
 class Delivery(msgspec.Struct, frozen=True, gc=False):
-    """A message and its position in the order, from 0."""
+    """A message and its position in the order, from 0; its stamp, if the order has stamps (`adaptive`)."""
 
     message: Message
     position: int
+    stamp: Stamp | None = None
 
 
 class DeliveredBatch(msgspec.Struct, frozen=True):
-    """Consecutive messages of one sender and level, for applications that consume batches."""
+    """Consecutive messages of one sender and level, for applications that consume batches.
+
+    `stamp` is that of the first message, if the order has stamps.
+    """
 
     sender: ProcessId
     level: int
@@ -24,6 +29,7 @@ class DeliveredBatch(msgspec.Struct, frozen=True):
     position: int
     payloads: list[bytes]
     priorities: bytes
+    stamp: Stamp | None = None
 
     def priority_of(self, index: int) -> int:
         """The priority that the index-th message was broadcast with."""

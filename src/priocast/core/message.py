@@ -14,6 +14,7 @@ from priocast.core.decoding import decode
 from priocast.core.errors import ForeignFrame
 from priocast.core.identity import NAME_LENGTH_MAX, MessageId, Number, ProcessId
 from priocast.core.priority import HIGHEST
+from priocast.core.stamp import Stamp
 from priocast.core.view import ViewId
 
 CONTROL = HIGHEST + 1
@@ -167,7 +168,8 @@ class OrderedBatch(msgspec.Struct):
 
     `taken` counts the messages that the application has consumed so far. `dependencies` is the dependency
     vector: how many of each member's packets to all one must have received to know the position, by rank.
-    `damaged`: the block was decoded and cannot be read.
+    `damaged`: the block was decoded and cannot be read. `stamp` is that of the first message, where the order
+    has stamps.
     """
 
     view: ViewId
@@ -176,6 +178,7 @@ class OrderedBatch(msgspec.Struct):
     dependencies: tuple[int, ...] = ()
     taken: int = 0
     damaged: bool = False
+    stamp: Stamp | None = None
     _payloads: list[bytes] | None = None
 
     @property

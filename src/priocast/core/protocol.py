@@ -133,6 +133,7 @@ Output = Send | SendAll | SendEach | SetTimer | CancelTimer | MoreToDo
 
 
 WINDOW_MAX = 65_536
+ADAPTATION_LENGTH_MAX = 1_000
 _BOUNDS = ("queue_max", "queue_bytes_max", "submit_max", "submit_bytes_max")
 
 
@@ -147,9 +148,10 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     `acknowledge_ms`: how long a member of `all-ack` that has nothing to send lets the others wait. `part_ms`
     and `part_count`: when a part ends in the layers of the same names. `distributed`: the members of
     `reorder` answer to all instead of to the sender. `overtakes_max`: how many more urgent messages a member
-    of `reorder` sends while a message waits in its queue; None: any number. `queue_*` bound what a member's
-    application has broadcast and the protocol has not sent, `submit_*` what one member has sent that has no
-    position yet.
+    of `reorder` sends while a message waits in its queue; None: any number. `adaptation`: the policy by which
+    `adaptive` gives slots to its members, with its argument after a colon, as in `sliding-window:8`.
+    `queue_*` bound what a member's application has broadcast and the protocol has not sent, `submit_*` what
+    one member has sent that has no position yet.
     """
 
     prioritised: bool = True
@@ -164,6 +166,7 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
     part_count: int = 32
     distributed: bool = False
     overtakes_max: int | None = None
+    adaptation: str = "sliding-window"
     queue_max: int = 8192
     queue_bytes_max: int = 32 * 1024 * 1024
     submit_max: int = 8192
@@ -180,6 +183,8 @@ class OrderingOptions(msgspec.Struct, frozen=True, kw_only=True):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise InvalidOption(f"{name} is {value}: it must be at least 1, or omitted")
+        if len(self.adaptation) > ADAPTATION_LENGTH_MAX:
+            raise InvalidOption(f"adaptation is longer than {ADAPTATION_LENGTH_MAX} characters")
         if not 1 <= self.bucket <= WINDOW_MAX:
             raise InvalidOption(f"bucket is {self.bucket}: it must be between 1 and {WINDOW_MAX} timestamps")
         for name in ("window_bytes", "part_count", *_BOUNDS):

@@ -40,6 +40,7 @@ name = "tickets"
 # part_count = 32                     # count-parts/...: messages per part that is sorted by priority
 # distributed = false                 # reorder: true: members answer to all, which saves a hop
 # overtakes_max = 100                 # reorder: how many messages may overtake one; default: no limit
+# adaptation = "sliding-window"       # adaptive: the policy that gives slots to members (docs/adaptive.md)
 # prioritised = true                  # false: first in, first out
 # starvation = "none"                 # or "ageing:20ms", or "flush:500ms" (periodic release)
 # policy = "primary"                  # after a partition the side with a quorum continues; or "partitionable"

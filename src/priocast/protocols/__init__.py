@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from priocast.core.errors import InvalidOption, UnknownProtocol
 from priocast.core.protocol import Protocol
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
+from priocast.protocols.adaptive.adaptive import Adaptive
 from priocast.protocols.agreement.proposal import AgreementProposal
 from priocast.protocols.agreement.sets import AgreementSets
 from priocast.protocols.agreement.skeen import AgreementSkeen
@@ -40,6 +41,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
         AgreementProposal,
         Reorder,
         ReorderLocks,
+        Adaptive,
     )
 }
 

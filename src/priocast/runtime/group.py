@@ -193,6 +193,7 @@ class Group:
             batch, payloads, position = head.batch, head.payloads, head.position
             sender, level, first, scope = batch.sender, batch.level, batch.first, batch.scope
             priorities, reports, last = batch.priorities, driver.reports, batch.count - 1
+            stamp = head.stamp
             if head.taken < last:
                 driver.schedule_turn()
             for index in range(head.taken, batch.count):
@@ -201,7 +202,7 @@ class Group:
                     driver.turn()
                 priority = priorities[index] if priorities else level
                 message = Message(sender, level, first + index, priority, payloads[index], scope)
-                yield Delivery(message, position + index)
+                yield Delivery(message, position + index, stamp and stamp.after(index))
                 if driver.reports != reports:
                     break
 
@@ -230,4 +231,5 @@ class Group:
                 head.position + taken,
                 payloads,
                 batch.priorities[taken:],
+                head.stamp and head.stamp.after(taken),
             )

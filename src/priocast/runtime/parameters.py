@@ -43,6 +43,7 @@ OrderName = Literal[
     "agreement-proposal",
     "reorder",
     "reorder-locks",
+    "adaptive",
 ]
 """The registered protocols, and `auto`. Layered orders, such as `time-parts/sequencer-ub`, are plain text."""
 

@@ -30,7 +30,7 @@ _CALM_PERCENT = 25
 _LAYERED_PERCENT = 20
 _SAME_ORDER_PERCENT = 40
 #: Protocols that no seed draws, so that the runs of all seeds stay what they are: `--order` chooses them.
-_NOT_DRAWN = ("all-ack",)
+NOT_DRAWN = ("adaptive", "all-ack")
 
 
 def generate_faults(
@@ -63,7 +63,7 @@ def generate_order(random: SeededRandom, membership: MembershipOptions) -> str:
     """Choose a protocol for a group: a basic one, or a layer over a basic one."""
     plain, layered = all_orders(layered_over=()), all_orders()
     orders = layered if random.chance(_LAYERED_PERCENT) else plain
-    drawn = [order for order in orders if order.rpartition("/")[2] not in _NOT_DRAWN]
+    drawn = [order for order in orders if order.rpartition("/")[2] not in NOT_DRAWN]
     return random.choice(
         [order for order in drawn if membership.primary or find_protocol(order).PARTITIONABLE]
     )
