@@ -1,4 +1,4 @@
-"""`priocast study`: experiments with real processes on this machine."""
+"""`priocast study`: experiments with real processes on this machine, and in the simulator."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli import study_preemption, study_reorder
+from priocast.cli import study_preemption, study_reorder, study_wan
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
@@ -56,16 +56,19 @@ EXAMPLES = """
   priocast study preemption
 
   priocast study reorder --quick
+
+  priocast study wan --members 5
 """
 
 study = typer.Typer(
-    help="Experiments with real processes on this machine: costs and benefits of priorities.",
+    help="Experiments on this machine: costs and benefits of priorities and orders.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
 study.command(epilog=study_reorder.EXAMPLES)(study_reorder.reorder)
 study.command(epilog=study_preemption.EXAMPLES)(study_preemption.preemption)
+study.command(epilog=study_wan.EXAMPLES)(study_wan.wan)
 
 
 @study.command(epilog=CLASSES_EXAMPLES)

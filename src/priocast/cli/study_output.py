@@ -1,4 +1,4 @@
-"""What the studies on real processes share: output directory, progress bar, verdict, durations."""
+"""What the studies share: output directory, group sizes, progress bar, verdict, durations."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from priocast.cli.option_checks import check_directory, check_pipeline, check_replaceable
+from priocast.core.errors import InvalidOption
 from priocast.operations.output_paths import REPORT
 from priocast.study.earlier_runs import prepare
 from priocast.study.overload import FinishedRun, PlannedRun, carry_out
@@ -71,6 +72,16 @@ def print_verdict(outcome: "StudyResult", console: Console) -> None:
         console.print(f"  [red]{broken.run}: {broken.guarantee}: {broken.violations} violation(s)[/]")
     assert outcome.report is not None
     console.print(f"Report: [link={outcome.report.resolve().as_uri()}]{outcome.report}[/link]")
+
+
+def group_sizes(text: str) -> tuple[int, ...]:
+    """Group sizes as a user writes them, in ascending order."""
+    try:
+        return tuple(sorted({int(word) for word in text.split(",")}))
+    except ValueError:
+        raise InvalidOption(
+            f"--members is {text!r}: write group sizes separated by commas, such as 2,4,6"
+        ) from None
 
 
 def duration(milliseconds: float) -> str:

@@ -11,7 +11,7 @@ from rich.table import Table
 from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_figures, check_pipeline, first_given
 from priocast.cli.shared_options import AsJson
-from priocast.cli.study_output import progress_bar
+from priocast.cli.study_output import group_sizes, progress_bar
 from priocast.core.errors import InvalidOption
 from priocast.study.reorder import BASE, InsertionPlan, InsertionRow, Round, measure_round, rows_of
 from priocast.study.reorder_worker import ROUND_TRIP
@@ -60,7 +60,7 @@ def reorder(
     if quick and (given := first_given(context, except_for=_ALLOWED_WITH_QUICK)):
         raise InvalidOption(f"--quick sets the number of rounds and messages: omit {given}, or omit --quick")
     plan = InsertionPlan(
-        members=_sizes(members),
+        members=group_sizes(members),
         rounds=_QUICK_ROUNDS if quick else rounds,
         messages=_QUICK_MESSAGES if quick else messages,
         payload_bytes=payload_bytes,
@@ -78,15 +78,6 @@ def reorder(
     else:
         console.print(_table(rows, plan))
         console.print(f"Figure: {figures[0]}")
-
-
-def _sizes(text: str) -> tuple[int, ...]:
-    try:
-        return tuple(sorted({int(word) for word in text.split(",")}))
-    except ValueError:
-        raise InvalidOption(
-            f"--members is {text!r}: write group sizes separated by commas, such as 2,4,6"
-        ) from None
 
 
 def _measure(plan: InsertionPlan, console: Console) -> dict[int, list[Round]]:

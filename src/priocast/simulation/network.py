@@ -63,7 +63,7 @@ class SimulatedNetwork:
         """Each path has a generator of its own, so that paths do not influence each other."""
         source, target = direction
         random = SeededRandom(f"path {self._scenario.seed} {source} {target}")
-        path = self._paths[direction] = _Path(self._scenario, random, self._counters)
+        path = self._paths[direction] = _Path(self._scenario, direction, random, self._counters)
         if source not in self._interfaces:
             bandwidth = self._scenario.network.bandwidth_bytes_per_second
             self._interfaces[source] = _Interface(bandwidth, self._counters)
@@ -92,9 +92,11 @@ class _Interface:
 class _Path:
     """The path from one process to another, in one direction."""
 
-    def __init__(self, scenario: Scenario, random: SeededRandom, counters: Counters) -> None:
+    def __init__(
+        self, scenario: Scenario, direction: Direction, random: SeededRandom, counters: Counters
+    ) -> None:
         network = scenario.network
-        self._latency_ns = network.latency_us * MICROSECOND
+        self._latency_ns = _latency_us(scenario, direction) * MICROSECOND
         self._spread_ns = network.latency_spread_us * MICROSECOND
         self._shape = network.latency_shape
         self._faults = scenario.faults
@@ -139,3 +141,12 @@ class _Path:
         if self._shape == "uniform":
             return self._latency_ns + self._random.randint(0, 2 * self._spread_ns)
         return self._latency_ns + self._random.exponential(self._spread_ns)
+
+
+def _latency_us(scenario: Scenario, direction: Direction) -> int:
+    """The latency between two processes; a client is in no region."""
+    network, members = scenario.network, scenario.members
+    if not network.regions or not all(name in members for name in direction):
+        return network.latency_us
+    source, target = (network.regions[members.index(name)] for name in direction)
+    return network.region_latency_us[source][target]

@@ -17,6 +17,7 @@ from priocast.core.starvation import Starvation
 from priocast.links.fifo_link import LinkOptions
 from priocast.membership.options import MembershipOptions
 from priocast.simulation.faults import FaultOptions
+from priocast.simulation.load_phases import LoadPhase
 
 MILLISECOND = 1_000_000
 
@@ -31,6 +32,9 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     of a priority and its weight in the mix. `safe_percent` of the bursts ask for safe delivery, and
     `addressed_percent` are addressed to some members only. Consuming a message takes `consume_us`. A state
     has `state_bytes` of padding.
+
+    With `phases`, members broadcast one message at a time as these say, until `until_us`, and `messages` and
+    `rate_per_second` have no effect.
 
     A client that is not a member sends `client_requests`, of each priority one after the other. It waits
     `client_patience_us` for each answer before it asks another member.
@@ -50,19 +54,29 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     state_bytes: int = 0
     client_requests: int = 0
     client_patience_us: int = 50_000
+    phases: tuple[LoadPhase, ...] = ()
+    until_us: int = 0
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How long a frame is in flight.
 
     That is `latency_us` plus a random time of the given shape with the mean `latency_spread_us`. Before that,
-    the sender's interface writes one frame after the other.
+    the sender's interface writes one frame after the other. If the members are in `regions` (an index for
+    each), the latency between two members is that between their regions, in `region_latency_us`.
     """
 
     latency_us: int = 100
     latency_spread_us: int = 0
     latency_shape: Literal["constant", "uniform", "exponential"] = "constant"
     bandwidth_bytes_per_second: int | None = None
+    regions: tuple[int, ...] = ()
+    region_latency_us: tuple[tuple[int, ...], ...] = ()
+
+    @property
+    def latency_us_max(self) -> int:
+        """The longest latency between any two processes, without the random time."""
+        return max((self.latency_us, *(each for row in self.region_latency_us for each in row)))
 
 
 class ProcessorOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,6 +111,11 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
         if len(sizes) != 1 or 0 in sizes:
             raise InvalidOption(
                 "messages, rate_per_second, consume_us and start_us must have one entry per member"
+            )
+        regions, between = self.network.regions, self.network.region_latency_us
+        if regions and (len(regions) not in sizes or not all(0 <= each < len(between) for each in regions)):
+            raise InvalidOption(
+                f"regions is {regions}: it must have an index below {len(between)} for each member"
             )
 
     @property

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from priocast.core.message import TO_ALL, Scope
 from priocast.simulation.faults import MICROSECOND
+from priocast.simulation.load_phases import broadcast_times_us
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.seeded_random import SeededRandom
 
@@ -32,6 +33,12 @@ def planned_broadcasts(scenario: Scenario, member: str) -> list[PlannedBroadcast
     index = scenario.members.index(member)
     count, rate = workload.messages[index], workload.rate_per_second[index]
     random = SeededRandom(f"workload {scenario.seed} {member}")
+    if workload.phases:
+        times = broadcast_times_us(workload.phases, index, workload.until_us, random)
+        return [
+            _planned(scenario, f"{member}.{number}", time * MICROSECOND, TO_ALL, random)
+            for number, time in enumerate(times)
+        ]
     found: list[PlannedBroadcast] = []
     time = max(workload.start_us[index], workload.broadcast_from_us) * MICROSECOND
     while len(found) < count:

@@ -121,7 +121,7 @@ def deadline_ns(scenario: Scenario, planned_broadcasts: Iterable[PlannedBroadcas
         count += 1
         size += len(planned.payload) + HEADER_BYTES
     frames = 4 * len(scenario.members)
-    latency_us = network.latency_us + 3 * network.latency_spread_us
+    latency_us = network.latency_us_max + 3 * network.latency_spread_us
     each_us = (
         (4 + len(scenario.members)) * latency_us + 2 * frames * processor.frame_us + max(workload.consume_us)
     )
