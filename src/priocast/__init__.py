@@ -26,6 +26,7 @@ from priocast.core.errors import (
     JavaMissing,
     JoinRejected,
     LinkOverflow,
+    NoQuorum,
     OutcomeUnknown,
     Overloaded,
     PayloadTooLarge,
@@ -38,11 +39,36 @@ from priocast.core.errors import (
     UnreadableTrace,
     UnusableKey,
 )
-from priocast.core.events import DeliveredBatch, Delivery, Event, Evicted, Restored, ViewChange
+from priocast.core.events import (
+    DeliveredBatch,
+    Delivery,
+    Event,
+    Evicted,
+    Restored,
+    ServiceDelivery,
+    ViewChange,
+)
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import Message
+from priocast.core.network_properties import NetworkProperties
 from priocast.core.priority import BACKGROUND, ELEVATED, HIGHEST, LOWEST, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
+from priocast.core.quality import (
+    ATOMIC,
+    CAUSAL,
+    RELIABLE,
+    TIGHT,
+    UNRELIABLE,
+    Quality,
+    QualityKind,
+    at_least,
+    at_least_to,
+    atomic,
+    best_effort,
+    best_effort_to,
+    delta,
+    parse_quality,
+)
 from priocast.core.stamp import DistributionId, Stamp
 from priocast.core.starvation import Ageing, PeriodicRelease, Strict
 from priocast.core.view import View
@@ -74,14 +100,22 @@ from priocast.runtime.parameters import (
     PartitionPolicy,
     Transport,
 )
-from priocast.runtime.status import GroupState, PeerStatus, QueueStatus, StallStatus, Status
+from priocast.runtime.status import GroupState, PeerStatus, QualityStatus, QueueStatus, StallStatus, Status
+from priocast.services.options import ServiceOptions
+from priocast.services.outputs import SendReceipt
+from priocast.services.packets import ServiceStream, TransmissionId
 
 __all__ = [
+    "ATOMIC",
     "BACKGROUND",
+    "CAUSAL",
     "ELEVATED",
     "HIGHEST",
     "LOWEST",
+    "RELIABLE",
     "ROUTINE",
+    "TIGHT",
+    "UNRELIABLE",
     "URGENT",
     "AdaptationPolicy",
     "Ageing",
@@ -118,6 +152,8 @@ __all__ = [
     "Message",
     "MessageId",
     "Network",
+    "NetworkProperties",
+    "NoQuorum",
     "Node",
     "NodeParameters",
     "OrderName",
@@ -133,11 +169,18 @@ __all__ = [
     "PriocastError",
     "PriorityOutOfRange",
     "ProcessId",
+    "Quality",
+    "QualityKind",
+    "QualityStatus",
     "Questions",
     "QueueStatus",
     "Rejected",
     "Replica",
     "Restored",
+    "SendReceipt",
+    "ServiceDelivery",
+    "ServiceOptions",
+    "ServiceStream",
     "StallStatus",
     "Stamp",
     "State",
@@ -146,6 +189,7 @@ __all__ = [
     "Strict",
     "TlsSecurity",
     "TraceFault",
+    "TransmissionId",
     "Transport",
     "UnknownProtocol",
     "UnreadableTrace",
@@ -153,6 +197,12 @@ __all__ = [
     "View",
     "ViewChange",
     "ViewReason",
+    "at_least",
+    "at_least_to",
+    "atomic",
+    "best_effort",
+    "best_effort_to",
+    "delta",
     "freeze_gc",
     "join",
     "join_blocking",
@@ -160,6 +210,7 @@ __all__ = [
     "open_node",
     "open_replica",
     "open_replica_on",
+    "parse_quality",
     "register_policy",
 ]
 

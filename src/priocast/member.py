@@ -111,7 +111,7 @@ class Member:
         self.state = self.membership.state
         self.progress = ProgressMonitor(membership, self.membership, self.stream, reporter, on_probation, now)
         self._group_services = GroupServices(self.services, self.membership, self.stream)
-        self.send = self._group_services.send
+        self.send, self.check_send = self._group_services.send, self._group_services.check
         self.service_head, self.take_service = self._group_services.head, self._group_services.take
         self.frames = OutgoingFrames(self.membership, reporter, self.clients, self.services).take
         self._fault_handler = FaultHandler(self.membership)

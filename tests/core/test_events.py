@@ -3,7 +3,15 @@
 from typing import get_args
 
 from core.builders import A
-from priocast.core.events import DeliveredBatch, Delivery, Event, Evicted, Restored, ViewChange
+from priocast.core.events import (
+    DeliveredBatch,
+    Delivery,
+    Event,
+    Evicted,
+    Restored,
+    ServiceDelivery,
+    ViewChange,
+)
 
 
 def test_a_delivered_batch_knows_the_priority_of_each_message() -> None:
@@ -14,4 +22,4 @@ def test_a_delivered_batch_knows_the_priority_of_each_message() -> None:
 
 
 def test_the_stream_has_messages_views_a_state_and_an_end() -> None:
-    assert set(get_args(Event)) == {Delivery, ViewChange, Restored, Evicted}
+    assert set(get_args(Event)) == {Delivery, ServiceDelivery, ViewChange, Restored, Evicted}

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable
 
 from priocast.core.errors import InvalidInput, PriorityOutOfRange
-from priocast.core.events import Delivery, Event, Evicted, Restored, ViewChange
+from priocast.core.events import Delivery, Event, Evicted, Restored, ServiceDelivery, ViewChange
 from priocast.core.message import Message
 from priocast.core.priority import ROUTINE, parse_priority
 from priocast.operations.visible_text import visible, visible_bytes
@@ -41,6 +41,8 @@ def event_as_text(group: str, event: Event) -> str:
             text = visible_bytes(message.payload)
             sender = visible(_client_of(message)) or message.sender.name
             return f"{prefix}{position:>6}  {sender:<8} {message.priority:>3}  {text}"
+        case ServiceDelivery(quality=quality, sender=process, priority=priority, payload=payload):
+            return f"{prefix}{quality!s:>6}  {process.name:<8} {priority:>3}  {visible_bytes(payload)}"
         case ViewChange(view=view, reason=reason):
             names = ", ".join(member.name for member in view.members)
             return f"{prefix}view {view.number}: {names} ({visible(str(reason))})"
@@ -61,6 +63,16 @@ def event_as_json(group: str, event: Event) -> str:
                 "priority": message.priority,
                 "id": str(message.id),
                 "payload": message.payload.decode(errors="replace"),
+            }
+        case ServiceDelivery():
+            fields = {
+                "quality": str(event.quality),
+                "sender": event.sender.name,
+                "number": event.number,
+                "priority": event.priority,
+                "unit": event.index,
+                "units": event.count,
+                "payload": event.payload.decode(errors="replace"),
             }
         case ViewChange(view=view, reason=reason, position=position):
             members = [str(member) for member in view.members]

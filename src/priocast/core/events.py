@@ -1,9 +1,13 @@
-"""What the application receives: one stream of messages and views, the same at every member."""
+"""What the application receives: one stream of messages and views, the same at every member.
+
+Messages with a quality of service come in the same stream, with the order that their quality gives.
+"""
 
 import msgspec
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
+from priocast.core.quality import Quality
 from priocast.core.stamp import Stamp
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
@@ -15,6 +19,24 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     message: Message
     position: int
     stamp: Stamp | None = None
+
+
+class ServiceDelivery(msgspec.Struct, frozen=True):
+    """A message that was sent with a quality of service; it has no position in the order.
+
+    Of a message with several units, each unit is delivered by itself: `index` is that of this one, from 0,
+    and `count` how many there are. `recipients` are the members that it was sent to. Its sender's receipt has
+    the same `sender` and `number`.
+    """
+
+    sender: ProcessId
+    number: int
+    quality: Quality
+    priority: int
+    payload: bytes
+    recipients: tuple[ProcessId, ...]
+    index: int = 0
+    count: int = 1
 
 
 class DeliveredBatch(msgspec.Struct, frozen=True):
@@ -66,4 +88,4 @@ class Restored(msgspec.Struct, frozen=True):
     bytes: int
 
 
-Event = Delivery | ViewChange | Evicted | Restored
+Event = Delivery | ServiceDelivery | ViewChange | Evicted | Restored

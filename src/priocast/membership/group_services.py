@@ -35,12 +35,27 @@ class GroupServices:
 
         Without a quorum, a primary group gives no guarantee that involves others: only best effort is sent.
         """
+        self._check_membership(quality)
+        return self._host.send(units, quality, to, priority, now, deadline)
+
+    def check(
+        self,
+        units: Sequence[bytes],
+        quality: Quality,
+        to: Collection[str] | None,
+        now: int,
+        deadline: int | None = None,
+    ) -> None:
+        """Raise what `send` would raise, except for Overloaded."""
+        self._check_membership(quality)
+        self._host.check(units, quality, to, now, deadline)
+
+    def _check_membership(self, quality: Quality) -> None:
         membership = self._membership
         if membership.view is None or membership.departed is not None:
             raise GroupClosed(f"{membership.me.name} is not in the group now: nothing was sent")
         if membership.trigger.suspended and quality.kind is not QualityKind.BEST_EFFORT:
             raise NoQuorum(f"no quorum of the group can be reached: nothing was sent with {quality}")
-        return self._host.send(units, quality, to, priority, now, deadline)
 
     def head(self, of_order: Head | None = None) -> QueuedUnit | None:
         """The unit that the application takes next; None if the order goes first, or there is none.

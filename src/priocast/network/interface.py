@@ -24,10 +24,25 @@ from typing import Protocol, runtime_checkable
 
 from priocast.core.errors import PriocastError
 from priocast.core.identity import ProcessId
+from priocast.core.network_properties import NetworkProperties
 from priocast.core.role import Role
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame, LinkOptions
 
-__all__ = ["RELIABLE_NETWORK", "Frame", "HasKeys", "LinkOptions", "Network", "Port", "Receiver", "Role"]
+__all__ = [
+    "RELIABLE_NETWORK",
+    "DeclaresProperties",
+    "Frame",
+    "HasKeys",
+    "LinkOptions",
+    "Network",
+    "NetworkProperties",
+    "Port",
+    "Receiver",
+    "Role",
+]
+
+UNALTERED = NetworkProperties(error_detection=True)
+"""What every network has: it may lose frames, and does not alter them."""
 
 
 class Receiver(Protocol):
@@ -99,3 +114,20 @@ class HasKeys(Protocol):
 
     def reload_keys(self) -> None:
         """Read the files again; if one of them is unusable, raise UnusableKey and change nothing."""
+
+
+@runtime_checkable
+class DeclaresProperties(Protocol):
+    """A network that says which properties of the abstract network it has, for the qualities of service.
+
+    One that does not say so has error detection: frames are not altered.
+    """
+
+    @property
+    def properties(self) -> NetworkProperties:
+        """What this network guarantees."""
+
+
+def properties_of(network: Network) -> NetworkProperties:
+    """What a network guarantees."""
+    return network.properties if isinstance(network, DeclaresProperties) else UNALTERED

@@ -7,7 +7,7 @@ from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.role import Role
 from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
-from priocast.network.interface import Receiver
+from priocast.network.interface import UNALTERED, Receiver
 from priocast.network.ports import OpenPort, Ports
 
 
@@ -60,6 +60,7 @@ class MemoryNetwork:
     """
 
     link_options = RELIABLE_NETWORK
+    properties = UNALTERED
 
     def __init__(self, hub: MemoryHub, name: str, role: Role = Role.MEMBER) -> None:
         self.hub = hub

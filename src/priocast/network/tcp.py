@@ -22,7 +22,7 @@ from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
 from priocast.network.address import Address
 from priocast.network.codec import FrameWriter, ReceivedFrames, hash_of
 from priocast.network.dial_back import address_to_dial
-from priocast.network.interface import Receiver
+from priocast.network.interface import UNALTERED, Receiver
 from priocast.network.ports import OpenPort, Ports
 from priocast.network.reachability import describe_unreached
 from priocast.network.rejections import Reason, RejectionLog, log_reached
@@ -96,6 +96,7 @@ class TcpNetwork:
     """
 
     link_options = RELIABLE_NETWORK
+    properties = UNALTERED
 
     def __init__(
         self,

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from priocast.core.errors import InvalidAddress, InvalidOption, Rejected, UnusableKey
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT
+from priocast.core.network_properties import NetworkProperties
 from priocast.core.role import Role
 from priocast.links.fifo_link import Frame, LinkOptions
 from priocast.network.address import Address
@@ -107,6 +108,10 @@ class UdpNetwork:
         self._sockets: list[socket.socket] = []
         self._tasks: list[asyncio.Task[None]] = []
         self._buffer = memoryview(bytearray(DATAGRAM_BYTES_MAX))
+        # With certificates, frames are sealed for each receiver, so nothing is sent once to all.
+        self.properties = NetworkProperties(
+            error_detection=True, broadcast=multicast is not None and security is None
+        )
 
     @property
     def address(self) -> Address:

@@ -87,7 +87,7 @@ class _MemberLog:
                 continue
             self._views_logged_until = change.at
             names = ", ".join(member.name for member in change.view.members)
-            rejoined = self._driver.incarnations > 1 and membership is not self._membership
+            rejoined = self._driver.factory.made > 1 and membership is not self._membership
             self._membership = membership
             self._log(
                 logging.INFO,

@@ -12,11 +12,13 @@ import msgspec
 from priocast.core.errors import InvalidAddress, InvalidInput, InvalidOption, PayloadTooLarge, UnusableKey
 from priocast.core.identity import check_name
 from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Scope
+from priocast.core.network_properties import NetworkProperties
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.network.address import Address, parse_address
 from priocast.network.security import AnyPath
 from priocast.runtime.configuration import Deadlines, State
+from priocast.services.options import ServiceOptions
 
 _INCARNATION_MAX = 2**63 - 1
 
@@ -89,6 +91,23 @@ def payloads_of(payloads: Iterable[bytes]) -> list[bytes]:
     return payloads
 
 
+def units_of(payload: bytes | Iterable[bytes]) -> list[bytes]:
+    """The units of a message: one payload, or several."""
+    if isinstance(payload, bytes):
+        return [payload]
+    units = payload if isinstance(payload, str) or not isinstance(payload, Iterable) else list(payload)
+    return payloads_of(units) if units else []
+
+
+def recipients_of(to: Iterable[str] | None) -> tuple[str, ...] | None:
+    """The names of the recipients, once each, which may not be members; None means all members."""
+    if to is None:
+        return None
+    if isinstance(to, str) or not isinstance(to, Iterable):
+        raise InvalidInput(f"to must be a list of member names, or None for all members, not {to!r}")
+    return tuple(dict.fromkeys(check_name(name, "member") for name in to))
+
+
 # Nodes
 
 
@@ -154,6 +173,27 @@ def membership_of(
     if membership.state and state is None:
         raise InvalidInput("membership has state=True: pass state=priocast.State(save, load) as well")
     return msgspec.structs.replace(membership, **given, state=state is not None)
+
+
+def services_of(services: ServiceOptions | None, declared: NetworkProperties) -> ServiceOptions:
+    """The options of the qualities of service, with the properties of the network that carries them.
+
+    The bounds in `services.network` are what the caller knows of the network. Everything else follows from
+    the implementation, which has `declared` it.
+    """
+    check_kind("services", services, ServiceOptions | None, "priocast.ServiceOptions(...)")
+    options = services or ServiceOptions()
+    known = options.network
+    for name in ("broadcast", "error_detection", "full_duplex", "network_order"):
+        if getattr(known, name) and not getattr(declared, name):
+            raise InvalidOption(f"services declares {name}, which this network does not have: remove it")
+    network = msgspec.structs.replace(
+        declared,
+        omission_degree=declared.omission_degree if known.omission_degree is None else known.omission_degree,
+        delay_ns=declared.delay_ns if known.delay_ns is None else known.delay_ns,
+        inaccessibility_ns=known.inaccessibility_ns or declared.inaccessibility_ns,
+    )
+    return msgspec.structs.replace(options, network=network)
 
 
 def check_incarnation(incarnation: int | None) -> None:

@@ -19,14 +19,16 @@ from typing import Any, TypeVar, Unpack
 from priocast.core.events import DeliveredBatch, Event
 from priocast.core.identity import ProcessId
 from priocast.core.priority import ROUTINE
+from priocast.core.quality import Quality
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
-from priocast.runtime.arguments import payloads_of
+from priocast.runtime.arguments import payloads_of, units_of
 from priocast.runtime.event_loop import new_event_loop
 from priocast.runtime.group import Group
 from priocast.runtime.node import WithNode, join
 from priocast.runtime.parameters import JoinParameters, OrderName, check_keywords
 from priocast.runtime.status import Status
+from priocast.services.outputs import SendReceipt
 
 T = TypeVar("T")
 
@@ -91,6 +93,24 @@ class BlockingGroup:
         checked = payloads_of(payloads)  # in the caller's thread: a generator may be slow
         self._run(
             self._group.broadcast_many(checked, priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
+        )
+
+    def send(
+        self,
+        payload: bytes | Iterable[bytes],
+        *,
+        quality: Quality,
+        to: Iterable[str] | None = None,
+        priority: int = ROUTINE,
+        deadline: float | None = None,
+    ) -> SendReceipt:
+        """Send a message with a quality of service, beside the total order; return its receipt.
+
+        `payload`, `quality`, `to`, `priority` and `deadline` are those of `Group.send`.
+        """
+        units = units_of(payload)  # in the caller's thread: a generator may be slow
+        return self._run(
+            self._group.send(units, quality=quality, to=to, priority=priority, deadline=deadline)
         )
 
     def change_order(

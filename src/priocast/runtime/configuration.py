@@ -7,6 +7,7 @@ import msgspec
 from priocast.core.errors import InvalidInput
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
+from priocast.services.options import ServiceOptions
 
 START_SECONDS = 30.0
 BROADCAST_SECONDS = 60.0
@@ -50,3 +51,4 @@ class MemberConfiguration(msgspec.Struct, frozen=True):
     membership: MembershipOptions
     state: State | None = None
     deadlines: Deadlines = Deadlines()
+    services: ServiceOptions = ServiceOptions()

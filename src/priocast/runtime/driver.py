@@ -13,7 +13,7 @@ import time
 from collections import deque
 
 from priocast.core.errors import GroupClosed, PriocastError
-from priocast.core.events import Evicted, Restored, ViewChange
+from priocast.core.events import Evicted, Restored, ServiceDelivery, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.core.role import Role
@@ -22,21 +22,23 @@ from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.packets import Ordering
 from priocast.membership.stream import Head, StateRestore, ViewStart
-from priocast.membership.unordered import UnorderedMessages
 from priocast.network.interface import Network, Port
 from priocast.runtime.admission_queue import AdmissionQueue
 from priocast.runtime.configuration import MemberConfiguration
 from priocast.runtime.explanations import why_full, why_not_joined
 from priocast.runtime.fault_log import FaultLog
 from priocast.runtime.first_view import FirstView
+from priocast.runtime.member_factory import MemberFactory
 from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
+from priocast.runtime.service_calls import ServiceCalls, delivery_of
 from priocast.runtime.storage import Storage
 from priocast.runtime.waits import logged_if_long
+from priocast.services.accept_queues import QueuedUnit
 
 _EVICTIONS_KEPT = 32
 
-DriverHead = OrderedBatch | ViewStart | StateRestore | Evicted
+DriverHead = OrderedBatch | ViewStart | StateRestore | Evicted | QueuedUnit
 
 
 class Driver:
@@ -53,9 +55,7 @@ class Driver:
     ) -> None:
         self.configuration = configuration
         self.network = network
-        self.taken = 0
-        self.reports = 0
-        self.incarnations = 0
+        self.taken = self.reports = 0
         self.advice = ""
         self.evictions: deque[tuple[ViewReason, int]] = deque(maxlen=_EVICTIONS_KEPT)
         self.storage = storage
@@ -64,34 +64,19 @@ class Driver:
         self._stopped: asyncio.Future[None] = self._loop.create_future()
         self._consumable: asyncio.Future[None] | None = None
         self._closed: GroupClosed | None = None
-        self._leaving = False
-        self._turn_is_scheduled = False
+        self._leaving = self._turn_is_scheduled = False
         self._timer = MemberTimer(self._loop, network.link_options.acknowledge_after_ns, self._on_timer)
         self._notices: deque[Evicted] = deque()
         self._head: Head | None = None  # What the last turn found, until there is another input.
         self._admission = AdmissionQueue(configuration.options.queue_max)
+        self.service_calls = ServiceCalls(self)
         self._fault_log = FaultLog(configuration.group)
         self._port: Port | None = None
         self._rejoining = Rejoining(configuration.name, configuration.membership, self._rejoin)
-        self.member = self._new_member(incarnation or storage.incarnations.next(), None)
+        self.factory = MemberFactory(configuration, network, storage, self._rejoining)
+        self.member = self.factory.make(incarnation or storage.incarnations.next(), None)
 
     # Lifecycle
-
-    def _new_member(self, incarnation: int, unordered_messages: UnorderedMessages | None) -> Member:
-        configuration = self.configuration
-        me = ProcessId(configuration.name, incarnation)
-        self.incarnations += 1
-        return Member(
-            me,
-            configuration.order,
-            configuration.options,
-            configuration.membership,
-            self.network.link_options,
-            self.storage.observe(me),
-            time.monotonic_ns(),
-            unordered_messages,
-            on_probation=self._rejoining.on_probation,
-        )
 
     async def start(self) -> None:
         """Open the port and wait until this member is in a view."""
@@ -127,8 +112,7 @@ class Driver:
             await self._wait_ordered(deadline)
         self._leaving = True
         now = time.monotonic_ns()
-        if self.taken:
-            self._report_taken(now)
+        self.report_taken(now)
         self.member.leave(now)
         self._act(now)
         if not self._stopped.done() and timeout_seconds and self._port is not None:
@@ -148,6 +132,7 @@ class Driver:
         self._rejoining.cancel()
         self._wake()
         self._admission.close()
+        self.service_calls.fail(self._closed)
         if not self._stopped.done():
             self._stopped.set_result(None)
         self._first_view.fail(reason)
@@ -169,8 +154,9 @@ class Driver:
             return
         self._port.close()
         self._port = None
+        self.service_calls.on_evicted(member)
         self._rejoining.on_evicted(member.departed.reason)
-        self.member = self._new_member(self.storage.incarnations.next(), member.unordered_messages())
+        self.member = self.factory.make(self.storage.incarnations.next(), member.unordered_messages())
         self._wake()
 
     def why_full(self) -> str:
@@ -186,7 +172,7 @@ class Driver:
     def _renumber(self, known: int) -> None:
         """The group knows a later incarnation of this process, which is over: join with a higher number."""
         left = None if self._first_view.awaited else self.member.unordered_messages()
-        self.member = self._new_member(self.storage.incarnations.later(self.member.me, known), left)
+        self.member = self.factory.make(self.storage.incarnations.later(self.member.me, known), left)
         self._rejoin()
 
     # Called by the network
@@ -205,7 +191,7 @@ class Driver:
         now = time.monotonic_ns()
         try:
             if self.taken:
-                self._report_taken(now)
+                self.report_taken(now)
             self.member.receive(peer, frames, now, role)
             if self.member.faults:
                 self._fault_log.take_from(self.member)
@@ -229,6 +215,11 @@ class Driver:
 
     # Called by the application
 
+    def check_open(self) -> None:
+        """Raise the reason if the group is closed."""
+        if self._closed is not None:
+            raise self._closed
+
     def broadcast(self, payload: bytes, priority: int) -> bool:
         """Accept a message if there is room for it; return whether there was."""
         if self._closed or self._admission.entries:
@@ -240,8 +231,7 @@ class Driver:
 
     def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> bool:
         """Accept messages of one priority if there is room for all of them; return whether there was."""
-        if self._closed is not None:
-            raise self._closed
+        self.check_open()
         if self.member.room(priority) < len(payloads) or self._admission.is_ahead_of(priority):
             return False
         self.member.broadcast_many(payloads, priority, scope)
@@ -254,27 +244,27 @@ class Driver:
         """Accept messages as room becomes available; calls of higher priority are served first."""
         blocked = self._admission.add(payloads, priority, scope)
         self.schedule_turn()
-        if timeout_seconds is None:
-            timeout_seconds = self.configuration.deadlines.broadcast_seconds
-        await blocked.wait(priority, timeout_seconds, self.why_full)
-        if self._closed is not None and blocked.payloads:
-            raise self._closed
+        seconds = (
+            self.configuration.deadlines.broadcast_seconds if timeout_seconds is None else timeout_seconds
+        )
+        await blocked.wait(priority, seconds, self.why_full)
+        if blocked.payloads:
+            self.check_open()
 
     def change_order(self, ordering: Ordering) -> None:
         """Let another protocol order, from the next view on."""
         now = time.monotonic_ns()
-        if self.taken:
-            self._report_taken(now)
+        self.report_taken(now)
         self.member.change_order(ordering, now)
         self.schedule_turn()
 
-    def head(self) -> DriverHead | None:
-        """What the application may consume next."""
+    def head(self, *, with_services: bool = True) -> DriverHead | None:
+        """What the application may consume next; messages with a quality of service only if asked for."""
         if self._notices:
             return self._notices[0]
         now = time.monotonic_ns()
         if self.taken:
-            self._report_taken(now)
+            self.report_taken(now)
         member = self.member
         if member.state.donor.wanted is not None and member.snapshot_wanted:
             # The application has processed everything it consumed: its state is that of this position.
@@ -282,13 +272,16 @@ class Driver:
             member.offer_snapshot(state.snapshot() if state else b"")
             self.schedule_turn()
         head, self._head = self._head, None
-        return head if head is not None else member.head(now)
+        if head is None:
+            head = member.head(now)
+        if with_services and member.services.in_use:
+            return member.service_head(head) or head
+        return head
 
     async def wait_consumable(self) -> None:
         """Wait until there may be a head; raise if there will be none any more."""
         assert self._consumable is None, "one iteration at a time"
-        if self._closed is not None:
-            raise self._closed
+        self.check_open()
         if self._rejoining.awaits_application:
             self._rejoining.on_application_back()
         self._consumable = self._loop.create_future()
@@ -297,10 +290,15 @@ class Driver:
         finally:
             self._consumable = None
 
-    def consume_event(self, head: ViewStart | StateRestore | Evicted) -> ViewChange | Restored | Evicted:
-        """The application consumes the head, which is not a message."""
+    def consume_event(
+        self, head: ViewStart | StateRestore | Evicted | QueuedUnit
+    ) -> ViewChange | Restored | Evicted | ServiceDelivery:
+        """The application consumes the head, which is not a message of the total order."""
         if isinstance(head, Evicted):
             return self._notices.popleft()
+        if isinstance(head, QueuedUnit):
+            self.schedule_turn()
+            return delivery_of(self.member.take_service(time.monotonic_ns()))
         if isinstance(head, StateRestore):
             assert self.configuration.state is not None
             self.configuration.state.load(head.snapshot.data)
@@ -310,12 +308,13 @@ class Driver:
 
     # Turns
 
-    def _report_taken(self, now: int) -> None:
+    def report_taken(self, now: int) -> None:
         """Report to the member what the application consumed."""
-        taken, self.taken = self.taken, 0
-        self.reports += 1
-        self._head = None
-        self.member.consume(taken, now)
+        if self.taken:
+            taken, self.taken = self.taken, 0
+            self.reports += 1
+            self._head = None
+            self.member.consume(taken, now)
 
     def schedule_turn(self) -> None:
         """Give the member a turn at the end of this iteration of the event loop."""
@@ -333,7 +332,7 @@ class Driver:
             now = time.monotonic_ns()
             try:
                 if self.taken:
-                    self._report_taken(now)
+                    self.report_taken(now)
                 self._act(now)
             except Exception as error:
                 self._on_fault(error)
@@ -347,8 +346,7 @@ class Driver:
         member, port = self.member, self._port
         if port is None or self._closed is not None:
             return
-        self._head = None
-        more, sent = True, False
+        self._head, more, sent = None, True, False
         while more:
             more = member.act(now)
             for name, frames in member.frames(now, received_from):
@@ -372,10 +370,13 @@ class Driver:
             self._renumber(known)
         if self._admission.entries and self._admission.admit(member):
             self.schedule_turn()
+        if member.services.in_use:
+            self._timer.set(member.deadline, now)
+            self.service_calls.on_turn(member)
         if self._consumable is not None and not self._consumable.done():
             self._head = member.head(now)
             asked = member.state.donor.wanted is not None and member.snapshot_wanted
-            if asked or self._head is not None:
+            if asked or self._head is not None or member.service_head() is not None:
                 self._wake()
 
     def _wake(self) -> None:
@@ -389,7 +390,7 @@ class Driver:
         now = time.monotonic_ns()
         try:
             if self.taken:
-                self._report_taken(now)
+                self.report_taken(now)
             self.member.tick(now)
             self._act(now)
             if not self._timer.is_set and self._closed is None:

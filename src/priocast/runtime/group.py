@@ -6,6 +6,7 @@ async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[
         ...
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable
 
 from priocast.core.errors import GroupClosed, Overloaded
@@ -13,6 +14,7 @@ from priocast.core.events import DeliveredBatch, Delivery, Event
 from priocast.core.identity import ProcessId
 from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, OrderedBatch, Scope
 from priocast.core.priority import HIGHEST, LOWEST, ROUTINE, check_priority
+from priocast.core.quality import Quality
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
@@ -22,12 +24,16 @@ from priocast.runtime.arguments import (
     check_payload,
     check_seconds,
     payloads_of,
+    recipients_of,
     scope_of,
+    units_of,
 )
 from priocast.runtime.driver import Driver
 from priocast.runtime.parameters import OrderName
+from priocast.runtime.service_calls import ServiceMessage
 from priocast.runtime.status import Status, status_of
 from priocast.runtime.waits import log
+from priocast.services.outputs import SendReceipt
 
 _WARNED_OF_MAX = 64
 
@@ -132,6 +138,64 @@ class Group:
         if checked and not self._driver.broadcast_many(checked, priority, scope):
             await self._driver.broadcast_when_room(checked, priority, scope, timeout_seconds)
 
+    async def send(
+        self,
+        payload: bytes | Iterable[bytes],
+        *,
+        quality: Quality,
+        to: Iterable[str] | None = None,
+        priority: int = ROUTINE,
+        deadline: float | None = None,
+    ) -> SendReceipt:
+        """Send a message with a quality of service, beside the total order; return its receipt.
+
+        The receipt says who answered, who rejected the message and why, and in how many rounds. Members
+        deliver the message as a `ServiceDelivery`.
+
+        - `payload`: at most 1 MiB; or several units, which are sent together and delivered one by one.
+        - `quality`: for example `priocast.at_least(3)` or `priocast.ATOMIC`; see the page on qualities. One
+          that the network cannot give is rejected, with the property that is missing.
+        - `to`: the names of the recipients (a selective address), which must be members now; None means all
+          members (the logical address of the group). This member may be one of them.
+        - `priority`: 0 to 255, higher is more urgent.
+        - `deadline`: how many seconds to wait for the receipt; by default the `broadcast_seconds` of `join`.
+          Then `DeadlineExceeded` is raised, and the error says whether the message was sent.
+        """
+        return await self._driver.service_calls.send(
+            self._message(payload, quality, to, priority, deadline), deadline
+        )
+
+    def send_nowait(
+        self,
+        payload: bytes | Iterable[bytes],
+        *,
+        quality: Quality,
+        to: Iterable[str] | None = None,
+        priority: int = ROUTINE,
+    ) -> "asyncio.Future[SendReceipt]":
+        """Send a message without waiting, or raise `Overloaded` if there is no room for it.
+
+        `payload`, `quality`, `to` and `priority` are those of `send`. The future is that of the receipt; it
+        need not be awaited.
+        """
+        message = self._message(payload, quality, to, priority, None)
+        return self._driver.service_calls.start(message, None, waits=False).receipt
+
+    def _message(
+        self,
+        payload: bytes | Iterable[bytes],
+        quality: Quality,
+        to: Iterable[str] | None,
+        priority: int,
+        deadline: float | None,
+    ) -> ServiceMessage:
+        """What is sent, checked as far as it does not depend on the group."""
+        check_kind("quality", quality, Quality, "a quality of service such as priocast.at_least(3)")
+        check_priority(priority)
+        if deadline is not None:
+            check_seconds("deadline", deadline)
+        return ServiceMessage(units_of(payload), quality, recipients_of(to), priority)
+
     def _scope(self, safe: bool, to: Iterable[str] | None) -> Scope:
         """The send options, checked; recipients none of which is in the view are logged, once."""
         scope, view = scope_of(safe, to), self._driver.member.view
@@ -209,11 +273,12 @@ class Group:
     async def batches(self) -> AsyncIterator[DeliveredBatch]:
         """The ordered messages, a batch at a time. A batch counts as consumed when it is yielded.
 
-        Other events are consumed and not yielded. This is faster than iterating over single messages.
+        Other events are consumed and not yielded, except for messages with a quality of service: those wait
+        until the group is iterated over. This is faster than iterating over single messages.
         """
         driver = self._driver
         while True:
-            head = driver.head()
+            head = driver.head(with_services=False)
             if head is None:
                 await driver.wait_consumable()
                 continue

@@ -20,7 +20,7 @@ from priocast.core.identity import check_name
 from priocast.core.protocol import OrderingOptions
 from priocast.core.role import Role
 from priocast.membership.options import MembershipOptions
-from priocast.network.interface import HasKeys, Network
+from priocast.network.interface import HasKeys, Network, properties_of
 from priocast.network.memory import MemoryHub
 from priocast.network.security import AnyPath, TlsSecurity
 from priocast.runtime.adaptation import Adaptation
@@ -32,6 +32,7 @@ from priocast.runtime.arguments import (
     membership_of,
     ordering_of,
     path_of,
+    services_of,
 )
 from priocast.runtime.configuration import (
     BROADCAST_SECONDS,
@@ -56,6 +57,7 @@ from priocast.runtime.parameters import (
 )
 from priocast.runtime.storage import Storage
 from priocast.runtime.tracing import Tracing
+from priocast.services.options import ServiceOptions
 
 T = TypeVar("T")
 
@@ -103,6 +105,7 @@ class Node:
         founders: int | None = None,
         policy: PartitionPolicy | None = None,
         delivery: DeliveryGuarantee | None = None,
+        services: ServiceOptions | None = None,
         state: State | None = None,
         incarnation: int | None = None,
         trace: AnyPath | None = None,
@@ -129,6 +132,7 @@ class Node:
           continues. `partitionable`: every side continues. Overrides `membership`.
         - `delivery`: `agreed` (the default): a message is delivered once it has its position. `safe`: once
           every member of the view has received it. Overrides `membership`.
+        - `services`: options of the qualities of service, and the bounds of your network that they need.
         - `state`: saves and loads the application's state, for members that join later.
         - `incarnation`: the number of this start of the process; by default, higher than all before.
         - `trace`: a directory to record the run in.
@@ -146,12 +150,26 @@ class Node:
         ordering = ordering_of(options, prioritised)
         order, of_group = resolve_order(order, ordering, of_group)
         deadlines = deadlines_of(start_seconds, broadcast_seconds, leave_seconds)
-        configuration = MemberConfiguration(group, self.name, order, ordering, of_group, state, deadlines)
-        check_trace(trace_journal, run, labels)
-        directory, tracing = path_of("trace", trace), None
-        if directory is not None:
-            tracing = Tracing(directory, run or group, dict(labels or {}), configuration, trace_journal)
+        of_services = services_of(services, properties_of(self.network))
+        configuration = MemberConfiguration(
+            group, self.name, order, ordering, of_group, state, deadlines, of_services
+        )
+        tracing = _tracing_of(trace, run or group, labels, configuration, journal=trace_journal)
         return Joining(self, configuration, incarnation, self._state_directory, tracing)
+
+
+def _tracing_of(
+    trace: AnyPath | None,
+    run: str,
+    labels: Mapping[str, str] | None,
+    configuration: MemberConfiguration,
+    *,
+    journal: bool,
+) -> Tracing | None:
+    """What records the run, if there is a directory to record it in."""
+    check_trace(journal, run, labels)
+    directory = path_of("trace", trace)
+    return Tracing(directory, run, dict(labels or {}), configuration, journal) if directory else None
 
 
 class Joining:

@@ -16,6 +16,7 @@ from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub
 from priocast.network.security import AnyPath, TlsSecurity
 from priocast.runtime.configuration import State
+from priocast.services.options import ServiceOptions
 
 Transport = Literal["tcp", "udp"]
 """What carries the frames between hosts."""
@@ -74,6 +75,7 @@ class GroupParameters(TypedDict, total=False):
     founders: int | None
     policy: PartitionPolicy | None
     delivery: DeliveryGuarantee | None
+    services: ServiceOptions | None
     state: State | None
     incarnation: int | None
     trace: AnyPath | None

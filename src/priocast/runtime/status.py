@@ -1,6 +1,7 @@
 """The status of a member and its group, for people who ask why something seems to hang."""
 
 import time
+from collections import Counter
 from typing import Literal
 
 import msgspec
@@ -65,6 +66,22 @@ class StallStatus(msgspec.Struct, frozen=True, kw_only=True):
     longest_ms: float
 
 
+class QualityStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """What this incarnation did with one kind of `quality` of service.
+
+    `sent` counts its messages: `accepted` by as many recipients as the quality asks for, `rejected`, or still
+    transmitted. `delivered` counts the units that its application took, and `retransmissions` the frames with
+    which it repeated messages, its own or those of others.
+    """
+
+    quality: str
+    sent: int
+    accepted: int
+    rejected: int
+    delivered: int
+    retransmissions: int
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """One member's status of its group at one moment.
 
@@ -86,6 +103,11 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
       how long nothing could be ordered before.
     - `views`, `incarnations`: how many views and incarnations this process has had in the group.
     - `state_transfer_percent`: how much of the application's state was received; None if none is transferred.
+    - `qualities`: messages with a quality of service, by the kind of quality; empty if there were none.
+    - `transmitted`: how many messages of this member with a quality are transmitted now; `held`: how many
+      units of others its application has not taken.
+    - `clock_precision_ms`: how far this member's clock and the coordinator's can be apart, for `delta`; None
+      if it is not synchronised.
     - `rejections`: what this member rejected, by reason; `network_rejections`: what the node's network
       rejected, for all its groups together.
     - `storage_problems`: what cannot be written to the state directory or the trace now, and why; the member
@@ -117,6 +139,10 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     views: int
     incarnations: int
     state_transfer_percent: float | None
+    qualities: list[QualityStatus]
+    transmitted: int
+    held: int
+    clock_precision_ms: float | None
     rejections: dict[str, int]
     network_rejections: dict[str, int]
     storage_problems: list[str]
@@ -157,9 +183,13 @@ def status_of(driver: Driver) -> Status:
         last_change_seconds_ago=(now - membership.installed_at) / 1e9,
         last_change_took_ms=membership.installations[-1].took_ns / 1e6 if membership.installations else 0.0,
         views=membership.views,
-        incarnations=driver.incarnations,
+        incarnations=driver.factory.made,
         state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,
-        rejections=dict(member.rejections),
+        qualities=_qualities(member),
+        transmitted=member.services.in_flight,
+        held=member.services.held,
+        clock_precision_ms=_milliseconds(member.services.precision_ns(now)),
+        rejections=dict(Counter(member.rejections) + Counter(member.services.rejections)),
         network_rejections=dict(driver.network.rejections),
         storage_problems=driver.storage.problems,
         trace_rows_lost=driver.storage.rows_lost,
@@ -187,6 +217,17 @@ def _stalls(epoch: Epoch | None, now: int) -> StallStatus:
         total_ms=stalls.total_ns / 1e6,
         longest_ms=stalls.longest_ns / 1e6,
     )
+
+
+def _qualities(member: Member) -> list[QualityStatus]:
+    return [
+        QualityStatus(quality=kind, **msgspec.structs.asdict(counts))
+        for kind, counts in member.services.counts.items()
+    ]
+
+
+def _milliseconds(nanoseconds: int | None) -> float | None:
+    return None if nanoseconds is None else nanoseconds / 1e6
 
 
 def _peers(member: Member, now: int) -> list[PeerStatus]:

@@ -114,6 +114,28 @@ class ServiceHost:
             self._services.tick(now)
             self._after_input(self._services, now)
 
+    def check(
+        self,
+        units: Sequence[bytes],
+        quality: Quality,
+        to: Collection[str] | None,
+        now: int,
+        deadline: int | None = None,
+    ) -> tuple[ProcessId, ...]:
+        """The recipients of a message of these units; raises InvalidInput if it cannot be sent like that.
+
+        `to` are the names of the recipients, None stands for all members. `deadline` is when the caller stops
+        waiting for the receipt.
+        """
+        view = self._view
+        assert view is not None, "a member sends in a view"
+        check_units(units)
+        services = self._services or self._start(view, now)
+        precision_ns = services.clock.precision_ns(now)
+        return check_request(
+            quality, to, view, self.options, precision_ns=precision_ns, deadline=deadline, now=now
+        )
+
     def send(
         self,
         units: Sequence[bytes],
@@ -123,19 +145,10 @@ class ServiceHost:
         now: int,
         deadline: int | None = None,
     ) -> TransmissionId:
-        """Send a message of one or more units, in the next turn, to the members with these names, or to all.
-
-        Raises InvalidInput if it cannot be sent like that, and Overloaded if there is no room; then nothing
-        was sent. `deadline` is when the caller stops waiting for the receipt.
-        """
-        view = self._view
-        assert view is not None, "a member sends in a view"
-        check_units(units)
-        services = self._services or self._start(view, now)
-        precision_ns = services.clock.precision_ns(now)
-        recipients = check_request(
-            quality, to, view, self.options, precision_ns=precision_ns, deadline=deadline, now=now
-        )
+        """Send a message in the next turn; raises Overloaded without room, otherwise what `check` raises."""
+        recipients = self.check(units, quality, to, now, deadline)
+        services = self._services
+        assert services is not None
         message = services.send(units, quality, recipients, priority, now)
         self._kinds[message] = quality.kind
         self._counts(quality.kind).sent += 1
@@ -186,6 +199,10 @@ class ServiceHost:
     def idle(self) -> bool:
         """Whether no member waits for this one."""
         return self._services is None or self._services.idle
+
+    def precision_ns(self, now: int) -> int | None:
+        """How far this member's clock and the coordinator's can be apart; None if that is not known."""
+        return self._services.clock.precision_ns(now) if self._services is not None else None
 
     @property
     def rejections(self) -> dict[str, int]:
