@@ -145,16 +145,14 @@ class Node:
         check_name(group, "group")
         check_order_name(order)
         check_incarnation(incarnation)
-        named = {"founders": founders, "policy": policy, "delivery": delivery}
-        of_group = membership_of(membership, self._founders, state, **named)
-        ordering = ordering_of(options, prioritised)
+        ordering, named = ordering_of(options, prioritised), {"policy": policy, "delivery": delivery}
+        of_group = membership_of(membership, self._founders, state, founders=founders, **named)
         order, of_group = resolve_order(order, ordering, of_group)
         deadlines = deadlines_of(start_seconds, broadcast_seconds, leave_seconds)
         of_services = services_of(services, properties_of(self.network))
-        configuration = MemberConfiguration(
-            group, self.name, order, ordering, of_group, state, deadlines, of_services
-        )
-        tracing = _tracing_of(trace, run or group, labels, configuration, journal=trace_journal)
+        made = group, self.name, order, ordering, of_group, state, deadlines, of_services
+        configuration = MemberConfiguration(*made)
+        tracing = _tracing_of(trace, run, labels, configuration, journal=trace_journal)
         return Joining(self, configuration, incarnation, self._state_directory, tracing)
 
 
@@ -169,7 +167,9 @@ def _tracing_of(
     """What records the run, if there is a directory to record it in."""
     check_trace(journal, run, labels)
     directory = path_of("trace", trace)
-    return Tracing(directory, run, dict(labels or {}), configuration, journal) if directory else None
+    if directory is None:
+        return None
+    return Tracing(directory, run or configuration.group, dict(labels or {}), configuration, journal)
 
 
 class Joining:
