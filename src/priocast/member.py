@@ -108,6 +108,8 @@ class Member:
             may_found=unordered_messages is None or not membership.primary,
             now=now,
         )
+        inaccessibility = self.membership.neighbours.detector.inaccessibility
+        inaccessibility.bound_ns = options_of_services.network.inaccessibility_ns
         self.state = self.membership.state
         self.progress = ProgressMonitor(membership, self.membership, self.stream, reporter, on_probation, now)
         self._group_services = GroupServices(self.services, self.membership, self.stream)
@@ -344,7 +346,7 @@ class Member:
             epoch.tick(now)
             self.progress.on_tick(epoch, now)
         if self.services.in_use:
-            self.services.tick(now)
+            self.services.tick(now, self.membership.neighbours.detector.heard_at)
         if now >= self.membership.deadline:
             if epoch is not None and not epoch.frozen:
                 self.progress.on_heartbeat(epoch, now)

@@ -114,6 +114,13 @@ class Transmission(Generic[AnyResponse]):
         if self.waits_until is not None:
             self._wait(now)
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The whole network was silent for so long: that does not count, nor what was sent meanwhile."""
+        if self.waits_until is not None:
+            self.waits_until += duration_ns
+            if self._retries_max is not None:
+                self._retries_max += 1
+
     def on_tick(self, now: int) -> bool:
         """Returns whether the message is to be sent again now."""
         if self.waits_until is None or now < self.waits_until:

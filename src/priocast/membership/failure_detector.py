@@ -9,6 +9,7 @@ of the agreement on the next view.
 
 from collections.abc import Iterable
 
+from priocast.membership.inaccessibility import InaccessibilityControl
 from priocast.membership.options import MembershipOptions
 
 _ALLOWED_FACTOR_MAX = 3
@@ -29,7 +30,8 @@ class _Rhythm:
 class FailureDetector:
     """Measures the silence of every process that was heard, by name.
 
-    `revision` grows whenever a process may be trusted that was not, or is forgotten.
+    `revision` grows whenever a process may be trusted that was not, or is forgotten. `heard_at` is when any
+    process was heard last. While the network is inaccessible, silence does not count.
     """
 
     def __init__(self, options: MembershipOptions) -> None:
@@ -37,13 +39,15 @@ class FailureDetector:
         self._failure_ns = options.failure_ns
         self._rhythms: dict[str, _Rhythm] = {}
         self._awake_at = 0
+        self.heard_at = 0
+        self.inaccessibility = InaccessibilityControl(2 * options.heartbeat_ns)
         self.revision = 0
 
     def heard(self, name: str, now: int) -> None:
         """A frame came from this process."""
         if now - self._awake_at > 2 * self._heartbeat_ns:
             self.be_awake(now)
-        self._awake_at = now
+        self._awake_at = self.heard_at = now
         rhythm = self._rhythms.get(name)
         if rhythm is None:
             self._rhythms[name] = _Rhythm(now, self._heartbeat_ns)
@@ -64,8 +68,16 @@ class FailureDetector:
         paused = now - self._awake_at - self._heartbeat_ns
         self._awake_at = now
         if paused > self._heartbeat_ns:
+            self.heard_at += paused
+            self._excuse(paused)
+        if self.inaccessibility.bound_ns and self._rhythms:
+            self._excuse(self.inaccessibility.excused_ns(self.heard_at, now))
+
+    def _excuse(self, duration_ns: int) -> None:
+        """Nobody could be heard for so long: it is not the silence of a process."""
+        if duration_ns > 0:
             for rhythm in self._rhythms.values():
-                rhythm.heard_at += paused
+                rhythm.heard_at += duration_ns
             self.revision += 1
 
     def allowed_ns(self, name: str) -> int:

@@ -151,6 +151,12 @@ class Acceptance:
                 outputs.append(Multicast((message.sender,), StatusRequest(message)))
         return outputs
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The network was silent: timers expire later, and a question that was lost does not count."""
+        for undecided in self._undecided.values():
+            undecided.ask_at += duration_ns
+            undecided.unanswered = max(0, undecided.unanswered - 1)
+
     def take_over(self, message: TransmissionId, now: int) -> int:
         """This member becomes the monitor; returns the epoch of the last one. If it fails, it tries again."""
         undecided = self._undecided[message]

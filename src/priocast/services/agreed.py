@@ -90,6 +90,11 @@ class AgreedQuality:
         outputs += self._acceptance.on_tick(now) + self._monitor.on_tick(now)
         return outputs + self._adopt_orphans(now)
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The network was silent: timers expire later."""
+        for part in (self._sender, self._announcements, self._acceptance, self._monitor):
+            part.on_inaccessible(duration_ns)
+
     def on_departures(self, departed: Sequence[ProcessId], now: int) -> list[ServiceOutput]:
         """The view has changed, and these processes have left it."""
         self._announcements.on_departures(departed)

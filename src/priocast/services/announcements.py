@@ -53,6 +53,11 @@ class Announcements:
                 del self._running[decision.id]
         return outputs
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The network was silent: timers expire later."""
+        for _, transmission in self._running.values():
+            transmission.on_inaccessible(duration_ns)
+
     def on_departures(self, departed: Iterable[ProcessId]) -> None:
         """These processes have left the view: their acknowledgements are no longer awaited."""
         for message, (_, transmission) in list(self._running.items()):

@@ -83,6 +83,11 @@ class DisseminatedQualities:
         outputs += [Deliver(data) for data in self._delta.release(self._clock.time(now))]
         return outputs
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The network was silent: timers expire later; the clock that releases messages does not stop."""
+        self._dissemination.on_inaccessible(duration_ns)
+        self._gaps.on_inaccessible(duration_ns)
+
     def on_departures(self, departed: Sequence[ProcessId], now: int) -> list[ServiceOutput]:
         """The view has changed, and these processes have left it."""
         outputs = self._ordered(self._dissemination.on_departures(departed), now)

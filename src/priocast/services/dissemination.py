@@ -103,6 +103,11 @@ class Dissemination:
             outputs += self._ended(running)
         return outputs
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The network was silent: timers expire later."""
+        for running in self._running.values():
+            running.transmission.on_inaccessible(duration_ns)
+
     def on_departures(self, departed: Iterable[ProcessId]) -> list[ServiceOutput]:
         """These processes have left the view: they are no longer waited for."""
         outputs: list[ServiceOutput] = []

@@ -57,6 +57,11 @@ class Gaps:
             if request.on_tick(now)
         ]
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The network was silent: timers expire later."""
+        for request in self._asked.values():
+            request.on_inaccessible(duration_ns)
+
     def on_departures(self, departed: Iterable[ProcessId], now: int) -> None:
         """These processes have left the view: ask others in their place."""
         for message, request in list(self._asked.items()):

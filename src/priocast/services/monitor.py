@@ -91,6 +91,11 @@ class Monitor:
                 del self._inquiries[data.id]
         return outputs
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The network was silent: timers expire later."""
+        for _, _, transmission in self._inquiries.values():
+            transmission.on_inaccessible(duration_ns)
+
     def on_departures(self, departed: Iterable[ProcessId], now: int) -> list[ServiceOutput]:
         """These processes have left the view: they are no longer asked."""
         outputs: list[ServiceOutput] = []

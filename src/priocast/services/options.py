@@ -82,9 +82,10 @@ class ServiceOptions(msgspec.Struct, frozen=True, kw_only=True):
         """After what time a reliable message has arrived everywhere, even if its sender fails.
 
         None: the network bounds neither its omissions nor its delay. Each of k omissions costs the patience
-        of the last recipient, which is the last one to notice it.
+        of the last recipient, which is the last one to notice it. The network may also be inaccessible.
         """
         degree, delay = self.network.omission_degree, self.network.delay_ns
         if degree is None or delay is None:
             return None
-        return degree * (self.patience_ns(recipients - 1) + delay) + delay
+        rounds_ns = degree * (self.patience_ns(recipients - 1) + delay) + delay
+        return rounds_ns + self.network.inaccessibility_ns

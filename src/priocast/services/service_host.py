@@ -74,6 +74,7 @@ class ServiceHost:
         self._services: Services | None = None
         self._kinds: dict[TransmissionId, QualityKind] = {}
         self._now = 0
+        self._stopped_at: int | None = None
         self._deadline: int | None = None
         self._is_deadline_known = True
 
@@ -107,9 +108,23 @@ class ServiceHost:
             raise PeerFault(str(error)) from error
         self._after_input(services, now)
 
-    def tick(self, now: int) -> None:
-        """Do what is due at this time."""
+    def tick(self, now: int, heard_at: int) -> None:
+        """Do what is due at this time; `heard_at` is when any other process was heard last.
+
+        If a timer expires while the whole network is silent, all timers stop: until somebody is heard, or
+        the network is silent for longer than it may be.
+        """
+        silence_ns, services = now - heard_at, self._services
+        if self._stopped_at is not None:
+            if self._is_excused(silence_ns) or services is None:
+                return
+            services.on_inaccessible(now - self._stopped_at)
+            self._stopped_at = None
+            self._after_input(services, now)
         deadline = self.deadline
+        if deadline is not None and now >= deadline and self._is_excused(silence_ns):
+            self._stopped_at = now
+            return
         if self._services is not None and deadline is not None and now >= deadline:
             self._services.tick(now)
             self._after_input(self._services, now)
@@ -211,7 +226,9 @@ class ServiceHost:
 
     @property
     def deadline(self) -> int | None:
-        """When `tick` has something to do next."""
+        """When `tick` has something to do next; None while timers are stopped."""
+        if self._stopped_at is not None:
+            return None
         if not self._is_deadline_known and self._services is not None:
             self._deadline = self._services.deadline(self._now)
             self._is_deadline_known = True
@@ -254,6 +271,9 @@ class ServiceHost:
             if self._observer is not None:
                 self._observer.service_finished(receipt, now)
         services.receipts.clear()
+
+    def _is_excused(self, silence_ns: int) -> bool:
+        return self.options.response_ns // 2 <= silence_ns < self.options.network.inaccessibility_ns
 
     def _counts(self, kind: QualityKind) -> QualityCounts:
         return self.counts.setdefault(kind, QualityCounts())

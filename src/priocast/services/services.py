@@ -125,6 +125,12 @@ class Services:
             outputs += agreed.on_departures(departed, now)
         self._carry_out(outputs, now)
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The whole network was silent for so long, which is no failure of anybody: timers expire later."""
+        self._disseminated.on_inaccessible(duration_ns)
+        for agreed in self._agreed.values():
+            agreed.on_inaccessible(duration_ns)
+
     def take(self) -> QueuedUnit:
         """The application takes the head."""
         queue, unit = self._first()

@@ -80,6 +80,11 @@ class TwoPhaseSender:
             outputs += self._decide(data.id, now)
         return outputs
 
+    def on_inaccessible(self, duration_ns: int) -> None:
+        """The network was silent: timers expire later."""
+        for _, transmission in self._collecting.values():
+            transmission.on_inaccessible(duration_ns)
+
     def on_departures(self, departed: Iterable[ProcessId], now: int) -> list[ServiceOutput]:
         """These processes have left the view: their responses are no longer awaited."""
         outputs: list[ServiceOutput] = []
