@@ -179,6 +179,8 @@ class Acceptance:
     @property
     def deadline(self) -> int | None:
         """When `on_tick` or `orphans` has something to do next."""
+        if not self._undecided:
+            return None
         waiting = (each for message, each in self._undecided.items() if message.sender in self._present)
         return earliest(each.ask_at for each in (*waiting, *self._first_orphans()))
 

@@ -72,6 +72,8 @@ class Announcements:
     @property
     def deadline(self) -> int | None:
         """When `on_tick` has something to do next."""
+        if not self._running:
+            return None
         return earliest(transmission.waits_until for _, transmission in self._running.values())
 
     def _end_if_complete(self, message: TransmissionId) -> None:

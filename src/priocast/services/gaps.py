@@ -86,6 +86,8 @@ class Gaps:
     @property
     def deadline(self) -> int | None:
         """When `on_tick` has something to do next."""
+        if not self._asked:
+            return None
         return earliest(request.waits_until for request in self._asked.values())
 
     def _request(self, message: TransmissionId, now: int) -> Transmission[bool]:

@@ -110,6 +110,8 @@ class Monitor:
     @property
     def deadline(self) -> int | None:
         """When `on_tick` has something to do next."""
+        if not self._inquiries:
+            return None
         return earliest(transmission.waits_until for _, _, transmission in self._inquiries.values())
 
     # Steps

@@ -63,7 +63,9 @@ class Services:
         self._with_points = [ServiceStream.TIGHT]
         if not options.in_network_order:
             self._with_points.append(ServiceStream.ATOMIC)
-        self._queues = tuple(agreed.queue for agreed in self._agreed.values())
+        # Those of the agreed qualities that were ever used here: the others have nothing to do.
+        self._used: list[AgreedQuality] = []
+        self._queues: list[AcceptQueue] = []
         self._ready: deque[QueuedUnit] = deque()
         self._to_myself: deque[ServicePacket] = deque()
         self.multicasts: list[Multicast] = []
@@ -95,7 +97,7 @@ class Services:
                 if stream is ServiceStream.DISSEMINATED:
                     outputs = self._disseminated.on_send(self._completed(data), now)
                 else:
-                    outputs = self._agreed[stream].on_send(data, now)
+                    outputs = self._agreed_quality(stream).on_send(data, now)
                 self._carry_out(outputs, now)
 
     def receive(self, peer: ProcessId, packet: ServicePacket, now: int) -> None:
@@ -111,7 +113,7 @@ class Services:
         self.turn(now)
         outputs = self.clock.on_tick(now) if self._options.is_synchronised else []
         outputs += self._disseminated.on_tick(now)
-        for agreed in self._agreed.values():
+        for agreed in self._used:
             outputs += agreed.on_tick(now)
         self._carry_out(outputs, now)
 
@@ -121,7 +123,7 @@ class Services:
         departed = self._present.on_view(view)
         self.clock.on_view(view, now)
         outputs = self._disseminated.on_departures(departed, now)
-        for agreed in self._agreed.values():
+        for agreed in self._used:
             outputs += agreed.on_departures(departed, now)
         self._carry_out(outputs, now)
 
@@ -151,9 +153,8 @@ class Services:
         """When `tick` has something to do next: at once if a turn is due."""
         if any(self._waiting.values()):
             return now
-        agreed = (each.deadline for each in self._agreed.values())
         of_clock = self.clock.deadline if self._options.is_synchronised else None
-        return earliest((of_clock, self._disseminated.deadline(now), *agreed))
+        return earliest((of_clock, self._disseminated.deadline(now), *(each.deadline for each in self._used)))
 
     def room(self, quality: Quality) -> bool:
         """Whether a message of this quality can be sent now; otherwise wait for a receipt."""
@@ -166,14 +167,14 @@ class Services:
     @property
     def idle(self) -> bool:
         """Whether nothing is transmitted or awaited here, by this member or on behalf of others."""
-        times = (self._disseminated.deadline(0), *(each.deadline for each in self._agreed.values()))
+        times = (self._disseminated.deadline(0), *(each.deadline for each in self._used))
         return self.in_flight == 0 and earliest(times) is None
 
     @property
     def in_flight(self) -> int:
         """How many messages of this member are being transmitted."""
         waiting = sum(map(len, self._waiting.values()))
-        return waiting + self._disseminated.in_flight + sum(each.in_flight for each in self._agreed.values())
+        return waiting + self._disseminated.in_flight + sum(each.in_flight for each in self._used)
 
     @property
     def held(self) -> int:
@@ -214,8 +215,16 @@ class Services:
         if peer != self._me:
             has_points = stream in self._with_points
             check_packet(self._me, peer, packet, sent=self._numbers[stream], has_points=has_points)
-        machine = self._disseminated if stream is ServiceStream.DISSEMINATED else self._agreed[stream]
-        return machine.receive(peer, packet, now)
+        if stream is ServiceStream.DISSEMINATED:
+            return self._disseminated.receive(peer, packet, now)
+        return self._agreed_quality(stream).receive(peer, packet, now)
+
+    def _agreed_quality(self, stream: ServiceStream) -> AgreedQuality:
+        agreed = self._agreed[stream]
+        if agreed not in self._used:
+            self._used.append(agreed)
+            self._queues.append(agreed.queue)
+        return agreed
 
     def _carry_out(self, outputs: list[ServiceOutput], now: int) -> None:
         for output in outputs:
