@@ -234,7 +234,7 @@ def test_a_round_far_ahead_does_not_prevent_the_next_view_change(number: int) ->
     said = Heartbeat(1, view.id, view.members, number, (), (0, 0, 0))
     config = group.members["a"].membership._config_hash
     group.receive(B, "a", frame_of(structs.replace(said, config=config)))
-    assert group.members["a"].rejections in ({"PeerFault": 1}, {"ForeignFrame": 1})
+    assert group.members["a"].rejections in ({"FarAhead": 1}, {"ForeignFrame": 1})
     group.wait_view("ac", of="ac")
     group.kill("c")
     group.wait_view("a", of="a")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from priocast.core.errors import (
     CommandFailed,
     DeadlineExceeded,
+    FarAhead,
     ForeignFrame,
     ForeignTrace,
     GroupClosed,
@@ -133,6 +134,7 @@ __all__ = [
     "Event",
     "Evicted",
     "Eviction",
+    "FarAhead",
     "FollowsViews",
     "ForeignFrame",
     "ForeignTrace",

@@ -9,7 +9,8 @@ Every attack has its target: what the attacking process is, and what it may ther
 
 Nothing may end a member. Strangers, clients and other groups may not even disturb: the members stay in one
 view, and deliver the same messages in the same order. A bad member may disturb: it can get members evicted,
-which come back as new incarnations.
+which come back as new incarnations. Once it is gone, the others are in one view again, unless more processes
+than a group survives have failed besides it.
 """
 
 from collections.abc import Iterator
@@ -48,6 +49,7 @@ _CONTROLS = tuple(map(type_of, get_args(AnyControl)))
 _ROUNDS = 40
 _BURSTS = (0, 1, 1, 2, 5, 40)
 _CALM_MS = 1_500
+_RECOVERY_MS = 3_000
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -65,6 +67,7 @@ class HostileGroup(Neighbourhood):
         self._inventor = Inventor(random)
         self._attacker = ProcessId(random.choice(_ATTACKERS[target]))
         self._is_hostile = False
+        self._has_crashed = False
         self._incarnations = dict.fromkeys(GOOD + self._attacker.name, 1)
         self._sent: list[Frame] = []
         policy = random.choice(("primary", "primary", "partitionable"))
@@ -123,6 +126,7 @@ class HostileGroup(Neighbourhood):
             order = random.choice(("sequencer-ub", "sequencer-bb", "moving-bb", "causal-history"))
             self.members[name].change_order(Ordering(order, random.random() < 0.7, "none"), self.now)
         if random.random() < 0.03 and self.target == "bad member":
+            self._has_crashed = True
             self._restart(random.choice(GOOD))
 
     def _hostile_frame(self) -> tuple[str, Frame]:
@@ -284,6 +288,7 @@ class HostileGroup(Neighbourhood):
         if self.target == "bad member":
             self.kill(self._attacker.name)
             self.run(_CALM_MS // 5)
+            self._recover()
             return
         self.run(_CALM_MS // 10)
         self.broadcast("b", "last", priority=0)
@@ -293,6 +298,22 @@ class HostileGroup(Neighbourhood):
             raise Damage(f"the members are in {views}")
         if not self._delivered("b") == self._delivered("c") == self._delivered("d"):
             raise Damage("the members delivered different messages")
+
+    def _recover(self) -> None:
+        """Wait until the good members are in one view, unless no group could continue after what happened.
+
+        A primary group continues if the bad member is the only one that failed. A partitionable group
+        continues wherever a member is in a view; if none is, all founders must be there to found it anew.
+        """
+        is_lost = self._has_crashed if self.membership.primary else not any(self.views().values())
+        if is_lost:
+            return
+        for _ in range(_RECOVERY_MS // 20):
+            ids = {member.view.id if member.view else None for member in self.members.values()}
+            if len(ids) == 1 and sorted(self.views()["b"]) == list(GOOD):
+                return
+            self.run(20)
+        raise Damage(f"{_RECOVERY_MS} ms after the bad member was gone, the others are in {self.views()}")
 
     def _delivered(self, name: str) -> list[tuple[int, Message]]:
         """What a member delivered until the last message, of what was for all members."""

@@ -56,6 +56,12 @@ def test_an_attack_ends_no_member(target: str, fresh_seed: int, fresh_seconds: f
             return
 
 
+@pytest.mark.parametrize("seed", [5002, 5015, 5388, 5489, 6026, 6350, 6425])
+def test_a_group_that_did_not_recover_from_a_bad_member_does_now(seed: int) -> None:
+    """Positions beyond all that can be sent on, and members that one false notice talked out of the group."""
+    assert TARGETS["bad member"](seed) > 0
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_seed_repeats_an_attack(target: str) -> None:
     frames = TARGETS[target](7)

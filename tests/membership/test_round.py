@@ -156,6 +156,15 @@ def test_the_decision_has_the_digest_of_the_order() -> None:
     assert decision.proposal == round_.proposal and decision.digest.position == 42
 
 
+def test_in_a_primary_group_the_proposer_believes_its_own_digest() -> None:
+    """All have delivered the same messages, or one of them does not tell the truth."""
+    round_ = round_of(B, A, C)
+    proposed(round_, {voter: promise(round_) for voter in (A, B, C)})
+    accept(round_, A, position=1 << 40)
+    accept(round_, B, C, position=7)
+    assert round_.decision().digest.position == 7
+
+
 def test_a_merge_has_a_part_and_a_flush_plan_for_each_view() -> None:
     mine, theirs = view(A, B, number=3), view(C, number=7)
     round_ = round_of(A, B, C, primary=False, of=mine)

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from membership.builders import A, B, C, D, E, epoch, hear, heartbeat, options, view
-from priocast.core.errors import InvalidInput, PeerFault
+from priocast.core.errors import FarAhead, InvalidInput, PeerFault
 from priocast.core.identity import NUMBER_MAX, STEP_MAX, ProcessId
 from priocast.core.view import Part, View, ViewId
 from priocast.core.view_reason import ViewReason
@@ -161,6 +161,8 @@ BAD: list[tuple[Control, str]] = [
     ),
     (Accepted(THEIRS, OrderDigest(5)), "the ballot is another's"),
     (Accepted(MINE, TWICE), "a process has two digests"),
+    (Accepted(MINE, OrderDigest(FAR)), "the position is far ahead"),
+    (Install(PROPOSAL, OrderDigest(FAR)), "the position is far ahead"),
     (Install(changed(PROPOSAL, ordering=UNKNOWN), OrderDigest(0)), "the order does not exist"),
     (Install(PROPOSAL, TWICE), "a process has two digests"),
     (FlushRequest(VIEW.id, C, 0, 4), "no packets are requested"),
@@ -212,8 +214,11 @@ def test_rounds_are_compared_with_the_highest_known_one() -> None:
 def test_a_process_that_joins_does_not_know_how_far_the_group_is() -> None:
     far = Heartbeat(1, ViewId(FAR, B), (B,), FAR, (), (0,))
     validator(in_view=False).check(B, far, 0)
-    with pytest.raises(PeerFault, match="far ahead"):
+    validator(in_view=False).check(B, Install(PROPOSAL, OrderDigest(FAR)), 0)
+    with pytest.raises(FarAhead, match="the round is far ahead"):
         validator(in_view=False).check(B, changed(far, round=NUMBER_MAX), 0)
+    with pytest.raises(FarAhead, match="the position is far ahead"):
+        validator(in_view=False).check(B, Install(PROPOSAL, OrderDigest(NUMBER_MAX)), 0)
 
 
 def test_a_process_is_known_by_its_view_or_its_heartbeat() -> None:

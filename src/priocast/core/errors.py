@@ -16,6 +16,7 @@
     ├── GroupClosed                  the group was left, or had to stop; the message says why
     ├── PeerFault                    another process sent something that cannot be accepted
     │   ├── ForeignFrame             not a Priocast frame, or a damaged one
+    │   ├── FarAhead                 a number that only grows exceeds all that are known here by far
     │   ├── Rejected                 a network or a member rejected what it received, and counts the reason
     │   ├── JoinRejected             a member rejected this process; the message says why
     │   └── LinkOverflow             a peer does not acknowledge what it was sent
@@ -104,6 +105,13 @@ class PeerFault(PriocastError):
 
 class ForeignFrame(PeerFault):
     """Not a Priocast frame, or a damaged one."""
+
+
+class FarAhead(PeerFault):
+    """A round, view or position exceeds all that are known here by more than any group can have advanced.
+
+    Its sender need not be at fault: a faulty member may have made it believe the number.
+    """
 
 
 class Rejected(PeerFault):

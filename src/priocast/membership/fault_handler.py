@@ -2,6 +2,7 @@
 
     a peer asks for what it may not have                  it is rejected, and counted
     a peer's input is wrong, or fails in handling         the peer is evicted
+    a number of a process outside the view is far ahead   it is told that it is evicted, and can start anew
     a step of our own fails, and a peer was at fault      this incarnation evicts itself; the next one rejoins
     a step of our own fails otherwise                     a defect of our own: the member stops
 
@@ -12,11 +13,12 @@ member sends later. So after a peer's fault nothing more is expected of the prot
 from collections import deque
 from typing import NamedTuple
 
-from priocast.core.errors import PeerFault, Rejected
+from priocast.core.errors import FarAhead, PeerFault, Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.view_reason import DETAIL_LENGTH_MAX, Eviction, ViewReason
 from priocast.membership.departure import Departed
 from priocast.membership.membership import Membership
+from priocast.membership.packets import EvictionNotice
 
 _FAULTS_KEPT = 16
 
@@ -74,6 +76,10 @@ class FaultHandler:
                 self._tainted = epoch.channel, peer
             if self._tainted == (epoch.channel, peer):
                 self._evict(peer, detail, now)
+        elif evicts and epoch is not None and isinstance(error, FarAhead):
+            # The numbers of a process that was led astray stay too high for us until it starts anew.
+            reason = _fault_of(peer, detail)
+            self._membership.send(peer, EvictionNotice(peer, epoch.view.id, reason))
 
     def _evict(self, peer: ProcessId, detail: str, now: int) -> None:
         """Evict a peer; that may begin a view change, which freezes the protocol and can fail."""
@@ -89,6 +95,9 @@ class FaultHandler:
         me = self._membership.me
         self.reject("evicted itself")
         self.faults.append(HandlingFault(me, error))
-        detail = f"{type(error).__name__}: {error}"[:DETAIL_LENGTH_MAX]
-        reason = ViewReason(evicted=(Eviction(me.name, "fault", detail),))
+        reason = _fault_of(me, f"{type(error).__name__}: {error}")
         self._membership.depart(Departed(False, reason), now)
+
+
+def _fault_of(process: ProcessId, detail: str) -> ViewReason:
+    return ViewReason(evicted=(Eviction(process.name, "fault", detail[:DETAIL_LENGTH_MAX]),))

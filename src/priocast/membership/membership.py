@@ -331,8 +331,9 @@ class Membership:
     def _on_eviction_notice(
         self, process: ProcessId, notice: EvictionNotice, now: int
     ) -> list[MembershipOutput]:
-        """The sender has seen the decision, so this incarnation is over."""
-        if notice.process == self.me and (self.view is None or notice.view != self.view.id):
+        """The sender says that this incarnation is over: believe it unless a quorum says otherwise."""
+        view, is_mine = self.view, notice.process == self.me
+        if is_mine and (view is None or (notice.view != view.id and self.neighbours.may_be_over(view, now))):
             self.depart(Departed(False, notice.reason), now)
         return []
 

@@ -15,6 +15,7 @@ from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.membership.outputs import MembershipOutput
 from priocast.membership.packets import Heartbeat, LaterIncarnation
+from priocast.membership.quorum import is_quorum
 from priocast.membership.reachability import Reachability
 from priocast.membership.target_view import Peer
 
@@ -205,6 +206,19 @@ class Neighbours:
         """Why the group continues without this incarnation of a process; None if it does not."""
         departed, reason = self._departed.get(process.name, (None, None))
         return reason if departed == process else None
+
+    def may_be_over(self, view: View, now: int) -> bool:
+        """Whether the group may have continued without this process after a view that it is in.
+
+        In a primary group it has not, if a quorum says that it is in the view. Otherwise one faulty member
+        could talk all others out of the group, one by one, and nobody would be left to admit them again.
+        """
+        present = [
+            member
+            for member in view.members
+            if member == self.me or (self.view_of(member) == view.id and self.trusts(member, now))
+        ]
+        return not (self._primary and is_quorum(view.members, present))
 
     def is_behind(self, process: ProcessId, view: View) -> bool:
         """Whether a process, by its last heartbeat, does not know a view that concerns it."""

@@ -98,7 +98,10 @@ class Round:
         digests = [self._digests[member] for member in old_members if member in self._digests]
         if self._primary:
             assert digests or not old_members, "a member of the old view has accepted"
-            digests = digests[:1]
+            # All are equal, unless a voter is faulty: the proposer believes its own, if it was in the old view.
+            proposer = self.ballot.proposer
+            own = self._digests.get(proposer) if proposer in old_members else None
+            digests = digests[:1] if own is None else [own]
         return Install(self.proposal, merged(digests or [OrderDigest(0)]))
 
     def _proposal(self) -> Proposal:

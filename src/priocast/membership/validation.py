@@ -9,7 +9,7 @@ no fault: the handlers ignore it.
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from priocast.core.errors import InvalidInput, PeerFault
+from priocast.core.errors import FarAhead, InvalidInput, PeerFault
 from priocast.core.identity import NUMBER_MAX, STEP_MAX, ProcessId, is_name
 from priocast.core.view import View
 from priocast.membership.epoch import Epoch
@@ -41,6 +41,10 @@ from priocast.membership.packets import (
 from priocast.membership.quorum import is_quorum
 
 _BEFORE_OPTIONS = (Heartbeat, LaterIncarnation, OptionsMismatch)
+_FAR_ROUND, _FAR_VIEW, _FAR_POSITION = (
+    f"the {number} is far ahead" for number in ("round", "view", "position")
+)
+_FAR_AHEAD = (_FAR_ROUND, _FAR_VIEW, _FAR_POSITION)
 
 CheckOrdering = Callable[[Ordering], object]
 _Requirement = tuple[bool, str]
@@ -93,7 +97,8 @@ class DatagramValidator:
         self._round_highest = round_highest
         for holds, requirement in requirements_of(process, control):
             if not holds:
-                raise PeerFault(f"{process} sent a {control.__struct_config__.tag} in which {requirement}")
+                fault = FarAhead if requirement in _FAR_AHEAD else PeerFault
+                raise fault(f"{process} sent a {control.__struct_config__.tag} in which {requirement}")
 
     @property
     def _view(self) -> View | None:
@@ -103,13 +108,13 @@ class DatagramValidator:
 
     def _of_heartbeat(self, process: ProcessId, heartbeat: Heartbeat) -> _Requirements:
         view, members, own = heartbeat.view, heartbeat.members, self._view
-        yield self._is_near(heartbeat.round), "the round is far ahead"
+        yield self._is_near(heartbeat.round), _FAR_ROUND
         yield _are_distinct(heartbeat.hears), "the processes that it hears are not distinct"
         yield len(heartbeat.received) == len(members), "the counts are not those of the members"
         if view is None:
             yield not members, "there are members without a view"
             return
-        yield self._is_near_view(view.number), "the view is far ahead"
+        yield self._is_near_view(view.number), _FAR_VIEW
         yield _are_distinct(members), "the members are not distinct"
         yield process in members and members[0] == view.coordinator, "the members are not those of its view"
         if own is not None and view == own.id:
@@ -125,7 +130,7 @@ class DatagramValidator:
 
     def _of_prepare(self, process: ProcessId, prepare: Prepare) -> _Requirements:
         yield prepare.ballot.proposer == process, "the ballot is another's"
-        yield self._is_near(prepare.ballot.round), "the round is far ahead"
+        yield self._is_near(prepare.ballot.round), _FAR_ROUND
         yield process in prepare.voters, "the proposer does not vote"
         yield _are_distinct(prepare.voters), "the voters are not distinct"
         yield len(prepare.voters) <= MEMBERS_MAX, "there are too many voters"
@@ -141,10 +146,10 @@ class DatagramValidator:
         is_square = _is_square(rows, 0 if self._primary else size)
         yield is_square, "the acknowledgements are not those of the members"
         if promise.accepted is not None:
-            yield self._is_near_view(promise.accepted.view.number), "the proposed view is far ahead"
+            yield self._is_near_view(promise.accepted.view.number), _FAR_VIEW
             yield self._exists(promise.accepted.ordering), "the order does not exist"
         if view is not None:
-            yield self._is_near_view(view.number), "the view is far ahead"
+            yield self._is_near_view(view.number), _FAR_VIEW
             yield process in view.members, "the sender is not in its view"
             yield _are_distinct(view.members), "a member has an invalid name"
         if own is not None and view is not None and view.id == own.id:
@@ -153,7 +158,7 @@ class DatagramValidator:
 
     def _of_declined(self, process: ProcessId, declined: Declined) -> _Requirements:
         yield self._is_mine(declined.ballot), "the ballot is another's"
-        yield self._is_near(declined.promised.round), "the round is far ahead"
+        yield self._is_near(declined.promised.round), _FAR_ROUND
 
     def _of_propose(self, process: ProcessId, propose: Propose) -> _Requirements:
         yield propose.ballot.proposer == process, "the ballot is another's"
@@ -161,11 +166,17 @@ class DatagramValidator:
 
     def _of_accepted(self, process: ProcessId, accepted: Accepted) -> _Requirements:
         yield self._is_mine(accepted.ballot), "the ballot is another's"
-        yield _is_unambiguous(accepted.digest), "a process has two digests"
+        yield from self._of_digest(accepted.digest)
 
     def _of_install(self, process: ProcessId, install: Install) -> _Requirements:
         yield from self._of_proposal(install.proposal)
-        yield _is_unambiguous(install.digest), "a process has two digests"
+        yield from self._of_digest(install.digest)
+
+    def _of_digest(self, digest: OrderDigest) -> _Requirements:
+        yield _is_unambiguous(digest), "a process has two digests"
+        epoch = self.epoch
+        position_max = epoch.protocol.position_next + STEP_MAX if epoch else NUMBER_MAX // 2
+        yield digest.position <= position_max, _FAR_POSITION
 
     def _of_flush_request(self, process: ProcessId, request: FlushRequest) -> _Requirements:
         yield 1 <= request.first <= request.last, "no packets are requested"
@@ -196,7 +207,7 @@ class DatagramValidator:
 
     def _of_proposal(self, proposal: Proposal) -> _Requirements:
         own = self._view
-        yield self._is_near_view(proposal.view.number), "the view is far ahead"
+        yield self._is_near_view(proposal.view.number), _FAR_VIEW
         yield _is_consistent(proposal), "the proposal is inconsistent"
         yield self._exists(proposal.ordering), "the order does not exist"
         plan = proposal.flush_plan_of(own.id) if own else None
