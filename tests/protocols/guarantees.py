@@ -23,6 +23,7 @@ from priocast.protocols.flow.window import WINDOW_FIRST
 from protocols.harness import Broadcast, Delivered, Group, Journal, Queued, Received, Sent, Violation
 from protocols.joint_delivery import check_joint_delivery
 from protocols.ranked_queue import RankedQueue
+from protocols.stamps import check_stamps
 
 
 def check_all(group: Group) -> None:
@@ -33,6 +34,7 @@ def check_all(group: Group) -> None:
     check_fifo(group.journal, among_equals=prioritised)
     check_priority(group)
     check_window(group)
+    check_stamps(group.journal)
     check_agreement_and_liveness(group)
 
 

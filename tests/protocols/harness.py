@@ -14,8 +14,9 @@ from typing import NamedTuple
 from priocast.core.assembler import Assembler
 from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
-from priocast.core.message import TO_ALL, Batch, Message, Scope
+from priocast.core.message import TO_ALL, Batch, Message, OrderedBatch, Scope
 from priocast.core.protocol import Consume, Input, OrderingOptions, Output, Packet, Protocol
+from priocast.core.stamp import Stamp
 from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.protocols.parts import Parts
@@ -75,6 +76,14 @@ class Delivered(NamedTuple):
     message: Message
 
 
+class Stamped(NamedTuple):
+    """The message that is delivered next has a stamp."""
+
+    member: str
+    stamp: Stamp
+    message: Message
+
+
 class Below(NamedTuple):
     """A layer took messages from the order below it, where the first of them has this position."""
 
@@ -82,7 +91,7 @@ class Below(NamedTuple):
     batch: Batch
 
 
-Happening = Broadcast | Queued | Sent | Received | Delivered
+Happening = Broadcast | Queued | Sent | Received | Delivered | Stamped
 Journal = list[Happening]
 
 
@@ -200,7 +209,7 @@ class Group:
         while left and (head := member.head()):
             taken = min(left, head.batch.count - head.taken)
             for index in range(head.taken, head.taken + taken):
-                self.journal.append(Delivered(name, head.position + index, head.message(index)))
+                self.journal += delivered(name, head, index)
             member.consume(taken, self.now)
             left -= taken
         return count - left
@@ -249,6 +258,14 @@ class Group:
             self.now += 1
             self.tick()
         return False
+
+
+def delivered(name: str, ordered_batch: OrderedBatch, index: int) -> Journal:
+    """What the journal says when a member delivers a message of a batch."""
+    message = ordered_batch.message(index)
+    at_position = Delivered(name, ordered_batch.position + index, message)
+    stamp = ordered_batch.stamp
+    return [at_position] if stamp is None else [Stamped(name, stamp.after(index), message), at_position]
 
 
 def _watched(protocol: Protocol) -> list[Below]:

@@ -10,10 +10,22 @@ from priocast.core.guarantees import LIVENESS
 from priocast.core.message import TO_ALL, Scope
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
+from priocast.protocols.adaptive.adaptive import Adaptive
 from protocols.guarantees import check_all, check_waiting
 from protocols.harness import Group, Violation
+from support.restless_policy import RestlessPolicy
 
 MILLISECOND = 1_000_000
+ADAPTATIONS = [
+    f"{RestlessPolicy.NAME}:1",
+    f"{RestlessPolicy.NAME}:4",
+    "sliding-window:1",
+    "priority-window:1",
+    "steady-keeper:1",
+    "decay:1",
+    "schedule:20ms;0ms a=9 b=1;7ms c=5",
+    "equal",
+]
 NAMES = ["a", "b", "c", "d"]
 
 
@@ -117,10 +129,17 @@ class Case(NamedTuple):
     actions: list[Action]
 
 
-def options(prioritised: bool, starvation: Starvation) -> st.SearchStrategy[OrderingOptions]:
-    """Small windows and queues: there messages wait, and priorities act."""
+def options(
+    prioritised: bool, starvation: Starvation, adapts: bool = False
+) -> st.SearchStrategy[OrderingOptions]:
+    """Small windows and queues: there messages wait, and priorities act.
+
+    If it `adapts`, the members of the adaptive order get other slots often.
+    """
+    adaptation = {"adaptation": st.sampled_from(ADAPTATIONS)} if adapts else {}
     return st.builds(
         OrderingOptions,
+        **adaptation,
         prioritised=st.just(prioritised),
         starvation=st.just(starvation),
         window=st.integers(1, 3) | st.none() | st.integers(1, 20),
@@ -183,7 +202,11 @@ def schedules(bursts_max: int = 15, flowing: bool = False) -> st.SearchStrategy[
 def cases(order: str, prioritised: bool, starvation: Starvation) -> st.SearchStrategy[Case]:
     """Small groups with a single view."""
     return st.builds(
-        Case, st.just(order), st.integers(1, len(NAMES)), options(prioritised, starvation), schedules()
+        Case,
+        st.just(order),
+        st.integers(1, len(NAMES)),
+        options(prioritised, starvation, adapts=order == Adaptive.NAME),
+        schedules(),
     )
 
 

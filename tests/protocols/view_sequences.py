@@ -15,9 +15,11 @@ from priocast.core.message import Batch, OrderedBatch
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Starvation
 from priocast.membership.packets import FlushPlan, FlushReply
+from priocast.protocols.adaptive.adaptive import Adaptive
 from protocols.guarantees import check_fifo, check_integrity, check_priority, check_total_order, check_window
-from protocols.harness import Broadcast, Delivered, Group, Journal, Violation
+from protocols.harness import Broadcast, Delivered, Group, Journal, Violation, delivered
 from protocols.schedules import NAMES, Action, act_out, come_to_rest, options, schedules
+from protocols.stamps import check_stamps
 from support.stacks import OneView
 
 Twin = tuple[bool, Starvation]
@@ -51,7 +53,7 @@ def view_sequences(
     plan = st.builds(
         ViewPlan,
         st.sampled_from(orders),
-        st.sampled_from(twins).flatmap(lambda twin: options(*twin)),
+        st.sampled_from(twins).flatmap(lambda twin: options(*twin, adapts=Adaptive.NAME in orders)),
         schedules(bursts_max, flowing=True),
         st.integers(1, 2 ** len(NAMES) - 1) | st.sampled_from([0b1111, 0b1110, 0b0111]),
         st.integers(0, len(NAMES) - 1),
@@ -89,6 +91,7 @@ def play_views(sequence: ViewSequence) -> None:
     check_window(group)
     among_equals = any(plan.options.prioritised for plan in sequence.views)
     check_sequence(group, journal + group.journal, among_equals)
+    check_stamps(journal + group.journal)
 
 
 def end_view(group: Group, plan: ViewPlan) -> dict[str, End]:
@@ -142,13 +145,14 @@ def _flush(
             raise Violation(LIVENESS, f"{member.me} was given packet {first} of {sender} and still lacks it")
 
 
-def _rest_of(ends: dict[str, End]) -> list[Delivered]:
+def _rest_of(ends: dict[str, End]) -> Journal:
     """What each member delivers after the end of the view."""
     return [
-        Delivered(name, ordered_batch.position + index, ordered_batch.message(index))
+        happened
         for name, end in ends.items()
         for ordered_batch in end.tail
         for index in range(ordered_batch.taken, ordered_batch.batch.count)
+        for happened in delivered(name, ordered_batch, index)
     ]
 
 

@@ -6,6 +6,7 @@ import pytest
 from priocast.core.errors import InvalidOption
 from priocast.core.starvation import Strict
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders
+from priocast.protocols.adaptive.policies import POLICIES
 from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.simulation.fault_generator import NOT_DRAWN
 from priocast.simulation.faults import (
@@ -22,6 +23,7 @@ from priocast.simulation.faults import (
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.seeded_random import SeededRandom
+from priocast.simulation.workload import planned_broadcasts
 from simulation.scenarios import group
 
 
@@ -61,7 +63,8 @@ def test_founders_of_a_primary_group_are_a_majority() -> None:
 def test_choosing_an_order_changes_nothing_else() -> None:
     """The protocols after order changes do not affect the other options, either.
 
-    Only starvation policies depend on the protocol: some take none.
+    Only starvation policies depend on the protocol, because some take none, and what is adapted to in the
+    adaptive order.
     """
 
     def without_orders(scenario: Scenario) -> Scenario:
@@ -70,8 +73,11 @@ def test_choosing_an_order_changes_nothing_else() -> None:
             for change in scenario.faults.order_changes
         ]
         faults = msgspec.structs.replace(scenario.faults, order_changes=tuple(changes))
-        ordering = msgspec.structs.replace(scenario.ordering, starvation=Strict())
-        return msgspec.structs.replace(scenario, order="", faults=faults, ordering=ordering)
+        ordering = msgspec.structs.replace(scenario.ordering, starvation=Strict(), adaptation="equal")
+        workload = msgspec.structs.replace(scenario.workload, phase_us=0, rate_percents=())
+        return msgspec.structs.replace(
+            scenario, order="", faults=faults, ordering=ordering, workload=workload
+        )
 
     for seed in range(20):
         for order in all_orders(layered_over=["sequencer-ub"]):
@@ -90,6 +96,25 @@ def test_every_protocol_is_generated_and_changed_to() -> None:
     assert {change.order == scenario.order for scenario, change in changes} == {True, False}
     for name in ("burst", "bucket", "acknowledge_ms", "part_ms", "part_count"):
         assert len({getattr(scenario.ordering, name) for scenario in scenarios}) > 3
+
+
+def test_rates_change_and_policies_differ_in_runs_of_the_adaptive_order() -> None:
+    scenarios = [generate_scenario(seed, Choice("adaptive")) for seed in range(100)]
+    policies = {scenario.ordering.adaptation.partition(":")[0] for scenario in scenarios}
+    assert policies == {
+        name for name, policy in POLICIES.items() if policy.__module__.startswith("priocast.")
+    }
+    assert {bool(scenario.workload.phase_us) for scenario in scenarios} == {True, False}
+    assert {change.order for each in scenarios for change in each.faults.order_changes} > {"adaptive"}
+
+
+def test_phases_change_the_rate() -> None:
+    load = {"phase_us": 500_000, "rate_percents": (400, 20)}
+    scenario = group((200, 200), rate_per_second=100, load=load)
+    for member, fast in (("a", 0), ("b", 1)):
+        planned = planned_broadcasts(scenario, member)
+        by_phase = [sum(each.time // 500_000_000 == phase for each in planned) for phase in (0, 1)]
+        assert by_phase[fast] > 5 * by_phase[1 - fast]
 
 
 def test_options_of_reordering_are_generated_in_some_runs() -> None:

@@ -14,6 +14,7 @@ PRIORITY = "Priority"
 PRIORITY_ACCOUNTING = "Priority accounting"
 BOUNDED_OVERTAKING = "Bounded overtaking"
 BOUNDED_WINDOW = "Bounded window"
+TIMESTAMP_ORDER = "Timestamp order"
 LIVENESS = "Liveness"
 
 BOUNDED_MEMORY = "Bounded memory"

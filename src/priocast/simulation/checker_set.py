@@ -18,6 +18,7 @@ from priocast.simulation.checkers.overtaking import BoundedOvertaking
 from priocast.simulation.checkers.priority import Priority
 from priocast.simulation.checkers.priority_accounting import PriorityAccounting
 from priocast.simulation.checkers.process_history import RunHistory
+from priocast.simulation.checkers.timestamp_order import TimestampOrder
 from priocast.simulation.checkers.total_order import TotalOrder
 from priocast.simulation.checkers.uniformity import Uniformity
 from priocast.simulation.checkers.view_synchrony import ViewSynchrony
@@ -110,6 +111,7 @@ class CheckerSet:
             self.history,
             TransitionCounter(counters, crashed),
             *of_trace,
+            TimestampOrder(report),
             self._liveness,
             self._memory,
         ]

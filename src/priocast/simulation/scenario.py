@@ -28,7 +28,9 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What the applications do; the tuples have one entry per member.
 
     A member starts at `start_us`. From then on, but not before `broadcast_from_us`, it broadcasts `burst`
-    messages at once, at times that are on average `burst / rate_per_second` apart. `priorities` are pairs
+    messages at once, at times that are on average `burst / rate_per_second` apart. With `phase_us`, a member
+    sends at each of the `rate_percents` of its rate for that long, in turn, and the next member begins with
+    the next of them. `priorities` are pairs
     of a priority and its weight in the mix. `safe_percent` of the bursts ask for safe delivery, and
     `addressed_percent` are addressed to some members only. Consuming a message takes `consume_us`. A state
     has `state_bytes` of padding.
@@ -46,6 +48,8 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     start_us: tuple[int, ...]
     broadcast_from_us: int = 0
     burst: int = 1
+    phase_us: int = 0
+    rate_percents: tuple[int, ...] = ()
     priorities: tuple[tuple[int, int], ...] = ((ROUTINE, 1),)
     payload_bytes_min: int = 8
     payload_bytes_max: int = 64

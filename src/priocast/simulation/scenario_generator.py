@@ -4,7 +4,8 @@ The ranges are wide enough that every bound is reached in some runs. Every fault
 checked in all runs.
 
 Options of protocols come from random generators of their own. So adding or choosing a protocol changes the
-order of a seed's run and nothing else. The same holds for the options that only re-ordering uses.
+order of a seed's run and nothing else. The same holds for the options that only re-ordering uses. Only in
+runs of the adaptive order do rates change: the load of all others stays as it was.
 """
 
 from typing import Literal
@@ -27,6 +28,8 @@ _SECOND_US = 1_000_000
 #: Rare, because answers to all members take many frames: seed 106, seven members, took 2.7 times as long.
 _DISTRIBUTED_PERCENT = 12
 _BOUNDED_PERCENT = 25
+_STEADY_PERCENT = 30
+ADAPTIVE = "adaptive"
 
 Policy = Literal["primary", "partitionable"]
 Delivery = Literal["agreed", "safe"]
@@ -73,9 +76,14 @@ def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
     order = choice.order or generated_order
     if not takes_policy(find_protocol(order), ordering.starvation):
         ordering = msgspec.structs.replace(ordering, starvation=Strict())
+    workload = _generate_workload(random, start_us, faults, membership)
+    if order == ADAPTIVE:
+        adaptation_random = SeededRandom(f"adaptation {seed}")
+        ordering = _generate_adaptation(adaptation_random, ordering)
+        workload = _generate_phases(adaptation_random, workload, faults)
     return Scenario(
         seed=seed,
-        workload=_generate_workload(random, start_us, faults, membership),
+        workload=workload,
         membership=membership,
         order=order,
         ordering=ordering,
@@ -109,6 +117,36 @@ def _generate_reordering(random: SeededRandom, ordering: OrderingOptions) -> Ord
 def _generate_silence(random: SeededRandom, ordering: OrderingOptions) -> OrderingOptions:
     """How long a silent member of `all-ack` lets the others wait: up to a heartbeat."""
     return msgspec.structs.replace(ordering, acknowledge_ms=random.log_uniform(100, 20_000) / 1_000)
+
+
+def _generate_adaptation(random: SeededRandom, ordering: OrderingOptions) -> OrderingOptions:
+    """The adaptation policy: one that adapts quickly in most runs, because runs are short."""
+    window = random.choice((1, 1, 2, 4, 8))
+    adaptation = random.choice(
+        (
+            f"sliding-window:{window}",
+            f"sliding-window:{window}",
+            f"priority-window:{window}",
+            f"steady-keeper:{window}",
+            f"decay:{random.log_uniform(1, 200)}",
+            f"schedule:{random.randint(20, 200)}ms;0ms a=9 b=1;{random.randint(1, 19)}ms b=5 c=5",
+            "equal",
+        )
+    )
+    return msgspec.structs.replace(ordering, adaptation=adaptation)
+
+
+def _generate_phases(
+    random: SeededRandom, workload: WorkloadOptions, faults: FaultOptions
+) -> WorkloadOptions:
+    """Rates that change a few times while the load lasts: what the adaptive order adapts to."""
+    if random.chance(_STEADY_PERCENT):
+        return workload
+    return msgspec.structs.replace(
+        workload,
+        phase_us=max(100_000, faults.healed_at_us) // random.randint(2, 6),
+        rate_percents=tuple(random.sample((400, 200, 100, 50, 20), random.randint(2, 4))),
+    )
 
 
 def _generate_starts(random: SeededRandom, size: int, founders: int) -> tuple[int, ...]:

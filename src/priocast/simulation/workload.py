@@ -10,7 +10,7 @@ from typing import NamedTuple
 from priocast.core.message import TO_ALL, Scope
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.load_phases import broadcast_times_us
-from priocast.simulation.scenario import Scenario
+from priocast.simulation.scenario import Scenario, WorkloadOptions
 from priocast.simulation.seeded_random import SeededRandom
 
 CLIENT = "client"
@@ -42,11 +42,20 @@ def planned_broadcasts(scenario: Scenario, member: str) -> list[PlannedBroadcast
     found: list[PlannedBroadcast] = []
     time = max(workload.start_us[index], workload.broadcast_from_us) * MICROSECOND
     while len(found) < count:
-        time += random.exponential(_SECOND * workload.burst // rate)
+        percent = _rate_percent(workload, index, time)
+        time += random.exponential(_SECOND * workload.burst * 100 // (rate * percent))
         scope = _scope(scenario, member, random)
         for _ in range(min(workload.burst, count - len(found))):
             found.append(_planned(scenario, f"{member}.{len(found)}", time, scope, random))
     return found
+
+
+def _rate_percent(workload: WorkloadOptions, index: int, time: int) -> int:
+    """The rate of a member at this time, in percent of its mean rate."""
+    if not workload.phase_us:
+        return 100
+    phase = time // (workload.phase_us * MICROSECOND) + index
+    return workload.rate_percents[phase % len(workload.rate_percents)]
 
 
 def client_requests(scenario: Scenario) -> list[PlannedBroadcast]:
