@@ -100,6 +100,7 @@ part_ms = 2.5
 part_count = 100
 distributed = true
 overtakes_max = 8
+adaptation = "decay:200"
 """
 
 
@@ -126,6 +127,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         part_count=100,
         distributed=True,
         overtakes_max=8,
+        adaptation="decay:200",
     )
     assert audit.membership == MembershipOptions(founders=2, delivery="safe")
     summary = plan.describe()

@@ -98,7 +98,7 @@ class Round:
         digests = [self._digests[member] for member in old_members if member in self._digests]
         if self._primary:
             assert digests or not old_members, "a member of the old view has accepted"
-            # All are equal unless a voter is faulty: the proposer, if it was in the old view, believes its own.
+            # All are equal unless a voter is faulty: a proposer that was in the old view believes its own.
             proposer = self.ballot.proposer
             own = self._digests.get(proposer) if proposer in old_members else None
             digests = digests[:1] if own is None else [own]
