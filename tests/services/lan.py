@@ -12,6 +12,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.network_properties import NetworkProperties
 from priocast.core.quality import Quality
 from priocast.core.view import View
+from priocast.core.view_reason import ViewReason
+from priocast.membership.packets import Ordering
 from priocast.services.accept_queues import QueuedUnit
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import Multicast, SendReceipt
@@ -28,10 +30,13 @@ from priocast.services.packets import (
     TransmissionId,
 )
 from priocast.services.services import Services
+from priocast.trace.recorder import Recorder
+from priocast.trace.schema import TraceRow
 
 MS = 1_000_000
 DELAY_MAX_MS = 4
 Lose = Callable[[ProcessId, ProcessId, ServicePacket], bool]
+_ORDERING = Ordering("sequencer-ub", True, "none")
 _DECODER: msgspec.msgpack.Decoder[AnyServicePacket] = msgspec.msgpack.Decoder(AnyServicePacket)
 
 
@@ -44,7 +49,7 @@ class Lan:
     """Members a, b, c, … that send with qualities of service; `lose` decides on omissions.
 
     With network order, a multicast reaches all its recipients at the same time. Every packet is encoded and
-    decoded on its way.
+    decoded on its way. `rows` is the trace.
     """
 
     def __init__(
@@ -84,14 +89,13 @@ class Lan:
         self.alive = list(self.ids)
         self.view = View(1, tuple(self.ids))
         self.delivered: dict[ProcessId, list[tuple[TransmissionId, int]]] = {each: [] for each in self.ids}
-        self.payloads: dict[tuple[ProcessId, TransmissionId], list[bytes]] = defaultdict(list)
-        self.times: dict[tuple[ProcessId, TransmissionId], int] = {}
+        self.rows: list[TraceRow] = []
+        self._recorders = {each: Recorder(each, self.rows.append) for each in self.ids}
         self.receipts: dict[TransmissionId, SendReceipt] = {}
         self.suspected: set[ProcessId] = set()
         self.frames: list[tuple[str, ServicePacket]] = []
         self.consume_at: dict[ProcessId, int] = dict.fromkeys(self.ids, 0)
-        for each in self.ids:
-            self._run(each, lambda member: member.on_view(self.view, 0))
+        self._announce_view()
 
     def at(self, time: int, action: Callable[[], object]) -> None:
         """Do something at this time."""
@@ -117,14 +121,16 @@ class Lan:
         """A member sends several messages in one turn."""
         recipients = [self.ids[index] for index in to] if to is not None else list(self.view.members)
         payloads = [b"%d" % index for index in range(units)]
-        messages: list[TransmissionId] = []
+        me, messages = self.ids[sender], list[TransmissionId]()
 
-        def send(each: Services) -> None:
-            messages.extend(
-                each.send(payloads, quality, recipients, priority, self.now) for _ in range(count)
-            )
+        def send(services: Services) -> None:
+            for _ in range(count):
+                message = services.send(payloads, quality, recipients, priority, self.now)
+                data = ServiceData(message, 1, quality, tuple(recipients), priority, tuple(payloads))
+                self._recorders[me].service_sent(data, self.now)
+                messages.append(message)
 
-        self._run(self.ids[sender], send)
+        self._run(me, send)
         return messages
 
     def crash(self, index: int) -> None:
@@ -156,7 +162,12 @@ class Lan:
         if tuple(self.alive) == self.view.members:
             return
         self.view = View(self.view.number + 1, tuple(self.alive))
+        self._announce_view()
+
+    def _announce_view(self) -> None:
         for each in list(self.alive):
+            self._recorders[each].installed(self.view)
+            self._recorders[each].view(self.view, _ORDERING, 0, ViewReason(), self.now)
             self._run(each, lambda member: member.on_view(self.view, self.now))
 
     def _run(self, me: ProcessId, action: Callable[[Services], object]) -> None:
@@ -172,6 +183,7 @@ class Lan:
         for receipt in services.receipts:
             assert receipt.message not in self.receipts, "one receipt per message"
             self.receipts[receipt.message] = receipt
+            self._recorders[me].service_finished(receipt, self.now)
         services.receipts.clear()
         self.suspected.update(services.suspects)
         services.suspects.clear()
@@ -200,8 +212,8 @@ class Lan:
         while self.now >= self.consume_at[me] and services.head() is not None:
             unit: QueuedUnit = services.take()
             self.delivered[me].append((unit.data.id, unit.index))
-            self.payloads[me, unit.data.id].append(unit.data.units[unit.index])
-            self.times.setdefault((me, unit.data.id), self.now)
+            assert unit.data.units[unit.index] == b"%d" % unit.index, "what was sent is delivered"
+            self._recorders[me].service_delivered(unit, self.now)
 
     def _transmit(self, source: ProcessId, multicast: Multicast) -> None:
         self.frames.append((source.name, multicast.packet))

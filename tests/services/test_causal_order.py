@@ -72,9 +72,9 @@ def test_what_has_left_does_not_come_back_with_the_history_of_another() -> None:
 @pytest.mark.parametrize("bounded", [True, False])
 @pytest.mark.parametrize("seed", range(6))
 def test_histories_become_empty_when_all_is_settled(seed: int, bounded: bool) -> None:
-    trial = run_trial(CAUSAL, seed, bounded=bounded)
-    assert sum(len(each) for each in trial.lan.delivered.values()) > 0
-    assert histories(trial.lan) == [0] * len(trial.lan.alive)
+    lan = run_trial(CAUSAL, seed, bounded=bounded)
+    assert sum(len(each) for each in lan.delivered.values()) > 0
+    assert histories(lan) == [0] * len(lan.alive)
 
 
 def test_a_member_asks_about_messages_that_it_only_heard_of() -> None:

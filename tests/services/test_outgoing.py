@@ -11,9 +11,8 @@ from priocast.services.outgoing import take_joined
 from priocast.services.packets import ServiceData, messages_of
 from services.builders import A, B, C, data, message
 from services.lan import MS, Lan
-from services.promises import violations
 from services.test_promises import QUALITIES, SEEDS
-from services.trials import run_trial
+from services.trials import run_trial, violations
 
 
 def taken(*waiting: ServiceData) -> list[list[int]]:
@@ -119,5 +118,5 @@ def test_what_was_sent_and_not_transmitted_makes_a_turn_due() -> None:
 @pytest.mark.parametrize("quality", QUALITIES, ids=str)
 def test_promises_hold_if_messages_are_sent_together(quality: Quality) -> None:
     for seed in range(SEEDS // 2):
-        trial = run_trial(quality, seed, bounded=True, crashes=seed % 3, together=3)
-        assert violations(trial) == [], f"seed {seed}"
+        lan = run_trial(quality, seed, bounded=True, crashes=seed % 3, together=3)
+        assert violations(lan) == [], f"seed {seed}"

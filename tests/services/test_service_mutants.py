@@ -9,12 +9,19 @@ from typing import NamedTuple
 import pytest
 
 from priocast.core.errors import Rejected
+from priocast.core.guarantees import (
+    AT_LEAST,
+    DELIVERY,
+    SERVICE_CAUSAL_ORDER,
+    SERVICE_FIFO_ORDER,
+    SERVICE_TOTAL_ORDER,
+    UNANIMITY,
+)
 from priocast.core.quality import ATOMIC, CAUSAL, RELIABLE, TIGHT, Quality, at_least, best_effort, delta
 from services import mutants
 from services.cases import CASES
 from services.mutants import Mutant
-from services.promises import violations
-from services.trials import run_trial
+from services.trials import broken, run_trial
 
 SEEDS_TRIED = 15
 NO_REJECTION = "no rejection of correct members"
@@ -55,15 +62,15 @@ class PromiseCatch(NamedTuple):
 BY_PROMISE = [
     PromiseCatch(mutants.an_unknown_message_is_not_rejected_for_good, TIGHT, True, 16, NO_SUSPICION),
     PromiseCatch(mutants.decided_messages_are_queued_again, ATOMIC, False, 21, NO_REJECTION),
-    PromiseCatch(mutants.decisions_are_sent_once_and_nobody_asks, ATOMIC, True, 0, "Px8"),
-    PromiseCatch(mutants.recipients_do_not_transmit, RELIABLE, False, 1, "Px8"),
-    PromiseCatch(mutants.the_sender_counts_as_a_recipient, at_least(2), True, 1, "Px9"),
-    PromiseCatch(mutants.fifo_does_not_wait, RELIABLE, True, 3, "Px13"),
-    PromiseCatch(mutants.causes_are_not_waited_for, CAUSAL, True, 0, "Px12"),
-    PromiseCatch(mutants.histories_forget_what_is_on_its_way, CAUSAL, True, 0, "Px12"),
-    PromiseCatch(mutants.gaps_are_not_asked_about, best_effort(2), True, 10, "Px6"),
-    PromiseCatch(mutants.delta_does_not_wait, delta(120), True, 0, "Px11"),
-    PromiseCatch(mutants.messages_are_sent_once, RELIABLE, True, 0, "Px8"),
+    PromiseCatch(mutants.decisions_are_sent_once_and_nobody_asks, ATOMIC, True, 0, UNANIMITY),
+    PromiseCatch(mutants.recipients_do_not_transmit, RELIABLE, False, 1, UNANIMITY),
+    PromiseCatch(mutants.the_sender_counts_as_a_recipient, at_least(2), True, 1, AT_LEAST),
+    PromiseCatch(mutants.fifo_does_not_wait, RELIABLE, True, 3, SERVICE_FIFO_ORDER),
+    PromiseCatch(mutants.causes_are_not_waited_for, CAUSAL, True, 0, SERVICE_CAUSAL_ORDER),
+    PromiseCatch(mutants.histories_forget_what_is_on_its_way, CAUSAL, True, 0, SERVICE_CAUSAL_ORDER),
+    PromiseCatch(mutants.gaps_are_not_asked_about, best_effort(2), True, 10, DELIVERY),
+    PromiseCatch(mutants.delta_does_not_wait, delta(120), True, 0, SERVICE_TOTAL_ORDER),
+    PromiseCatch(mutants.messages_are_sent_once, RELIABLE, True, 0, UNANIMITY),
 ]
 
 
@@ -90,8 +97,8 @@ def test_a_promise_detects_the_mutant(row: PromiseCatch, monkeypatch: pytest.Mon
 def _broken(row: PromiseCatch, seed: int) -> set[str]:
     """The promises that the run with this seed breaks."""
     try:
-        trial = run_trial(row.quality, seed, bounded=row.bounded)
+        lan = run_trial(row.quality, seed, bounded=row.bounded)
     except Rejected:
         return {NO_REJECTION}
-    suspected = {NO_SUSPICION} if row.bounded and trial.lan.suspected & set(trial.lan.alive) else set()
-    return suspected | {each.partition(":")[0] for each in violations(trial)}
+    suspected = {NO_SUSPICION} if row.bounded and lan.suspected & set(lan.alive) else set()
+    return suspected | broken(lan)
