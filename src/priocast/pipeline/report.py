@@ -110,7 +110,8 @@ def _verdicts(result: StudyResult) -> Iterable[Html]:
     verdict_of = {(verdict.guarantee, verdict.run): verdict for verdict in result.verdicts}
     statements = {verdict.guarantee: verdict.statement for verdict in result.verdicts}
     rows: list[list[Content]] = [
-        [name, text, *(_result(verdict_of[name, run]) for run in runs)] for name, text in statements.items()
+        [name, text, *(_result(verdict_of.get((name, run))) for run in runs)]
+        for name, text in statements.items()
     ]
     yield table(["guarantee", "statement", *runs], rows)
     for verdict in result.verdicts:
@@ -122,7 +123,10 @@ def _verdicts(result: StudyResult) -> Iterable[Html]:
             yield table(headings, map(_violation, verdict.examples))
 
 
-def _result(verdict: Verdict) -> Html:
+def _result(verdict: Verdict | None) -> Html:
+    """The cell of a verdict; a run without qualities of service has none about them."""
+    if verdict is None:
+        return Html("-")
     examined = element("div", f"{verdict.examined:,} {verdict.unit}", css="soft")
     if not verdict.promised:
         word = tag("not promised", "quiet")

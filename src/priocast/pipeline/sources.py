@@ -1,4 +1,4 @@
-"""Run directories as DataFrames: the rows of batches as they were recorded, and one row for each message."""
+"""Run directories as DataFrames: rows of batches and services as they were recorded, and messages."""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from pyarrow import parquet
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import (
+    ArrayType,
     BinaryType,
     BooleanType,
     DataType,
@@ -22,8 +23,8 @@ from pyspark.sql.types import (
 
 from priocast.core.errors import InvalidInput
 from priocast.core.starvation import parse_starvation
-from priocast.trace.run_directory import find_runs, message_schema, read_manifest
-from priocast.trace.schema import GroupEventRow, Manifest, MessageRow
+from priocast.trace.run_directory import find_runs, message_schema, read_manifest, service_schema
+from priocast.trace.schema import GroupEventRow, Manifest, MessageRow, ServiceRow, TraceRow
 from priocast.trace.stored_rows import find_rows
 
 _SPARK_TYPES: dict[pyarrow.DataType, DataType] = {
@@ -51,7 +52,7 @@ class StoredRun:
     """One run directory that was found complete; `segments` are those of the table `messages`.
 
     The table `group_events` is small, and is read without Spark. `journalled` are the messages of killed
-    members that are in no segment.
+    members that are in no segment. The table `services` has `service_segments` and `journalled_services`.
     """
 
     directory: Path
@@ -60,6 +61,13 @@ class StoredRun:
     group_events: tuple[GroupEventRow, ...]
     events: int
     journalled: tuple[MessageRow, ...] = ()
+    service_segments: tuple[Path, ...] = ()
+    journalled_services: tuple[ServiceRow, ...] = ()
+
+    @property
+    def has_services(self) -> bool:
+        """Whether any message was sent with a quality of service."""
+        return bool(self.service_segments or self.journalled_services)
 
     @property
     def name(self) -> str:
@@ -100,29 +108,34 @@ def open_runs(path: Path) -> list[StoredRun]:
                 f"{other} and {directory} are both named run {manifest.run!r}: verify one at a time"
             )
         rows = find_rows(directory)
-        saved = sum(parquet.read_metadata(path).num_rows for path in rows.message_segments)
-        events = len(rows.group_events) + saved + len(rows.journalled_messages)
+        segments = (*rows.message_segments, *rows.service_segments)
+        saved = sum(parquet.read_metadata(path).num_rows for path in segments)
+        unsaved = len(rows.journalled_messages) + len(rows.journalled_services)
         runs.append(
             StoredRun(
                 directory,
                 manifest,
                 rows.message_segments,
                 rows.group_events,
-                events,
+                len(rows.group_events) + saved + unsaved,
                 rows.journalled_messages,
+                rows.service_segments,
+                rows.journalled_services,
             )
         )
     return runs
 
 
-def spark_message_schema() -> StructType:
-    """The schema of the table `messages` in Spark, where a dictionary column is a plain string."""
-    return StructType([StructField(field.name, _spark_type(field.type)) for field in message_schema()])
+def spark_schema(schema: pyarrow.Schema) -> StructType:
+    """The schema of a table in Spark, where a dictionary column is a plain string."""
+    return StructType([StructField(field.name, _spark_type(field.type)) for field in schema])
 
 
 def _spark_type(arrow_type: pyarrow.DataType) -> DataType:
     if pyarrow.types.is_dictionary(arrow_type):
         return _spark_type(arrow_type.value_type)
+    if pyarrow.types.is_list(arrow_type):
+        return ArrayType(_spark_type(arrow_type.value_type))
     return _SPARK_TYPES[arrow_type]
 
 
@@ -130,37 +143,52 @@ def read_batches(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
     """The rows of the table `messages` of all runs, one for each event of a batch.
 
     Each row has its `run` and its `process` (one incarnation of a member). `view_hash` replaces the name of
-    the view, which takes two columns. `safe` is also true if the whole run delivers safely. All files are one
-    scan, so the plan for a thousand runs is as small as the plan for one.
+    the view, which takes two columns. `safe` is also true if the whole run delivers safely.
     """
-    paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for run in runs for path in run.segments]
+    segments = [path for run in runs for path in run.segments]
+    journalled = [(run, row) for run in runs for row in run.journalled]
+    rows = _read_rows(spark, runs, message_schema(), segments, journalled)
+    return rows.withColumns(
+        {
+            "view_hash": sf.xxhash64("view", "coordinator"),
+            "safe": sf.col("safe") | sf.col("all_safe"),
+        }
+    ).drop("all_safe")
+
+
+def read_services(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
+    """The rows of the table `services` of all runs, each with its `run` and its `process`."""
+    segments = [path for run in runs for path in run.service_segments]
+    journalled = [(run, row) for run in runs for row in run.journalled_services]
+    return _read_rows(spark, runs, service_schema(), segments, journalled).drop("all_safe")
+
+
+def _read_rows(
+    spark: SparkSession,
+    runs: Sequence[StoredRun],
+    schema: pyarrow.Schema,
+    segments: Sequence[Path],
+    journalled: Sequence[tuple[StoredRun, TraceRow]],
+) -> DataFrame:
+    """The rows of one table. All files are one scan: the plan for a thousand runs is that for one."""
+    columns = spark_schema(schema)
+    with_file = StructType([*columns, StructField("file", StringType())])
+    unsaved = [(*row, str(run.directory)) for run, row in journalled]
+    paths = [_GLOB_CHARACTERS.sub(r"\\\g<0>", str(path)) for path in segments]
     if not paths:
-        return _with_run(_journalled(spark, runs), spark, runs)
-    rows = spark.read.schema(spark_message_schema()).parquet(*paths)
+        return _with_run(spark.createDataFrame(unsaved, with_file), spark, runs)
+    rows = spark.read.schema(columns).parquet(*paths)
     rows = rows.withColumn("file", sf.col("_metadata.file_path"))
-    if any(run.journalled for run in runs):
-        rows = rows.unionByName(_journalled(spark, runs))
+    if unsaved:
+        rows = rows.unionByName(spark.createDataFrame(unsaved, with_file))
     return _with_run(rows, spark, runs)
-
-
-def _journalled(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
-    """The messages of killed members that are in no segment; `file` is the directory of their run."""
-    schema = StructType([*spark_message_schema(), StructField("file", StringType())])
-    rows = [(*row, str(run.directory)) for run in runs for row in run.journalled]
-    return spark.createDataFrame(rows, schema)
 
 
 def _with_run(rows: DataFrame, spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame:
     return (
         rows.join(sf.broadcast(_describe_files(spark, runs)), "file", "left")
-        .withColumns(
-            {
-                "process": process_id("member", "incarnation"),
-                "view_hash": sf.xxhash64("view", "coordinator"),
-                "safe": sf.col("safe") | sf.col("all_safe"),
-            }
-        )
-        .drop("file", "all_safe")
+        .withColumn("process", process_id("member", "incarnation"))
+        .drop("file")
     )
 
 
@@ -168,7 +196,10 @@ def _describe_files(spark: SparkSession, runs: Sequence[StoredRun]) -> DataFrame
     """One row for each file, and for each directory: its run, and how that run delivers."""
     rows = [(str(run.directory), run.name, run.safe) for run in runs]
     rows += [
-        (name, run.name, run.safe) for run in runs for path in run.segments for name in _as_spark_names(path)
+        (name, run.name, run.safe)
+        for run in runs
+        for path in (*run.segments, *run.service_segments)
+        for name in _as_spark_names(path)
     ]
     return spark.createDataFrame(rows, _FILES_SCHEMA)
 

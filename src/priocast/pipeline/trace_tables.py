@@ -28,6 +28,7 @@ from priocast.pipeline.message_table import (
     queue_rows,
 )
 from priocast.pipeline.process_history import TraceHistory, read_histories
+from priocast.pipeline.service_tables import ServiceTables, load_services
 from priocast.pipeline.sources import (
     MESSAGE_KEY,
     STREAM_KEY,
@@ -57,7 +58,8 @@ class TraceTables:
     `batches` are the recorded rows, `messages` has one row for each message. `views` and `participations`
     (which member was in which view, and which view it continued to) are small, and are broadcast to where the
     messages are. `irregular` has every delivery of the irregular messages, `requeued` every queue of the
-    messages that were in several; both are None if there are no such messages.
+    messages that were in several; both are None if there are no such messages. `services` are the messages
+    that have a quality of service, if there are any.
     """
 
     runs: tuple[StoredRun, ...]
@@ -70,6 +72,7 @@ class TraceTables:
     irregular: DataFrame | None
     requeued: DataFrame | None
     counts: tuple[MessageCounts, ...]
+    services: ServiceTables | None = None
 
     @property
     def spark(self) -> SparkSession:
@@ -140,18 +143,20 @@ def load_trace(spark: SparkSession, runs: Sequence[StoredRun]) -> Iterator[Trace
         if any(count.requeued for count in counts):
             requeued = requeued_messages(batches, sf.broadcast(views), table).cache()
             cached.append(requeued)
-        yield TraceTables(
-            runs=tuple(runs),
-            histories=histories,
-            views_of=views_of,
-            batches=batches,
-            views=sf.broadcast(views),
-            participations=sf.broadcast(participations),
-            messages=table,
-            irregular=irregular,
-            requeued=requeued,
-            counts=counts,
-        )
+        with load_services(spark, runs, histories) as services:
+            yield TraceTables(
+                runs=tuple(runs),
+                histories=histories,
+                views_of=views_of,
+                batches=batches,
+                views=sf.broadcast(views),
+                participations=sf.broadcast(participations),
+                messages=table,
+                irregular=irregular,
+                requeued=requeued,
+                counts=counts,
+                services=services,
+            )
     finally:
         for frame in cached:
             frame.unpersist()

@@ -1,4 +1,4 @@
-"""The checks by guarantee. A new check is one module with a function `find`, and one entry here."""
+"""The checks by guarantee: those of the total order. A new one is a module with `find`, and an entry here."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,8 +1,9 @@
 """What happened to the messages that were sent with a quality of service.
 
-The checkers of the qualities read it when the run is over. A process is *correct* if it never stopped and
-every view from its first one on contains it. In a group that was divided and merged again no process is
-correct: each side went on without the other, and the qualities promise nothing across the sides.
+The checkers of the qualities read it when the run is over. A process is *orderly* if every view from its
+first one on contains it, until it left by its own wish if it did. It is *correct* if it did not leave either.
+In a group that was divided and merged again no process is orderly: each side went on without the other, and
+the qualities promise nothing across the sides.
 """
 
 from collections import defaultdict
@@ -60,28 +61,37 @@ class ServiceHistory(Checker):
     def __init__(self) -> None:
         super().__init__(lambda _: None)
         self.rows: list[ServiceRow] = []
-        self._first_view: dict[str, int] = {}
+        self._received: dict[str, list[int]] = defaultdict(list)
         self._views: dict[ViewKey, tuple[str, ...]] = {}
-        self._stopped: set[str] = set()
+        self._left: dict[str, bool] = {}
 
     def on_service(self, row: ServiceRow) -> None:
         self.rows.append(row)
 
     def on_view(self, event: ViewEvent) -> None:
-        self._first_view.setdefault(event.process, event.view[0])
+        self._received[event.process].append(event.view[0])
         self._views[event.view] = event.members
 
     def on_departure(self, event: DepartureEvent) -> None:
-        self._stopped.add(event.process)
+        self._left[event.process] = event.voluntary
 
     @cached_property
     def correct(self) -> tuple[str, ...]:
         """The processes that did not fail, leave or drop out."""
+        return tuple(process for process in self.orderly if process not in self._left)
+
+    @cached_property
+    def orderly(self) -> tuple[str, ...]:
+        """The processes that did not fail or drop out, those that left by their own wish included."""
         return tuple(
             process
-            for process, first in sorted(self._first_view.items())
-            if process not in self._stopped
-            and all(process in members for (number, _), members in self._views.items() if number >= first)
+            for process, numbers in sorted(self._received.items())
+            if self._left.get(process, True)
+            and all(
+                process in members
+                for (number, _), members in self._views.items()
+                if number >= numbers[0] and (process not in self._left or number <= numbers[-1])
+            )
         )
 
     @cached_property

@@ -14,13 +14,13 @@ Past = dict[OrderLane, int]
 
 
 class ServiceTotalOrder(ServiceChecker):
-    """Px11: correct recipients deliver the same messages, unit by unit, in the same order."""
+    """Px11: recipients deliver the same messages, unit by unit, in the same order."""
 
     GUARANTEE = SERVICE_TOTAL_ORDER
 
     def finish(self, now: int) -> None:
         delivered: dict[str, dict[str, dict[tuple[ServiceKey, int], None]]] = defaultdict(dict)
-        for process in self._history.correct:
+        for process in self._history.orderly:
             for row in self._history.delivered.get(process, []):
                 if (message := self._judged(row)) is not None:
                     units = delivered[message.lane[0]].setdefault(process, {})
@@ -63,7 +63,7 @@ class ServiceCausalOrder(ServiceChecker):
                 _include(past[message.key], {message.lane: last_sent.get(message.lane, 0)})
                 last_sent[message.lane] = number
             elif message.key in past:
-                if number <= followed[here].get(message.lane, 0) and process in self._history.correct:
+                if number <= followed[here].get(message.lane, 0) and process in self._history.orderly:
                     text = f"{process} delivers {service_name(message.key)} after a message that it precedes"
                     self._broken(text, row.time_ns, message.key, members=[process])
                 _include(followed[here], past[message.key])
@@ -77,7 +77,7 @@ class ServiceFifoOrder(ServiceChecker):
     GUARANTEE = SERVICE_FIFO_ORDER
 
     def finish(self, now: int) -> None:
-        for process in self._history.correct:
+        for process in self._history.orderly:
             last: dict[OrderLane, ServiceKey] = {}
             for row in self._history.delivered.get(process, []):
                 message = self._judged(row)
