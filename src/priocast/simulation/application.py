@@ -54,10 +54,11 @@ class BroadcastPlan:
     """What the application of one process still has to broadcast.
 
     It outlives an incarnation. `submitted` are the broadcasts that were handed to a member and that no crash
-    or leave has discarded since.
+    or leave has discarded since. With a `quality` they are sent with it, beside the order, and not counted.
     """
 
-    def __init__(self, planned: list[PlannedBroadcast]) -> None:
+    def __init__(self, planned: list[PlannedBroadcast], quality: Quality | None = None) -> None:
+        self._quality = quality
         self._future = deque(planned)
         self._due: list[deque[PlannedBroadcast]] = [deque() for _ in range(CLASS_COUNT)]
         self.submitted: list[PlannedBroadcast] = []
@@ -81,8 +82,11 @@ class BroadcastPlan:
         for queue in reversed(self._due):
             while queue and member.room(queue[0].priority) > 0:
                 planned = queue.popleft()
-                member.broadcast_many([planned.payload], planned.priority, planned.scope)
-                self.submitted.append(planned)
+                if self._quality is None:
+                    member.broadcast_many([planned.payload], planned.priority, planned.scope)
+                    self.submitted.append(planned)
+                else:
+                    member.send([planned.payload], self._quality, None, planned.priority, now)
                 count += 1
             waiting |= bool(queue)
         return count, waiting

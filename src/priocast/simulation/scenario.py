@@ -36,7 +36,8 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     has `state_bytes` of padding.
 
     With `phases`, members broadcast one message at a time as these say, until `until_us`, and `messages` and
-    `rate_per_second` have no effect.
+    `rate_per_second` have no effect. With a `quality`, all messages are sent with that quality of service
+    instead of being ordered.
 
     A client that is not a member sends `client_requests`, of each priority one after the other. It waits
     `client_patience_us` for each answer before it asks another member.
@@ -60,6 +61,7 @@ class WorkloadOptions(msgspec.Struct, frozen=True, kw_only=True):
     client_patience_us: int = 50_000
     phases: tuple[LoadPhase, ...] = ()
     until_us: int = 0
+    quality: str = ""
 
 
 class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True):

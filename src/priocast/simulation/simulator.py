@@ -13,10 +13,13 @@ import msgspec
 
 from priocast.core.guarantees import NO_ERROR
 from priocast.core.identity import ProcessId
+from priocast.core.network_properties import NetworkProperties
+from priocast.core.quality import parse_quality
 from priocast.core.violation import Violation
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.unordered import UnorderedMessages
+from priocast.services.options import ServiceOptions
 from priocast.simulation.application import ApplicationState, BroadcastPlan, SimulatedApplication
 from priocast.simulation.checker_set import CheckerSet
 from priocast.simulation.checkers.liveness import FAILURE_TIMEOUTS, deadline_ns
@@ -81,8 +84,9 @@ class _Simulator:
         self._observer = TraceObserver(f"seed {scenario.seed}")
         self._network = SimulatedNetwork(scenario, self._event_queue, self._counters, self._arrive)
         planned = {name: planned_broadcasts(scenario, name) for name in scenario.members}
+        quality = parse_quality(scenario.workload.quality) if scenario.workload.quality else None
         self._hosts = {
-            name: SimulatedHost(name, of_host, self._event_queue, self._start_process)
+            name: SimulatedHost(name, of_host, self._event_queue, self._start_process, quality)
             for name, of_host in planned.items()
         }
         self._injector = FaultInjector(
@@ -174,6 +178,7 @@ class _Simulator:
             recorder,
             now,
             unordered_messages,
+            service_options=_service_options(scenario),
         )
         recorder.member = member
         application = SimulatedApplication(
@@ -236,6 +241,12 @@ class _Simulator:
 
     def _states(self) -> dict[str, ApplicationState]:
         return {str(process.member.me): process.application.state for process in self._processes()}
+
+
+def _service_options(scenario: Scenario) -> ServiceOptions:
+    """The simulated network corrupts no frame; a response is awaited for two of the longest round trips."""
+    response_ms = max(ServiceOptions().response_ms, 4 * scenario.network.latency_us_max / 1_000)
+    return ServiceOptions(network=NetworkProperties(error_detection=True), response_ms=response_ms)
 
 
 def _violation_of(error: Exception, now: int) -> Violation:

@@ -1,7 +1,10 @@
 """Writes a simulated run to disk in the format of a real run, so that the pipeline can read it."""
 
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
@@ -11,9 +14,13 @@ from priocast.trace.run_directory import write_manifest, write_segment
 from priocast.trace.schema import Manifest, TraceRow
 
 
-def write_run(run: SimulatedRun, directory: Path) -> None:
-    """Write the manifest, and one segment for each incarnation."""
-    write_manifest(directory, manifest_of(run))
+def write_run(
+    run: SimulatedRun, directory: Path, name: str | None = None, labels: Mapping[str, str] | None = None
+) -> None:
+    """Write the manifest, and one segment for each incarnation; a run is named after its seed by default."""
+    manifest = manifest_of(run)
+    labelled = {**manifest.labels, **(labels or {})}
+    write_manifest(directory, replace(manifest, run=name or manifest.run, labels=labelled))
     rows_of: dict[tuple[str, int], list[TraceRow]] = {}
     for row in run.rows:
         rows_of.setdefault((row.member, row.incarnation), []).append(row)
