@@ -101,6 +101,7 @@ from priocast.runtime.parameters import (
     PartitionPolicy,
     Transport,
 )
+from priocast.runtime.sent import Sent
 from priocast.runtime.status import GroupState, PeerStatus, QualityStatus, QueueStatus, StallStatus, Status
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import SendReceipt
@@ -180,6 +181,7 @@ __all__ = [
     "Replica",
     "Restored",
     "SendReceipt",
+    "Sent",
     "ServiceDelivery",
     "ServiceOptions",
     "ServiceStream",

@@ -14,7 +14,7 @@ A member is one incarnation of a process in the group. Once it has `departed` it
 may submit its `unordered_messages` again. If it was evicted as slow, the next one is on `probation`.
 """
 
-from priocast.core.assembler import Assembler
+from priocast.core.assembler import Assembler, Run
 from priocast.core.errors import ForeignFrame
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
@@ -173,16 +173,13 @@ class Member:
             return 0 if full else self._options.queue_max - assembler.count
         return epoch.protocol.outgoing.room(priority, assembler.count, assembler.bytes)
 
-    def broadcast(self, payload: bytes, priority: int) -> bool:
-        """Accept a message, which is sent in the next turn, if there is room; return whether there was."""
-        if self.room(priority) <= 0:
-            return False
-        self._assembler.add(payload, priority)
-        return True
+    def broadcast(self, payload: bytes, priority: int) -> Run | None:
+        """Accept a message, which is sent in the next turn, if there is room; return the run it ends then."""
+        return self._assembler.add(payload, priority) if self.room(priority) > 0 else None
 
-    def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
+    def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> Run:
         """Accept messages of one priority, which are sent in the next turn. The caller has asked for room."""
-        self._assembler.add_many(payloads, priority, scope)
+        return self._assembler.add_many(payloads, priority, scope)
 
     def head(self, now: int) -> Head | None:
         """What the application can consume next; valid until the next input."""

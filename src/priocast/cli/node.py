@@ -209,6 +209,8 @@ async def _broadcast_patiently(group: Group, payload: bytes, priority: int) -> N
     """Wait for room for as long as it takes: a line that was read is not lost."""
     while True:
         try:
-            return await group.broadcast(payload, priority)
+            await group.broadcast(payload, priority)
         except DeadlineExceeded as error:
             typer.echo(f"still waiting: {visible(str(error))}", err=True)
+        else:
+            return

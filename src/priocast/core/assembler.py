@@ -7,8 +7,25 @@ waiting: at low load a message leaves alone and at once, at high load hundreds s
 from bisect import bisect_right
 from itertools import accumulate
 
+import msgspec
+
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, TO_ALL, Batch, Scope, pack
+
+NOT_NUMBERED = -1
+NUMBERED_ANEW = -2
+"""Of messages that were numbered again: their numbers are not known to those who broadcast them."""
+
+
+class Run(msgspec.Struct):
+    """Consecutive messages of one level and scope that were broadcast within one turn.
+
+    `first` is the number of the first of them on this level: NOT_NUMBERED until they are in a batch.
+    """
+
+    level: int
+    first: int = NOT_NUMBERED
+    payloads: list[bytes] = []
 
 
 class Assembler:
@@ -17,8 +34,8 @@ class Assembler:
     def __init__(self, me: ProcessId, prioritised: bool) -> None:
         self._me = me
         self._prioritised = prioritised
-        self._open: dict[int, list[bytes]] = {}
-        self._runs: dict[int, list[tuple[Scope, bool, list[bytes]]]] = {}
+        self._open: dict[int, Run] = {}
+        self._runs: dict[int, list[tuple[Scope, bool, Run]]] = {}
         self._priorities = bytearray()
         self._next_number: dict[int, int] = {}
         self.count = 0
@@ -34,28 +51,32 @@ class Assembler:
         self._prioritised = prioritised
         self._open.clear()
 
-    def add(self, payload: bytes, priority: int) -> None:
-        """Add one message to all members."""
+    def add(self, payload: bytes, priority: int) -> Run:
+        """Add one message to all members; return the run of which it is the last."""
         level = priority
         if not self._prioritised:
             self._priorities.append(priority)
             level = 0
         try:
-            self._open[level].append(payload)
+            run = self._open[level]
         except KeyError:
-            self._run(level, TO_ALL).append(payload)
+            run = self._run(level, TO_ALL)
+        run.payloads.append(payload)
         self.count += 1
         self.bytes += len(payload)
+        return run
 
-    def add_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> None:
-        """Add several messages of one priority and scope."""
+    def add_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> Run:
+        """Add several messages of one priority and scope; return the run of which they are the last."""
         level = priority
         if not self._prioritised:
             self._priorities.extend(bytes([priority]) * len(payloads))
             level = 0
-        self._run(level, scope).extend(payloads)
+        run = self._run(level, scope)
+        run.payloads.extend(payloads)
         self.count += len(payloads)
         self.bytes += sum(map(len, payloads))
+        return run
 
     def close(self) -> list[Batch]:
         """Pack everything added so far into batches, the most urgent first."""
@@ -65,7 +86,8 @@ class Assembler:
         plain = packed = 0
         for level in sorted(self._runs, reverse=True):
             number = self._next_number.get(level, 0)
-            for scope, prioritised, payloads in self._runs[level]:
+            for scope, prioritised, run in self._runs[level]:
+                run.first, payloads = number, run.payloads
                 for start, stop in _cuts(payloads):
                     packed += stop - start
                     priorities = b"" if prioritised else bytes(self._priorities[plain + start : plain + stop])
@@ -84,15 +106,18 @@ class Assembler:
 
     def restart(self) -> list[Batch]:
         """Take back everything, and number from 0 again; nothing may have been sent yet."""
+        runs = [run for of_level in self._runs.values() for _, _, run in of_level]
         batches = self.close()
         self._next_number = {}
+        for run in runs:
+            run.first = NUMBERED_ANEW
         return batches
 
-    def _run(self, level: int, scope: Scope) -> list[bytes]:
+    def _run(self, level: int, scope: Scope) -> Run:
         """The list that messages of this level and scope are added to; a client's request has its own."""
         runs = self._runs.setdefault(level, [])
         if not runs or scope.client or runs[-1][:2] != (scope, self._prioritised):
-            runs.append((scope, self._prioritised, []))
+            runs.append((scope, self._prioritised, Run(level)))
         if scope == TO_ALL:
             self._open[level] = runs[-1][2]
         else:

@@ -21,6 +21,7 @@ from priocast.membership.clients import Clients
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
 from priocast.membership.options import MembershipOptions
+from priocast.membership.own_positions import OwnPositions
 from priocast.membership.packets import OrderDigest, Ordering, Proposal
 from priocast.membership.snapshot import Snapshot
 
@@ -64,6 +65,7 @@ class Stream:
         self._items: deque[Head] = deque()
         self._kept_bytes = 0
         self._restored_from = 0
+        self.own_positions = OwnPositions()
         self.offered: Head | None = None
         self.awaits_state = False
         self.position = 0
@@ -103,6 +105,11 @@ class Stream:
             self._clients.on_ordered(batch, head.position)
         self.position = head.position + taken
         self._delivery_table.add(batch, taken, self.position)
+        if batch.sender == self._me:
+            own = self.own_positions
+            own.recent.append((batch.level, batch.first + taken - count, count, self.position - count))
+            if own.awaited:
+                own.resolve()
         if not self._items:
             assert epoch is not None
             epoch.step(Consume(count), now)

@@ -7,20 +7,25 @@ from heapq import heappop, heappush
 from priocast.core.errors import DeadlineExceeded
 from priocast.core.message import Scope
 from priocast.member import Member
+from priocast.runtime.sent import Sent
 from priocast.runtime.waits import logged_if_long
 
 _REOPENING_DIVISOR = 32
 
 
 class BlockedBroadcast:
-    """The messages of one call. `admitted` is set once all of them are in, or when waiting is useless."""
+    """The messages of one call. `admitted` is set once all of them are in, or when waiting is useless.
 
-    __slots__ = ("admitted", "payloads", "scope")
+    `last` is the last message that is in.
+    """
+
+    __slots__ = ("admitted", "last", "payloads", "scope")
 
     def __init__(self, payloads: list[bytes], scope: Scope, admitted: asyncio.Future[None]) -> None:
         self.payloads = payloads
         self.scope = scope
         self.admitted = admitted
+        self.last: Sent | None = None
 
     async def wait(self, priority: int, timeout_seconds: float, why: Callable[[], str]) -> None:
         """Wait until the messages are admitted; `why` says what they wait for."""
@@ -69,7 +74,8 @@ class AdmissionQueue:
                 room = member.room(-negative_priority)
                 if room < self._reopens_at:
                     break
-                member.broadcast_many(blocked.payloads[:room], -negative_priority, blocked.scope)
+                run = member.broadcast_many(blocked.payloads[:room], -negative_priority, blocked.scope)
+                blocked.last = Sent(member, run, len(run.payloads) - 1)
                 blocked.payloads = blocked.payloads[room:]
                 admitted = True
                 if blocked.payloads:

@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections import deque
 
+from priocast.core.assembler import Run
 from priocast.core.errors import GroupClosed, PriocastError
 from priocast.core.events import Evicted, Restored, ServiceDelivery, ViewChange
 from priocast.core.identity import ProcessId
@@ -31,6 +32,7 @@ from priocast.runtime.first_view import FirstView
 from priocast.runtime.member_factory import MemberFactory
 from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
+from priocast.runtime.sent import Sent
 from priocast.runtime.service_calls import ServiceCalls, delivery_of
 from priocast.runtime.storage import Storage
 from priocast.runtime.waits import logged_if_long
@@ -128,6 +130,7 @@ class Driver:
         """Stop driving the member; every waiting call ends, with this reason if it cannot succeed."""
         if self._closed is None:
             self._closed = reason
+        self.member.stream.own_positions.close()
         self._timer.cancel()
         self._rejoining.cancel()
         self._wake()
@@ -142,12 +145,12 @@ class Driver:
         member = self.member
         assert member.departed is not None and self._port is not None
         self._fault_log.take_from(member)
+        member.stream.own_positions.close()
         if member.departed.voluntary or self._leaving:
             self.stop(GroupClosed("the group was left"))
             return
         self.evictions.append((member.departed.reason, time.monotonic_ns()))
-        self.taken = 0
-        self.reports += 1
+        self.taken, self.reports = 0, self.reports + 1
         self._notices.append(Evicted(member.departed.reason))
         if not self.configuration.membership.rejoin:
             self.stop(GroupClosed(f"{self.configuration.name} was evicted: {member.departed.reason}"))
@@ -220,36 +223,34 @@ class Driver:
         if self._closed is not None:
             raise self._closed
 
-    def broadcast(self, payload: bytes, priority: int) -> bool:
-        """Accept a message if there is room for it; return whether there was."""
+    def broadcast(self, payload: bytes, priority: int) -> Run | None:
+        """Accept a message if there is room for it; return the run that it ends then."""
         if self._closed or self._admission.entries:
             return self.broadcast_many([payload], priority)
-        if not self.member.broadcast(payload, priority):
-            return False
-        self.schedule_turn()
-        return True
+        run = self.member.broadcast(payload, priority)
+        if run:
+            self.schedule_turn()
+        return run
 
-    def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> bool:
-        """Accept messages of one priority if there is room for all of them; return whether there was."""
+    def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> Run | None:
+        """Accept messages of one priority if there is room for all of them; return the run they end then."""
         self.check_open()
         if self.member.room(priority) < len(payloads) or self._admission.is_ahead_of(priority):
-            return False
-        self.member.broadcast_many(payloads, priority, scope)
+            return None
         self.schedule_turn()
-        return True
+        return self.member.broadcast_many(payloads, priority, scope)
 
     async def broadcast_when_room(
         self, payloads: list[bytes], priority: int, scope: Scope, timeout_seconds: float | None
-    ) -> None:
-        """Accept messages as room becomes available; calls of higher priority are served first."""
+    ) -> Sent:
+        """Accept messages as room becomes available, higher priorities first; return the last message."""
         blocked = self._admission.add(payloads, priority, scope)
         self.schedule_turn()
-        seconds = (
-            self.configuration.deadlines.broadcast_seconds if timeout_seconds is None else timeout_seconds
-        )
-        await blocked.wait(priority, seconds, self.why_full)
-        if blocked.payloads:
-            self.check_open()
+        default = self.configuration.deadlines.broadcast_seconds
+        await blocked.wait(priority, default if timeout_seconds is None else timeout_seconds, self.why_full)
+        if blocked.last is None or blocked.payloads:
+            raise self._closed or AssertionError("messages are admitted unless the group is closed")
+        return blocked.last
 
     def change_order(self, ordering: Ordering) -> None:
         """Let another protocol order, from the next view on."""
@@ -312,8 +313,7 @@ class Driver:
         """Report to the member what the application consumed."""
         if self.taken:
             taken, self.taken = self.taken, 0
-            self.reports += 1
-            self._head = None
+            self.reports, self._head = self.reports + 1, None
             self.member.consume(taken, now)
 
     def schedule_turn(self) -> None:

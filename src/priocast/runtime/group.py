@@ -30,6 +30,7 @@ from priocast.runtime.arguments import (
 )
 from priocast.runtime.driver import Driver
 from priocast.runtime.parameters import OrderName
+from priocast.runtime.sent import Sent
 from priocast.runtime.service_calls import ServiceMessage
 from priocast.runtime.status import Status, status_of
 from priocast.runtime.waits import log
@@ -76,15 +77,17 @@ class Group:
 
     def broadcast_nowait(
         self, payload: bytes, priority: int = ROUTINE, *, safe: bool = False, to: Iterable[str] | None = None
-    ) -> None:
+    ) -> Sent:
         """Broadcast a message without waiting, or raise `Overloaded` if there is no room for it.
 
-        `payload`, `priority`, `safe` and `to` are those of `broadcast`.
+        `payload`, `priority`, `safe` and `to`, and what is returned, are those of `broadcast`.
         """
         check_payload(payload)
         check_priority(priority)
-        if not self._driver.broadcast_many([payload], priority, self._scope(safe, to)):
+        run = self._driver.broadcast_many([payload], priority, self._scope(safe, to))
+        if run is None:
             raise Overloaded(f"no room for a message of priority {priority}: {self._driver.why_full()}")
+        return Sent(self._driver.member, run, len(run.payloads) - 1)
 
     async def broadcast(
         self,
@@ -94,8 +97,11 @@ class Group:
         safe: bool = False,
         to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
-    ) -> None:
+    ) -> Sent:
         """Broadcast a message; wait while there is no room for it.
+
+        The message is on its way then. What is returned can be awaited in turn, for the message's position:
+        `position = await (await group.broadcast(b"..."))`, while another task consumes the stream.
 
         - `payload`: at most 1 MiB.
         - `priority`: 0 to 255, higher is more urgent.
@@ -112,10 +118,15 @@ class Group:
             check_priority(priority)
         if timeout_seconds is not None:
             check_seconds("timeout_seconds", timeout_seconds)
-        if safe is not False or to is not None:
-            await self.broadcast_many([payload], priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
-        elif not self._driver.broadcast(payload, priority):
-            await self._driver.broadcast_when_room([payload], priority, TO_ALL, timeout_seconds)
+        driver = self._driver
+        if safe is False and to is None:
+            scope, run = TO_ALL, driver.broadcast(payload, priority)
+        else:
+            scope = self._scope(safe, to)
+            run = driver.broadcast_many([payload], priority, scope)
+        if run is None:
+            return await driver.broadcast_when_room([payload], priority, scope, timeout_seconds)
+        return Sent(driver.member, run, len(run.payloads) - 1)
 
     async def broadcast_many(
         self,
