@@ -1,0 +1,50 @@
+"""`priocast campaign` and `priocast cluster`: what they reject before Spark starts, and their help."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from priocast.cli.main import app
+from priocast.core.errors import InvalidOption, UnknownProtocol
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(app, arguments, env={"COLUMNS": "120"})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (["--seeds", "x"], InvalidOption, "is not a seed or a range of seeds"),
+        (["--seeds", "0:2", "--order", "nonsense"], UnknownProtocol, "nonsense"),
+        (["--seeds", "0:2", "--policy", "nonsense"], InvalidOption, "--policy is 'nonsense'"),
+        (["--seeds", "0:2", "--delivery", "agreed", "--delivery", "x"], InvalidOption, "--delivery is 'x'"),
+        (["--seeds", "0:2", "--by", "colour"], InvalidOption, "--by is 'colour': choose cell, order"),
+        (["--seeds", "0:2", "--out", "file/out"], InvalidOption, "--out: file/out cannot be created"),
+        (["--seeds", "0:2", "--traces", "file"], InvalidOption, "--traces: file is a file"),
+    ],
+)
+def test_invalid_options_are_rejected_before_anything_runs(
+    options: list[str],
+    error: type[Exception],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    result = run("campaign", *options)
+    assert isinstance(result.exception, error) and message in str(result.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_cluster_that_was_never_started(tmp_path: Path) -> None:
+    result = run("cluster", "status", "--directory", str(tmp_path))
+    assert result.exit_code == 1 and "no cluster was started" in result.output
+    assert isinstance(run("cluster", "down", "--directory", str(tmp_path)).exception, InvalidOption)
+
+
+def test_help_has_examples() -> None:
+    assert "priocast campaign --seeds 0:100000" in run("campaign", "--help").output
+    assert "priocast cluster down" in run("cluster", "up", "--help").output
