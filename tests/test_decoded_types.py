@@ -16,6 +16,7 @@ from priocast.network.udp_handshake import Greeting
 from priocast.protocols import PROTOCOLS
 from priocast.replication.commands import Envelope
 from priocast.replication.replicated_state import SavedState
+from priocast.services.packets import AnyServicePacket
 
 PACKETS = {
     f"{name} {packet.__name__}": packet for name, protocol in PROTOCOLS.items() for packet in protocol.PACKETS
@@ -25,6 +26,7 @@ TYPES: dict[str, Any] = {
     **{each.__name__: each for each in (Introduction, Greeting)},
     **{envelope.__name__: envelope for envelope in Envelope.__args__},
     "SavedState": SavedState,
+    **{packet.__name__: packet for packet in AnyServicePacket.__args__},
     **PACKETS,
 }
 _OF_64_BITS = inspect.type_info(OptionsHash)

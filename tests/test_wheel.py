@@ -7,15 +7,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
-#: Where users start: the public API, the command line, and the documented Spark functions. The last two are
-#: those of the qualities of service, which groups do not offer yet (docs/qualities.md).
+#: Where users start: the public API, the command line, and the documented Spark functions.
 ENTRY_POINTS = (
     "priocast",
     "priocast.__main__",
     "priocast.cli.main",
     "priocast.pipeline",
-    "priocast.services.requests",
-    "priocast.services.services",
 )
 
 

@@ -102,7 +102,15 @@ from priocast.runtime.parameters import (
     Transport,
 )
 from priocast.runtime.sent import Sent
-from priocast.runtime.status import GroupState, PeerStatus, QualityStatus, QueueStatus, StallStatus, Status
+from priocast.runtime.status import (
+    GroupState,
+    InaccessibilityStatus,
+    PeerStatus,
+    QualityStatus,
+    QueueStatus,
+    StallStatus,
+    Status,
+)
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import SendReceipt
 from priocast.services.packets import ServiceStream, TransmissionId
@@ -143,6 +151,7 @@ __all__ = [
     "GroupClosed",
     "GroupParameters",
     "GroupState",
+    "InaccessibilityStatus",
     "InvalidAddress",
     "InvalidInput",
     "InvalidOption",

@@ -1,8 +1,9 @@
 """Everything that turns foreign bytes into values, as one function of an input.
 
 The first byte of an input chooses the decoder, the rest is what it gets. Nothing but `ForeignFrame` and
-`Rejected` may come of it. The last decoder is a whole member, which a stranger sends a frame to: what it
-decodes, it checks, and nothing may change.
+`Rejected` may come of it. The last two decoders are whole members. A stranger sends a frame to one of them:
+what it decodes, it checks, and nothing may change. A member of its view sends a packet of a quality of
+service to the other one: it may be at fault, and may fill the memory of nobody.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from priocast.core.decoding import decode
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
+from priocast.core.quality import ATOMIC
 from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
@@ -29,6 +31,8 @@ from priocast.network.udp_content import unpack_fragments, unpack_frames, unpack
 from priocast.network.udp_handshake import Greeting
 from priocast.network.udp_security import read_header
 from priocast.protocols import PROTOCOLS
+from priocast.services.frames import SERVICE_CHANNEL
+from priocast.services.packets import AnyServicePacket
 from support.stacks import founded
 
 STRANGER = ProcessId("z")
@@ -79,6 +83,16 @@ def _be_received(body: bytes) -> None:
     member.membership.datagrams.clear()
 
 
+def _be_served(body: bytes) -> None:
+    """A member of the view sends a packet of a quality of service."""
+    group = founded("ab")
+    member, peer = group.members["a"], group.members["b"].me
+    member.send([b"x"], ATOMIC, None, 0, group.now)
+    member.receive(peer, [Frame(SERVICE_CHANNEL, 0, 0, 0, body)], group.now)
+    group.run(20)
+    assert not member.faults and member.services.held < 100
+
+
 def _be_permitted(body: bytes) -> None:
     for role in Role:
         may_send(role, body)
@@ -97,7 +111,11 @@ DECODERS: tuple[Callable[[bytes], object], ...] = (
     lambda datagram: read_header(memoryview(datagram)),
     _be_permitted,
     _be_received,
+    _of_type(AnyServicePacket),
+    _be_served,
 )
+#: The decoder that needs no corpus of its own: any body will do.
+PERMISSION = DECODERS.index(_be_permitted)
 
 
 def check_input(data: bytes) -> None:

@@ -24,16 +24,19 @@ from msgspec import inspect
 from fuzz.invention import Inventor, type_of
 from fuzz.mutation import mutate
 from priocast.core.decoding import decode
-from priocast.core.errors import PeerFault
+from priocast.core.errors import GroupClosed, InvalidInput, NoQuorum, Overloaded, PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Message
 from priocast.core.protocol import Packet
+from priocast.core.quality import ATOMIC, CAUSAL, RELIABLE, TIGHT, UNRELIABLE, at_least, best_effort
 from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL, frame_of, read
 from priocast.membership.packets import AnyControl, ClientRequest, Control, Heartbeat, Ordering
 from priocast.protocols import all_orders, find_protocol
+from priocast.services.frames import SERVICE_CHANNEL, read_service_frame, service_frame
+from priocast.services.packets import AnyServicePacket, ServicePacket
 from support.stacks import MILLISECOND, Neighbourhood
 
 Target = Literal["stranger", "client", "other group", "bad member"]
@@ -46,6 +49,8 @@ _ATTACKERS = {
     "bad member": "ae",  # the first founder is the coordinator, the last one is not
 }
 _CONTROLS = tuple(map(type_of, get_args(AnyControl)))
+_SERVED = tuple(map(type_of, get_args(AnyServicePacket)))
+_QUALITIES = (UNRELIABLE, best_effort(1), at_least(1), RELIABLE, CAUSAL, ATOMIC, TIGHT)
 _ROUNDS = 40
 _BURSTS = (0, 1, 1, 2, 5, 40)
 _CALM_MS = 1_500
@@ -98,6 +103,8 @@ class HostileGroup(Neighbourhood):
                 if random.random() < 0.5:
                     payloads = [f"{name}{number}.{each}" for each in range(random.choice((1, 1, 3)))]
                     self.broadcast(name, *payloads, priority=random.choice((0, 7, 255)))
+                if random.random() < 0.2:
+                    self._send_with_quality(name)
             self._disturb()
             self._is_hostile = random.random() < 0.8
             for _ in range(random.choice(_BURSTS)):
@@ -107,6 +114,12 @@ class HostileGroup(Neighbourhood):
             if self.target == "bad member":
                 self._readmit()
         self._calm_down()
+
+    def _send_with_quality(self, name: str) -> None:
+        random, member = self._random, self.members[name]
+        with suppress(InvalidInput, GroupClosed, NoQuorum, Overloaded):
+            to = random.choice((None, ["b", "c"]))
+            member.send([b"x"] * random.choice((1, 2)), random.choice(_QUALITIES), to, 7, self.now)
 
     def _readmit(self) -> None:
         """Most often, wait until the bad member is in the view again: inside it can do more."""
@@ -140,8 +153,8 @@ class HostileGroup(Neighbourhood):
         if kind < 0.4:
             frame = random.choice(self._sent)
             body = mutate(frame.body, random)
-            if frame.channel == CHANNEL:
-                return to, Frame(CHANNEL, 0, 0, 0, body)
+            if frame.channel in (CHANNEL, SERVICE_CHANNEL):
+                return to, Frame(frame.channel, 0, 0, 0, body)
             return to, self._framed(member, body)
         return to, self._invented(member)
 
@@ -153,6 +166,11 @@ class HostileGroup(Neighbourhood):
             seen = self._inventor.seen(epoch.protocol.PACKETS)
             packet = self._changed(seen, random.choice([type_of(each) for each in epoch.protocol.PACKETS]))
             return self._framed(member, _encode(packet))
+        if random.random() < 0.2:
+            served = random.choice(_SERVED)
+            packet = self._changed(self._inventor.seen((served.cls,)), served)
+            assert isinstance(packet, ServicePacket)
+            return service_frame(packet)
         kind = random.choice(_CONTROLS)
         control = self._changed(self._inventor.seen((kind.cls,)), kind)
         assert isinstance(control, Control)
@@ -330,9 +348,11 @@ def _members(member: Member) -> tuple[ProcessId, ...]:
     return member.view.members if member.view else ()
 
 
-def _contents(member: Member, frame: Frame) -> Control | Packet | None:
+def _contents(member: Member, frame: Frame) -> Control | Packet | ServicePacket | None:
     if frame.channel == CHANNEL:
         return read(member.me, frame)
+    if frame.channel == SERVICE_CHANNEL:
+        return read_service_frame(member.me, frame)
     if member.epoch is None or not frame.body:
         return None
     packet: Packet = decode(member.epoch._decode, frame.body, member.me, "a packet")

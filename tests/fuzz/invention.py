@@ -4,6 +4,7 @@ What was seen in a live group goes into a pool. A field of an invented struct is
 pool or invented in turn, so that the result comes close to what members expect, and differs in a few places.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from random import Random
@@ -109,17 +110,27 @@ class Inventor:
                 return text[:longest]
             case inspect.BytesType(min_length=shortest, max_length=longest):
                 return random.randbytes(random.choice((shortest or 0, min(longest or 40, 40))))
-            case inspect.BoolType():
-                return random.random() < 0.5
-            case inspect.LiteralType(values=values):
-                return random.choice(values)
-            case inspect.NoneType():
-                return None
-        raise AssertionError(f"cannot invent {kind}")
+        return random.choice(_choices(kind))
 
     def _length(self, kind: Any, depth: int) -> int:
         longest = _ITEMS_MAX if depth < _DEPTH_MAX else 1
         return self._random.randint(kind.min_length or 0, max(kind.min_length or 0, longest))
+
+
+def _choices(kind: inspect.Type) -> Sequence[Any]:
+    """The values of a type that has few of them, or some of its values."""
+    match kind:
+        case inspect.EnumType(cls=cls):
+            return list(cls)
+        case inspect.FloatType():
+            return (0.5, 20.0, 60_000.0)
+        case inspect.BoolType():
+            return (True, False)
+        case inspect.LiteralType(values=values):
+            return values
+        case inspect.NoneType():
+            return (None,)
+    raise AssertionError(f"cannot invent {kind}")
 
 
 @cache

@@ -48,6 +48,31 @@ def test_metrics_of_an_idle_group() -> None:
     run(test)
 
 
+def test_messages_by_quality_of_service() -> None:
+    async def test() -> None:
+        async with nodes(2, "tickets") as (a, b):
+            group = Group(driver_of(a))
+            await group.send([b"x", b"y"], quality=priocast.RELIABLE)
+            await group.send(b"z", quality=priocast.ATOMIC, to=["b"])
+            found, there = samples(a), samples(b)
+            assert value(found, "quality_sent_total", quality="reliable") == 1
+            assert value(found, "quality_accepted_total", quality="atomic") == 1
+            assert value(found, "quality_rejected_total", quality="atomic") == 0
+            assert value(found, "quality_retransmissions_total", quality="reliable") >= 0
+            assert value(found, "transmitted_messages") == 0
+            assert value(found, "held_units") == 2 and value(there, "held_units", member="b") >= 2
+            assert value(found, "inaccessible_periods_total") == 0
+            assert value(found, "inaccessible_periods_exceeded_total") == 0
+            assert value(found, "inaccessible_seconds_total") == 0
+            assert not [key for key in found if "clock_precision" in key[0]]
+            async for event in group:
+                if isinstance(event, priocast.ServiceDelivery) and event.index == 1:
+                    break
+            assert value(samples(a), "quality_delivered_total", quality="reliable") == 2
+
+    run(test)
+
+
 def test_queues_by_priority_and_the_bottleneck() -> None:
     async def test() -> None:
         options = priocast.OrderingOptions(window=2)

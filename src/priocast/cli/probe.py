@@ -181,6 +181,24 @@ def _retransmissions(status: Status) -> str:
     return "\n".join(f"{name}: {count:,}" for name, count in counted if count)
 
 
+def _qualities(status: Status) -> str:
+    """What was sent and delivered with each quality, and what went wrong, if anything did."""
+    lines = []
+    for each in status.qualities:
+        wrong = {"rejected": each.rejected, "sent again": each.retransmissions}
+        details = "".join(f", {count:,} {what}" for what, count in wrong.items() if count)
+        lines.append(f"{each.quality}: {each.sent:,} sent, {each.delivered:,} delivered{details}")
+    return "\n".join(lines)
+
+
+def _inaccessibility(status: Status) -> str:
+    found = status.inaccessibility
+    if not found.periods:
+        return ""
+    beyond = f", {found.exceeded:,} longer than allowed" if found.exceeded else ""
+    return f"{found.periods:,} times, {_duration(found.total_ms / 1000)}{beyond}"
+
+
 def _rejections(status: Status) -> str:
     counts = status.network_rejections | status.rejections
     return "\n".join(f"{reason}: {count:,}" for reason, count in sorted(counts.items()))
@@ -202,6 +220,9 @@ _ROWS: dict[str, Callable[[Status], str]] = {
     "unacknowledged": _unacknowledged,
     "retransmissions": _retransmissions,
     "unstable": lambda status: f"{status.unstable_bytes:,} bytes" if status.unstable_bytes else "",
+    "qualities": _qualities,
+    "not taken": lambda status: f"{status.held:,} units" if status.held else "",
+    "network silent": _inaccessibility,
     "rejections": _rejections,
     "rejoined": lambda status: f"{status.incarnations - 1} times" if status.incarnations > 1 else "",
     "incarnation": lambda status: status.member.rpartition("#")[2],

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from priocast.operations.node_status import NodeStatus, node_status
 from priocast.runtime.node import Node
-from priocast.runtime.status import GroupState, PeerStatus, QueueStatus, Status
+from priocast.runtime.status import GroupState, PeerStatus, QualityStatus, QueueStatus, Status
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _LABELS = ["group", "member"]
@@ -35,6 +35,7 @@ class NodeCollector(Collector):
         yield from _view_change_metrics(status.groups)
         yield from _queue_metrics(status.groups)
         yield from _peer_metrics(status.groups)
+        yield from _quality_metrics(status.groups)
         yield from _rejection_metrics(status)
 
 
@@ -70,6 +71,18 @@ _GAUGES: dict[str, tuple[str, Callable[[Status], float | None]]] = {
         "Duration of the longest stall.",
         lambda s: s.stalls.longest_ms / 1000,
     ),
+    "transmitted_messages": (
+        "Messages of this member with a quality of service that are being transmitted.",
+        lambda s: s.transmitted,
+    ),
+    "held_units": (
+        "Units of messages with a quality of service that the application has not taken.",
+        lambda s: s.held,
+    ),
+    "clock_precision_seconds": (
+        "How far this member's clock and the coordinator's can be apart; absent if not synchronised.",
+        lambda s: None if s.clock_precision_ms is None else s.clock_precision_ms / 1000,
+    ),
     "storage_problems": (
         "Files that cannot be written now, or not completely: the member goes on without them.",
         lambda s: len(s.storage_problems),
@@ -86,6 +99,18 @@ _COUNTERS: dict[str, tuple[str, Callable[[Status], float]]] = {
         lambda s: s.stalls.count,
     ),
     "stalled_seconds": ("Total duration of all stalls.", lambda s: s.stalls.total_ms / 1000),
+    "inaccessible_periods": (
+        "Periods in which the whole network was silent, which did not count against members.",
+        lambda s: s.inaccessibility.periods,
+    ),
+    "inaccessible_periods_exceeded": (
+        "Those of these periods that were longer than the network may be silent.",
+        lambda s: s.inaccessibility.exceeded,
+    ),
+    "inaccessible_seconds": (
+        "Total duration of silence that did not count against members.",
+        lambda s: s.inaccessibility.total_ms / 1000,
+    ),
     "trace_rows_lost": (
         "Rows that the trace lacks because the disk was full for too long.",
         lambda s: s.trace_rows_lost,
@@ -192,6 +217,44 @@ def _peer_metrics(groups: list[Status]) -> Iterator[Metric]:
         "1 if the link to a peer is congested and accepts no more frames.",
         ["peer"],
         samples(lambda peer: peer.congested),
+    )
+
+
+def _quality_metrics(groups: list[Status]) -> Iterator[Metric]:
+    def samples(read: Callable[[QualityStatus], float]) -> Samples:
+        for status in groups:
+            for quality in status.qualities:
+                yield [*_key(status), quality.quality], read(quality)
+
+    yield _counter(
+        "quality_sent",
+        "Messages of this member, by quality of service.",
+        ["quality"],
+        samples(lambda each: each.sent),
+    )
+    yield _counter(
+        "quality_accepted",
+        "Those of them that as many recipients have as their quality asks for.",
+        ["quality"],
+        samples(lambda each: each.accepted),
+    )
+    yield _counter(
+        "quality_rejected",
+        "Those of them that too few recipients have, or that some recipient rejected.",
+        ["quality"],
+        samples(lambda each: each.rejected),
+    )
+    yield _counter(
+        "quality_delivered",
+        "Units that the application took, by quality of service.",
+        ["quality"],
+        samples(lambda each: each.delivered),
+    )
+    yield _counter(
+        "quality_retransmissions",
+        "Repeated transmissions of messages, by quality of service.",
+        ["quality"],
+        samples(lambda each: each.retransmissions),
     )
 
 

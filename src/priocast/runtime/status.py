@@ -82,6 +82,17 @@ class QualityStatus(msgspec.Struct, frozen=True, kw_only=True):
     retransmissions: int
 
 
+class InaccessibilityStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Silence of the whole network, which was not counted against members because the network may be silent.
+
+    `periods` counts how often, `exceeded` how often for longer than its bound; `total_ms` was not counted.
+    """
+
+    periods: int
+    exceeded: int
+    total_ms: float
+
+
 class Status(msgspec.Struct, frozen=True, kw_only=True):
     """One member's status of its group at one moment.
 
@@ -108,6 +119,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
       units of others its application has not taken.
     - `clock_precision_ms`: how far this member's clock and the coordinator's can be apart, for `delta`; None
       if it is not synchronised.
+    - `inaccessibility`: how often and how long the whole network was silent.
     - `rejections`: what this member rejected, by reason; `network_rejections`: what the node's network
       rejected, for all its groups together.
     - `storage_problems`: what cannot be written to the state directory or the trace now, and why; the member
@@ -143,6 +155,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     transmitted: int
     held: int
     clock_precision_ms: float | None
+    inaccessibility: InaccessibilityStatus
     rejections: dict[str, int]
     network_rejections: dict[str, int]
     storage_problems: list[str]
@@ -189,6 +202,7 @@ def status_of(driver: Driver) -> Status:
         transmitted=member.services.in_flight,
         held=member.services.held,
         clock_precision_ms=_milliseconds(member.services.precision_ns(now)),
+        inaccessibility=_inaccessibility(member),
         rejections=dict(Counter(member.rejections) + Counter(member.services.rejections)),
         network_rejections=dict(driver.network.rejections),
         storage_problems=driver.storage.problems,
@@ -224,6 +238,13 @@ def _qualities(member: Member) -> list[QualityStatus]:
         QualityStatus(quality=kind, **msgspec.structs.asdict(counts))
         for kind, counts in member.services.counts.items()
     ]
+
+
+def _inaccessibility(member: Member) -> InaccessibilityStatus:
+    control = member.membership.neighbours.detector.inaccessibility
+    return InaccessibilityStatus(
+        periods=control.periods, exceeded=control.exceeded, total_ms=control.total_ns / 1e6
+    )
 
 
 def _milliseconds(nanoseconds: int | None) -> float | None:

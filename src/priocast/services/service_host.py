@@ -217,7 +217,9 @@ class ServiceHost:
 
     def precision_ns(self, now: int) -> int | None:
         """How far this member's clock and the coordinator's can be apart; None if that is not known."""
-        return self._services.clock.precision_ns(now) if self._services is not None else None
+        if self._services is None or not self.options.is_synchronised:
+            return None
+        return self._services.clock.precision_ns(now)
 
     @property
     def rejections(self) -> dict[str, int]:
