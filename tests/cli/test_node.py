@@ -215,3 +215,20 @@ def test_check_finds_a_group_that_the_certificate_does_not_admit_to(tmp_path: Pa
     unknown = arguments(0, ["127.0.0.1:7401"], *files)
     unknown[1] = "audit"
     assert "does not allow a to join audit" in rejection(*unknown)
+
+
+def test_lines_are_sent_with_a_quality_of_service() -> None:
+    addresses = [str(address) for address in free_addresses(2)]
+    with (
+        running("a", *arguments(0, addresses, "--quality", "atomic", "--to", "b")) as a,
+        running("b", *arguments(1, addresses, "--json", "--quality", "at-least:9")) as b,
+    ):
+        b.wait_printed(view=1)
+        a.type("urgent: hello")
+        event = b.wait_printed(quality="atomic")
+        assert (event["payload"], event["priority"], event["sender"]) == ("hello", 224, "a")
+        b.type("too much")
+        problem = b"error: at-least:9 asks for more than the 2 recipients\n"
+        b.wait(lambda: problem in b.errors, PATIENCE_SECONDS, "an error")
+    assert "--to needs --quality" in rejection(*arguments(0, addresses, "--to", "b"))
+    assert "'fast' is not a quality" in rejection(*arguments(0, addresses, "--quality", "fast"))

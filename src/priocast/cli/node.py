@@ -8,6 +8,7 @@ from collections.abc import Callable
 import typer
 
 from priocast.cli.exit_codes import EXIT_OUTPUT_LOST, EXIT_UNORDERED
+from priocast.cli.line_sender import LineSender
 from priocast.cli.node_arguments import (
     AdminAddress,
     Check,
@@ -26,6 +27,7 @@ from priocast.cli.node_arguments import (
     Peers,
     Plain,
     Policy,
+    SendTo,
     StartSeconds,
     StateDirectory,
     Trace,
@@ -44,14 +46,15 @@ from priocast.cli.shared_options import (
     Order,
     PartCount,
     PartMs,
+    SendQuality,
     Starvation,
     TlsAuthority,
     TlsCertificate,
     TlsKey,
     TlsRevoked,
 )
-from priocast.core.errors import DeadlineExceeded, InvalidInput, InvalidOption
-from priocast.core.events import Delivery, Event
+from priocast.core.errors import InvalidInput, InvalidOption
+from priocast.core.events import Delivery, Event, ServiceDelivery
 from priocast.operations.config import read_config
 from priocast.operations.config_example import EXAMPLE
 from priocast.operations.line_io import LINE_BYTES_MAX, LineReader, LineWriter
@@ -73,6 +76,8 @@ EXAMPLES = """
   priocast node tickets --member c --listen 127.0.0.1:7403 --peer 127.0.0.1:7401 --peer 127.0.0.1:7402
 
 Then type lines: [cyan]two seats please[/] is routine, [cyan]urgent: stop selling[/] overtakes what waits.
+
+With --quality reliable, or another quality of service, lines are sent beside the total order.
 
 From a configuration file, as a service:
 
@@ -116,6 +121,8 @@ def node(
     example_config: Example = False,
     lines_to: LinesTo = None,
     count: Count = None,
+    quality: SendQuality = None,
+    to: SendTo = None,
     log_format: LogFormat = "text",
     log_level: LogLevel = "warning",
     as_json: EventsAsJson = False,
@@ -139,17 +146,23 @@ def node(
         raise InvalidOption(
             f"--group is {lines_to!r}: {plan.name} is in {', '.join(names)}; choose one of them"
         )
+    sender = LineSender(quality, to)
     if check:
         typer.echo(plan.describe())
         return
     configure_logging(log_format, log_level)
-    unordered = event_loop.run(_run(plan, lines_to, count, event_as_json if as_json else event_as_text))
+    render = event_as_json if as_json else event_as_text
+    unordered = event_loop.run(_run(plan, lines_to, count, render, sender))
     if unordered:
         raise typer.Exit(EXIT_UNORDERED)
 
 
 async def _run(
-    plan: NodePlan, lines_to: str | None, count: int | None, render: Callable[[str, Event], str]
+    plan: NodePlan,
+    lines_to: str | None,
+    count: int | None,
+    render: Callable[[str, Event], str],
+    sender: LineSender,
 ) -> list[str]:
     """Broadcast input lines and print events; return the groups in which own messages stayed unordered."""
     only = plan.groups[0].name if len(plan.groups) == 1 else lines_to
@@ -161,14 +174,14 @@ async def _run(
         if count is not None and delivered >= count:
             return
         await writer.write(render("" if len(plan.groups) == 1 else group, event))
-        delivered += isinstance(event, Delivery)
+        delivered += isinstance(event, Delivery | ServiceDelivery)
         if delivered == count:
             service.finish()
 
     async def broadcast_lines(groups: dict[str, Group]) -> None:
         async for line in reader.lines(service.ending):
             if line.strip():
-                await _broadcast(line, groups, only)
+                await _send(line, groups, only, sender)
 
     service = Service(plan, print_event, broadcast_lines)
     writer = LineWriter(sys.stdout.fileno() if sys.stdout else _NO_DESCRIPTOR, service.finish)
@@ -195,22 +208,11 @@ def _reject_line(size: int) -> None:
     )
 
 
-async def _broadcast(line: str, groups: dict[str, Group], only: str | None) -> None:
-    """Broadcast one line; report it on standard error if it is invalid, and continue."""
+async def _send(line: str, groups: dict[str, Group], only: str | None, sender: LineSender) -> None:
+    """Send one line; report it on standard error if it cannot be sent, and continue."""
     try:
         name, text = (only, line) if only else split_group(line, groups)
         priority, payload = split_priority(text)
-        await _broadcast_patiently(groups[name], payload, priority)
+        await sender.send(groups[name], payload, priority)
     except InvalidInput as error:
         typer.echo(f"error: {visible(str(error))}", err=True)
-
-
-async def _broadcast_patiently(group: Group, payload: bytes, priority: int) -> None:
-    """Wait for room for as long as it takes: a line that was read is not lost."""
-    while True:
-        try:
-            await group.broadcast(payload, priority)
-        except DeadlineExceeded as error:
-            typer.echo(f"still waiting: {visible(str(error))}", err=True)
-        else:
-            return

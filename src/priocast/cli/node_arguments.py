@@ -25,6 +25,8 @@ _ALLOWED_WITH_CONFIG = {
     "example_config",
     "lines_to",
     "count",
+    "quality",
+    "to",
     "log_format",
     "log_level",
     "as_json",
@@ -72,6 +74,12 @@ Example = Annotated[
 LinesTo = Annotated[
     str | None,
     typer.Option("--group", help="With several groups: the group that input lines are broadcast to."),
+]
+SendTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--to", help="With --quality: member that gets the lines. Repeat it.", show_default="all members"
+    ),
 ]
 LogFormat = Annotated[str, typer.Option(help="Format of the log on standard error: text or json.")]
 LogLevel = Annotated[str, typer.Option(help="Lowest level to log: debug, info, warning or error.")]

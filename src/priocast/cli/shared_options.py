@@ -81,6 +81,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 
 # Connections
 
+SendQuality = Annotated[
+    str | None,
+    typer.Option(
+        "--quality",
+        help="Send with a quality of service, beside the total order: best-effort:N, at-least:N, reliable, "
+        "causal, atomic, tight, delta:MILLISECONDS or unreliable.",
+        show_default="total order",
+    ),
+]
 TlsCertificate = Annotated[
     Path | None, typer.Option(help="Certificate of this process (TCP with TLS, or UDP).")
 ]
