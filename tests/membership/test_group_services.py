@@ -232,8 +232,9 @@ def test_members_with_other_options_of_the_qualities_do_not_form_a_group() -> No
     group = Neighbourhood("a", founders=2)
     group.services = BOUNDED
     group.start("b")
-    group.run_until(lambda: group.members["a"].membership.mismatch)
-    assert group.members["a"].membership.mismatch == (
+    group.run_until(group.members["a"].membership.mismatches.texts)
+    [text] = group.members["a"].membership.mismatches.texts()
+    assert text == (
         "b has other group options: delay_ns is None here and 4000000 at b, omission_degree is None here and "
         "2 at b, response_ms is 50.0 here and 10.0 at b"
     )

@@ -89,19 +89,6 @@ def test_eviction_and_rejoin(caplog: pytest.LogCaptureFixture) -> None:
     run(test)
 
 
-def test_other_options_of_a_process_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    async def test() -> None:
-        async with nodes(1, "tickets") as (a,):
-            logger = GroupLogger(a)
-            for mismatch in ("b has other group options: …", "b has other group options: …", "c has …"):
-                a.groups["tickets"].member.membership.mismatch = mismatch
-                logger.poll()
-            assert messages(caplog) == ["rejected: b has other group options: …", "rejected: c has …"]
-
-    caplog.set_level(logging.WARNING, "priocast")
-    run(test)
-
-
 def test_bottleneck_is_logged_at_doubling_intervals(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

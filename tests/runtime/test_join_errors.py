@@ -98,13 +98,18 @@ def test_a_peer_with_a_certificate_of_another_authority() -> None:
     run(test)
 
 
-def test_options_that_differ_are_named_with_both_values() -> None:
+def test_options_that_differ_are_named_with_both_values(caplog: pytest.LogCaptureFixture) -> None:
+    def logged() -> set[str]:
+        return {record.getMessage() for record in caplog.records if record.name == "priocast.group"}
+
     async def test() -> None:
         cluster = Cluster("memory", "ab")
         async with entered(cluster.join("a", membership=quick(1)), cluster.join("b", membership=quick(1))):
             others = quick(1, slow_ms=5000.0, delivery="safe")
             with pytest.raises(priocast.JoinRejected) as failed:
                 await cluster.join("c", membership=others).__aenter__()
+            at_c = "delivery is 'agreed' here and 'safe' at c, slow_ms is 10000.0 here and 5000.0 at c"
+            await wait_until(lambda: logged() == {f"rejected: c has other group options: {at_c}"})
         differences = "delivery is 'safe' here and 'agreed' at {0}, slow_ms is 5000.0 here and 10000.0 at {0}"
         texts = {f"{name} has other group options: {differences.format(name)}" for name in "ab"}
         assert str(failed.value) in texts

@@ -24,7 +24,7 @@ from priocast.membership.epoch import Epoch
 from priocast.membership.heartbeat import HeartbeatSchedule
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.observer import Observer
-from priocast.membership.options import MembershipOptions, differences, hash_of_options
+from priocast.membership.options import MembershipOptions, Mismatches, hash_of_options
 from priocast.membership.outputs import (
     AcceptProposal,
     AvoidProcess,
@@ -73,7 +73,7 @@ class Membership:
     """One member's part in its group.
 
     The driver takes the `datagrams`; those to this member itself are received at once. `departed` is set when
-    the member is no longer in the group. `mismatch` says how the group options of another process differ.
+    the member is no longer in the group. `mismatches` says how the group options of others differ.
     `installing`: a view is half installed; if an error occurs then, the member cannot go on.
     """
 
@@ -95,7 +95,7 @@ class Membership:
         self.view: View | None = None
         self.epoch: Epoch | None = None
         self.departed: Departed | None = None
-        self.mismatch: str | None = None
+        self.mismatches = Mismatches(config)
         self.decided: Install | None = None
         self.installing = False
         self.installed_at = now
@@ -378,9 +378,8 @@ class Membership:
     def _on_options_mismatch(
         self, process: ProcessId, mismatch: OptionsMismatch, _: int
     ) -> list[MembershipOutput]:
-        different = differences(self._config, mismatch.config, process.name)
-        self.mismatch = f"{process.name} has other group options: {different}"
-        return []
+        is_first = self.mismatches.add(process.name, mismatch.config)
+        return [SendControl(process, OptionsMismatch(self._config))] if is_first else []
 
     def _send_heartbeats(self, now: int) -> None:
         """Send heartbeats if they are due, or if this member hears other processes than it said last."""

@@ -16,6 +16,7 @@ MEMBERS_MAX = view_reason.MEMBERS_MAX
 _MILLISECOND = 1_000_000
 _DIFFERENCES_SHOWN_MAX = 16
 _VALUE_LENGTH_MAX = 64
+_MISMATCHES_KEPT = 16
 
 _decode_options = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -88,6 +89,30 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
     def slow_ns(self) -> int:
         """How long the order waits for one member's application."""
         return int(self.slow_ms * _MILLISECOND)
+
+
+class Mismatches:
+    """How the options of other processes, by their names, differ from this member's: of the last few."""
+
+    def __init__(self, own: str) -> None:
+        self._own = own
+        self._by_name: dict[str, str] = {}
+
+    def add(self, name: str, other: str) -> bool:
+        """A process says that its options are these, as `agreed_on` returns them; return whether it is news.
+
+        Then it is told those of this member, and can say at its side as well what differs.
+        """
+        text = f"{name} has other group options: {differences(self._own, other, name)}"
+        is_news = self._by_name.pop(name, None) != text
+        self._by_name[name] = text
+        if len(self._by_name) > _MISMATCHES_KEPT:
+            del self._by_name[next(iter(self._by_name))]
+        return is_news
+
+    def texts(self) -> list[str]:
+        """A sentence for each process, the last one last."""
+        return list(self._by_name.values())
 
 
 def differences(own: str, other: str, name: str) -> str:

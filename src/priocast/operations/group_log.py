@@ -17,7 +17,6 @@ from priocast.runtime.node import Node
 POLL_SECONDS = 0.2
 SLOW_SECONDS = 1.0
 REJECTION_SECONDS = 1.0
-_MISMATCHES_KEPT = 15
 
 log = logging.getLogger("priocast.group")
 
@@ -59,7 +58,6 @@ class _MemberLog:
         self._rejections_logged_at = 0
         self._membership: Membership | None = None
         self._advice = ""
-        self._mismatches: list[str] = []
         self._storage_problems: list[str] = []
 
     def poll(self, now: int) -> None:
@@ -73,7 +71,6 @@ class _MemberLog:
         self._log_rejections(now)
         self._log_advice()
         self._log_storage()
-        self._log_mismatch()
 
     def _log(self, level: int, message: str, **fields: object) -> None:
         driver = self._driver
@@ -181,13 +178,6 @@ class _MemberLog:
             news = advice.startswith(NEWS)
             self._log(logging.INFO if news else logging.DEBUG, advice, advice=advice)
         self._advice = advice
-
-    def _log_mismatch(self) -> None:
-        """Log once how the options of a process differ that wants to join."""
-        mismatch = self._driver.member.membership.mismatch
-        if mismatch is not None and mismatch not in self._mismatches:
-            self._mismatches = [*self._mismatches[-_MISMATCHES_KEPT:], mismatch]
-            self._log(logging.WARNING, f"rejected: {mismatch}", reason=mismatch)
 
     def _log_storage(self) -> None:
         """Log a problem once: the number of rows that are lost is in the metrics."""

@@ -392,6 +392,7 @@ class Driver:
             if self.taken:
                 self.report_taken(now)
             self.member.tick(now)
+            self._fault_log.log_mismatches(self.member)
             self._act(now)
             if not self._timer.is_set and self._closed is None:
                 self._timer.set(self.member.deadline, now)

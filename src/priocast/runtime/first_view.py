@@ -29,8 +29,8 @@ class FirstView:
         """The member has had a turn."""
         if member.view is not None:
             self._joined.set_result(None)
-        elif member.membership.mismatch is not None:
-            self.fail(JoinRejected(member.membership.mismatch))
+        elif mismatches := member.membership.mismatches.texts():
+            self.fail(JoinRejected(mismatches[-1]))
 
     def fail(self, error: PriocastError) -> None:
         """There will be no view, because of this error."""
