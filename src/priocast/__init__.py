@@ -101,7 +101,7 @@ from priocast.runtime.parameters import (
     PartitionPolicy,
     Transport,
 )
-from priocast.runtime.sent import Sent
+from priocast.runtime.sent_message import SentMessage
 from priocast.runtime.status import (
     GroupState,
     InaccessibilityStatus,
@@ -190,7 +190,7 @@ __all__ = [
     "Replica",
     "Restored",
     "SendReceipt",
-    "Sent",
+    "SentMessage",
     "ServiceDelivery",
     "ServiceOptions",
     "ServiceStream",

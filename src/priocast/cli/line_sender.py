@@ -31,9 +31,11 @@ class LineSender:
         """Wait for room for as long as it takes: a line that was read is not lost."""
         while True:
             try:
-                return await group.broadcast(payload, priority)
+                await group.broadcast(payload, priority)
             except DeadlineExceeded as error:
                 typer.echo(f"still waiting: {visible(str(error))}", err=True)
+            else:
+                return
 
     async def _send_with(self, quality: Quality, group: Group, payload: bytes, priority: int) -> None:
         """Report what came of it, if it is not what was asked for; it is not sent twice."""

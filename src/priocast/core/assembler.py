@@ -95,6 +95,7 @@ class Assembler:
                         pack(self._me, level, number + start, payloads[start:stop], priorities, scope)
                     )
                 number += len(payloads)
+                run.payloads = []  # a handle of a message keeps the run, and must not keep its payloads
                 plain += 0 if prioritised else len(payloads)
             self._next_number[level] = number
         assert packed == self.count

@@ -32,7 +32,7 @@ from priocast.runtime.first_view import FirstView
 from priocast.runtime.member_factory import MemberFactory
 from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
-from priocast.runtime.sent import Sent
+from priocast.runtime.sent_message import SentMessage
 from priocast.runtime.service_calls import ServiceCalls, delivery_of
 from priocast.runtime.storage import Storage
 from priocast.runtime.waits import logged_if_long
@@ -242,7 +242,7 @@ class Driver:
 
     async def broadcast_when_room(
         self, payloads: list[bytes], priority: int, scope: Scope, timeout_seconds: float | None
-    ) -> Sent:
+    ) -> SentMessage:
         """Accept messages as room becomes available, higher priorities first; return the last message."""
         blocked = self._admission.add(payloads, priority, scope)
         self.schedule_turn()
