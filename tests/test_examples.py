@@ -41,6 +41,12 @@ def test_the_preemption_example_shows_an_urgent_command_that_is_executed_next() 
     assert 11 <= int(steps) <= 14, "it overtakes every command that no replica has started"
 
 
+def test_the_key_value_store_is_the_same_at_every_member() -> None:
+    output = sorted(_output_of("kv.py"))
+    items = [(name, f"hello from {name}") for name in "abc"]
+    assert output == [f"{name} {items}" for name in "abc"]
+
+
 def test_the_network_example_is_short_and_carries_a_group() -> None:
     output = sorted(_output_of("own_network.py"))
     assert output == sorted(f"{name} {line}" for name in "abc" for line in {each[2:] for each in output})
@@ -63,10 +69,19 @@ def test_the_policy_example_shows_stamps_and_a_change_of_distribution() -> None:
 def test_every_example_is_tested() -> None:
     examples = {path.name for path in (ROOT / "examples").glob("*.py")}
     assert examples == {"tickets.py", "counter.py", "preemption.py", "own_network.py", "own_policy.py"}
+    assert examples == {"tickets.py", "counter.py", "preemption.py", "own_network.py", "kv.py"}
 
 
-def test_the_readme_shows_the_example() -> None:
-    example = (ROOT / "examples" / "tickets.py").read_text()
-    code = example.split('"""', 2)[2]
-    shown = (ROOT / "README.md").read_text().split("```python\n", 1)[1].split("```", 1)[0]
-    assert [line for line in shown.splitlines() if line] == [line for line in code.splitlines() if line]
+def _code_of(example: str) -> list[str]:
+    """The lines of an example, without its docstring and without empty lines."""
+    return [
+        line for line in (ROOT / "examples" / example).read_text().split('"""', 2)[2].splitlines() if line
+    ]
+
+
+def test_the_readme_shows_the_examples() -> None:
+    blocks = [block.split("```", 1)[0] for block in (ROOT / "README.md").read_text().split("```python\n")[1:]]
+    shown = [[line for line in block.splitlines() if line] for block in blocks]
+    assert shown[0] == _code_of("tickets.py")
+    assert _code_of("kv.py") in shown
+    assert len(_code_of("kv.py")) <= 15

@@ -8,7 +8,8 @@ Every member of a group delivers the same messages in the same order, urgent one
             ...
 
 `join` is for a process that is in one group; `open_node` for one that is in several; `open_client` for one
-that only sends; `join_blocking` for a program without asyncio; `open_replica` replicates a state machine.
+that only sends; `join_blocking` for a program without asyncio; `replicate` for
+an object, and `open_replica` for a state machine, with a copy at every member.
 `priocast.core.errors` draws the tree of errors.
 """
 
@@ -81,6 +82,14 @@ from priocast.network.security import TlsSecurity
 from priocast.protocols.adaptive.policies import register_policy
 from priocast.protocols.adaptive.policies.policy import AdaptationPolicy
 from priocast.replication.commands import CommandId
+from priocast.replication.objects.counter import ReplicatedCounter
+from priocast.replication.objects.dictionary import ReplicatedDict
+from priocast.replication.objects.election import LeaderElection
+from priocast.replication.objects.lock import ReplicatedLock
+from priocast.replication.objects.methods import query, replicated
+from priocast.replication.objects.replicated_object import ReplicatedObject
+from priocast.replication.objects.replicating import replicate, replicate_on
+from priocast.replication.objects.work_queue import ReplicatedQueue, WorkItem
 from priocast.replication.opening import open_replica, open_replica_on
 from priocast.replication.questions import Questions
 from priocast.replication.replica import Replica
@@ -158,6 +167,7 @@ __all__ = [
     "JavaMissing",
     "JoinParameters",
     "JoinRejected",
+    "LeaderElection",
     "LinkOverflow",
     "MembershipOptions",
     "MemoryHub",
@@ -188,6 +198,11 @@ __all__ = [
     "QueueStatus",
     "Rejected",
     "Replica",
+    "ReplicatedCounter",
+    "ReplicatedDict",
+    "ReplicatedLock",
+    "ReplicatedObject",
+    "ReplicatedQueue",
     "Restored",
     "SendReceipt",
     "SentMessage",
@@ -210,6 +225,7 @@ __all__ = [
     "View",
     "ViewChange",
     "ViewReason",
+    "WorkItem",
     "at_least",
     "at_least_to",
     "atomic",
@@ -224,7 +240,11 @@ __all__ = [
     "open_replica",
     "open_replica_on",
     "parse_quality",
+    "query",
     "register_policy",
+    "replicate",
+    "replicate_on",
+    "replicated",
 ]
 
 if TYPE_CHECKING:
