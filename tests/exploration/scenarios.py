@@ -1,8 +1,12 @@
 """Scenarios for tests, in one line each."""
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from priocast.core.protocol import OrderingOptions
+from priocast.exploration import member_states
 from priocast.exploration.explorer import Exploration, explore
 from priocast.exploration.scenario import ExplorationScenario, parse_messages
 
@@ -47,6 +51,21 @@ def counterexample(
     result = explored(order, messages, processes, **options)
     assert result.counterexample is not None, f"no violation in {result.states} states"
     return result.counterexample.violation.guarantee, result.counterexample.steps
+
+
+def assert_found(
+    patch: pytest.MonkeyPatch,
+    mutate: Callable[[pytest.MonkeyPatch], None],
+    guarantees: tuple[str, ...],
+    order: str,
+    messages: str,
+    **options: Any,
+) -> None:
+    """Expect that a mutant violates one of these guarantees, without the help of invariants."""
+    patch.setattr(member_states, "check_invariants", lambda _: None)
+    mutate(patch)
+    guarantee, steps = counterexample(order, messages, **options)
+    assert guarantee in guarantees, steps
 
 
 def failed_assertion(order: str, messages: str, processes: int = 2, **options: Any) -> str:

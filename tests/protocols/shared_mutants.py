@@ -1,9 +1,12 @@
 """Mutants that apply to more than one protocol."""
 
+from typing import Any
+
 import pytest
 
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Input, Output, Protocol, Received
+from priocast.core.starvation import Starvation
 from priocast.protocols.flow.grants import Grants
 
 
@@ -28,6 +31,18 @@ def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
 
     original = Protocol.__init__
     patch.setattr(Protocol, "__init__", init)
+
+
+def sorted_by(patch: pytest.MonkeyPatch, policy: Starvation, owner: type, queue: str = "") -> None:
+    """Instances of this class sort by this policy: themselves, or the queue that they have by this name."""
+
+    def init(self: object, *given: object) -> None:
+        original(self, *given)
+        sorting: Any = getattr(self, queue) if queue else self
+        sorting._sort_key = policy.sort_key
+
+    original = vars(owner)["__init__"]
+    patch.setattr(owner, "__init__", init)
 
 
 def the_sequencer_waits_for_the_fastest(patch: pytest.MonkeyPatch) -> None:

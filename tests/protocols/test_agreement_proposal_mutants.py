@@ -33,6 +33,7 @@ from protocols.mutants import (
     script_finds,
     single_test_finds,
 )
+from protocols.shared_mutants import sorted_by
 from protocols.trusting import trusting
 
 
@@ -127,21 +128,12 @@ def a_late_question_gets_no_reply(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_came_first_is_proposed_first(patch: pytest.MonkeyPatch) -> None:
-    _sorted_by(FirstInFirstOut(), patch)
+    sorted_by(patch, FirstInFirstOut(), AgreementProposal, "_incoming")
 
 
 def what_is_most_urgent_is_proposed_first(patch: pytest.MonkeyPatch) -> None:
     """Whatever the policy against starvation."""
-    _sorted_by(Strict(), patch)
-
-
-def _sorted_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
-    def init(self: AgreementProposal, *given: Any) -> None:
-        original(self, *given)
-        self._incoming._sort_key = policy.sort_key
-
-    original = AgreementProposal.__init__
-    patch.setattr(AgreementProposal, "__init__", init)
+    sorted_by(patch, Strict(), AgreementProposal, "_incoming")
 
 
 def a_later_arrival_restarts_the_wait_of_the_others(patch: pytest.MonkeyPatch) -> None:

@@ -35,6 +35,7 @@ from protocols.mutants import (
     single_test_finds,
     view_sequences_find,
 )
+from protocols.shared_mutants import sorted_by
 from protocols.trusting import trusting
 
 
@@ -54,21 +55,12 @@ def the_plain_twin_reverses_a_sender(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_full_set_has_what_came_first(patch: pytest.MonkeyPatch) -> None:
-    _sorted_by(FirstInFirstOut(), patch)
+    sorted_by(patch, FirstInFirstOut(), _UndecidedMessages)
 
 
 def a_full_set_has_what_is_most_urgent(patch: pytest.MonkeyPatch) -> None:
     """Whatever the policy against starvation."""
-    _sorted_by(Strict(), patch)
-
-
-def _sorted_by(policy: Starvation, patch: pytest.MonkeyPatch) -> None:
-    def init(self: _UndecidedMessages, *given: Any) -> None:
-        original(self, *given)
-        self._sort_key = policy.sort_key
-
-    original = _UndecidedMessages.__init__
-    patch.setattr(_UndecidedMessages, "__init__", init)
+    sorted_by(patch, Strict(), _UndecidedMessages)
 
 
 def what_is_decided_is_proposed_again(patch: pytest.MonkeyPatch) -> None:
