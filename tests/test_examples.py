@@ -66,10 +66,21 @@ def test_the_policy_example_shows_stamps_and_a_change_of_distribution() -> None:
     assert distributions == sorted(distributions)
 
 
+def test_the_qualities_example_shows_receipts_and_deliveries() -> None:
+    output = _output_of("qualities.py")
+    for name in "abc":
+        assert f"{name}: sell seat 7 (atomic)" in output
+        assert f"{name}: the shop is open (reliable)" in output
+    assert "a: atomic answered by a, b, c" in output
+    assert "a: best-effort:0 answered by nobody" in output
+    assert any("needs a bounded omission degree (Pn3)" in line for line in output)
+    assert len(output) == 3 * 4 + 5
+
+
 def test_every_example_is_tested() -> None:
     examples = {path.name for path in (ROOT / "examples").glob("*.py")}
-    assert examples == {"tickets.py", "counter.py", "preemption.py", "own_network.py", "own_policy.py"}
-    assert examples == {"tickets.py", "counter.py", "preemption.py", "own_network.py", "kv.py"}
+    own = {"own_network.py", "own_policy.py"}
+    assert examples == {"tickets.py", "counter.py", "preemption.py", "qualities.py", "kv.py"} | own
 
 
 def _code_of(example: str) -> list[str]:

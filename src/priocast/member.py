@@ -108,8 +108,6 @@ class Member:
             may_found=unordered_messages is None or not membership.primary,
             now=now,
         )
-        inaccessibility = self.membership.neighbours.detector.inaccessibility
-        inaccessibility.bound_ns = options_of_services.network.inaccessibility_ns
         self.state = self.membership.state
         self.progress = ProgressMonitor(membership, self.membership, self.stream, reporter, on_probation, now)
         self._group_services = GroupServices(self.services, self.membership, self.stream)

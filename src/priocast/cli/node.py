@@ -4,6 +4,7 @@
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import typer
 
@@ -136,6 +137,20 @@ def node(
     if example_config:
         typer.echo(EXAMPLE, nl=False)
         return
+    plan = _plan_of(context, config, lines_to)
+    sender = LineSender(quality, to)
+    if check:
+        typer.echo(plan.describe())
+        return
+    configure_logging(log_format, log_level)
+    render = event_as_json if as_json else event_as_text
+    unordered = event_loop.run(_run(plan, lines_to, count, render, sender))
+    if unordered:
+        raise typer.Exit(EXIT_UNORDERED)
+
+
+def _plan_of(context: typer.Context, config: Path | None, lines_to: str | None) -> NodePlan:
+    """The plan in the configuration file or in the arguments; it has the group that lines go to."""
     if config is not None:
         check_only_config(context)
         plan = read_config(config)
@@ -146,15 +161,7 @@ def node(
         raise InvalidOption(
             f"--group is {lines_to!r}: {plan.name} is in {', '.join(names)}; choose one of them"
         )
-    sender = LineSender(quality, to)
-    if check:
-        typer.echo(plan.describe())
-        return
-    configure_logging(log_format, log_level)
-    render = event_as_json if as_json else event_as_text
-    unordered = event_loop.run(_run(plan, lines_to, count, render, sender))
-    if unordered:
-        raise typer.Exit(EXIT_UNORDERED)
+    return plan
 
 
 async def _run(

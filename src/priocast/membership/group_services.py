@@ -21,6 +21,8 @@ class GroupServices:
         self._membership = membership
         self._stream = stream
         self._position_taken_at = -1
+        detector = membership.neighbours.detector
+        detector.inaccessibility.bound_ns = host.options.network.inaccessibility_ns
 
     def send(
         self,
