@@ -63,7 +63,7 @@ def test_a_certificate_of_one_group_says_hello_in_the_other(tmp_path: Path) -> N
             async with telemetry_joining as telemetry:
                 await delivers(tickets_b, tickets, b"before")
                 address, me = parse_address(at_a), node.groups["tickets"].member.me
-                rejections = node.network.rejections  # type: ignore[attr-defined]
+                rejections = node.network.rejections
                 async with impostor("b", address, contexts) as intruder:
                     for body in 2 * lies(me):
                         before = rejections[OTHER_GROUP]
@@ -76,7 +76,7 @@ def test_a_certificate_of_one_group_says_hello_in_the_other(tmp_path: Path) -> N
                     await delivers(tickets_b, tickets, b"during")
                     await delivers(telemetry, telemetry, b"alone")
                 await delivers(tickets, tickets_b, b"after")
-                assert node.groups["tickets"].incarnations == node.groups["telemetry"].incarnations == 1
+                assert node.groups["tickets"].factory.made == node.groups["telemetry"].factory.made == 1
                 assert [each.name for each in tickets.view.members] == ["a", "b"]
                 await joining.__aexit__(None, None, None)
                 await tickets_joining.__aexit__(None, None, None)
