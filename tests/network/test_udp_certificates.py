@@ -144,6 +144,40 @@ def test_a_proof_that_was_altered(change: dict[str, object], expected: str, grou
     assert reason(bob, alice.call(BOB)) == expected
 
 
+UNREADABLE = {
+    "no such version": (b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x03"),
+    "no such key": (b"\x2a\x86\x48\xce\x3d\x02\x01", b"\x2a\x87\x48\xce\x3d\x02\x01"),
+    "an extension twice": (b"\x55\x1d\x11", b"\x55\x1d\x13"),
+    "an extension that is none": (b"\x55\x1d\x11", b"\x55\x1d\x12"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_certificate_that_cannot_be_read(case: str, group: Group) -> None:
+    """Nothing but a rejection comes of it, although the library raises errors that are no `ValueError`."""
+    alice, bob = group.process("alice"), group.process("bob")
+    assert alice.pairs and bob.pairs
+    before, after = UNREADABLE[case]
+    damaged = bob.pairs.proof.certificate.replace(before, after)
+    assert damaged != bob.pairs.proof.certificate
+    proof = msgspec.structs.replace(bob.pairs.proof, certificate=damaged)
+    with pytest.raises(Rejected, match="certificate of another authority"):
+        alice.pairs.introduce(bob.own_session, "bob", proof)
+
+
+def test_a_member_cannot_displace_the_sessions_of_others(group: Group) -> None:
+    alice, bob = group.process("alice"), group.process("bob")
+    assert alice.pairs and bob.pairs
+    group.process("mallory")
+    alice.pairs.introduce(bob.own_session, "bob", bob.pairs.proof)
+    for number in range(600):
+        session = Session(alice.me.group, 1, 1, number).packed()
+        shown = group.own["mallory"].pair_keys("g", session)
+        alice.pairs.introduce(session, "mallory", shown.proof)
+    assert alice.pairs.find(bob.own_session)
+    assert len(alice.pairs._pairs) < 20
+
+
 def test_a_proof_of_another_session_or_none(group: Group) -> None:
     alice, bob = group.process("alice"), group.process("bob")
     again = PeerTable("g", [KEY], "alice", 2, RejectionLog("alice"), Role.MEMBER, group.own["alice"])

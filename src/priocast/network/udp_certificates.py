@@ -18,6 +18,7 @@ from typing import NamedTuple
 from cryptography import x509
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric.types import CertificatePublicKeyTypes
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
@@ -35,6 +36,7 @@ from priocast.network.udp_peer import SessionProof
 from priocast.network.udp_security import Opener
 
 _PAIRS_MAX = 512
+_PAIRS_OF_ONE_MAX = 16  # a process that starts often, or shows ever new sessions to displace those of others
 _SIGNED = b"priocast session"
 _DERIVED = b"priocast pair"
 
@@ -130,7 +132,10 @@ class PairKeys:
         seals = _derive(shared, self._session, session)
         opener = Opener.of_cipher(_derive(shared, session, self._session))
         self._pairs[session] = pair = Pair(seals, opener, role, proof.certificate)
-        if len(self._pairs) > _PAIRS_MAX:
+        of_one = [each for each, kept in self._pairs.items() if kept.certificate == proof.certificate]
+        if len(of_one) > _PAIRS_OF_ONE_MAX:
+            del self._pairs[of_one[0]]
+        elif len(self._pairs) > _PAIRS_MAX:
             del self._pairs[next(iter(self._pairs))]
         return pair
 
@@ -141,14 +146,7 @@ class PairKeys:
 
     def _check(self, session: bytes, name: str, proof: SessionProof) -> Role:
         """The role of the peer in the group."""
-        try:
-            objection = self._own.trust.objection_to(proof.certificate)
-            certificate = x509.load_der_x509_certificate(proof.certificate)
-            names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-            uris = names.get_values_for_type(x509.UniformResourceIdentifier)
-            key = certificate.public_key()
-        except (ValueError, x509.ExtensionNotFound) as error:
-            raise Rejected(Reason.UNTRUSTED, f"the certificate of {name}: {error}") from error
+        objection, uris, key = _read(proof.certificate, name, self._own.trust)
         if objection is not None:
             raise Rejected(objection, f"{name} shows it")
         identity = identity_of({"subjectAltName": [("URI", uri) for uri in uris]}, name, proof.role)
@@ -163,6 +161,23 @@ class PairKeys:
         except InvalidSignature:
             raise Rejected(Reason.NOT_AUTHENTIC, f"{name} has not signed its session") from None
         return role
+
+
+def _read(
+    certificate: bytes, name: str, trust: TrustCheck
+) -> tuple[Reason | None, list[str], CertificatePublicKeyTypes]:
+    """What there is against a certificate, whom it names, and its key.
+
+    Reading what a peer sends as a certificate raises errors of many kinds, some of them neither `ValueError`
+    nor documented: an unknown version, key or signature, an extension that occurs twice.
+    """
+    try:
+        found = x509.load_der_x509_certificate(certificate)
+        names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        uris = names.get_values_for_type(x509.UniformResourceIdentifier)
+        return trust.objection_to(certificate), uris, found.public_key()
+    except Exception as error:
+        raise Rejected(Reason.UNTRUSTED, f"the certificate of {name}: {error}") from error
 
 
 def _signed(session: bytes, public_key: bytes, role: Role) -> bytes:
