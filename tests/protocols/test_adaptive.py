@@ -155,14 +155,22 @@ class TestChanges:
         assert other.weights == (4, 2, 1), "nothing has arrived from a"
 
     def test_adaptive_new_view_default(self) -> None:
-        """A new view begins with its default distribution, whatever was used before."""
-        before = _member(A)
-        hear(before, B, SkippedTurns(FIRST, 0, (4, 2, 1)))
-        assert before.weights == (4, 2, 1)
-        after = Adaptive(A, View(2, (A, C)), OrderingOptions())
-        assert after.weights == (1, 1)
-        say(after, batch_of(1))
-        assert _turn(after) == [FilledSlot(DEFAULT_ID, 0, 1, OF_A)]
+        """A new view begins with its default distribution: its members may have used different ones last.
+
+        Here b has not learned of the last distribution when the view ends. In the next view it gives the
+        same stamp as a.
+        """
+        told, untold = _member(A), _member(B)
+        hear(told, C, SkippedTurns(FIRST, 0, (4, 2, 1)))
+        assert (told.weights, untold.weights) == ((4, 2, 1), (1, 1, 1))
+        found = []
+        for me in (A, B):
+            member = Adaptive(me, View(2, VIEW.members), OrderingOptions())
+            hear(member, C, FilledSlot(DEFAULT_ID, 0, 9, OF_C))
+            hear(member, A, SkippedTurns(DEFAULT_ID, 2))
+            hear(member, B, SkippedTurns(DEFAULT_ID, 1))
+            found.append(_stamps(member))
+        assert found[0] == found[1] == {"c#1/0/0+1": "0.0/2"}, "b has another weight"
 
     def test_a_distribution_may_be_passed_over(self) -> None:
         """Members change to the newest one that they know, and in the same order."""

@@ -8,9 +8,12 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, PacketId
+from priocast.core.stamp import Stamp
 from priocast.core.starvation import FirstInFirstOut
-from priocast.core.view import View
+from priocast.core.view import View, ViewId
 from priocast.links.fifo_link import FifoLink, Frame, _BodyInFlight
+from priocast.protocols.adaptive.adaptive import Adaptive
+from priocast.protocols.adaptive.slots import DEFAULT_ID
 from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.data import NumberedData
@@ -108,6 +111,34 @@ class IndifferentHolder(TokenRing):
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
         super().__init__(me, view, options, position)
         self.outgoing = PriorityQueue(FirstInFirstOut(), options.queue_max, options.queue_bytes_max)
+
+
+class SkippingAtTheEnd(Adaptive):
+    """Skips the open slots when the view ends, as in figure 6 of the paper: positions differ by side."""
+
+    def close(self) -> None:
+        last = max(slots.clock for slots in self._senders)
+        self._complete = (*last[:2], last[2] + 1)
+        for slots in self._senders:
+            slots._packets.append((self._complete, slots._packets[-1][1]))
+        self._append_next()
+
+
+class OneSidedStamps(Adaptive):
+    """Stamps name the number of the view, which both sides of a partition may use."""
+
+    def queue_ordered(self, batch: Batch) -> None:
+        super().queue_ordered(batch)
+        view = ViewId(self.view.number, ProcessId("any"))
+        self._ordered_batches[-1].stamp = Stamp(view, self._stamp.distribution, self._stamp.number)
+
+
+class UnnamedDistributions(Adaptive):
+    """Stamps do not name the distribution, in which numbers begin anew."""
+
+    def queue_ordered(self, batch: Batch) -> None:
+        super().queue_ordered(batch)
+        self._ordered_batches[-1].stamp = Stamp(self._view_id, DEFAULT_ID, self._stamp.number)
 
 
 class KeptCredit(InFlight):

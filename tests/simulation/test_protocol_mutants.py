@@ -20,6 +20,7 @@ from priocast.core.guarantees import (
     LIVENESS,
     PRIORITY,
     PRIORITY_ACCOUNTING,
+    TIMESTAMP_ORDER,
     TOTAL_ORDER,
 )
 from priocast.core.protocol import OrderingOptions, Protocol
@@ -42,10 +43,13 @@ from simulation.protocol_mutants import (
     IndifferentSequencer,
     OneLevel,
     OneLevelWithLocks,
+    OneSidedStamps,
     ReceiptReporter,
     RepeatingLink,
+    SkippingAtTheEnd,
     TrustingDestination,
     UnboundedOvertaking,
+    UnnamedDistributions,
     UnstableSequencer,
 )
 from simulation.scenarios import group
@@ -69,6 +73,12 @@ def adaptive(order: str) -> list[Scenario]:
     ]
     assert scenarios
     return scenarios
+
+
+def partitioned() -> list[Scenario]:
+    """Partitionable groups with the adaptive order that a cut divides."""
+    scenarios = [generate_scenario(seed, Choice("adaptive", "partitionable")) for seed in range(60)]
+    return [scenario for scenario in scenarios if scenario.faults.cuts and len(scenario.members) > 2]
 
 
 def overtaken(order: str, delivery: str) -> list[Scenario]:
@@ -135,6 +145,9 @@ MUTANTS = [
     ),
     Mutant(BOUNDED_WINDOW, partial(adaptive, "sequencer-ub"), ExceedingSequencer, says="has granted"),
     Mutant(BOUNDED_WINDOW, partial(adaptive, "causal-history"), ExceedingSender, says="has granted"),
+    Mutant(TOTAL_ORDER, partitioned, SkippingAtTheEnd),
+    Mutant(TIMESTAMP_ORDER, partitioned, OneSidedStamps),
+    Mutant(TIMESTAMP_ORDER, partitioned, UnnamedDistributions),
     *(
         Mutant(PRIORITY_ACCOUNTING, partial(generated, mutant.NAME, FEW_SEEDS), mutant, only=True)
         for mutant in (OneLevel, OneLevelWithLocks)
