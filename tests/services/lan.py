@@ -2,7 +2,6 @@
 
 import heapq
 import random
-from collections import defaultdict
 from collections.abc import Callable
 from functools import partial
 
@@ -19,14 +18,9 @@ from priocast.services.options import ServiceOptions
 from priocast.services.outputs import Multicast, SendReceipt
 from priocast.services.packets import (
     AnyServicePacket,
-    Inquiry,
-    MessageDecision,
     MessagePacket,
-    Report,
-    Response,
     ServiceData,
     ServicePacket,
-    StatusRequest,
     TransmissionId,
 )
 from priocast.services.services import Services
@@ -138,6 +132,11 @@ class Lan:
         self.alive.remove(self.ids[index])
         self.at(self.now + self.detect_ns, self.install_view)
 
+    def stall(self, index: int, until: int) -> None:
+        """The application of a member takes nothing until this time."""
+        self.consume_at[self.ids[index]] = until
+        self.at(until, lambda: self._run(self.ids[index], lambda _: None))
+
     def run(self, until_ms: int = 60_000) -> None:
         """Let everything happen until this time."""
         while self._events and self._events[0][0] <= until_ms * MS:
@@ -227,42 +226,3 @@ class Lan:
             else:
                 arrival = self.now + self.random.randint(MS // 10, DELAY_MAX_MS * MS)
             self.at(arrival, partial(self.receive, target, source, packet))
-
-
-_OPENING = ServiceData | MessageDecision | Inquiry | StatusRequest
-
-
-class Omissions:
-    """Random omissions within an omission degree k: of k + 1 rounds of an exchange, one has none.
-
-    A round is a transmission and the responses to it.
-    """
-
-    def __init__(self, seed: int, degree: int, rate: float) -> None:
-        self._random = random.Random(seed)
-        self._degree = degree
-        self._rate = rate
-        self._last: dict[tuple[TransmissionId, str], ServicePacket] = {}
-        self._lossy: dict[tuple[TransmissionId, str], int] = defaultdict(int)
-        self._is_lossy: dict[tuple[TransmissionId, str], bool] = {}
-
-    def __call__(self, source: ProcessId, target: ProcessId, packet: ServicePacket) -> bool:
-        """Whether this packet is lost on the way to the target."""
-        if not isinstance(packet, MessagePacket):
-            return False
-        exchange = packet.id, _exchange_of(packet)
-        if isinstance(packet, _OPENING) and self._last.get(exchange) is not packet:
-            self._last[exchange] = packet
-            lossy = self._lossy[exchange] < self._degree and self._random.random() < 0.5
-            self._is_lossy[exchange] = lossy
-            self._lossy[exchange] += lossy
-        return self._is_lossy.get(exchange, False) and self._random.random() < self._rate
-
-
-def _exchange_of(packet: MessagePacket) -> str:
-    match packet:
-        case ServiceData() | Response():
-            return "data"
-        case Inquiry() | Report():
-            return "inquiry"
-    return "decision"

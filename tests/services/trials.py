@@ -5,8 +5,9 @@ from collections.abc import Collection
 from functools import partial
 
 from priocast.core.quality import Quality, QualityKind
+from priocast.simulation.omissions import Omissions
 from priocast.simulation.service_judgement import judge_services
-from services.lan import MS, Lan, Omissions
+from services.lan import MS, Lan
 
 SIZE = 4
 MESSAGES = 12
@@ -48,7 +49,7 @@ def run_trial(
         lan = Lan(SIZE, seed=seed, ordered=False, omission_degree=None, held_max=held_max or 4096)
         lan.lose = lambda *_: lan.now < _LOSSY_UNTIL and rnd.random() < 0.15
     if held_max is not None:
-        lan.consume_at[lan.ids[1]] = 200 * MS
+        lan.stall(1, 200 * MS)
     for _ in range(MESSAGES * (5 if others else 1)):
         chosen = rnd.choice((quality, *others)) if others else quality
         send = partial(_send, lan, chosen, rnd, selective=seed % 2 == 1, together=together)

@@ -24,7 +24,7 @@ from priocast.services.outputs import (
     Settled,
     Suspected,
 )
-from priocast.services.packets import Response, ServiceData, TransmissionId, repeated
+from priocast.services.packets import DECISIONS_KEPT, Response, ServiceData, TransmissionId, repeated
 from priocast.services.present import PresentMembers
 from priocast.services.received import ReceivedMessages
 
@@ -52,6 +52,7 @@ class Dissemination:
         self._times = TransmissionTimes[TransmissionId]()
         self._mine: dict[int, None] = {}  # the numbers of this process's messages that are transmitted
         self._incomplete: dict[TransmissionId, list[ProcessId]] = {}  # causal ones, and who did not answer
+        self._rejected: dict[TransmissionId, str] = {}
 
     # Inputs
 
@@ -64,7 +65,7 @@ class Dissemination:
     def on_data(self, peer: ProcessId, data: ServiceData, now: int) -> list[ServiceOutput]:
         """A message came from its sender, or from a recipient on its behalf."""
         is_known = self._received.has(data.id)
-        reason = "" if is_known else self._rejection(data, now)
+        reason = "" if is_known else self._rejected.get(data.id) or self._rejection(data, now)
         outputs: list[ServiceOutput] = []
         is_answered = data.quality.count != 0
         response = Response(data.id, data.retry, reason)
@@ -72,7 +73,9 @@ class Dissemination:
             outputs.append(Multicast(informed, response))
         if is_known and data.id in self._running and peer != self._me:
             self._running[data.id].transmission.on_sent_by_another(now)
-        if not (is_known or reason):
+        if reason:
+            self._reject(data, reason)
+        elif not is_known:
             self._received.add(data.id, data.open_from)
             outputs.append(Arrived(data))
             if recipients_transmit(data.quality) and data.id.sender != self._me:
@@ -191,6 +194,12 @@ class Dissemination:
             del self._mine[data.id.number]
             outputs.append(Finished(running.receipt, data.message_count))
         return outputs
+
+    def _reject(self, data: ServiceData, reason: str) -> None:
+        """Remember it: a retransmission is rejected as well, because the receipt says that it was."""
+        self._rejected[data.id] = reason
+        if len(self._rejected) > DECISIONS_KEPT:
+            del self._rejected[next(iter(self._rejected))]
 
     def _informed(self, data: ServiceData, rejects: bool) -> tuple[ProcessId, ...]:
         """Who gets the response: those that wait for it. That the sender has its message is known.

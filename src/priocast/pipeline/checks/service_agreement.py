@@ -3,6 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from priocast.core.quality import QualityKind
 from priocast.pipeline.checks.service_violations import of_messages
 from priocast.pipeline.service_tables import ServiceTables, name_of
 
@@ -18,10 +19,15 @@ def unanimity(tables: ServiceTables, is_judged: Column) -> DataFrame:
 def at_least(tables: ServiceTables, is_judged: Column) -> DataFrame:
     """Px9: messages that fewer recipients delivered than their quality asks for, or not the named ones.
 
-    Recipients that failed may have been among the n. The sender, if it failed, does not count.
+    Recipients that failed may have been among the n. Of `at_least(n)`, the sender is not one.
     """
     named = sf.filter("due", lambda process: sf.array_contains("names", name_of(process)))
-    wanted = sf.when(sf.col("names").isNull(), sf.col("due")).otherwise(named)
+    is_counted = (sf.col("kind") == QualityKind.AT_LEAST) & sf.col("count").isNotNull()
+    wanted = (
+        sf.when(is_counted, sf.array_except("due", sf.array("sender")))
+        .when(sf.col("names").isNull(), sf.col("due"))
+        .otherwise(named)
+    )
     others = sf.array_except(sf.array_except("recipients", "due"), sf.array("sender"))
     by_count = sf.least(sf.col("count") - sf.size(others), sf.size("wanted"))
     found = (

@@ -1,9 +1,10 @@
 """Px8 to Px10: who delivers a message if anybody does."""
 
 from priocast.core.guarantees import AT_LEAST, BEST_EFFORT, UNANIMITY
+from priocast.core.quality import QualityKind
 from priocast.simulation.checkers.rows import name_of
 from priocast.simulation.checkers.service_checker import ServiceChecker
-from priocast.simulation.checkers.service_history import SentMessage
+from priocast.simulation.checkers.service_history import SentService
 
 
 class Unanimity(ServiceChecker):
@@ -23,7 +24,7 @@ class Unanimity(ServiceChecker):
 class AtLeast(ServiceChecker):
     """Px9: what a correct recipient delivers, n recipients deliver, or all that the quality names.
 
-    Recipients that failed may have been among the n. The sender, if it failed, does not count.
+    Recipients that failed may have been among the n. Of `at_least(n)`, the sender is not one.
     """
 
     GUARANTEE = AT_LEAST
@@ -35,6 +36,8 @@ class AtLeast(ServiceChecker):
                 continue
             names, count = message.quality.names, message.quality.count
             due = [each for each in history.accessible(message) if not names or name_of(each) in names]
+            if message.quality.kind is QualityKind.AT_LEAST and count is not None:
+                due = [each for each in due if each != message.sender]
             others = [
                 each
                 for each in message.recipients
@@ -46,7 +49,7 @@ class AtLeast(ServiceChecker):
                 text = f"delivered by {', '.join(having)} only, {needed} must"
                 self._broken(text, now, message.key, members=having)
 
-    def _is_owed(self, message: SentMessage) -> bool:
+    def _is_owed(self, message: SentService) -> bool:
         return True
 
 
@@ -55,5 +58,5 @@ class BestEffort(AtLeast):
 
     GUARANTEE = BEST_EFFORT
 
-    def _is_owed(self, message: SentMessage) -> bool:
+    def _is_owed(self, message: SentService) -> bool:
         return message.sender in self._history.correct
