@@ -16,7 +16,17 @@ from priocast.core.guarantees import (
     TIGHTNESS,
     UNANIMITY,
 )
-from priocast.core.quality import ATOMIC, CAUSAL, RELIABLE, TIGHT, Quality, at_least, best_effort, delta
+from priocast.core.quality import (
+    ATOMIC,
+    CAUSAL,
+    RELIABLE,
+    TIGHT,
+    Quality,
+    at_least,
+    at_least_to,
+    best_effort,
+    delta,
+)
 from priocast.trace.schema import DELIVERED, FINISHED, SENT, Manifest, ServiceRow, TraceRow
 from services.lan import MS, Lan
 
@@ -37,7 +47,7 @@ def as_run(lan: Lan, name: str) -> SampleRun:
         policy="primary",
         delivery="agreed",
         clock="virtual",
-        options={"services.precision_ms": lan.options.precision_ms},
+        options={"services.precision_us": lan.options.precision_ns // 1_000},
     )
     return SampleRun(manifest, list(lan.rows))
 
@@ -163,7 +173,7 @@ DAMAGED = [
     DamagedService(at_least(3), drop, DELIVERY),
     DamagedService(delta(120), delay, TIGHTNESS),
     DamagedService(CAUSAL, drop, UNANIMITY),
-    DamagedService(at_least(3), drop_unanswered, AT_LEAST),
+    DamagedService(at_least_to("b", "c"), drop_unanswered, AT_LEAST),
     DamagedService(best_effort(4), drop_unanswered, BEST_EFFORT),
     DamagedService(ATOMIC, interchange, SERVICE_TOTAL_ORDER),
     DamagedService(CAUSAL, answer_first, SERVICE_CAUSAL_ORDER),

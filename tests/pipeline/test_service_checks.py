@@ -14,26 +14,27 @@ from priocast.pipeline.checks.service_catalogue import FINDERS, SERVICE_CHECKS
 from priocast.pipeline.sources import open_runs
 from priocast.pipeline.trace_tables import TraceTables, load_trace
 from priocast.pipeline.verdicts import judge
+from priocast.simulation.service_generator import EVERY_QUALITY, generate_service_scenario
 from priocast.simulation.service_judgement import judge_services
-from services.test_promises import ABSENT, QUALITIES
-from services.trials import run_trial
+from priocast.simulation.simulator import run_scenario
+from priocast.simulation.trace_writer import manifest_of
+from simulation.absences import PINNED_ABSENCES
 
 _PRECISION_NS = 10_000_000
-_SEEDS = 2
 
 
-def trial_runs() -> dict[str, SampleRun]:
-    """Random runs of every quality, and those in which something is absent that is not promised."""
-    found = {
-        f"trial-{index}-{seed}": as_run(run_trial(quality, seed, bounded=True), f"trial-{index}-{seed}")
-        for index, quality in enumerate(QUALITIES)
-        for seed in range(_SEEDS)
+def simulated_runs() -> dict[str, SampleRun]:
+    """A run of every quality, one of all of them, and those without what a quality does not promise."""
+    wanted: dict[str, tuple[tuple[str, ...], int]] = {
+        f"quality-{index}": ((each,), 5) for index, each in enumerate(EVERY_QUALITY)
     }
-    for index, row in enumerate(ABSENT):
-        lan = run_trial(row.quality, row.seed, bounded=row.bounded)
-        found[f"absent-{index}"] = as_run(lan, f"absent-{index}")
-    qualities = tuple(QUALITIES)
-    found["mixed"] = as_run(run_trial(qualities[0], 3, bounded=True, others=qualities[1:]), "mixed")
+    wanted["mixed"] = (EVERY_QUALITY, 3)
+    for row in PINNED_ABSENCES:
+        wanted[f"{row.quality.replace(':', '-')}-{row.seed}"] = ((row.quality,), row.seed)
+    found = {}
+    for name, (qualities, seed) in wanted.items():
+        run = run_scenario(generate_service_scenario(seed, qualities))
+        found[name] = SampleRun(manifest_of(run), run.rows).named(name)
     return found
 
 
@@ -63,7 +64,7 @@ class Loaded:
 
 @pytest.fixture(scope="module")
 def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Loaded]:
-    runs = {**trial_runs(), **damaged_runs()}
+    runs = {**simulated_runs(), **damaged_runs()}
     directory: Path = tmp_path_factory.mktemp("services")
     for run in runs.values():
         run.write_whole(directory)
@@ -87,8 +88,8 @@ def test_what_is_not_promised_is_judged_as_the_simulator_does(loaded: Loaded) ->
         for name, run in loaded.runs.items()
     }
     assert loaded.all == expected
-    for index, row in enumerate(ABSENT):
-        assert row.guarantee in loaded.all[f"absent-{index}"]
+    for row in PINNED_ABSENCES:
+        assert row.guarantee in loaded.all[f"{row.quality.replace(':', '-')}-{row.seed}"]
 
 
 @pytest.mark.parametrize("index", range(len(DAMAGED)), ids=lambda index: DAMAGED[index].damage.__name__)

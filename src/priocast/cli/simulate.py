@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated, cast, get_args
@@ -16,9 +17,11 @@ from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json_line
 from priocast.cli.option_checks import check_empty_directory, check_replaceable
 from priocast.core.errors import InvalidOption
+from priocast.core.quality import parse_quality
 from priocast.operations.output_paths import HASHES
 from priocast.protocols import find_protocol
 from priocast.simulation.scenario_generator import Choice, Delivery, Policy, generate_scenario
+from priocast.simulation.service_generator import EVERY_QUALITY
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.swarm import SeedResult, SwarmSummary, run_swarm, summarise
 from priocast.simulation.trace_writer import write_run
@@ -33,6 +36,10 @@ EXAMPLES = """
   priocast simulate --seeds 0:1000 --policy partitionable --delivery safe
 
   priocast simulate --seeds 17 --out runs/17 && priocast verify runs/17
+
+  priocast simulate --seeds 0:1000 --quality atomic
+
+  priocast simulate --seeds 0:1000 --quality all
 """
 #: A fault or transition that occurs in fewer percent of the seeds is hardly tested.
 OCCURS_PERCENT = 1.0
@@ -50,6 +57,14 @@ def simulate(
     ] = None,
     delivery: Annotated[
         str | None, typer.Option(help="agreed or safe, for all seeds.", show_default="random")
+    ] = None,
+    quality: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Groups on a simulated LAN that send with this quality of service; may be given several "
+            "times, or 'all'.",
+            show_default="none",
+        ),
     ] = None,
     show: Annotated[
         bool, typer.Option("--show", help="Print every option of the run. One seed only.")
@@ -72,7 +87,7 @@ def simulate(
         raise InvalidOption(
             f"--show and --out need exactly one seed, but {seeds!r} has {len(chosen)}: give one, such as 17"
         )
-    choice = parse_choice(order, policy, delivery)
+    choice = parse_choice(order, policy, delivery, quality or [])
     check_empty_directory("--out", out)
     check_replaceable("--hashes", hashes, HASHES)
     console = Console(stderr=as_json)
@@ -82,9 +97,7 @@ def simulate(
     outcomes = _run(chosen, jobs or os.cpu_count() or 1, choice, console)
     summary = summarise(outcomes, time.perf_counter() - started)
     if hashes is not None:
-        lines = sorted((outcome.seed, outcome.digest) for outcome in outcomes)
-        hashes.parent.mkdir(parents=True, exist_ok=True)
-        hashes.write_text("".join(f"{seed} {digest}\n" for seed, digest in lines))
+        _write_hashes(outcomes, hashes)
     if out is not None:
         write_run(run_scenario(generate_scenario(chosen[0], choice)), out)
     if as_json:
@@ -108,14 +121,17 @@ def parse_seeds(text: str) -> range:
     return chosen
 
 
-def parse_choice(order: str | None, policy: str | None, delivery: str | None) -> Choice:
+def parse_choice(
+    order: str | None, policy: str | None, delivery: str | None, qualities: Sequence[str] = ()
+) -> Choice:
     """Parse the options that are fixed for all seeds."""
     if order is not None:
         find_protocol(order)
     for name, value, known in (("policy", policy, Policy), ("delivery", delivery, Delivery)):
         if value is not None and value not in get_args(known):
             raise InvalidOption(f"--{name} is {value!r}: choose {' or '.join(map(repr, get_args(known)))}")
-    return Choice(order, cast("Policy | None", policy), cast("Delivery | None", delivery))
+    chosen = EVERY_QUALITY if "all" in qualities else tuple(str(parse_quality(each)) for each in qualities)
+    return Choice(order, cast("Policy | None", policy), cast("Delivery | None", delivery), chosen)
 
 
 def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[SeedResult]:
@@ -132,6 +148,12 @@ def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[Seed
             for violation in outcome.violations:
                 progress.console.print(str(violation), style="red", markup=False, highlight=False)
     return outcomes
+
+
+def _write_hashes(outcomes: list[SeedResult], path: Path) -> None:
+    lines = sorted((outcome.seed, outcome.digest) for outcome in outcomes)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{seed} {digest}\n" for seed, digest in lines))
 
 
 def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> None:
@@ -164,5 +186,6 @@ def _print_summary(summary: SwarmSummary, choice: Choice, console: Console) -> N
 
 
 def _options(choice: Choice) -> str:
-    chosen = {"order": choice.order, "policy": choice.policy, "delivery": choice.delivery}
-    return "".join(f" --{name} {value}" for name, value in chosen.items() if value)
+    chosen = [("order", choice.order), ("policy", choice.policy), ("delivery", choice.delivery)]
+    chosen += [("quality", each) for each in choice.qualities]
+    return "".join(f" --{name} {value}" for name, value in chosen if value)

@@ -22,8 +22,8 @@ KEY = ("run", "message")
 _PROCESSES_SCHEMA = (
     "run string, correct array<string>, orderly array<string>, precision_ns long, one_clock boolean"
 )
-_PRECISION_OPTION = "services.precision_ms"
-_PRECISION_MS = 10.0
+_PRECISION_OPTION = "services.precision_us"
+_PRECISION_US = 10_000
 _COUNTED = "^[0-9]+$"
 
 
@@ -164,9 +164,8 @@ def _processes(
     for run in runs:
         orderly = orderly_processes(histories[run.name])
         correct = [each for each in orderly if histories[run.name].processes[each].stop is None]
-        precision_ms = run.manifest.options.get(_PRECISION_OPTION) or _PRECISION_MS
-        assert not isinstance(precision_ms, str)
-        rows.append((run.name, correct, orderly, int(precision_ms * 1_000_000), run.has_one_clock))
+        precision_ns = int(run.manifest.options.get(_PRECISION_OPTION) or _PRECISION_US) * 1_000
+        rows.append((run.name, correct, orderly, precision_ns, run.has_one_clock))
     return spark.createDataFrame(rows, _PROCESSES_SCHEMA)
 
 

@@ -15,12 +15,11 @@ import msgspec
 
 from priocast.core.message import Message, OrderedBatch
 from priocast.core.priority import CLASS_COUNT, class_of
-from priocast.core.quality import Quality
 from priocast.member import Member
 from priocast.membership.stream import Head, StateRestore
 from priocast.services.accept_queues import QueuedUnit
-from priocast.services.packets import TransmissionId
 from priocast.simulation.counters import Counters
+from priocast.simulation.service_workload import ServicePlan
 from priocast.simulation.workload import PlannedBroadcast, name_in
 
 Inspect = Callable[[Message, int, "ApplicationState", int], None]
@@ -103,11 +102,13 @@ class SimulatedApplication:
         state_bytes: int,
         inspect: Inspect,
         counters: Counters,
+        service_plan: ServicePlan,
     ) -> None:
         self.state = ApplicationState()
         self.stalled = False
         self._member = member
         self._plan = plan
+        self._service_plan = service_plan
         self._consume_ns = consume_ns
         self._state_bytes = state_bytes
         self._inspect = inspect
@@ -118,7 +119,8 @@ class SimulatedApplication:
     @property
     def due(self) -> int | None:
         """When the application acts next by itself; None if it waits for something to arrive."""
-        times = [self._plan.next_at, self._free_at if self._head_waits else None]
+        consumes_at = self._free_at if self._head_waits else None
+        times = [self._plan.next_at, self._service_plan.next_at, consumes_at]
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -132,7 +134,7 @@ class SimulatedApplication:
         self._counters.broadcasts += count
         if waiting:
             self._counters.count("back-pressure")
-        return count
+        return count if self._service_plan.done else count + self._service_plan.submit(self._member, now)
 
     def consume(self, now: int) -> int:
         """Consume while the application is free; return the number of messages and events."""
@@ -152,19 +154,13 @@ class SimulatedApplication:
         self._head_waits = head is not None and not self.stalled
         return count
 
-    def send(
-        self, units: list[bytes], quality: Quality, to: list[str] | None, priority: int, now: int
-    ) -> TransmissionId:
-        """Send a message with a quality of service."""
-        return self._member.send(units, quality, to, priority, now)
-
     def _next(self, now: int) -> Head | QueuedUnit | None:
         """What the application consumes next."""
         head = self._member.head(now)
         return self._member.service_head(head) or head
 
     def _take_service(self, now: int) -> None:
-        self._member.take_service(now)
+        self._service_plan.on_taken(self._member.me, self._member.take_service(now), now)
         self._counters.deliveries += 1
         self._free_at = now + self._consume_ns
 

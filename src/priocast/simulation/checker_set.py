@@ -18,12 +18,15 @@ from priocast.simulation.checkers.overtaking import BoundedOvertaking
 from priocast.simulation.checkers.priority import Priority
 from priocast.simulation.checkers.priority_accounting import PriorityAccounting
 from priocast.simulation.checkers.process_history import RunHistory
+from priocast.simulation.checkers.service_history import ServiceHistory
+from priocast.simulation.checkers.service_set import service_checkers
 from priocast.simulation.checkers.timestamp_order import TimestampOrder
 from priocast.simulation.checkers.total_order import TotalOrder
 from priocast.simulation.checkers.uniformity import Uniformity
 from priocast.simulation.checkers.view_synchrony import ViewSynchrony
 from priocast.simulation.checkers.window import BoundedWindow
 from priocast.simulation.counters import Counters
+from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.process import SimulatedProcess
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.transition_counts import TransitionCounter
@@ -117,6 +120,10 @@ class CheckerSet:
         ]
         if membership.state:
             self.checkers.append(EqualStates(report, states, self._has_one_history))
+        if scenario.services.messages:
+            services = ServiceHistory()
+            precision_ns = scenario.services.precision_us * MICROSECOND
+            self.checkers += [services, *service_checkers(report, services, precision_ns)]
 
     def _has_one_history(self) -> bool:
         """Whether all members at the end have one history; after a merge, each side keeps its state."""

@@ -15,6 +15,7 @@ LOSS_PERCENT_MAX = 30
 COORDINATOR = "coordinator"
 
 CutKind = Literal["halves", "isolated", "one-way", "bridge", "ring"]
+NetworkFaultKind = Literal["inconsistency", "corruption", "omissions", "half duplex", "disorder", "delay"]
 
 
 class Outage(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +92,29 @@ class NetworkCut(Outage, frozen=True, kw_only=True):
                 )
 
 
+class Inaccessibility(Outage, frozen=True, kw_only=True):
+    """The medium of a LAN carries nothing, as a token ring does while it recovers. Frames wait."""
+
+    def __str__(self) -> str:
+        return self.time
+
+
+class NetworkFault(Outage, frozen=True, kw_only=True):
+    """A property of a LAN does not hold for a while, in `percent` of the frames with a quality of service.
+
+    *inconsistency* (Pn1): processes receive different frames of one transmission. *corruption* (Pn2): a
+    corrupted frame is not noticed. *omissions* (Pn3): more frames are lost than the omission degree allows.
+    *half duplex* (Pn4): a process does not receive its own frames. *disorder* (Pn5): frames arrive in another
+    order at each process. *delay* (Pn6): frames are in transit for longer than the bound.
+    """
+
+    kind: NetworkFaultKind
+    percent: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.percent}%@{self.time}"
+
+
 class Crash(msgspec.Struct, frozen=True, kw_only=True):
     """A process ends and loses everything that it knew; frames that it has sent still arrive.
 
@@ -140,7 +164,8 @@ class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
     """All faults of a run. From `healed_at_us` on there are none.
 
     A reordered frame takes up to `reordering_us` longer, and later frames may overtake it. With
-    `reconnects`, processes are notified that they can reach each other again when a cut heals.
+    `reconnects`, processes are notified that they can reach each other again when a cut heals. A LAN has
+    omissions within its omission degree, times of inaccessibility, and faults that break its properties.
     """
 
     loss_percent: int = 0
@@ -153,6 +178,9 @@ class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
     crashes: tuple[Crash, ...] = ()
     leaves: tuple[Leave, ...] = ()
     order_changes: tuple[PlannedOrderChange, ...] = ()
+    omission_percent: int = 0
+    inaccessible: tuple[Inaccessibility, ...] = ()
+    network: tuple[NetworkFault, ...] = ()
     reconnects: bool = False
     healed_at_us: int = 0
 
@@ -178,6 +206,6 @@ class FaultOptions(msgspec.Struct, frozen=True, kw_only=True):
         return [*self.crashes, *self.leaves]
 
     @property
-    def outages(self) -> list[Pause | Stall | NetworkCut]:
+    def outages(self) -> list[Pause | Stall | NetworkCut | Inaccessibility | NetworkFault]:
         """All faults that last for a time."""
-        return [*self.pauses, *self.stalls, *self.cuts]
+        return [*self.pauses, *self.stalls, *self.cuts, *self.inaccessible, *self.network]

@@ -21,6 +21,7 @@ _SECOND = 1_000_000_000
 
 Direction = tuple[str, str]
 Arrive = Callable[[str, ProcessId, Frame], None]
+Written = Iterable[tuple[str, Frame]]
 
 
 class SimulatedNetwork:
@@ -46,10 +47,15 @@ class SimulatedNetwork:
         counters.frames += 1
         counters.frame_bytes += size
         left = self._interfaces[source.name].write(size, at)
-        if self._blocked[direction]:
+        if self._is_blocked(direction):
             return
         for arrival in path.arrivals(left):
             self._event_queue.schedule(arrival, partial(self._arrive, target, source, frame))
+
+    def transmit_all(self, source: ProcessId, written: Written, at: int) -> None:
+        """Transmit the frames of a turn, by the name of their destination."""
+        for target, frame in written:
+            self.transmit(source, target, frame, at)
 
     def block(self, directions: Iterable[Direction]) -> None:
         """Drop all frames in these directions. Blocks of one direction add up."""
@@ -58,6 +64,9 @@ class SimulatedNetwork:
     def unblock(self, directions: Iterable[Direction]) -> None:
         """Remove one block of each of these directions."""
         self._blocked.subtract(directions)
+
+    def _is_blocked(self, direction: Direction) -> bool:
+        return self._blocked[direction] > 0
 
     def _path(self, direction: Direction) -> "_Path":
         """Each path has a generator of its own, so that paths do not influence each other."""

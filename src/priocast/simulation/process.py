@@ -113,5 +113,4 @@ class SimulatedProcess:
         busy_ns = processor.frame_us * MICROSECOND * (len(read) + len(written))
         self._free_at = now + busy_ns + processor.byte_ns * size + processor.message_ns * messages
         assert self._free_at >= now
-        for name, frame in written:
-            self._network.transmit(self.member.me, name, frame, self._free_at)
+        self._network.transmit_all(self.member.me, written, self._free_at)

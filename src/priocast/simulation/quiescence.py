@@ -9,14 +9,21 @@ from collections.abc import Mapping
 from priocast.simulation.client import SimulatedClient
 from priocast.simulation.host import SimulatedHost
 from priocast.simulation.process import SimulatedProcess
+from priocast.simulation.service_workload import ServicePlan
 
 
 class Quiescence:
     """Says what a run still waits for."""
 
-    def __init__(self, hosts: Mapping[str, SimulatedHost], client: SimulatedClient) -> None:
+    def __init__(
+        self,
+        hosts: Mapping[str, SimulatedHost],
+        client: SimulatedClient,
+        service_plans: Mapping[str, ServicePlan],
+    ) -> None:
         self._hosts = hosts
         self._client = client
+        self._service_plans = service_plans
 
     def pending(self) -> str | None:
         """The first thing that is not done, as a sentence; None if the run is quiescent."""
@@ -54,10 +61,11 @@ class Quiescence:
         for host in self._present():
             assert host.process is not None
             member = host.process.member
-            if not host.plan.done:
-                return f"{member.me} has not broadcast all planned messages"
-            if member.stream.awaits_state:
-                return f"{member.me} waits for the group's state"
+            if not host.plan.done or member.stream.awaits_state:
+                return f"{member.me} has not broadcast all planned messages, or waits for the group's state"
+            services = member.services
+            if not self._service_plans[host.name].done or services.in_flight or services.held:
+                return f"{member.me} has messages with a quality of service that are not sent or delivered"
             if not host.process.application.idle or member.head(0) is not None:
                 return f"{member.me} has not consumed all messages"
             if not member.idle:

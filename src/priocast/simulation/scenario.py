@@ -85,6 +85,40 @@ class NetworkOptions(msgspec.Struct, frozen=True, kw_only=True):
         return max((self.latency_us, *(each for row in self.region_latency_us for each in row)))
 
 
+class LanOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """A LAN as the xAMp paper assumes it.
+
+    A frame occupies the medium for `frame_us` and arrives `latency_us` later. At most `omission_degree`
+    rounds of an exchange have omissions. A frame arrives within `delay_us`, and the medium is inaccessible
+    for up to `inaccessibility_us`: these are the bounds that the network declares.
+    """
+
+    omission_degree: int = 2
+    frame_us: int = 10
+    latency_us: int = 500
+    delay_us: int = 20_000
+    inaccessibility_us: int = 0
+
+
+class ServiceLoad(msgspec.Struct, frozen=True, kw_only=True):
+    """The messages with a quality of service that the applications send: `messages` each.
+
+    They are sent at random times from `from_us` on, for `for_us`, with one of the `qualities`, written as
+    `parse_quality` reads them. `addressed_percent` of them are for some members only. A message that is not
+    answered within `response_us` is sent again; clocks differ by up to `precision_us`; a recipient holds up
+    to `held_max` messages.
+    """
+
+    messages: int = 0
+    qualities: tuple[str, ...] = ()
+    from_us: int = 0
+    for_us: int = 0
+    addressed_percent: int = 0
+    response_us: int = 20_000
+    precision_us: int = 10_000
+    held_max: int = 4096
+
+
 class ProcessorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How long a turn keeps a process busy, by the frames, bytes and messages that it handles."""
 
@@ -105,6 +139,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     network: NetworkOptions = NetworkOptions()
     processor: ProcessorOptions = ProcessorOptions()
     faults: FaultOptions = FaultOptions()
+    lan: LanOptions | None = None
+    services: ServiceLoad = ServiceLoad()
 
     def __post_init__(self) -> None:
         workload = self.workload

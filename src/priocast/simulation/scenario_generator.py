@@ -23,6 +23,7 @@ from priocast.simulation.fault_generator import generate_faults, generate_new_or
 from priocast.simulation.faults import MICROSECOND, FaultOptions
 from priocast.simulation.scenario import NetworkOptions, ProcessorOptions, Scenario, WorkloadOptions
 from priocast.simulation.seeded_random import SeededRandom
+from priocast.simulation.service_generator import generate_service_scenario
 
 _SECOND_US = 1_000_000
 #: Rare, because answers to all members take many frames: seed 106, seven members, took 2.7 times as long.
@@ -38,14 +39,21 @@ Delivery = Literal["agreed", "safe"]
 class Choice(msgspec.Struct, frozen=True):
     """Options that are fixed and not drawn from the seed; the other options of a run stay the same.
 
-    A protocol that does not support partitionable groups makes every group a primary one.
+    A protocol that does not support partitionable groups makes every group a primary one. With `qualities`,
+    the runs are those of `service_generator`: primary groups on a LAN that send with these qualities.
     """
 
     order: str | None = None
     policy: Policy | None = None
     delivery: Delivery | None = None
+    qualities: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        if self.qualities and (self.policy or self.delivery):
+            raise InvalidOption(
+                "runs with a quality of service are those of primary groups with agreed delivery: omit the "
+                "policy and the delivery, or the quality"
+            )
         if self.order is None or find_protocol(self.order).PARTITIONABLE:
             return
         if self.policy == "partitionable":
@@ -60,6 +68,9 @@ ALL_GENERATED = Choice()
 
 def generate_scenario(seed: int, choice: Choice = ALL_GENERATED) -> Scenario:
     """Generate every option that is not fixed by `choice`."""
+    if choice.qualities:
+        scenario = generate_service_scenario(seed, choice.qualities)
+        return msgspec.structs.replace(scenario, order=choice.order or scenario.order)
     random = SeededRandom(seed)
     size = random.choice((1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 6, 7))
     membership = _generate_membership(random, size, choice)

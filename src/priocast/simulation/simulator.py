@@ -13,26 +13,27 @@ import msgspec
 
 from priocast.core.guarantees import NO_ERROR
 from priocast.core.identity import ProcessId
-from priocast.core.network_properties import NetworkProperties
 from priocast.core.quality import parse_quality
 from priocast.core.violation import Violation
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
 from priocast.membership.unordered import UnorderedMessages
-from priocast.services.options import ServiceOptions
 from priocast.simulation.application import ApplicationState, BroadcastPlan, SimulatedApplication
 from priocast.simulation.checker_set import CheckerSet
 from priocast.simulation.checkers.liveness import FAILURE_TIMEOUTS, deadline_ns
+from priocast.simulation.checkers.service_payloads import ServicePayloads
 from priocast.simulation.client import SimulatedClient
 from priocast.simulation.counters import Counters
 from priocast.simulation.event_queue import EventQueue
 from priocast.simulation.fault_injector import FaultInjector
 from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.host import SimulatedHost
+from priocast.simulation.lan import SimulatedLan
 from priocast.simulation.network import SimulatedNetwork
 from priocast.simulation.process import SimulatedProcess, Written
 from priocast.simulation.quiescence import Quiescence
 from priocast.simulation.scenario import MILLISECOND, Scenario
+from priocast.simulation.service_workload import ServicePlan, planned_sends, service_options
 from priocast.simulation.trace_observer import CheckedRecorder, TraceObserver
 from priocast.simulation.workload import CLIENT, PlannedBroadcast, client_requests, planned_broadcasts
 from priocast.trace.schema import GroupEventRow, MessageRow, TraceRow
@@ -82,7 +83,12 @@ class _Simulator:
         self._event_queue = EventQueue()
         self._counters = Counters()
         self._observer = TraceObserver(f"seed {scenario.seed}")
-        self._network = SimulatedNetwork(scenario, self._event_queue, self._counters, self._arrive)
+        self._network = self._new_network()
+        payloads = ServicePayloads(self._observer.report)
+        self._service_plans = {
+            name: ServicePlan(planned_sends(scenario, name), self._counters, payloads)
+            for name in scenario.members
+        }
         planned = {name: planned_broadcasts(scenario, name) for name in scenario.members}
         quality = parse_quality(scenario.workload.quality) if scenario.workload.quality else None
         self._hosts = {
@@ -93,7 +99,7 @@ class _Simulator:
             scenario, self._hosts, self._event_queue, self._network, self._counters
         )
         self._client = SimulatedClient(scenario, self._event_queue, self._network, self._counters)
-        self._quiescence = Quiescence(self._hosts, self._client)
+        self._quiescence = Quiescence(self._hosts, self._client, self._service_plans)
         everything = [each for of_host in planned.values() for each in of_host]
         self._last_broadcast = max((each.time for each in everything), default=0)
         self._deadline = deadline_ns(scenario, everything)
@@ -117,6 +123,12 @@ class _Simulator:
             if start_us:
                 self._counters.count("late start")
             self._hosts[name].start_after(start_us * MICROSECOND)
+
+    def _new_network(self) -> SimulatedNetwork:
+        scenario, queue = self._scenario, self._event_queue
+        if scenario.lan is None:
+            return SimulatedNetwork(scenario, queue, self._counters, self._arrive)
+        return SimulatedLan(scenario, scenario.lan, queue, self._counters, self._arrive)
 
     def run(self) -> SimulatedRun:
         try:
@@ -178,7 +190,7 @@ class _Simulator:
             recorder,
             now,
             unordered_messages,
-            service_options=_service_options(scenario),
+            service_options=service_options(scenario),
         )
         recorder.member = member
         application = SimulatedApplication(
@@ -188,6 +200,7 @@ class _Simulator:
             scenario.workload.state_bytes,
             partial(self._checkers.on_message, member),
             self._counters,
+            self._service_plans[me.name],
         )
         for process in self._processes():
             member.reachable(process.member.me.name, now)
@@ -241,12 +254,6 @@ class _Simulator:
 
     def _states(self) -> dict[str, ApplicationState]:
         return {str(process.member.me): process.application.state for process in self._processes()}
-
-
-def _service_options(scenario: Scenario) -> ServiceOptions:
-    """The simulated network corrupts no frame; a response is awaited for two of the longest round trips."""
-    response_ms = max(ServiceOptions().response_ms, 4 * scenario.network.latency_us_max / 1_000)
-    return ServiceOptions(network=NetworkProperties(error_detection=True), response_ms=response_ms)
 
 
 def _violation_of(error: Exception, now: int) -> Violation:

@@ -10,7 +10,7 @@ from priocast.core.service_promises import promising
 from priocast.core.violation import Violation
 from priocast.simulation.checkers.checker import Checker, ReportViolation
 from priocast.simulation.checkers.service_history import (
-    SentMessage,
+    SentService,
     ServiceHistory,
     ServiceKey,
     service_key,
@@ -32,11 +32,11 @@ class ServiceChecker(Checker):
         self._history = history
         self._kinds = promising(self.GUARANTEE) if kinds is None else kinds
 
-    def _messages(self) -> Iterator[SentMessage]:
+    def _messages(self) -> Iterator[SentService]:
         """The messages that are judged, in the order of sending."""
         return (each for each in self._history.sent.values() if each.quality.kind in self._kinds)
 
-    def _judged(self, row: ServiceRow) -> SentMessage | None:
+    def _judged(self, row: ServiceRow) -> SentService | None:
         """The message of a row, if it was sent and is judged."""
         message = self._history.sent.get(service_key(row))
         return message if message is not None and message.quality.kind in self._kinds else None

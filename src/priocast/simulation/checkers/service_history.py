@@ -23,7 +23,7 @@ OrderLane = tuple[str, str, int]
 """Messages that are in FIFO order: which order, whose, and for tight ones of which priority."""
 
 
-class SentMessage(NamedTuple):
+class SentService(NamedTuple):
     """A message as its sender sent it."""
 
     key: ServiceKey
@@ -95,10 +95,10 @@ class ServiceHistory(Checker):
         )
 
     @cached_property
-    def sent(self) -> dict[ServiceKey, SentMessage]:
+    def sent(self) -> dict[ServiceKey, SentService]:
         """Every message that was sent, in the order of sending."""
         return {
-            service_key(row): SentMessage(
+            service_key(row): SentService(
                 service_key(row),
                 parse_quality(row.quality),
                 row.recipients,
@@ -134,7 +134,7 @@ class ServiceHistory(Checker):
                     found[service_key(row)].setdefault(process, row.time_ns)
         return found
 
-    def accessible(self, message: SentMessage) -> list[str]:
+    def accessible(self, message: SentService) -> list[str]:
         """The correct recipients that could accept a message."""
         receipt = self.receipts.get(message.key)
         rejected = receipt.rejected if receipt is not None else ()
