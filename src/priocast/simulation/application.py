@@ -15,6 +15,7 @@ import msgspec
 
 from priocast.core.message import Message, OrderedBatch
 from priocast.core.priority import CLASS_COUNT, class_of
+from priocast.core.quality import Quality
 from priocast.member import Member
 from priocast.membership.stream import Head, StateRestore
 from priocast.services.accept_queues import QueuedUnit
