@@ -15,7 +15,6 @@ import msgspec
 
 from priocast.core.message import Message, OrderedBatch
 from priocast.core.priority import CLASS_COUNT, class_of
-from priocast.core.quality import Quality
 from priocast.member import Member
 from priocast.membership.stream import Head, StateRestore
 from priocast.services.accept_queues import QueuedUnit
@@ -54,11 +53,10 @@ class BroadcastPlan:
     """What the application of one process still has to broadcast.
 
     It outlives an incarnation. `submitted` are the broadcasts that were handed to a member and that no crash
-    or leave has discarded since. With a `quality` they are sent with it, beside the order, and not counted.
+    or leave has discarded since.
     """
 
-    def __init__(self, planned: list[PlannedBroadcast], quality: Quality | None = None) -> None:
-        self._quality = quality
+    def __init__(self, planned: list[PlannedBroadcast]) -> None:
         self._future = deque(planned)
         self._due: list[deque[PlannedBroadcast]] = [deque() for _ in range(CLASS_COUNT)]
         self.submitted: list[PlannedBroadcast] = []
@@ -82,11 +80,8 @@ class BroadcastPlan:
         for queue in reversed(self._due):
             while queue and member.room(queue[0].priority) > 0:
                 planned = queue.popleft()
-                if self._quality is None:
-                    member.broadcast_many([planned.payload], planned.priority, planned.scope)
-                    self.submitted.append(planned)
-                else:
-                    member.send([planned.payload], self._quality, None, planned.priority, now)
+                member.broadcast_many([planned.payload], planned.priority, planned.scope)
+                self.submitted.append(planned)
                 count += 1
             waiting |= bool(queue)
         return count, waiting

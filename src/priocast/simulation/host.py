@@ -9,7 +9,6 @@ scenario says that it comes back.
 from collections.abc import Callable
 
 from priocast.core.identity import ProcessId
-from priocast.core.quality import Quality
 from priocast.membership.unordered import UnorderedMessages
 from priocast.simulation.application import BroadcastPlan
 from priocast.simulation.event_queue import EventQueue
@@ -28,10 +27,9 @@ class SimulatedHost:
         planned: list[PlannedBroadcast],
         event_queue: EventQueue,
         start_process: StartProcess,
-        quality: Quality | None = None,
     ) -> None:
         self.name = name
-        self.plan = BroadcastPlan(planned, quality)
+        self.plan = BroadcastPlan(planned)
         self.process: SimulatedProcess | None = None
         self.starting = False
         self.incarnation = 0

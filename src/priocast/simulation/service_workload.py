@@ -17,6 +17,7 @@ from priocast.simulation.faults import MICROSECOND
 from priocast.simulation.lan import properties_of
 from priocast.simulation.scenario import Scenario
 from priocast.simulation.seeded_random import SeededRandom
+from priocast.simulation.workload import planned_broadcasts
 
 _SEVERAL_UNITS_PERCENT = 25
 _UNITS = 3
@@ -42,6 +43,12 @@ class PlannedSend(NamedTuple):
 def planned_sends(scenario: Scenario, member: str) -> list[PlannedSend]:
     """Everything that the application of one process sends with a quality in this run, by time."""
     load = scenario.services
+    if scenario.workload.quality:
+        quality = parse_quality(scenario.workload.quality)
+        return [
+            PlannedSend(planned.name, planned.time, quality, (), planned.priority, 1)
+            for planned in planned_broadcasts(scenario, member)
+        ]
     random = SeededRandom(f"services {scenario.seed} {member}")
     qualities = [parse_quality(text) for text in load.qualities]
     times = sorted(random.randint(load.from_us, load.from_us + load.for_us) for _ in range(load.messages))

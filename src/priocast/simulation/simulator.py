@@ -13,7 +13,6 @@ import msgspec
 
 from priocast.core.guarantees import NO_ERROR
 from priocast.core.identity import ProcessId
-from priocast.core.quality import parse_quality
 from priocast.core.violation import Violation
 from priocast.links.fifo_link import Frame
 from priocast.member import Member
@@ -89,10 +88,12 @@ class _Simulator:
             name: ServicePlan(planned_sends(scenario, name), self._counters, payloads)
             for name in scenario.members
         }
-        planned = {name: planned_broadcasts(scenario, name) for name in scenario.members}
-        quality = parse_quality(scenario.workload.quality) if scenario.workload.quality else None
+        is_ordered = not scenario.workload.quality
+        planned = {
+            name: planned_broadcasts(scenario, name) if is_ordered else [] for name in scenario.members
+        }
         self._hosts = {
-            name: SimulatedHost(name, of_host, self._event_queue, self._start_process, quality)
+            name: SimulatedHost(name, of_host, self._event_queue, self._start_process)
             for name, of_host in planned.items()
         }
         self._injector = FaultInjector(
