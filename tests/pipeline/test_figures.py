@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from pipeline.sample_results import delivery_time, lanes, result
 from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
+from priocast.pipeline.figures.execution_time import MeasuredTime, draw_over_members, draw_over_sizes
 from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
 from priocast.pipeline.figures.ordering_time import OrderingTime, draw_ordering_times
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
@@ -27,6 +28,12 @@ ORDERING = [
     for way, factor in (("raw", 0.1), ("skeen", 1.0), ("reorder", 1.1))
     for members in (8, 2, 4)
 ]
+EXECUTION = [
+    MeasuredTime(way, members, size, factor * members, 2 * factor * members, compared=way == "raw")
+    for way, factor in (("raw", 0.1), ("reliable", 1.0), ("atomic", 2.0))
+    for members in (4, 2)
+    for size in (1024, 64)
+]
 FIGURES = {
     "distributions": lambda: draw_distributions(TWO.delivery_times),
     "p99": lambda: draw_p99(TWO.delivery_times),
@@ -34,6 +41,8 @@ FIGURES = {
     "queue depth": lambda: draw_queue_depth(TWO.queue_depths),
     "membership": lambda: draw_membership(TWO.lanes),
     "ordering time": lambda: draw_ordering_times(ORDERING),
+    "over sizes": lambda: draw_over_sizes([time for time in EXECUTION if time.way == "atomic"]),
+    "over members": lambda: draw_over_members([time for time in EXECUTION if time.size == 64]),
 }
 
 
@@ -131,3 +140,20 @@ def test_ordering_time_has_a_line_for_each_protocol_over_the_sizes() -> None:
     assert points.tolist() == [[2, 2], [4, 4], [8, 8]]
     assert lines["raw"].get_marker() == "None"
     assert len({lines[way].get_marker() for way in ("skeen", "reorder")}) == 2
+
+
+def test_execution_time_has_a_line_for_each_group_over_the_sizes() -> None:
+    indication, confirmation = draw_over_sizes([time for time in EXECUTION if time.way == "reliable"]).axes
+    assert [line.get_label() for line in indication.lines] == ["2 members", "4 members"]
+    points: Any = indication.lines[1].get_xydata()
+    assert points.tolist() == [[64, 4], [1024, 4]]
+    confirmed: Any = confirmation.lines[1].get_xydata()
+    assert confirmed.tolist() == [[64, 8], [1024, 8]]
+
+
+def test_execution_time_has_a_line_for_each_quality_over_the_members() -> None:
+    (axes,) = draw_over_members([time for time in EXECUTION if time.size == 64]).axes
+    lines = {str(line.get_label()): line for line in axes.lines}
+    points: Any = lines["atomic"].get_xydata()
+    assert points.tolist() == [[2, 4], [4, 8]]
+    assert [lines[way].get_color() == INK for way in lines] == [True, False, False]

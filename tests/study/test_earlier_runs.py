@@ -9,7 +9,7 @@ from tools.reorder_page import figure_2
 
 from priocast.core.errors import InvalidOption
 from priocast.study.earlier_runs import prepare
-from priocast.trace.run_directory import MANIFEST, MESSAGES, write_manifest
+from priocast.trace.run_directory import MANIFEST, MESSAGES, SERVICES, write_manifest
 
 
 def run_of_study(directory: Path, **labels: str) -> Path:
@@ -35,6 +35,23 @@ def test_runs_of_an_earlier_study_are_replaced(tmp_path: Path) -> None:
     run_of_study(traces / "prioritised", title="prioritised")
     prepare(traces)
     assert list(traces.iterdir()) == []
+
+
+def test_runs_that_are_kept_stay(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    for name in ("plain", "prioritised"):
+        run_of_study(tmp_path / name, title=name)
+    prepare(tmp_path, keep={"plain"})
+    assert [each.name for each in tmp_path.iterdir()] == ["plain"]
+
+
+def test_a_run_with_qualities_of_service_is_replaced(tmp_path: Path) -> None:
+    prepare(tmp_path)
+    run = run_of_study(tmp_path / "plain", title="plain")
+    (run / SERVICES).mkdir()
+    (run / SERVICES / "a-1-000000.parquet").write_bytes(b"rows")
+    prepare(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def letter_beside(traces: Path) -> Path:

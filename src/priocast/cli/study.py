@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli import study_preemption, study_reorder, study_wan
+from priocast.cli import study_preemption, study_reorder, study_wan, study_xamp
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
@@ -58,10 +58,12 @@ EXAMPLES = """
   priocast study reorder --quick
 
   priocast study wan --members 5
+
+  priocast study xamp --quick
 """
 
 study = typer.Typer(
-    help="Experiments on this machine: costs and benefits of priorities and orders.",
+    help="Experiments on this machine: costs and benefits of priorities, orders and qualities of service.",
     epilog=EXAMPLES,
     no_args_is_help=True,
     rich_markup_mode="rich",
@@ -69,6 +71,7 @@ study = typer.Typer(
 study.command(epilog=study_reorder.EXAMPLES)(study_reorder.reorder)
 study.command(epilog=study_preemption.EXAMPLES)(study_preemption.preemption)
 study.command(epilog=study_wan.EXAMPLES)(study_wan.wan)
+study.command(epilog=study_xamp.EXAMPLES)(study_xamp.xamp)
 
 
 @study.command(epilog=CLASSES_EXAMPLES)

@@ -1,5 +1,6 @@
 """What the studies share: output directory, group sizes, progress bar, verdict, durations."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,13 +24,16 @@ class StudyOutput(NamedTuple):
     report: Path
 
 
-def prepare_output(directory: Path) -> StudyOutput:
-    """Check that the traces and the report can be written, and remove earlier runs, before measuring."""
+def prepare_output(directory: Path, keep: Collection[str] = ()) -> StudyOutput:
+    """Check that the traces and the report can be written, and remove earlier runs, before measuring.
+
+    The runs to `keep` stay.
+    """
     output = StudyOutput(directory / "traces", directory / "report.html")
     check_pipeline()
     check_directory("--out", output.traces)
     check_replaceable("--out", output.report, REPORT)
-    prepare(output.traces)
+    prepare(output.traces, keep)
     return output
 
 

@@ -9,6 +9,7 @@ from priocast.pipeline.tables.delivery_time import DeliveryTime
 from priocast.pipeline.tables.inversions import Inversions
 from priocast.pipeline.tables.membership import Lane, ViewRecord
 from priocast.pipeline.tables.queue_depth import QueueDepth
+from priocast.pipeline.tables.service_times import ServiceTime
 from priocast.pipeline.tables.throughput import Throughput
 from priocast.pipeline.verdicts import Verdict
 
@@ -41,4 +42,5 @@ class StudyResult(Verification):
     inversions: tuple[Inversions, ...]
     views: tuple[ViewRecord, ...]
     lanes: tuple[Lane, ...]
+    service_times: tuple[ServiceTime, ...] = ()
     report: Path | None = None

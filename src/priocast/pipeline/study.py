@@ -22,6 +22,7 @@ from priocast.pipeline.tables.delivery_time import delivery_times
 from priocast.pipeline.tables.inversions import count_inversions
 from priocast.pipeline.tables.membership import lanes, view_records
 from priocast.pipeline.tables.queue_depth import queue_depths
+from priocast.pipeline.tables.service_times import service_times
 from priocast.pipeline.tables.throughput import throughputs
 from priocast.pipeline.tables.timeline import timelines
 from priocast.pipeline.trace_tables import TraceTables, load_trace
@@ -63,6 +64,7 @@ def study_runs(
             inversions=tuple(count_inversions(trace)),
             views=tuple(view_records(trace)),
             lanes=tuple(lanes(trace)),
+            service_times=tuple(service_times(trace)),
         )
     if out_html is None:
         return result

@@ -1,25 +1,26 @@
 """Empties the directory of a study: removes the runs of an earlier study, and nothing else."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from priocast.core.errors import InvalidOption, TraceFault
-from priocast.trace.run_directory import GROUP_EVENTS, JOURNALS, MANIFEST, MESSAGES, read_manifest
+from priocast.trace.run_directory import GROUP_EVENTS, JOURNALS, MANIFEST, MESSAGES, SERVICES, read_manifest
 
 #: Segments, whole and begun, and journals, as members name them: a-1-000000.parquet.
 _ROWS = re.compile(r".+-\d+-\d{6}\.parquet|\..+-\d+-\d{6}\.part|.+-\d+\.journal")
 #: Only runs of a study have this label in their manifest.
 _LABEL = "title"
-_FOLDERS = (MESSAGES, GROUP_EVENTS, JOURNALS)
+_FOLDERS = (MESSAGES, GROUP_EVENTS, SERVICES, JOURNALS)
 
 
-def prepare(directory: Path) -> None:
+def prepare(directory: Path, keep: Collection[str] = ()) -> None:
     """Make an empty directory for traces; removes runs of an earlier study if nothing else is there.
 
-    Everything is checked before anything is removed.
+    Everything is checked before anything is removed. The runs with the names to `keep` stay.
     """
     directory.mkdir(parents=True, exist_ok=True)
-    runs = sorted(directory.iterdir())
+    runs = sorted(each for each in directory.iterdir() if each.name not in keep)
     files = [file for run in runs for file in _files_of(run)]
     for file in files:
         file.unlink()

@@ -6,6 +6,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.runtime.group import Group
 from priocast.runtime.node import WithNode, join
+from priocast.services.options import ServiceOptions
 from priocast.testing.worker import MemberTask
 
 # All members share one busy machine: a slow member must not be suspected.
@@ -14,7 +15,7 @@ _SLOW_MS = MembershipOptions(founders=1).slow_ms
 
 
 class RecordedRunTask(MemberTask, frozen=True, kw_only=True):
-    """The task of one member of a run that records its trace."""
+    """The task of one member of a run that records its trace; nothing is recorded if `trace` is empty."""
 
     run: str
     order: str
@@ -23,7 +24,9 @@ class RecordedRunTask(MemberTask, frozen=True, kw_only=True):
     labels: dict[str, str]
 
 
-def join_run(task: RecordedRunTask, group: str, slow_ms: float = _SLOW_MS) -> WithNode[Group]:
+def join_run(
+    task: RecordedRunTask, group: str, slow_ms: float = _SLOW_MS, services: ServiceOptions | None = None
+) -> WithNode[Group]:
     """Join the group of a run; all members are founders."""
     founders = len(task.peers) + 1
     membership = MembershipOptions(founders=founders, failure_ms=_FAILURE_MS, slow_ms=slow_ms)
@@ -37,7 +40,8 @@ def join_run(task: RecordedRunTask, group: str, slow_ms: float = _SLOW_MS) -> Wi
         prioritised=task.options.prioritised,
         membership=membership,
         incarnation=1,
-        trace=Path(task.trace),
-        run=task.run,
-        labels=task.labels,
+        services=services,
+        trace=Path(task.trace) if task.trace else None,
+        run=task.run if task.trace else "",
+        labels=task.labels if task.trace else None,
     )
