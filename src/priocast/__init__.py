@@ -96,6 +96,7 @@ from priocast.replication.replica import Replica
 from priocast.replication.sessions import Outcome
 from priocast.replication.state_machine import Applied, Continue, FollowsViews, StateMachine
 from priocast.runtime.blocking import BlockingGroup, join_blocking
+from priocast.runtime.broadcast_handle import BroadcastHandle
 from priocast.runtime.client import Client, open_client
 from priocast.runtime.configuration import State
 from priocast.runtime.gc_freeze import freeze_gc
@@ -110,7 +111,6 @@ from priocast.runtime.parameters import (
     PartitionPolicy,
     Transport,
 )
-from priocast.runtime.sent_message import SentMessage
 from priocast.runtime.status import (
     GroupState,
     InaccessibilityStatus,
@@ -140,6 +140,7 @@ __all__ = [
     "Ageing",
     "Applied",
     "BlockingGroup",
+    "BroadcastHandle",
     "Client",
     "CommandFailed",
     "CommandId",
@@ -205,7 +206,6 @@ __all__ = [
     "ReplicatedQueue",
     "Restored",
     "SendReceipt",
-    "SentMessage",
     "ServiceDelivery",
     "ServiceOptions",
     "ServiceStream",

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from priocast.core.errors import DeadlineExceeded
 from priocast.core.message import Scope
 from priocast.member import Member
-from priocast.runtime.sent_message import SentMessage
+from priocast.runtime.broadcast_handle import BroadcastHandle
 from priocast.runtime.waits import logged_if_long
 
 _REOPENING_DIVISOR = 32
@@ -25,7 +25,7 @@ class BlockedBroadcast:
         self.payloads = payloads
         self.scope = scope
         self.admitted = admitted
-        self.last: SentMessage | None = None
+        self.last: BroadcastHandle | None = None
 
     async def wait(self, priority: int, timeout_seconds: float, why: Callable[[], str]) -> None:
         """Wait until the messages are admitted; `why` says what they wait for."""
@@ -75,7 +75,7 @@ class AdmissionQueue:
                 if room < self._reopens_at:
                     break
                 run = member.broadcast_many(blocked.payloads[:room], -negative_priority, blocked.scope)
-                blocked.last = SentMessage(member, run, len(run.payloads) - 1)
+                blocked.last = BroadcastHandle(member, run, len(run.payloads) - 1)
                 blocked.payloads = blocked.payloads[room:]
                 admitted = True
                 if blocked.payloads:

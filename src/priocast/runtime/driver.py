@@ -25,6 +25,7 @@ from priocast.membership.packets import Ordering
 from priocast.membership.stream import Head, StateRestore, ViewStart
 from priocast.network.interface import Network, Port
 from priocast.runtime.admission_queue import AdmissionQueue
+from priocast.runtime.broadcast_handle import BroadcastHandle
 from priocast.runtime.configuration import MemberConfiguration
 from priocast.runtime.explanations import why_full, why_not_joined
 from priocast.runtime.fault_log import FaultLog
@@ -32,7 +33,6 @@ from priocast.runtime.first_view import FirstView
 from priocast.runtime.member_factory import MemberFactory
 from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
-from priocast.runtime.sent_message import SentMessage
 from priocast.runtime.service_calls import ServiceCalls, delivery_of
 from priocast.runtime.storage import Storage
 from priocast.runtime.waits import logged_if_long
@@ -242,7 +242,7 @@ class Driver:
 
     async def broadcast_when_room(
         self, payloads: list[bytes], priority: int, scope: Scope, timeout_seconds: float | None
-    ) -> SentMessage:
+    ) -> BroadcastHandle:
         """Accept messages as room becomes available, higher priorities first; return the last message."""
         blocked = self._admission.add(payloads, priority, scope)
         self.schedule_turn()

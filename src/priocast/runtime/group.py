@@ -28,9 +28,9 @@ from priocast.runtime.arguments import (
     scope_of,
     units_of,
 )
+from priocast.runtime.broadcast_handle import BroadcastHandle
 from priocast.runtime.driver import Driver
 from priocast.runtime.parameters import OrderName
-from priocast.runtime.sent_message import SentMessage
 from priocast.runtime.service_calls import ServiceMessage
 from priocast.runtime.status import Status, status_of
 from priocast.runtime.waits import log
@@ -77,7 +77,7 @@ class Group:
 
     def broadcast_nowait(
         self, payload: bytes, priority: int = ROUTINE, *, safe: bool = False, to: Iterable[str] | None = None
-    ) -> SentMessage:
+    ) -> BroadcastHandle:
         """Broadcast a message without waiting, or raise `Overloaded` if there is no room for it.
 
         `payload`, `priority`, `safe` and `to`, and what is returned, are those of `broadcast`.
@@ -87,7 +87,7 @@ class Group:
         run = self._driver.broadcast_many([payload], priority, self._scope(safe, to))
         if run is None:
             raise Overloaded(f"no room for a message of priority {priority}: {self._driver.why_full()}")
-        return SentMessage(self._driver.member, run, len(run.payloads) - 1)
+        return BroadcastHandle(self._driver.member, run, len(run.payloads) - 1)
 
     async def broadcast(
         self,
@@ -97,7 +97,7 @@ class Group:
         safe: bool = False,
         to: Iterable[str] | None = None,
         timeout_seconds: float | None = None,
-    ) -> SentMessage:
+    ) -> BroadcastHandle:
         """Broadcast a message; wait while there is no room for it.
 
         The message is on its way then. What is returned can be awaited in turn, for the message's position:
@@ -126,7 +126,7 @@ class Group:
             run = driver.broadcast_many([payload], priority, scope)
         if run is None:
             return await driver.broadcast_when_room([payload], priority, scope, timeout_seconds)
-        return SentMessage(driver.member, run, len(run.payloads) - 1)
+        return BroadcastHandle(driver.member, run, len(run.payloads) - 1)
 
     async def broadcast_many(
         self,

@@ -13,7 +13,7 @@ from priocast.runtime.arguments import check_seconds
 from priocast.runtime.configuration import BROADCAST_SECONDS
 
 
-class SentMessage(msgspec.Struct, frozen=True, gc=False):
+class BroadcastHandle(msgspec.Struct, frozen=True, gc=False):
     """A message that was broadcast; `await` it for its position, or do not.
 
     It is the message with this `index` of a `run` of messages of a `member`.
