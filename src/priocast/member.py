@@ -40,6 +40,7 @@ from priocast.membership.outgoing_frames import OutgoingFrames
 from priocast.membership.packets import ClientRequest, Ordering
 from priocast.membership.permissions import may_send
 from priocast.membership.progress_monitor import ProgressMonitor
+from priocast.membership.service_clients import ServiceClients
 from priocast.membership.stability_reporter import StabilityReporter
 from priocast.membership.stream import Head, Stream
 from priocast.membership.unordered import UnorderedMessages
@@ -118,7 +119,9 @@ class Member:
         self.rejections = self._fault_handler.rejections
         self.faults = self._fault_handler.faults
         self.reject = self._fault_handler.reject
-        self._datagrams = IncomingDatagrams(self.membership, self._on_request, self.reject)
+        self._service_clients = ServiceClients(self._group_services, self.services, self.clients)
+        on_send = self._service_clients.on_send
+        self._datagrams = IncomingDatagrams(self.membership, self._on_request, on_send, self.reject)
 
     # The application's side
 
@@ -298,6 +301,8 @@ class Member:
                 services.turn(now)
             if services.suspects:
                 self._group_services.on_suspects(now)
+            if services.receipts:
+                self._service_clients.on_receipts()
             return self._act(now)
         except Exception as error:
             self._fault_handler.on_step(error, now)

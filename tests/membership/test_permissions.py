@@ -7,7 +7,14 @@ import pytest
 from priocast.core.message import TO_ALL
 from priocast.core.role import Role
 from priocast.membership.datagrams import frame_of
-from priocast.membership.packets import AnyControl, ClientReply, ClientRequest, Control, OptionsMismatch
+from priocast.membership.packets import (
+    AnyControl,
+    ClientReply,
+    ClientRequest,
+    ClientSend,
+    Control,
+    OptionsMismatch,
+)
 from priocast.membership.permissions import SENDERS, may_send
 
 REQUEST = frame_of(ClientRequest(1, 0, TO_ALL, b"x")).body
@@ -22,7 +29,7 @@ def test_a_client_may_send_requests_and_nothing_else_and_an_observer_nothing(kin
     tag = str(kind.__struct_config__.tag)
     body = bytes([0x90 | 7, 0xA0 | len(tag)]) + tag.encode() + b"anything"
     assert may_send(Role.MEMBER, body)
-    assert may_send(Role.CLIENT, body) is (kind is ClientRequest)
+    assert may_send(Role.CLIENT, body) is (kind in (ClientRequest, ClientSend))
     assert not may_send(Role.OBSERVER, body)
 
 

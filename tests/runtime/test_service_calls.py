@@ -10,7 +10,7 @@ import pytest
 
 import priocast
 from priocast.core.network_properties import NetworkProperties
-from support.groups import NETWORKS, groups, quick
+from support.groups import NETWORKS, Cluster, entered, groups, quick
 from support.waiting import run, wait_until
 
 QUALITIES = (
@@ -116,6 +116,9 @@ async def test_batches_leave_messages_with_a_quality_to_the_iteration() -> None:
             {"quality": priocast.Quality(priocast.QualityKind.AT_LEAST, count=1, names=("b",))},
             "asks for a number of recipients and for named ones: choose one",
         ),
+        ({"quality": priocast.Quality(priocast.QualityKind.RELIABLE, count=1)}, "of another quality"),
+        ({"quality": priocast.Quality(priocast.QualityKind.DELTA)}, "of another quality"),
+        ({"quality": priocast.Quality(priocast.QualityKind.CAUSAL, within_ms=5.0)}, "of another quality"),
         ({"quality": priocast.RELIABLE, "payload": "text"}, "must be a list of bytes, not str"),
         ({"quality": priocast.RELIABLE, "payload": []}, "a message has 0 units"),
         ({"quality": priocast.RELIABLE, "payload": [b"x", "y"]}, "must be bytes, not str"),
@@ -244,3 +247,37 @@ async def test_without_a_quorum_a_call_is_rejected() -> None:
         with pytest.raises(priocast.NoQuorum):
             await a.send(b"x", quality=priocast.at_least(1))
         assert (await a.send(b"x", quality=priocast.UNRELIABLE)).accepted
+
+
+@pytest.mark.parametrize("network", ["memory", "tcp"])
+@in_a_loop
+async def test_a_client_has_a_member_send_for_it(network: str) -> None:
+    cluster = Cluster(network, "ab")
+    joinings = [cluster.join(name) for name in cluster.names]
+    way: dict[str, Any] = {"hub": cluster.hub}
+    if network == "tcp":
+        way = {"peers": [str(cluster.factory.address("a"))]}
+    async with entered(*joinings) as members, priocast.open_client("test", client="shop", **way) as client:
+        receipt = await client.send_with(priocast.ATOMIC, b"x", priocast.URGENT, to=["b"])
+        assert receipt.accepted and receipt.answered == ("b",)
+        (delivery,) = await take_services(members[1], 1)
+        assert (delivery.payload, delivery.priority) == (b"x", priocast.URGENT)
+        assert delivery.sender == receipt.message.sender
+        with pytest.raises(priocast.PeerFault, match="asks for more than the 2 recipients"):
+            await client.send_with(priocast.at_least(5), b"x")
+        for arguments, message in (
+            ({"to": []}, "`to` is empty"),
+            ({"to": "ab"}, "to must be a list"),
+            ({"priority": 256}, "256"),
+        ):
+            with pytest.raises(priocast.InvalidInput, match=message):
+                await client.send_with(priocast.RELIABLE, b"x", **arguments)
+    with pytest.raises(priocast.GroupClosed):
+        await client.send_with(priocast.RELIABLE, b"x")
+
+
+@in_a_loop
+async def test_a_client_that_reaches_nobody_says_so() -> None:
+    async with priocast.open_client("test", client="shop", hub=priocast.MemoryHub()) as client:
+        with pytest.raises(priocast.DeadlineExceeded, match="the message may have been sent or not"):
+            await client.send_with(priocast.RELIABLE, b"x", timeout_seconds=0.05)

@@ -14,6 +14,9 @@ EXIT_PROBLEMS = 1
 EXIT_UNORDERED = 1
 """`node` left a group although not all its messages were ordered."""
 
+EXIT_NOT_ACCEPTED = 1
+"""`send --quality`: fewer recipients have the message than its quality asks for."""
+
 EXIT_OUTPUT_LOST = 1
 """`node` could not write all that it delivered to standard output."""
 

@@ -51,6 +51,20 @@ class Quality(msgspec.Struct, frozen=True, array_like=True, gc=False):
     acknowledged: bool = False
     within_ms: Annotated[float, msgspec.Meta(gt=0, le=60_000)] | None = None
 
+    @property
+    def is_consistent(self) -> bool:
+        """Whether the parameters are those of this kind of quality, as the functions here set them."""
+        partial = self.kind in (QualityKind.BEST_EFFORT, QualityKind.AT_LEAST)
+        is_counted, is_named = self.count is not None, bool(self.names)
+        is_agreed = self.kind in (QualityKind.ATOMIC, QualityKind.TIGHT)
+        lowest = 1 if self.kind is QualityKind.AT_LEAST else 0
+        return (
+            (is_counted != is_named if partial else not (is_counted or is_named))
+            and (self.count is None or self.count >= lowest)
+            and (self.within_ms is not None) == (self.kind is QualityKind.DELTA)
+            and (is_agreed or not self.acknowledged)
+        )
+
     def __str__(self) -> str:
         match self:
             case Quality(count=int(count)):

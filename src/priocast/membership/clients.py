@@ -13,7 +13,7 @@ from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Scope
 from priocast.membership.delivery_table import DeliveryTable
-from priocast.membership.packets import ClientReply, ClientRequest
+from priocast.membership.packets import ClientReceipt, ClientReply, ClientRequest
 
 _PENDING_MAX = 4096
 _SHARE_OF_ONE = 8
@@ -34,7 +34,7 @@ class Clients:
         self._undelivered: dict[str, int] = {}
         self._undelivered_all = 0
         self._pending: dict[tuple[str, int], int] = {}
-        self.replies: list[tuple[str, ClientReply]] = []
+        self.replies: list[tuple[str, ClientReply | ClientReceipt]] = []
 
     def is_new(self, client: ProcessId, request: ClientRequest) -> bool:
         """Whether a request should be broadcast; one that was delivered is answered at once.

@@ -6,18 +6,22 @@ from priocast.core.identity import ProcessId
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import read
 from priocast.membership.membership import Membership
-from priocast.membership.packets import ClientReply, ClientRequest, Heartbeat
+from priocast.membership.packets import ClientReceipt, ClientReply, ClientRequest, ClientSend, Heartbeat
 
 OnRequest = Callable[[ProcessId, ClientRequest], None]
+OnSend = Callable[[ProcessId, ClientSend, int], None]
 Reject = Callable[[str], None]
 
 
 class IncomingDatagrams:
     """Receives the datagrams of other processes for one member."""
 
-    def __init__(self, membership: Membership, on_request: OnRequest, reject: Reject) -> None:
+    def __init__(
+        self, membership: Membership, on_request: OnRequest, on_send: OnSend, reject: Reject
+    ) -> None:
         self._membership = membership
         self._on_request = on_request
+        self._on_send = on_send
         self._reject = reject
 
     def receive(self, peer: ProcessId, frame: Frame, now: int) -> None:
@@ -28,7 +32,9 @@ class IncomingDatagrams:
         control = read(peer, frame)
         if isinstance(control, ClientRequest):
             self._on_request(peer, control)
-        elif isinstance(control, ClientReply):
+        elif isinstance(control, ClientSend):
+            self._on_send(peer, control, now)
+        elif isinstance(control, ClientReply | ClientReceipt):
             self._reject("reply to a member")
         elif not membership.heard(peer, now):
             self._reject(membership.neighbours.objection_to(peer))

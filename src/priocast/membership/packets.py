@@ -18,6 +18,7 @@ outdated one is recognised by its ballot or view, and ignored.
     ChangeOrder  (member to coordinator)   let this protocol order from the next view on
     FetchState, StateChunk       the application's state, chunk by chunk
     ClientRequest, ClientReply   a client asks a member to broadcast; the position of its message
+    ClientSend, ClientReceipt    a client asks a member to send with a quality of service; the receipt
 """
 
 from typing import Annotated
@@ -27,9 +28,11 @@ import msgspec
 from priocast.core.identity import NUMBER_MAX, Name, Number, PositiveNumber, ProcessId
 from priocast.core.message import CLIENT_LENGTH_MAX, CONTROL, PAYLOAD_BYTES_MAX, Scope
 from priocast.core.priority import HIGHEST
+from priocast.core.quality import Quality
 from priocast.core.view import View, ViewId
 from priocast.core.view_reason import ViewReason
 from priocast.membership.options import MEMBERS_MAX
+from priocast.services.packets import TransmissionId
 
 STATE_CHUNK_BYTES = 16 * 1024
 STATE_BYTES_MAX = 1 << 30
@@ -270,6 +273,29 @@ class ClientReply(Control, frozen=True, tag="client-reply"):
     reason: Text
 
 
+class ClientSend(Control, frozen=True, tag="client-send"):
+    """Send a message with a quality of service to the members with these names; without names, to all."""
+
+    number: PositiveNumber
+    priority: Priority
+    quality: Quality
+    to: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+    payload: Annotated[bytes, msgspec.Meta(max_length=PAYLOAD_BYTES_MAX)]
+
+
+class ClientReceipt(Control, frozen=True, tag="client-receipt"):
+    """What became of a client's message, as in a `SendReceipt`; or the `reason` why it was not sent."""
+
+    number: Number
+    reason: Text
+    message: TransmissionId | None = None
+    accepted: bool = False
+    answered: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MEMBERS_MAX)] = ()
+    rejected: Annotated[dict[Name, Text], msgspec.Meta(max_length=MEMBERS_MAX)] = {}
+    missing: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MEMBERS_MAX)] = ()
+    rounds: Number = 0
+
+
 AnyControl = (
     Heartbeat
     | StabilityReport
@@ -289,4 +315,6 @@ AnyControl = (
     | StateChunk
     | ClientRequest
     | ClientReply
+    | ClientSend
+    | ClientReceipt
 )

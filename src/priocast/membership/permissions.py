@@ -8,8 +8,10 @@ from priocast.core.role import Role
 from priocast.membership.packets import (
     Accepted,
     ChangeOrder,
+    ClientReceipt,
     ClientReply,
     ClientRequest,
+    ClientSend,
     Control,
     Declined,
     EvictionNotice,
@@ -49,6 +51,8 @@ SENDERS: dict[type[Control], frozenset[Role]] = {
     StateChunk: _MEMBERS,
     ClientRequest: _CLIENTS,
     ClientReply: _MEMBERS,
+    ClientSend: _CLIENTS,
+    ClientReceipt: _MEMBERS,
 }
 
 

@@ -13,21 +13,33 @@ A client is one incarnation of a process: a restarted client knows nothing of it
 
 import asyncio
 import socket
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from types import TracebackType
-from typing import Unpack
+from typing import TypeVar, Unpack
 
-from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput
+from priocast.core.errors import DeadlineExceeded, GroupClosed, InvalidInput, PeerFault
 from priocast.core.identity import ProcessId, check_name
 from priocast.core.priority import ROUTINE, check_priority
+from priocast.core.quality import Quality
 from priocast.core.role import Role
+from priocast.membership.packets import ClientSend
 from priocast.network.address import Address
-from priocast.runtime.arguments import addresses_of, check_payload, check_seconds, scope_of
+from priocast.runtime.arguments import (
+    addresses_of,
+    check_kind,
+    check_payload,
+    check_seconds,
+    recipients_of,
+    scope_of,
+)
 from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.node import Node, WithNode, make_node
 from priocast.runtime.parameters import NodeParameters, check_keywords
 from priocast.runtime.request_sender import RequestSender
 from priocast.runtime.waits import logged_if_long
+from priocast.services.outputs import SendReceipt
+
+T = TypeVar("T")
 
 SEND_SECONDS = 30.0
 
@@ -43,6 +55,7 @@ class Client:
         self._group = check_name(group, "group")
         self.me = ProcessId(node.name, Incarnations(None, group, node.name).next())
         self._requests = RequestSender()
+        self._sent = 0
 
     @property
     def members(self) -> list[str]:
@@ -80,21 +93,68 @@ class Client:
         check_priority(priority)
         check_seconds("timeout_seconds", timeout_seconds)
         scope = scope_of(safe, to)
-        if not self._requests.is_open:
-            raise self._requests.closed or GroupClosed("the client is not open: send within its 'async with'")
+        self._check_open()
         lane = self._requests.lane(priority)
         number, position = lane.add(payload, scope)
         try:
+            return await self._wait_reply(position, timeout_seconds, "may have a position or not")
+        finally:
+            lane.remove(number)
+
+    async def send_with(
+        self,
+        quality: Quality,
+        payload: bytes,
+        priority: int = ROUTINE,
+        *,
+        to: Iterable[str] | None = None,
+        timeout_seconds: float = SEND_SECONDS,
+    ) -> SendReceipt:
+        """Have a member send a message with a quality of service; return the receipt of the member.
+
+        `quality`, `payload`, `priority` and `to` are those of `Group.send`. The message is sent at most once,
+        by one member, which is its sender. After `timeout_seconds`, `DeadlineExceeded` is raised: the message
+        may have been sent or not. A member that cannot send it replies with the reason: `PeerFault`.
+        """
+        check_kind("quality", quality, Quality, "a quality of service such as priocast.at_least(3)")
+        check_payload(payload)
+        check_priority(priority)
+        check_seconds("timeout_seconds", timeout_seconds)
+        names = recipients_of(to)
+        if names == ():
+            raise InvalidInput("`to` is empty: name at least one recipient, or leave it out for all members")
+        self._check_open()
+        self._sent += 1
+        request = ClientSend(self._sent, priority, quality, names or (), payload)
+        answered = await self._wait_reply(
+            self._requests.send(request), timeout_seconds, "may have been sent or not"
+        )
+        if answered.message is None:
+            raise PeerFault(f"a member rejected the message: {answered.reason}")
+        return SendReceipt(
+            message=answered.message,
+            accepted=answered.accepted,
+            answered=answered.answered,
+            rejected=answered.rejected,
+            missing=answered.missing,
+            rounds=answered.rounds,
+        )
+
+    def _check_open(self) -> None:
+        if not self._requests.is_open:
+            raise self._requests.closed or GroupClosed("the client is not open: send within its 'async with'")
+
+    async def _wait_reply(self, reply: Awaitable[T], timeout_seconds: float, doubt: str) -> T:
+        """Wait for a reply; without one in time, say what is not known about the message."""
+        try:
             with logged_if_long(f"client {self.me.name} has waited for a reply", self._why_no_reply):
                 async with asyncio.timeout(timeout_seconds):
-                    return await position
+                    return await reply
         except TimeoutError:
             raise DeadlineExceeded(
                 f"timed out after {timeout_seconds:g} s: no member of group {self._group!r} replied "
-                f"({self._why_no_reply()}); the message may have a position or not"
+                f"({self._why_no_reply()}); the message {doubt}"
             ) from None
-        finally:
-            lane.remove(number)
 
     def _why_no_reply(self) -> str:
         if self.members:

@@ -5,6 +5,7 @@ all of them go to the next member, which ignores those that the group has ordere
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 
 from priocast.core.errors import PeerFault, PriocastError
@@ -13,11 +14,12 @@ from priocast.core.message import Scope
 from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
 from priocast.membership.datagrams import CHANNEL, frame_of, read
-from priocast.membership.packets import ClientReply, ClientRequest
+from priocast.membership.packets import ClientReceipt, ClientReply, ClientRequest, ClientSend, Control
 from priocast.network.interface import Network, Port
 
 _REPLY_SECONDS_FIRST = 1.0
 _REPLY_SECONDS_MAX = 8.0
+_REACHED_SECONDS = 0.02
 _IN_FLIGHT_MAX = 64
 _IN_FLIGHT_BYTES_MAX = 1024 * 1024
 
@@ -34,6 +36,7 @@ class RequestSender:
         self.closed: PriocastError | None = None
         self._port: Port | None = None
         self._lanes: dict[int, _Lane] = {}
+        self._receipts: dict[int, asyncio.Future[ClientReceipt]] = {}
 
     def open(self, network: Network, group: str, me: ProcessId) -> None:
         """Open the group's port."""
@@ -56,7 +59,22 @@ class RequestSender:
             self._lanes[priority] = _Lane(self, priority)
         return self._lanes[priority]
 
-    def transmit(self, member: str, requests: list[ClientRequest]) -> None:
+    async def send(self, request: ClientSend) -> ClientReceipt:
+        """Send a message with a quality of service: to one member, again and again until it answers."""
+        receipt: asyncio.Future[ClientReceipt] = asyncio.get_running_loop().create_future()
+        self._receipts[request.number] = receipt
+        member = ""
+        try:
+            while not receipt.done():
+                member = member or next(iter(self.members), "")
+                if member:
+                    self.transmit(member, [request])
+                await asyncio.wait([receipt], timeout=_REPLY_SECONDS_FIRST if member else _REACHED_SECONDS)
+            return receipt.result()
+        finally:
+            del self._receipts[request.number]
+
+    def transmit(self, member: str, requests: Sequence[Control]) -> None:
         """Send requests to a member, in order; they may be lost."""
         if self._port is not None:
             self._port.send(member, [frame_of(request) for request in requests])
@@ -82,6 +100,10 @@ class RequestSender:
                 control = read(peer, frame) if frame.channel == CHANNEL else None
                 if isinstance(control, ClientReply) and control.priority in self._lanes:
                     self._lanes[control.priority].on_reply(peer, control)
+                elif isinstance(control, ClientReceipt) and control.number in self._receipts:
+                    receipt = self._receipts[control.number]
+                    if not receipt.done():
+                        receipt.set_result(control)
 
     def hears(self, peer: str) -> bool:
         return False  # a client does not know whether members are alive
@@ -91,6 +113,9 @@ class RequestSender:
             self.closed = error
             for lane in self._lanes.values():
                 lane.fail(error)
+            for receipt in self._receipts.values():
+                if not receipt.done():
+                    receipt.set_exception(error)
 
 
 class _PendingRequest:

@@ -68,6 +68,8 @@ def _recipients(to: Collection[str] | None, view: View) -> tuple[ProcessId, ...]
 def _check_agreement(quality: Quality, recipients: tuple[ProcessId, ...]) -> None:
     if quality.count is not None and quality.names:
         raise InvalidInput(f"{quality} asks for a number of recipients and for named ones: choose one")
+    if not quality.is_consistent:
+        raise InvalidInput(f"{quality} has parameters of another quality: use the functions that make one")
     if quality.count is not None and quality.count > len(recipients):
         raise InvalidInput(f"{quality} asks for more than the {len(recipients)} recipients")
     names = [each.name for each in recipients]

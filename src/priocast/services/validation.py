@@ -123,24 +123,9 @@ def _fault_of(quality: Quality, recipients: tuple[ProcessId, ...]) -> str:
     """What is wrong with a message to these recipients, whatever else is in it; mostly the same ones come."""
     if len(set(recipients)) < len(recipients):
         return "recipient named twice"
-    if not _is_consistent(quality):
+    if not quality.is_consistent:
         return "impossible quality"
     return "" if set(quality.names) <= {each.name for each in recipients} else "quality names others"
-
-
-def _is_consistent(quality: Quality) -> bool:
-    """Whether the parameters are those of this kind of quality."""
-    partial = quality.kind in (QualityKind.BEST_EFFORT, QualityKind.AT_LEAST)
-    is_counted, is_named = quality.count is not None, bool(quality.names)
-    is_delta = quality.kind is QualityKind.DELTA
-    is_agreed = quality.kind in STREAMS
-    lowest = 1 if quality.kind is QualityKind.AT_LEAST else 0
-    return (
-        (is_counted != is_named if partial else not (is_counted or is_named))
-        and (quality.count is None or quality.count >= lowest)
-        and (quality.within_ms is not None) == is_delta
-        and (is_agreed or not quality.acknowledged)
-    )
 
 
 def _check_points(
