@@ -4,8 +4,11 @@ import signal
 import stat
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
+from zlib import crc32
 
+import msgspec
 import pytest
 
 from priocast.core.errors import UnreadableTrace
@@ -158,6 +161,29 @@ def test_flipped_bits_of_a_journal_are_noticed(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         with path.open("rb") as file, pytest.raises(UnreadableTrace, match="is damaged at byte"):
             list(read_rows(file))
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"\xc1", b"\x90", b"\x91\xa1\xff", b"\x91" * 5000, msgspec.msgpack.encode(("a", "b"))]
+)
+def test_a_row_with_checksums_that_is_none(body: bytes, tmp_path: Path) -> None:
+    path = journal_of(tmp_path, [row(0)])
+    header = len(body).to_bytes(4) + b"m"
+    entry = header + crc32(header).to_bytes(4) + body + crc32(body).to_bytes(4)
+    path.write_bytes(path.read_bytes() + entry)
+    with path.open("rb") as file, pytest.raises(UnreadableTrace, match="has no row at byte"):
+        list(read_rows(file))
+
+
+def test_a_length_that_no_file_has_reserves_no_memory(tmp_path: Path) -> None:
+    path = journal_of(tmp_path, [row(0)])
+    header = b"\xff\xff\xff\xff" + b"m"
+    path.write_bytes(path.read_bytes() + header + crc32(header).to_bytes(4) + b"short")
+    tracemalloc.start()
+    with path.open("rb") as file:
+        assert list(read_rows(file)) == [row(0)]
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
 
 
 def test_rows_after_a_gap_are_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

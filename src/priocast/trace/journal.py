@@ -77,19 +77,27 @@ def is_in_use(file: BinaryIO) -> bool:
 
 
 def read_rows(file: BinaryIO) -> Iterator[TraceRow]:
-    """The rows up to the end; raises UnreadableTrace at the first one that is damaged."""
+    """The rows up to the end; raises UnreadableTrace at the first one that is damaged, or no row at all.
+
+    Checksums find damage, not intent: a length is compared with the file before so much memory is reserved.
+    """
+    size = os.fstat(file.fileno()).st_size
     while len(header := file.read(_HEADER_BYTES)) == _HEADER_BYTES:
         start = file.tell() - _HEADER_BYTES
         described, checksum = header[:-_CHECKSUM_BYTES], header[-_CHECKSUM_BYTES:]
         length, table = int.from_bytes(described[:_LENGTH_BYTES]), described[_LENGTH_BYTES:]
         if _checksum(described) != checksum or table not in _DECODERS:
             raise UnreadableTrace(f"{file.name} is damaged at byte {start}")
-        body, checksum = file.read(length), file.read(_CHECKSUM_BYTES)
-        if len(checksum) < _CHECKSUM_BYTES:
+        if file.tell() + length + _CHECKSUM_BYTES > size:
             return
+        body, checksum = file.read(length), file.read(_CHECKSUM_BYTES)
         if _checksum(body) != checksum:
             raise UnreadableTrace(f"{file.name} is damaged at byte {start}")
-        yield _DECODERS[table].decode(body)
+        try:
+            row = _DECODERS[table].decode(body)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            raise UnreadableTrace(f"{file.name} has no row at byte {start}: {error}") from error
+        yield row
 
 
 def _checksum(data: bytes) -> bytes:
