@@ -66,6 +66,23 @@ def test_a_copy_is_independent() -> None:
     assert copy.digest(2).ordered == (SenderDigest(A, {0: 2}, 2),)
 
 
+def test_a_client_does_not_make_the_group_forget_what_others_have_requested() -> None:
+    """A client names its incarnation itself: each new one has an entry of its own."""
+    delivery_table = DeliveryTable()
+    honest = batch(A, 0, scope=request(1, "honest#1"))
+    delivery_table.add(honest, 1, 1)
+    for number in range(2 * CLIENTS_MAX):
+        delivery_table.add(batch(A, 1 + number, scope=request(1, f"greedy#{number}")), 1, 2 + number)
+        if number == CLIENTS_MAX:
+            adopted = DeliveryTable()
+            adopted.adopt(delivery_table.digest(2 + number))
+            delivery_table = adopted.copy()
+    clients = delivery_table.digest(0).clients
+    assert delivery_table.is_repeated(honest)
+    assert len(clients) == 1 + CLIENTS_MAX // 4, "all priorities of one incarnation"
+    assert f"greedy#{2 * CLIENTS_MAX - 1}/0" in clients
+
+
 def test_the_clients_that_were_silent_for_longest_are_forgotten() -> None:
     delivery_table = DeliveryTable()
     for number in range(CLIENTS_MAX):

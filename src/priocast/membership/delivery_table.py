@@ -4,6 +4,7 @@ It makes delivery "exactly once" where a message is sent again: by a client that
 member that was evicted and rejoined with a new incarnation.
 """
 
+from collections import Counter
 from itertools import starmap
 
 from priocast.core.identity import ProcessId
@@ -11,6 +12,7 @@ from priocast.core.message import Batch
 from priocast.membership.packets import ClientDigest, OrderDigest, SenderDigest
 
 CLIENTS_MAX = 1024
+_OF_ONE_CLIENT_MAX = CLIENTS_MAX // 4  # all priorities of one incarnation
 _NAMES_MAX = 384  # the members of the largest view, and half as many that departed: they fit into a frame
 
 
@@ -18,11 +20,14 @@ class DeliveryTable:
     """The messages that were delivered, by sender and level, and by client.
 
     What is bounded forgets who was silent for longest: both tables are in the order of the last deliveries.
+    A client has an entry for each of its priorities and incarnations. Beyond a quarter of the table it
+    displaces its own entries: it must not make the group forget what others have requested.
     """
 
     def __init__(self) -> None:
         self._ordered: dict[str, tuple[ProcessId, dict[int, int], int]] = {}
         self._clients: dict[str, ClientDigest] = {}
+        self._entries_of: Counter[str] = Counter()
 
     def is_repeated(self, batch: Batch) -> bool:
         """Whether this is a client's request that was ordered before."""
@@ -41,11 +46,24 @@ class DeliveryTable:
         if len(self._ordered) > _NAMES_MAX:
             del self._ordered[next(iter(self._ordered))]
         if batch.scope.client and not self.is_repeated(batch):
-            client = _client_of(batch)
-            self._clients.pop(client, None)
-            self._clients[client] = ClientDigest(batch.scope.request, position)
-            if len(self._clients) > CLIENTS_MAX:
-                del self._clients[next(iter(self._clients))]
+            self._add_request(_client_of(batch), ClientDigest(batch.scope.request, position))
+
+    def _add_request(self, client: str, request: ClientDigest) -> None:
+        name = _name_of(client)
+        if self._clients.pop(client, None) is None:
+            self._entries_of[name] += 1
+        self._clients[client] = request
+        if self._entries_of[name] > _OF_ONE_CLIENT_MAX:
+            self._forget(next(each for each in self._clients if _name_of(each) == name))
+        elif len(self._clients) > CLIENTS_MAX:
+            self._forget(next(iter(self._clients)))
+
+    def _forget(self, client: str) -> None:
+        del self._clients[client]
+        name = _name_of(client)
+        self._entries_of[name] -= 1
+        if not self._entries_of[name]:
+            del self._entries_of[name]
 
     def last_request(self, client: str) -> int:
         """The number of the last request of a client that was ordered."""
@@ -60,6 +78,7 @@ class DeliveryTable:
             for name, (process, numbers, position) in self._ordered.items()
         }
         other._clients = dict(self._clients)
+        other._entries_of = Counter(self._entries_of)
         return other
 
     def digest(self, position: int) -> OrderDigest:
@@ -69,6 +88,7 @@ class DeliveryTable:
     def adopt(self, digest: OrderDigest) -> None:
         """Continue from the digest that the group has agreed on."""
         self._clients = dict(digest.clients)
+        self._entries_of = Counter(map(_name_of, self._clients))
         self._ordered = {
             sender.process.name: (sender.process, dict(sender.next_numbers), sender.position)
             for sender in digest.ordered
@@ -111,3 +131,8 @@ def _joined(one: SenderDigest, other: SenderDigest) -> SenderDigest:
 def _client_of(batch: Batch) -> str:
     """Requests are counted per priority: one may overtake those of another. Each has its own batch."""
     return f"{batch.scope.client}/{batch.priority_of(0)}"
+
+
+def _name_of(client: str) -> str:
+    """The name of a client, without incarnation and priority."""
+    return client.partition("#")[0]
