@@ -10,6 +10,8 @@ from msgspec import inspect
 from priocast.core.decoding import decode
 from priocast.core.errors import ForeignFrame
 from priocast.core.message import Batch
+from priocast.log.entries import LogEntry
+from priocast.log.ordered_log import LogIdentity
 from priocast.membership.packets import AnyControl, OptionsHash
 from priocast.network.tcp_connection import Introduction
 from priocast.network.udp_handshake import Greeting
@@ -26,6 +28,7 @@ TYPES: dict[str, Any] = {
     **{each.__name__: each for each in (Introduction, Greeting)},
     **{envelope.__name__: envelope for envelope in Envelope.__args__},
     "SavedState": SavedState,
+    **{each.__name__: each for each in (*LogEntry.__args__, LogIdentity)},
     **{packet.__name__: packet for packet in AnyServicePacket.__args__},
     **PACKETS,
 }

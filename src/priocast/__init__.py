@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from priocast.core.errors import (
     CommandFailed,
+    DamagedLog,
     DeadlineExceeded,
     FarAhead,
     ForeignFrame,
@@ -28,6 +29,7 @@ from priocast.core.errors import (
     JavaMissing,
     JoinRejected,
     LinkOverflow,
+    LogFault,
     NoQuorum,
     OutcomeUnknown,
     Overloaded,
@@ -40,6 +42,7 @@ from priocast.core.errors import (
     UnknownProtocol,
     UnreadableTrace,
     UnusableKey,
+    UnusableLog,
 )
 from priocast.core.events import (
     DeliveredBatch,
@@ -145,6 +148,7 @@ __all__ = [
     "CommandFailed",
     "CommandId",
     "Continue",
+    "DamagedLog",
     "DeadlineExceeded",
     "DeliveredBatch",
     "Delivery",
@@ -170,6 +174,7 @@ __all__ = [
     "JoinRejected",
     "LeaderElection",
     "LinkOverflow",
+    "LogFault",
     "MembershipOptions",
     "MemoryHub",
     "Message",
@@ -222,6 +227,7 @@ __all__ = [
     "UnknownProtocol",
     "UnreadableTrace",
     "UnusableKey",
+    "UnusableLog",
     "View",
     "ViewChange",
     "ViewReason",

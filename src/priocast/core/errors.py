@@ -23,6 +23,9 @@
     ├── TraceFault                   a run directory that cannot be used
     │   ├── UnreadableTrace
     │   └── ForeignTrace
+    ├── LogFault                     a durable log that cannot be used; its member stops
+    │   ├── DamagedLog               something in it was changed or is missing
+    │   └── UnusableLog              the disk failed, another process uses it, or it is another member's
     └── JavaMissing                  Spark found no Java runtime
 
 A defect of Priocast itself is an assertion, never one of these.
@@ -144,6 +147,18 @@ class UnreadableTrace(TraceFault):
 
 class ForeignTrace(TraceFault):
     """A trace is of another kind, or of another version of the schema."""
+
+
+class LogFault(PriocastError):
+    """A durable log cannot be used."""
+
+
+class DamagedLog(LogFault):
+    """Something in a log was changed or is missing, and not just the end that was being written."""
+
+
+class UnusableLog(LogFault):
+    """The disk failed, another process uses the log, or it is the log of another member."""
 
 
 class JavaMissing(PriocastError):

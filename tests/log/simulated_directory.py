@@ -1,0 +1,77 @@
+"""A file system in memory that loses what was not synced when the power fails, and that can break."""
+
+import errno
+from random import Random
+
+
+class SimulatedFile:
+    """A file: what is on the disk, and what was written since."""
+
+    def __init__(self, content: bytes = b"", is_named: bool = False) -> None:
+        self.synced = content
+        self.unsynced = b""
+        self.is_named = is_named
+
+    @property
+    def content(self) -> bytes:
+        return self.synced + self.unsynced
+
+
+class SimulatedDirectory:
+    """A directory whose power can fail. `fails_on` names an operation that raises an error from now on."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, SimulatedFile] = {}
+        self.removed: dict[str, SimulatedFile] = {}
+        self.fails_on = ""
+        self.syncs = 0
+
+    def fail_power(self, random: Random) -> None:
+        """Forget what was not synced: all, or a part, or garbage follows it; removed files may be back."""
+        for name, file in list(self.removed.items()):
+            if name not in self.files and random.random() < 0.5:
+                self.files[name] = file
+        self.removed.clear()
+        for name, file in list(self.files.items()):
+            if not file.is_named and random.random() < 0.5:
+                del self.files[name]
+                continue
+            kept = random.randint(0, len(file.unsynced))
+            lost = len(file.unsynced) - kept
+            garbage = random.choice([b"", bytes(lost), random.randbytes(random.randint(0, lost))])
+            file.synced += file.unsynced[:kept] + garbage
+            file.unsynced, file.is_named = b"", True
+
+    def _check(self, operation: str) -> None:
+        if operation == self.fails_on:
+            raise OSError(errno.EIO, "Input/output error")
+
+    def names(self) -> list[str]:
+        return sorted(self.files)
+
+    def read(self, name: str) -> bytes:
+        self._check("read")
+        return self.files[name].content
+
+    def append(self, name: str, data: bytes) -> None:
+        self._check("append")
+        self.files.setdefault(name, SimulatedFile()).unsynced += data
+
+    def sync(self, name: str) -> None:
+        self._check("sync")
+        self.syncs += 1
+        file = self.files[name]
+        file.synced, file.unsynced, file.is_named = file.content, b"", True
+
+    def replace(self, name: str, data: bytes) -> None:
+        self._check("replace")
+        self.files[name] = SimulatedFile(data, is_named=True)
+
+    def truncate(self, name: str, size: int) -> None:
+        self.files[name] = SimulatedFile(self.files[name].content[:size], is_named=True)
+
+    def remove(self, name: str) -> None:
+        self.removed[name] = self.files.pop(name)
+
+    def close(self) -> None:
+        """Nothing is locked."""
