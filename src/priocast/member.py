@@ -346,7 +346,7 @@ class Member:
             epoch.tick(now)
             self.progress.on_tick(epoch, now)
         if self.services.in_use:
-            self.services.tick(now, self.membership.neighbours.detector.heard_at)
+            self._group_services.tick(now)
         if now >= self.membership.deadline:
             if epoch is not None and not epoch.frozen:
                 self.progress.on_heartbeat(epoch, now)

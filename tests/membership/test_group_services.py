@@ -1,5 +1,7 @@
 """Qualities of service between whole members: views, faults, suspects and the application's stream."""
 
+from collections import deque
+
 import msgspec
 import pytest
 
@@ -20,6 +22,8 @@ from priocast.core.quality import (
 )
 from priocast.core.role import Role
 from priocast.links.fifo_link import Frame
+from priocast.membership.datagrams import CHANNEL, read
+from priocast.membership.packets import Control, Install
 from priocast.services.frames import SERVICE_CHANNEL, service_frame
 from priocast.services.options import ServiceOptions
 from priocast.services.packets import (
@@ -367,3 +371,29 @@ def test_leaving_waits_for_what_is_in_flight() -> None:
     assert not group.members["a"].may_leave(group.now)
     group.run(50)
     assert group.members["a"].may_leave(group.now) and group.members["a"].idle
+
+
+def test_a_member_that_learns_of_the_view_later_is_not_taken_for_failed() -> None:
+    """One lost datagram is within the omission degree, and is repeated only with the next heartbeat."""
+    group = Neighbourhood("abc", services=BOUNDED, heartbeat_ms=200.0, failure_ms=1_000.0)
+    late = group.members["c"]
+    group.run_until(lambda: late.membership.changing)
+    group.run_until(lambda: any(isinstance(each, Install) for each in datagrams(group, "c")))
+    group._in_flight = deque(each for each in group._in_flight if each[2] != "c")
+    group.run(3)
+    assert group.views() == {"a": "abc", "b": "abc", "c": ""}
+    send(group, "a", "x")
+    send(group, "b", "y", quality=ATOMIC)
+    group.run(1_500)
+    assert set(group.views().values()) == {"abc"} and len(group.applications["a"].events) == 1
+    assert [sorted(taken(group, name)) for name in "abc"] == [["x", "y"]] * 3
+
+
+def datagrams(group: Neighbourhood, to: str) -> list[Control]:
+    """What is on its way to a member."""
+    return [
+        read(sender, frame)
+        for _, sender, name, frames in group._in_flight
+        for frame in frames
+        if name == to and frame.channel == CHANNEL
+    ]

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from priocast.core.errors import GroupClosed, NoQuorum
 from priocast.core.message import OrderedBatch
 from priocast.core.quality import Quality, QualityKind
+from priocast.core.view import ViewId
 from priocast.core.view_reason import Eviction
 from priocast.membership.membership import Membership
 from priocast.membership.stream import Head, Stream
@@ -21,6 +22,7 @@ class GroupServices:
         self._membership = membership
         self._stream = stream
         self._position_taken_at = -1
+        self._settled: ViewId | None = None
         detector = membership.neighbours.detector
         detector.inaccessibility.bound_ns = host.options.network.inaccessibility_ns
 
@@ -80,6 +82,29 @@ class GroupServices:
         """The application takes the head."""
         self._position_taken_at = self._stream.position
         return self._host.take(now)
+
+    def tick(self, now: int) -> None:
+        """Do what is due at this time."""
+        heard_at = self._membership.neighbours.detector.heard_at
+        self._host.tick(now, heard_at, is_settled=self._is_settled(now))
+
+    def _is_settled(self, now: int) -> bool:
+        """Whether all members are in this view by now: one that is not does not answer, and has not failed.
+
+        That matters where a process that does not answer is evicted. If one does not install the view in the
+        time after which it counts as failed, it is no longer waited for.
+        """
+        membership = self._membership
+        view, neighbours = membership.view, membership.neighbours
+        if self._host.options.transmissions_max is None or view is None or view.id == self._settled:
+            return True
+        others = (member for member in view.members if member != membership.me)
+        if now - membership.installed_at < membership.options.failure_ns and any(
+            neighbours.view_of(member) != view.id for member in others
+        ):
+            return False
+        self._settled = view.id
+        return True
 
     def on_suspects(self, now: int) -> None:
         """Processes did not answer as often as the network can lose frames: they have failed."""

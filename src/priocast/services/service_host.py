@@ -108,21 +108,22 @@ class ServiceHost:
             raise PeerFault(str(error)) from error
         self._after_input(services, now)
 
-    def tick(self, now: int, heard_at: int) -> None:
+    def tick(self, now: int, heard_at: int, *, is_settled: bool = True) -> None:
         """Do what is due at this time; `heard_at` is when any other process was heard last.
 
         If a timer expires while the whole network is silent, all timers stop: until somebody is heard, or
-        the network is silent for longer than it may be.
+        the network is silent for longer than it may be. They also stop until the view is settled.
         """
-        silence_ns, services = now - heard_at, self._services
+        services = self._services
+        is_excused = not is_settled or self._is_excused(now - heard_at)
         if self._stopped_at is not None:
-            if self._is_excused(silence_ns) or services is None:
+            if is_excused or services is None:
                 return
             services.on_inaccessible(now - self._stopped_at)
             self._stopped_at = None
             self._after_input(services, now)
         deadline = self.deadline
-        if deadline is not None and now >= deadline and self._is_excused(silence_ns):
+        if deadline is not None and now >= deadline and is_excused:
             self._stopped_at = now
             return
         if self._services is not None and deadline is not None and now >= deadline:
