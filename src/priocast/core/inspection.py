@@ -29,6 +29,13 @@ def queues_by_level(waiting: Iterable[tuple[int, int, int]], now: int) -> list[Q
     ]
 
 
+class SlotInspection(NamedTuple):
+    """How an order that shares slots among its senders does so: a distribution, and its weights by rank."""
+
+    distribution: str
+    weights: tuple[int, ...]
+
+
 class ProtocolInspection(msgspec.Struct, frozen=True):
     """A protocol at one time.
 
@@ -36,7 +43,8 @@ class ProtocolInspection(msgspec.Struct, frozen=True):
     first, where a queue of this member decides. `unconsumed`: messages that have a position and wait for the
     application. `bottleneck`: the member that this one waits for before it can order more.
     `stall_reason`: why the application has to wait although messages are queued. `stalls` counts these waits,
-    including the current one, which has lasted for `stalled_ns`.
+    including the current one, which has lasted for `stalled_ns`. `slots`: how the slots are shared, if there
+    are any.
     """
 
     backlog: int
@@ -46,6 +54,7 @@ class ProtocolInspection(msgspec.Struct, frozen=True):
     stalled_ns: int
     bottleneck: ProcessId | None = None
     stall_reason: str = ""
+    slots: SlotInspection | None = None
 
     @property
     def queues(self) -> list[QueueInspection]:

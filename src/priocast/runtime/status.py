@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from priocast.core.inspection import ProtocolInspection
 from priocast.core.view import View
 from priocast.member import Member
 from priocast.membership.epoch import Epoch
@@ -66,6 +67,13 @@ class StallStatus(msgspec.Struct, frozen=True, kw_only=True):
     longest_ms: float
 
 
+class SlotStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """How the order `adaptive` shares its slots now: its distribution, and the weights by member."""
+
+    distribution: str
+    weights: dict[str, int]
+
+
 class QualityStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What this incarnation did with one kind of `quality` of service.
 
@@ -107,6 +115,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     - `unconsumed`: how many messages have a position and were not consumed here.
     - `bottleneck`: the member whose application the order waits for, if any (known at the orderer);
       `bottleneck_ms`: for how long so far.
+    - `slots`: with the order `adaptive`, which member has how large a share of the slots.
     - `stalls`: how often and how long the application waited although messages were queued.
     - `unstable_bytes`: packets kept here because not every member has acknowledged them.
     - `peers`: the other members of the view.
@@ -142,6 +151,7 @@ class Status(msgspec.Struct, frozen=True, kw_only=True):
     unconsumed: int
     bottleneck: str
     bottleneck_ms: float
+    slots: SlotStatus | None
     stalls: StallStatus
     unstable_bytes: int
     peers: list[PeerStatus]
@@ -189,6 +199,7 @@ def status_of(driver: Driver) -> Status:
         unconsumed=inspection.unconsumed if inspection else 0,
         bottleneck=bottleneck.name if bottleneck else "",
         bottleneck_ms=bottleneck_ns / 1e6,
+        slots=_slots(epoch, inspection),
         stalls=_stalls(epoch, now),
         unstable_bytes=epoch.stability.unstable_bytes if epoch else 0,
         peers=_peers(member, now),
@@ -218,6 +229,14 @@ def _state(member: Member) -> GroupState:
     if member.membership.changing:
         return "changing_view"
     return "state_transfer" if member.state.restoration else "active"
+
+
+def _slots(epoch: Epoch | None, inspection: ProtocolInspection | None) -> SlotStatus | None:
+    if epoch is None or inspection is None or inspection.slots is None:
+        return None
+    names = [member.name for member in epoch.protocol.view.members]
+    distribution, weights = inspection.slots
+    return SlotStatus(distribution=distribution, weights=dict(zip(names, weights, strict=True)))
 
 
 def _stalls(epoch: Epoch | None, now: int) -> StallStatus:

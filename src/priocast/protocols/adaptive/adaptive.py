@@ -28,7 +28,7 @@ import msgspec
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import STEP_MAX, ProcessId
-from priocast.core.inspection import ProtocolInspection
+from priocast.core.inspection import ProtocolInspection, SlotInspection
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.stamp import DistributionId, Stamp
@@ -88,7 +88,8 @@ class Adaptive(PacedProtocol):
 
     def inspect(self, now: int) -> ProtocolInspection:
         """A member that does not use its turns is a bottleneck, too: the sooner, the larger its weight."""
-        found = super().inspect(now)
+        sending = SlotInspection(str(self._sending.id), self._sending.weights)
+        found = msgspec.structs.replace(super().inspect(now), slots=sending)
         slowest = self._senders[self._slowest].distribution
         patience_ns = _ANSWER_NS * slowest.cycle // (len(self._senders) * slowest.weights[self._slowest])
         is_late = self._unordered and now - self._waits_since >= patience_ns
