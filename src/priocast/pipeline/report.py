@@ -11,6 +11,7 @@ from priocast.pipeline.figures.membership import draw_membership, lanes_of_chang
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
 from priocast.pipeline.figures.style import render_svg
 from priocast.pipeline.html import Content, Html, element, figure, render, table, tag
+from priocast.pipeline.report_senders import senders_section
 from priocast.pipeline.report_style import CSS
 from priocast.pipeline.results import StudyResult
 from priocast.pipeline.tables.delivery_time import name_of
@@ -40,6 +41,7 @@ def render_page(result: StudyResult, source: Path) -> str:
         *_verdicts(result),
         *_views(result),
         *_delivery_times(result),
+        *senders_section(result),
         *_over_time(result),
         *_reproduce(source),
     )

@@ -9,9 +9,11 @@ from priocast.pipeline.tables.delivery_time import DeliveryTime
 from priocast.pipeline.tables.inversions import Inversions
 from priocast.pipeline.tables.membership import Lane, ViewRecord
 from priocast.pipeline.tables.queue_depth import QueueDepth
+from priocast.pipeline.tables.sender_times import SenderRate, SenderTime
 from priocast.pipeline.tables.service_times import ServiceTime
 from priocast.pipeline.tables.throughput import Throughput
 from priocast.pipeline.verdicts import Verdict
+from priocast.trace.weight_samples import WeightSample
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,11 @@ class Verification:
 
 @dataclass(frozen=True)
 class StudyResult(Verification):
-    """A verification, with the measurements of the runs and the path of the report."""
+    """A verification, with the measurements of the runs and the path of the report.
+
+    Only runs whose manifest says so are measured by sender. `weights` are not in traces: whoever ran the
+    group has sampled them.
+    """
 
     delivery_times: tuple[DeliveryTime, ...]
     throughputs: tuple[Throughput, ...]
@@ -42,5 +48,8 @@ class StudyResult(Verification):
     inversions: tuple[Inversions, ...]
     views: tuple[ViewRecord, ...]
     lanes: tuple[Lane, ...]
+    sender_times: tuple[SenderTime, ...] = ()
+    sender_rates: tuple[SenderRate, ...] = ()
+    weights: tuple[WeightSample, ...] = ()
     service_times: tuple[ServiceTime, ...] = ()
     report: Path | None = None

@@ -4,7 +4,7 @@ The results are plain values; no DataFrame outlives the session.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,11 +22,13 @@ from priocast.pipeline.tables.delivery_time import delivery_times
 from priocast.pipeline.tables.inversions import count_inversions
 from priocast.pipeline.tables.membership import lanes, view_records
 from priocast.pipeline.tables.queue_depth import queue_depths
+from priocast.pipeline.tables.sender_times import sender_rates, sender_times
 from priocast.pipeline.tables.service_times import service_times
 from priocast.pipeline.tables.throughput import throughputs
 from priocast.pipeline.tables.timeline import timelines
 from priocast.pipeline.trace_tables import TraceTables, load_trace
 from priocast.pipeline.verdicts import EXAMPLES_MAX, judge
+from priocast.trace.weight_samples import WeightSample
 
 _UNREAD_FILE = re.compile(r"\[FAILED_READ_FILE.*?reading file (\S+?)\.?\s")
 
@@ -48,8 +50,9 @@ def study_runs(
     master: str = LOCAL,
     out_html: Path | None = None,
     progress: Progress = ignore_progress,
+    weights: Sequence[WeightSample] = (),
 ) -> StudyResult:
-    """Check and measure the runs at `path`; with `out_html`, write the report there."""
+    """Check and measure the runs at `path`; with `out_html`, write the report there, with these weights."""
     with _trace(path, master, progress) as trace:
         verdicts = judge(trace, progress=progress)
         progress("measuring")
@@ -64,6 +67,9 @@ def study_runs(
             inversions=tuple(count_inversions(trace)),
             views=tuple(view_records(trace)),
             lanes=tuple(lanes(trace)),
+            sender_times=tuple(sender_times(trace)),
+            sender_rates=tuple(sender_rates(trace)),
+            weights=tuple(weights),
             service_times=tuple(service_times(trace)),
         )
     if out_html is None:
