@@ -8,7 +8,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli import study_preemption, study_reorder, study_wan, study_xamp
+from priocast.cli import study_adaptive, study_preemption, study_reorder, study_wan, study_xamp
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
@@ -59,6 +59,8 @@ EXAMPLES = """
 
   priocast study wan --members 5
 
+  priocast study adaptive
+
   priocast study xamp --quick
 """
 
@@ -71,6 +73,7 @@ study = typer.Typer(
 study.command(epilog=study_reorder.EXAMPLES)(study_reorder.reorder)
 study.command(epilog=study_preemption.EXAMPLES)(study_preemption.preemption)
 study.command(epilog=study_wan.EXAMPLES)(study_wan.wan)
+study.command(epilog=study_adaptive.EXAMPLES)(study_adaptive.adaptive)
 study.command(epilog=study_xamp.EXAMPLES)(study_xamp.xamp)
 
 

@@ -14,7 +14,10 @@ from priocast.study.earlier_runs import prepare
 from priocast.study.overload import FinishedRun, PlannedRun, carry_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from priocast.pipeline.results import StudyResult
+    from priocast.trace.weight_samples import WeightSample
 
 
 class StudyOutput(NamedTuple):
@@ -55,12 +58,20 @@ def run_planned(planned: PlannedRun, traces: Path, console: Console) -> Finished
         return carry_out(planned, traces, lambda delivered: progress.update(task, completed=delivered))
 
 
-def study_traces(output: StudyOutput, master: str, console: Console) -> "StudyResult":
-    """Verify and measure all runs on Spark, and write the report."""
+def study_traces(
+    output: StudyOutput, master: str, console: Console, weights: "Sequence[WeightSample]" = ()
+) -> "StudyResult":
+    """Verify and measure all runs on Spark, and write the report, with weights that were sampled."""
     from priocast.pipeline.study import study_runs
 
     with console.status("Spark: starting") as status:
-        return study_runs(output.traces, master, output.report, lambda line: status.update(f"Spark: {line}"))
+        return study_runs(
+            output.traces,
+            master,
+            output.report,
+            lambda line: status.update(f"Spark: {line}"),
+            weights,
+        )
 
 
 def print_verdict(outcome: "StudyResult", console: Console) -> None:
