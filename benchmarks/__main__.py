@@ -20,6 +20,7 @@ from benchmarks.delivery import RATE_PER_MEMBER, by_echo, by_variants, median_of
 from benchmarks.floor import run_floor
 from benchmarks.members import Load, run_members, slowest
 from benchmarks.prioritisation import prioritisation_times
+from benchmarks.qualities import qualities_tables
 from benchmarks.rates import by_batches, one_by_one
 from benchmarks.safe_delivery import safe_delivery_table
 from benchmarks.scheduler import busy_processes
@@ -37,7 +38,7 @@ DELIVERY_LOADS = tuple(
 )
 BATCH_SIZES = (1, 8, 64, 512)
 ORDER = "sequencer-ub"
-TABLES = ("rates", "delivery", "safe", "classes", "view-change", "scheduler", "prioritisation")
+TABLES = ("rates", "delivery", "safe", "classes", "qualities", "view-change", "scheduler", "prioritisation")
 
 
 @dataclass
@@ -195,6 +196,9 @@ def main() -> None:
                 console.print(safe_delivery_table(4, rounds, console))
             case "classes":
                 console.print(classes_table((4,) if arguments.quick else (4, 8), rounds, console))
+            case "qualities":
+                for table in qualities_tables(4, rounds, console):
+                    console.print(table)
             case "view-change":
                 console.print(view_change_table(2 * rounds, console))
             case "scheduler":

@@ -1,0 +1,168 @@
+"""What each quality of service costs: rates, delivery times and tightness, beside the total order and bare TCP.
+
+Rates: all members send as fast as they can, and the ways of sending take turns in one group. A call carries
+as many messages as a batch of the total order, and the application takes them one by one. Times: one member
+sends one message at a time, as in `priocast study xamp`. Processes of one machine share a clock, so the raw
+one-way time is measured, not halved.
+"""
+
+import asyncio
+import statistics
+import time
+from contextlib import suppress
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+import priocast
+from benchmarks.members import Load, MemberContext, run_members, slowest
+from benchmarks.rates import for_fixed_time
+from priocast.core.quality import QualityKind, parse_quality
+from priocast.study.xamp import ExecutionTime, XampPlan, measure_group, short_name, times_of
+from priocast.study.xamp_worker import RAW, TOTAL_ORDER
+
+UNITS = 64
+"""How many messages one call has: a batch of the total order, or a transmission."""
+
+CALLS_AT_ONCE = 4
+SECONDS = 1.0
+BY_BATCHES = "total order, by batches"
+_ORDER = "sequencer-ub"
+_UNBOUNDED = 1 << 40
+_SERVICES = priocast.ServiceOptions(response_ms=5_000.0, held_max=1 << 16)
+_MESSAGES = 60
+
+
+def qualities_tables(members: int, rounds: int, console: Console) -> list[Table]:
+    """One table of rates, one of times."""
+    plan = XampPlan(members=(members,), sizes=(64,), messages=_MESSAGES)
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("qualities", total=2 * rounds)
+        rates, times = [], []
+        for _ in range(rounds):
+            rates.append(_rates(plan, members))
+            progress.advance(task)
+            times.append(_times(plan, members))
+            progress.advance(task)
+    return [_rates_table(members, rates), _times_table(members, times)]
+
+
+# Rates
+
+
+def _rates(plan: XampPlan, members: int) -> dict[str, float]:
+    """Messages per second at the slowest member, by way of sending. Delta waits, and has no rate."""
+    names = [way for way in plan.ways(members) if way != RAW and not way.startswith(QualityKind.DELTA)]
+    load = Load(members, _UNBOUNDED, 64, burst=UNITS * 8, window=0, frame_messages=0)
+    found: list[dict[str, float]] = run_members(by_ways, load, names)
+    rates = {name: min(each[name] for each in found) for name in names}
+    return {BY_BATCHES: slowest(load, for_fixed_time, True, _ORDER, SECONDS), **rates}
+
+
+async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[str, float]:
+    """The messages per second that this member delivers, by way of sending."""
+    delivered = 0
+    rates: dict[str, float] = {}
+
+    async def receive() -> None:
+        nonlocal delivered
+        with suppress(priocast.GroupClosed):
+            async for event in group:
+                delivered += isinstance(event, priocast.Delivery | priocast.ServiceDelivery)
+
+    async with priocast.join(
+        "bench",
+        member=context.task.member,
+        listen=context.task.listen,
+        peers=context.task.peers,
+        order=_ORDER,
+        services=_SERVICES,
+        incarnation=1,
+    ) as group:
+        receiving = asyncio.create_task(receive())
+        for name in names:
+            await context.barrier()
+            sending = [asyncio.create_task(_send(group, name, load)) for _ in range(CALLS_AT_ONCE)]
+            await asyncio.sleep(SECONDS / 4)
+            started, before = time.perf_counter(), delivered
+            await asyncio.sleep(SECONDS)
+            rates[name] = (delivered - before) / (time.perf_counter() - started)
+            for each in sending:
+                each.cancel()
+            await asyncio.gather(*sending, return_exceptions=True)
+            await context.barrier()
+            await asyncio.sleep(SECONDS / 4)
+        await context.barrier()
+    await receiving
+    return rates
+
+
+async def _send(group: priocast.Group, name: str, load: Load) -> None:
+    payloads = [bytes(load.payload_bytes)] * UNITS
+    while True:
+        if name == TOTAL_ORDER:
+            await group.broadcast_many(payloads)
+        else:
+            await group.send(payloads, quality=parse_quality(name))
+
+
+def _rates_table(members: int, rounds: list[dict[str, float]]) -> Table:
+    table = Table(title=f"{members} members, 64 bytes, {UNITS} messages a call: messages per second")
+    for heading in ("way of sending", "msg/s", "of the total order"):
+        table.add_column(heading, justify="left" if heading == "way of sending" else "right")
+    for name in rounds[0]:
+        ratio = statistics.median(each[name] / each[TOTAL_ORDER] for each in rounds)
+        rate = statistics.median(each[name] for each in rounds)
+        table.add_row(short_name(name), f"{rate:,.0f}", f"{ratio:.2f}")
+    return table
+
+
+# Times
+
+
+def _times(plan: XampPlan, members: int) -> dict[str, ExecutionTime]:
+    reports = measure_group(members, plan, "", lambda _: None)
+    return {each.way: each for each in times_of(members, plan, reports)}
+
+
+def _times_table(members: int, rounds: list[dict[str, ExecutionTime]]) -> Table:
+    table = Table(
+        title=f"{members} members, 64 bytes: delivery at the last of {members - 1} recipients, and the receipt",
+        caption="raw: bare TCP; its receipt is the last response. The receipt of the total order is the "
+        "sender's own delivery. Spread: between the first and the last recipient.",
+    )
+    headings = (
+        "delivery",
+        "x raw one-way",
+        "x total order",
+        "receipt",
+        "x raw round trip",
+        "spread",
+        "longest",
+    )
+    table.add_column("way of sending")
+    for heading in headings:
+        table.add_column(heading, justify="right")
+    for way in rounds[0]:
+        of_way = [each[way] for each in rounds]
+        raw, order = [each[RAW] for each in rounds], [each[TOTAL_ORDER] for each in rounds]
+        table.add_row(
+            short_name(way),
+            _us([each.indication_ms for each in of_way]),
+            _ratio([each.indication_ms for each in of_way], [each.indication_ms for each in raw]),
+            _ratio([each.indication_ms for each in of_way], [each.indication_ms for each in order]),
+            _us([each.confirmation_ms for each in of_way]),
+            _ratio([each.confirmation_ms for each in of_way], [each.confirmation_ms for each in raw]),
+            _us([each.spread_ms for each in of_way]),
+            _us([each.spread_max_ms for each in of_way]),
+        )
+    return table
+
+
+def _us(milliseconds: list[float]) -> str:
+    return f"{statistics.median(milliseconds) * 1e3:,.0f} us"
+
+
+def _ratio(measured: list[float], base: list[float]) -> str:
+    return f"{statistics.median(one / other for one, other in zip(measured, base, strict=True)):.2f}"
