@@ -108,3 +108,19 @@ def test_delta_allows_for_the_silence() -> None:
     silent(group, 1_500)
     group.run(1_000)
     assert [len(group.applications[name].units) for name in "ab"] == [1, 1]
+
+
+def test_delivery_by_the_clock_does_not_stop_with_the_timers() -> None:
+    group = founded("abc", services=SILENT_AT_TIMES)
+    group.run(500)
+    sent_at = group.now
+    group.members["a"].send([b"x"], delta(2_100), None, 7, group.now)
+    group.run(1_000)
+    group.members["a"].send([b"y"], RELIABLE, None, 7, group.now)
+    group.lost = set(PAIRS)
+    group._in_flight.clear()
+    group.run(1_109)
+    assert [len(group.applications[name].units) for name in "abc"] == [1, 0, 0], "a has its own message"
+    group.run(4)
+    assert group.now - sent_at <= 2_114 * MILLISECOND
+    assert [len(group.applications[name].units) for name in "abc"] == [2, 1, 1]

@@ -80,8 +80,11 @@ class DisseminatedQualities:
         """Do what is due: retransmissions, requests for what is missing, messages whose time has come."""
         outputs = self._ordered(self._dissemination.on_tick(now), now)
         outputs += self._gaps.on_tick(now)
-        outputs += [Deliver(data) for data in self._delta.release(self._clock.time(now))]
-        return outputs
+        return outputs + self.on_time(now)
+
+    def on_time(self, now: int) -> list[ServiceOutput]:
+        """Release the messages whose time has come."""
+        return [Deliver(data) for data in self._delta.release(self._clock.time(now))]
 
     def on_inaccessible(self, duration_ns: int) -> None:
         """The network was silent: timers expire later; the clock that releases messages does not stop."""
@@ -100,9 +103,12 @@ class DisseminatedQualities:
 
     def deadline(self, now: int) -> int | None:
         """When `on_tick` has something to do next."""
+        return earliest((self._dissemination.deadline, self._gaps.deadline, self.release_at(now)))
+
+    def release_at(self, now: int) -> int | None:
+        """When the time of the next message has come."""
         due = self._delta.next_at
-        of_delta = None if due is None else now + max(0, due - self._clock.time(now))
-        return earliest((self._dissemination.deadline, self._gaps.deadline, of_delta))
+        return None if due is None else now + max(0, due - self._clock.time(now))
 
     @property
     def in_flight(self) -> int:

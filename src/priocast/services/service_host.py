@@ -115,20 +115,23 @@ class ServiceHost:
         the network is silent for longer than it may be. They also stop until the view is settled.
         """
         services = self._services
+        if services is None:
+            return
         is_excused = not is_settled or self._is_excused(now - heard_at)
-        if self._stopped_at is not None:
-            if is_excused or services is None:
-                return
+        if self._stopped_at is not None and not is_excused:
             services.on_inaccessible(now - self._stopped_at)
             self._stopped_at = None
             self._after_input(services, now)
         deadline = self.deadline
-        if deadline is not None and now >= deadline and is_excused:
-            self._stopped_at = now
+        if deadline is None or now < deadline:
             return
-        if self._services is not None and deadline is not None and now >= deadline:
-            self._services.tick(now)
-            self._after_input(self._services, now)
+        if is_excused:
+            if self._stopped_at is None:
+                self._stopped_at = now
+            services.release(now)
+        else:
+            services.tick(now)
+        self._after_input(services, now)
 
     def check(
         self,
@@ -229,11 +232,10 @@ class ServiceHost:
 
     @property
     def deadline(self) -> int | None:
-        """When `tick` has something to do next; None while timers are stopped."""
-        if self._stopped_at is not None:
-            return None
+        """When `tick` has something to do next; only the clock counts while timers are stopped."""
         if not self._is_deadline_known and self._services is not None:
-            self._deadline = self._services.deadline(self._now)
+            services, is_stopped = self._services, self._stopped_at is not None
+            self._deadline = services.release_at(self._now) if is_stopped else services.deadline(self._now)
             self._is_deadline_known = True
         return self._deadline
 

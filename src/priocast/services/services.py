@@ -117,6 +117,10 @@ class Services:
             outputs += agreed.on_tick(now)
         self._carry_out(outputs, now)
 
+    def release(self, now: int) -> None:
+        """Deliver what is due by the clock, while all timers are stopped."""
+        self._carry_out(self._disseminated.on_time(now), now)
+
     def on_view(self, view: View, now: int) -> None:
         """The members have changed."""
         self.turn(now)
@@ -155,6 +159,10 @@ class Services:
             return now
         of_clock = self.clock.deadline if self._options.is_synchronised else None
         return earliest((of_clock, self._disseminated.deadline(now), *(each.deadline for each in self._used)))
+
+    def release_at(self, now: int) -> int | None:
+        """When `release` has something to do next."""
+        return self._disseminated.release_at(now)
 
     def room(self, quality: Quality) -> bool:
         """Whether a message of this quality can be sent now; otherwise wait for a receipt."""
