@@ -184,27 +184,30 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     rounds = 1 if arguments.quick else arguments.rounds
-    loads = FULL_LOADS[:2] if arguments.quick else FULL_LOADS
     console = Console(width=110)
     for name in arguments.only or TABLES:
-        match name:
-            case "rates":
-                console.print(rates_table(loads, rounds, console))
-            case "delivery":
-                console.print(delivery_table(rounds))
-            case "safe":
-                console.print(safe_delivery_table(4, rounds, console))
-            case "classes":
-                console.print(classes_table((4,) if arguments.quick else (4, 8), rounds, console))
-            case "qualities":
-                for table in qualities_tables(4, rounds, console):
-                    console.print(table)
-            case "view-change":
-                console.print(view_change_table(2 * rounds, console))
-            case "scheduler":
-                console.print(scheduler_table())
-            case "prioritisation":
-                console.print(prioritisation_table())
+        for table in tables_of(name, rounds, quick=arguments.quick, console=console):
+            console.print(table)
+
+
+def tables_of(name: str, rounds: int, *, quick: bool, console: Console) -> list[Table]:
+    """Measure what one name of `TABLES` stands for."""
+    match name:
+        case "rates":
+            return [rates_table(FULL_LOADS[:2] if quick else FULL_LOADS, rounds, console)]
+        case "delivery":
+            return [delivery_table(rounds)]
+        case "safe":
+            return [safe_delivery_table(4, rounds, console)]
+        case "classes":
+            return [classes_table((4,) if quick else (4, 8), rounds, console)]
+        case "qualities":
+            return qualities_tables(4, rounds, console)
+        case "view-change":
+            return [view_change_table(2 * rounds, console)]
+        case "scheduler":
+            return [scheduler_table()]
+    return [prioritisation_table()]
 
 
 if __name__ == "__main__":
