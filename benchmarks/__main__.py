@@ -192,22 +192,17 @@ def main() -> None:
 
 def tables_of(name: str, rounds: int, *, quick: bool, console: Console) -> list[Table]:
     """Measure what one name of `TABLES` stands for."""
-    match name:
-        case "rates":
-            return [rates_table(FULL_LOADS[:2] if quick else FULL_LOADS, rounds, console)]
-        case "delivery":
-            return [delivery_table(rounds)]
-        case "safe":
-            return [safe_delivery_table(4, rounds, console)]
-        case "classes":
-            return [classes_table((4,) if quick else (4, 8), rounds, console)]
-        case "qualities":
-            return qualities_tables(4, rounds, console)
-        case "view-change":
-            return [view_change_table(2 * rounds, console)]
-        case "scheduler":
-            return [scheduler_table()]
-    return [prioritisation_table()]
+    measured: dict[str, Callable[[], list[Table]]] = {
+        "rates": lambda: [rates_table(FULL_LOADS[:2] if quick else FULL_LOADS, rounds, console)],
+        "delivery": lambda: [delivery_table(rounds)],
+        "safe": lambda: [safe_delivery_table(4, rounds, console)],
+        "classes": lambda: [classes_table((4,) if quick else (4, 8), rounds, console)],
+        "qualities": lambda: qualities_tables(4, rounds, console),
+        "view-change": lambda: [view_change_table(2 * rounds, console)],
+        "scheduler": lambda: [scheduler_table()],
+        "prioritisation": lambda: [prioritisation_table()],
+    }
+    return measured[name]()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What each quality of service costs: rates, delivery times and tightness, beside the total order and bare TCP.
+"""What each quality of service costs: rates, delivery times and tightness beside the total order and TCP.
 
 Rates: all members send as fast as they can, and the ways of sending take turns in one group. A call carries
 as many messages as a batch of the total order, and the application takes them one by one. Times: one member
@@ -128,7 +128,7 @@ def _times(plan: XampPlan, members: int) -> dict[str, ExecutionTime]:
 
 def _times_table(members: int, rounds: list[dict[str, ExecutionTime]]) -> Table:
     table = Table(
-        title=f"{members} members, 64 bytes: delivery at the last of {members - 1} recipients, and the receipt",
+        title=f"{members} members, 64 bytes: delivery at the last of {members - 1} recipients; the receipt",
         caption="raw: bare TCP; its receipt is the last response. The receipt of the total order is the "
         "sender's own delivery. Spread: between the first and the last recipient.",
     )
