@@ -179,6 +179,18 @@ CLASSES: dict[str, ClassCosts] = {
             copies=_by_sender,
             null_messages=True,
         ),
+        # In the simulator, senders of equal rates wait as long as in deterministic-merge (1.5 hops with four,
+        # 1.9 with eight of them), with half of the frames; if two of eight send, 0.9 instead of 1.0 hops.
+        ClassCosts(
+            order="adaptive",
+            family="communication history",
+            hops=lambda n, s: 2 - 1 / n,
+            frames=lambda n, s: 2 * (n - 1),
+            path=lambda n, s: 2 * n,
+            load=_by_sender,
+            copies=_by_sender,
+            null_messages=True,
+        ),
         ClassCosts(
             order="agreement-skeen",
             family="destinations agreement",
