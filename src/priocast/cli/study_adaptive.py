@@ -101,7 +101,7 @@ def _simulated(load: AdaptiveLoad) -> list[LoadVariant]:
 def _real(load: AdaptiveLoad) -> list[LoadVariant]:
     changing = msgspec.structs.replace(load, changes=True)
     adaptive_only = variants("real-changing", changing)[:1]
-    return [*(each for each in variants("real", load) if not each.quality), *adaptive_only]
+    return [*variants("real", load), *adaptive_only]
 
 
 def _simulate(variant: LoadVariant, traces: Path, console: Console) -> LoadRun:

@@ -32,10 +32,9 @@ _FOUNDED_US = 1_000_000
 _LATENCY_US, _SPREAD_US = 200, 100
 #: No sender is limited by what others have consumed: the paper has no flow control.
 _WINDOW = 1_024
-#: Longer than a slow sender pauses: the paper's All-Ack never acknowledges without a message.
-_ACKNOWLEDGE_MS = 60_000.0
+#: How many pauses of a slow sender all-ack waits: the paper's never acknowledges without a message.
+_PATIENCE = 4
 _WORKER = WorkerProgram("priocast.study.adaptive_worker", SenderReport)
-_OPTIONS = OrderingOptions(window=_WINDOW, acknowledge_ms=_ACKNOWLEDGE_MS)
 
 
 class LoadVariant(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,6 +44,11 @@ class LoadVariant(msgspec.Struct, frozen=True, kw_only=True):
     load: AdaptiveLoad
     order: str = "adaptive"
     quality: str = ""
+
+    @property
+    def options(self) -> OrderingOptions:
+        """The options of its order."""
+        return OrderingOptions(window=_WINDOW, acknowledge_ms=1_000 * _PATIENCE * self.load.slow_seconds)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -89,12 +93,13 @@ def carry_out(variant: LoadVariant, traces: Path, on_progress: Callable[[int], N
             peers=member.peers,
             run=variant.name,
             order=variant.order,
-            options=_OPTIONS,
+            options=variant.options,
             trace=str(traces / variant.name),
             labels=variant.labels,
             times_us=load.times_us(index),
             total=load.total,
             payload_bytes=PAYLOAD_BYTES,
+            quality=variant.quality,
         )
         for index, member in enumerate(loopback_members(SENDERS))
     ]
@@ -114,7 +119,7 @@ def _scenario(variant: LoadVariant) -> Scenario:
     return Scenario(
         seed=1998,
         order=variant.order,
-        ordering=_OPTIONS,
+        ordering=variant.options,
         membership=MembershipOptions(founders=SENDERS, slow_ms=60_000),
         network=NetworkOptions(
             latency_us=_LATENCY_US, latency_spread_us=_SPREAD_US, latency_shape="exponential"

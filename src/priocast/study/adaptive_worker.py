@@ -10,8 +10,9 @@ import time
 import msgspec
 
 from priocast.core.errors import GroupClosed
-from priocast.core.events import Delivery, Evicted, ViewChange
+from priocast.core.events import Delivery, Evicted, ServiceDelivery, ViewChange
 from priocast.core.priority import ROUTINE
+from priocast.core.quality import parse_quality
 from priocast.runtime.group import Group
 from priocast.study.recorded_run import RecordedRunTask, join_run
 from priocast.testing.worker import MemberProgress, read_line, report, run_worker, wait_start
@@ -20,11 +21,15 @@ _PROGRESS_SECONDS = 0.2
 
 
 class SenderTask(RecordedRunTask, frozen=True, kw_only=True):
-    """The task of one sender: when it broadcasts (after the start), and how many messages all send."""
+    """The task of one sender: when it broadcasts (after the start), and how many messages all send.
+
+    With a `quality` it sends them with that quality of service instead.
+    """
 
     times_us: list[int]
     total: int
     payload_bytes: int
+    quality: str = ""
 
 
 class SlotSample(msgspec.Struct, frozen=True):
@@ -57,10 +62,12 @@ class _Consumer:
             if isinstance(event, Delivery):
                 self._digest.update(f"{event.position} {event.message.id} ".encode())
                 self.delivered += 1
-                if self.delivered == self._total:
-                    return
+            elif isinstance(event, ServiceDelivery):
+                self.delivered += 1
             elif isinstance(event, Evicted) or (isinstance(event, ViewChange) and event.view.number > 1):
                 raise GroupClosed(f"the run failed, because the view changed: {event.reason}")
+            if self.delivered == self._total:
+                return
 
     async def note(self) -> None:
         """Report and note for ever."""
@@ -81,7 +88,10 @@ async def _send(group: Group, task: SenderTask) -> None:
     payload = bytes(task.payload_bytes)
     for at_us in task.times_us:
         await asyncio.sleep(max(0.0, started + at_us / 1e6 - time.monotonic()))
-        await group.broadcast(payload, ROUTINE)
+        if task.quality:
+            group.send_nowait(payload, quality=parse_quality(task.quality))
+        else:
+            await group.broadcast(payload, ROUTINE)
 
 
 async def work(task: SenderTask) -> None:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as sf
 
-from priocast.pipeline.sources import StoredRun, messages, process_id
+from priocast.pipeline.sources import StoredRun, messages, process_id, read_services
 from priocast.pipeline.trace_tables import TraceTables
-from priocast.trace.run_directory import SERVICES
 from priocast.trace.schema import BROADCAST, DELIVERED, SENT
 
 #: A run with this label is measured by sender: when its load is settled and when it ends, in seconds after
@@ -116,7 +115,10 @@ def deliveries_at_others(trace: TraceTables) -> DataFrame | None:
     known = spark.createDataFrame(
         [(run.name, *_settled(run)) for run in runs], "run string, settled_s double, end_s double"
     )
-    events = _ordered(trace).unionByName(_with_quality(trace, runs)).join(sf.broadcast(known), "run")
+    events = _ordered(trace)
+    if with_services := [run for run in runs if run.has_services]:
+        events = events.unionByName(_with_quality(trace, with_services))
+    events = events.join(sf.broadcast(known), "run")
     sent = events.where("is_sent").select(*_KEY, sf.col("time_ns").alias("sent_ns"), "settled_s", "end_s")
     start = sent.groupBy("run").agg(sf.min("sent_ns").alias("start_ns"))
     delivered = events.where("not is_sent and process != sender").select(
@@ -149,27 +151,17 @@ def _ordered(trace: TraceTables) -> DataFrame:
 
 
 def _with_quality(trace: TraceTables, runs: list[StoredRun]) -> DataFrame:
-    """The same of messages with a quality of service, if there are any."""
-    schema = (
-        "run string, sender string, stream string, number long, process string, time_ns long, is_sent boolean"
+    """The same of messages with a quality of service."""
+    rows = read_services(trace.spark, runs).where(sf.col("event").isin(SENT, DELIVERED))
+    return rows.select(
+        "run",
+        process_id("sender", "sender_incarnation").alias("sender"),
+        "stream",
+        "number",
+        process_id("member", "incarnation").alias("process"),
+        "time_ns",
+        (sf.col("event") == SENT).alias("is_sent"),
     )
-    found = trace.spark.createDataFrame([], schema)
-    for run in runs:
-        files = sorted(map(str, (run.directory / SERVICES).glob("*.parquet")))
-        if files:
-            rows = trace.spark.read.parquet(*files).where(sf.col("event").isin(SENT, DELIVERED))
-            found = found.unionByName(
-                rows.select(
-                    sf.lit(run.name).alias("run"),
-                    process_id("sender", "sender_incarnation").alias("sender"),
-                    "stream",
-                    "number",
-                    process_id("member", "incarnation").alias("process"),
-                    "time_ns",
-                    (sf.col("event") == SENT).alias("is_sent"),
-                )
-            )
-    return found
 
 
 def _settled(run: StoredRun) -> tuple[float, float]:
