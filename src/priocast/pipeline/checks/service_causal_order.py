@@ -5,7 +5,7 @@ in FIFO order, so the past of a message is one number for each lane: the last me
 precedes it. Directly, these are the greatest numbers that its sender had delivered. A message that its sender
 never got may precede it, too, if it precedes one that the sender delivered: the pasts are extended by those
 of the messages that were delivered until none changes, which takes one step more than there are such messages
-in a row. If all members are recipients, the first step changes nothing.
+in a row. If every message is for all senders, there are none.
 """
 
 from functools import reduce
@@ -52,16 +52,27 @@ def _past(tables: ServiceTables, is_judged: Column) -> DataFrame:
     in_lane = Window.partitionBy("run", "lane").orderBy("number")
     own = sent.select(*KEY, "lane", sf.lag("number").over(in_lane).alias("last")).where("last is not null")
     direct = delivered.select(*_PLACE, "step", "lane", sf.col("number").alias("last"))
-    past = _greatest(own, _known_when_sent(sent, direct)).localCheckpoint()
+    past = _greatest(own, _known_when_sent(sent, direct)).localCheckpoint(eager=False)
+    if not _has_unaddressed_senders(tables, is_judged):
+        return past
     size = _size(past)
     while True:
         learned = (
             delivered.drop("lane", "number").join(past, list(KEY)).select(*_PLACE, "step", "lane", "last")
         )
-        past = _greatest(own, _known_when_sent(sent, direct.unionByName(learned))).localCheckpoint()
+        known = _known_when_sent(sent, direct.unionByName(learned))
+        past = _greatest(own, known).localCheckpoint(eager=False)
         before, size = size, _size(past)
         if before == size:
             return past
+
+
+def _has_unaddressed_senders(tables: ServiceTables, is_judged: Column) -> bool:
+    """Whether a message is not for all processes that send messages of its order."""
+    of_order = Window.partitionBy("run", "order_name")
+    senders = sf.collect_set("sender").over(of_order)
+    sent = tables.messages.where(is_judged).withColumn("senders", senders)
+    return not sent.where(sf.size(sf.array_except("senders", "recipients")) > 0).isEmpty()
 
 
 def _known_when_sent(sent: DataFrame, learned: DataFrame) -> DataFrame:
