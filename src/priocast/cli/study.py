@@ -8,7 +8,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from priocast.cli import study_adaptive, study_preemption, study_reorder, study_wan, study_xamp
+from priocast.cli import (
+    study_adaptive,
+    study_faults,
+    study_preemption,
+    study_reorder,
+    study_wan,
+    study_xamp,
+)
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
@@ -70,6 +77,7 @@ study = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
 )
+study.command(epilog=study_faults.EXAMPLES)(study_faults.faults)
 study.command(epilog=study_reorder.EXAMPLES)(study_reorder.reorder)
 study.command(epilog=study_preemption.EXAMPLES)(study_preemption.preemption)
 study.command(epilog=study_wan.EXAMPLES)(study_wan.wan)

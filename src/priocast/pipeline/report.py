@@ -1,7 +1,6 @@
 """The report: one self-contained HTML file with the runs, the verdicts and the measurements."""
 
 import shlex
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,9 +9,9 @@ from priocast.pipeline.figures.delivery_time import draw_distributions, draw_p99
 from priocast.pipeline.figures.membership import draw_membership, lanes_of_changing_runs
 from priocast.pipeline.figures.over_time import draw_queue_depth, draw_throughput
 from priocast.pipeline.figures.style import render_svg
-from priocast.pipeline.html import Content, Html, element, figure, render, table, tag
+from priocast.pipeline.html import Content, Html, element, figure, table, tag
+from priocast.pipeline.report_page import page, write_page
 from priocast.pipeline.report_senders import senders_section
-from priocast.pipeline.report_style import CSS
 from priocast.pipeline.results import StudyResult
 from priocast.pipeline.tables.delivery_time import name_of
 from priocast.pipeline.tables.membership import Origin
@@ -21,20 +20,15 @@ from priocast.trace.schema import Manifest
 
 
 def write_report(result: StudyResult, source: Path, path: Path) -> Path:
-    """Write the report to a temporary file and rename it to `path`, so that nobody reads half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}.") as aside:
-        part = Path(aside) / path.name
-        part.write_text(render_page(result, source), encoding="utf-8")
-        part.chmod(0o644)
-        return part.replace(path)
+    """Write the report; an earlier one is replaced."""
+    return write_page(render_page(result, source), path)
 
 
 def render_page(result: StudyResult, source: Path) -> str:
     """The whole page."""
     group = ", ".join(dict.fromkeys(run.manifest.group for run in result.runs))
-    body = element(
-        "main",
+    return page(
+        f"Priocast report: {group}",
         element("h1", f"Group “{group}”: guarantees and measurements"),
         _summary(result),
         *_runs(result),
@@ -44,12 +38,6 @@ def render_page(result: StudyResult, source: Path) -> str:
         *senders_section(result),
         *_over_time(result),
         *_reproduce(source),
-    )
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{render(f'Priocast report: {group}')}</title><style>{CSS}</style></head>"
-        f"<body>{body.text}</body></html>\n"
     )
 
 

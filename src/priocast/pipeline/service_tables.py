@@ -115,7 +115,7 @@ def _messages(rows: DataFrame, delivered: DataFrame, processes: DataFrame) -> Da
     )
     lane_priority = sf.when(sf.col("kind") == QualityKind.TIGHT, sf.col("priority")).otherwise(sf.lit(0))
     receipts = rows.where(sf.col("event") == FINISHED).select(
-        *KEY, sf.lit(True).alias("finished"), "accepted", "answered", "rejected"
+        *KEY, sf.lit(True).alias("finished"), "accepted", "answered", "rejected", "rounds"
     )
     holders = (
         delivered.where("unit = 0")

@@ -40,7 +40,7 @@ def verify_runs(
     progress: Progress = ignore_progress,
 ) -> Verification:
     """Check every guarantee for the runs at `path`."""
-    with _trace(path, master, progress) as trace:
+    with open_trace(path, master, progress) as trace:
         verdicts = judge(trace, examples_max, progress)
     return Verification(trace.runs, trace.counts, tuple(verdicts))
 
@@ -53,7 +53,7 @@ def study_runs(
     weights: Sequence[WeightSample] = (),
 ) -> StudyResult:
     """Check and measure the runs at `path`; with `out_html`, write the report there, with these weights."""
-    with _trace(path, master, progress) as trace:
+    with open_trace(path, master, progress) as trace:
         verdicts = judge(trace, progress=progress)
         progress("measuring")
         over_time = timelines(trace)
@@ -79,7 +79,8 @@ def study_runs(
 
 
 @contextmanager
-def _trace(path: Path, master: str, progress: Progress) -> Iterator[TraceTables]:
+def open_trace(path: Path, master: str, progress: Progress) -> Iterator[TraceTables]:
+    """The runs at `path`, in a session of their own."""
     runs = open_runs(path)
     progress("starting Spark")
     try:

@@ -53,6 +53,10 @@ class SimulatedLan(SimulatedNetwork):
         rate = scenario.faults.omission_percent / 100
         self._omissions = Omissions(f"omissions {scenario.seed}", lan.omission_degree, rate)
 
+    @property
+    def is_faithful(self) -> bool:
+        return not self._faults.network
+
     def transmit(self, source: ProcessId, target: str, frame: Frame, at: int) -> None:
         self._transmit(source, [target], frame, at)
 

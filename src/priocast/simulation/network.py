@@ -38,6 +38,11 @@ class SimulatedNetwork:
         self._paths: dict[Direction, _Path] = {}
         self._blocked: Counter[Direction] = Counter()
 
+    @property
+    def is_faithful(self) -> bool:
+        """Whether what arrives is what was sent, as networks guarantee."""
+        return True
+
     def transmit(self, source: ProcessId, target: str, frame: Frame, at: int) -> None:
         """Transmit a frame that is ready to be written at this time."""
         direction = (source.name, target)

@@ -1,0 +1,67 @@
+"""The fault-injection campaign: what is injected into simulated groups, and the table of Spark."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from priocast.cli.main import app
+from priocast.core.guarantees import LIVENESS, NON_TRIVIALITY, SERVICE_TOTAL_ORDER
+from priocast.pipeline.coverage_report import render_coverage
+from priocast.pipeline.tables.fault_coverage import FaultCoverage
+from priocast.study.faults import FAULTS, InjectionPlan, inject
+
+
+@pytest.mark.usefixtures("spark")
+def test_the_command_shows_what_is_tolerated(tmp_path: Path, spark: SparkSession) -> None:
+    arguments = ["study", "faults", "--seeds", "1", "--quality", "atomic", "--out", str(tmp_path), "--json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    rows = {row["fault"]: row for row in json.loads(result.stdout)}
+    assert set(rows) == {fault.name for fault in FAULTS}
+    omission, corruption = rows["omission"], rows["corruption (Pn2)"]
+    assert omission["injected"] > 1
+    assert [omission[name] for name in ("affected", "noticed", "tolerated", "lost")] == [1, 1, 1, []]
+    assert corruption["tolerated"] == 0 and NON_TRIVIALITY in corruption["lost"]
+    assert rows["half duplex (Pn4)"]["injected"] > 0
+    page = (tmp_path / "report.html").read_text()
+    assert "Faults that break what they assume" in page and "corruption (Pn2)" in page
+
+
+@pytest.mark.parametrize(
+    ("name", "quality", "guarantee"),
+    [
+        ("inconsistency (Pn1)", "reliable", NON_TRIVIALITY),
+        ("corruption (Pn2)", "tight", NON_TRIVIALITY),
+        ("disorder (Pn5)", "atomic:acknowledged", SERVICE_TOTAL_ORDER),
+        ("long inaccessibility (Pn6)", "atomic", LIVENESS),
+    ],
+)
+def test_a_broken_property_costs_a_promise(tmp_path: Path, name: str, quality: str, guarantee: str) -> None:
+    fault = next(each for each in FAULTS if each.name == name)
+    assert guarantee in {violation.guarantee for violation in inject(fault, quality, 0, tmp_path)}
+
+
+def test_a_slow_application_is_no_fault_of_delta() -> None:
+    cells = InjectionPlan(seeds=1, qualities=("delta:150", "tight")).cells()
+    slow = [quality for fault, quality, _ in cells if fault.name == "slow recipient"]
+    assert slow == ["tight"]
+
+
+def test_the_report_says_what_was_lost() -> None:
+    row = FaultCoverage(
+        fault="omission",
+        quality="reliable",
+        assumed=True,
+        runs=4,
+        affected=4,
+        injected=70,
+        noticed=3,
+        tolerated=3,
+        lost=(NON_TRIVIALITY,),
+    )
+    page = render_coverage([row])
+    assert "3 of 4 runs" in page and "75%" in page and NON_TRIVIALITY in page
+    assert "banner bad" in page
