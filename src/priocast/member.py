@@ -85,8 +85,7 @@ class Member:
         self.clients = Clients(delivery_table, me, options.queue_max)
         self.stream = Stream(me, membership, delivery_table, self.clients)
         reporter = StabilityReporter(membership)
-        options_of_services = service_options or ServiceOptions()
-        self.services = ServiceHost(me, options_of_services, observer, is_strict=membership.primary)
+        self.services = ServiceHost(me, service_options, observer, is_strict=membership.primary)
         self._installer = ViewInstaller(
             me,
             options,
@@ -116,8 +115,7 @@ class Member:
         self.service_head, self.take_service = self._group_services.head, self._group_services.take
         self.frames = OutgoingFrames(self.membership, reporter, self.clients, self.services).take
         self._fault_handler = FaultHandler(self.membership)
-        self.rejections = self._fault_handler.rejections
-        self.faults = self._fault_handler.faults
+        self.rejections, self.faults = self._fault_handler.rejections, self._fault_handler.faults
         self.reject = self._fault_handler.reject
         self._service_clients = ServiceClients(self._group_services, self.services, self.clients)
         on_send = self._service_clients.on_send

@@ -2,19 +2,20 @@
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 from rich.table import Table
 
 from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.option_checks import check_directory, check_pipeline
 from priocast.cli.shared_options import MASTER, AsJson, Master
-from priocast.cli.simulate import parse_choice, parse_seeds
+from priocast.cli.simulate import check_choices, parse_seeds, seed_columns
 from priocast.core.errors import InvalidOption
+from priocast.protocols import find_protocol
 from priocast.simulation.scenario_generator import Delivery, Policy, generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import write_run
@@ -77,28 +78,14 @@ def campaign(
     if "://" not in out:
         check_directory("--out", Path(out))
     from priocast.campaign.campaign import GROUPINGS, run_campaign  # imported here: Spark is slow to import
-    from priocast.campaign.plan import make_plan
 
     grouping = tuple(by or ("cell",))
     if unknown := [name for name in grouping if name not in GROUPINGS]:
         raise InvalidOption(f"--by is {unknown[0]!r}: choose {', '.join(GROUPINGS)}")
-    for each in order or ():
-        parse_choice(each, None, None)
-    for name, values, known in (("policy", policy, Policy), ("delivery", delivery, Delivery)):
-        if unknown := [value for value in values or () if value not in get_args(known)]:
-            raise InvalidOption(
-                f"--{name} is {unknown[0]!r}: choose {' or '.join(map(repr, get_args(known)))}"
-            )
-    plan = make_plan(
-        parse_seeds(seeds),
-        order or (),
-        cast("list[Policy]", policy or []),
-        cast("list[Delivery]", delivery or []),
-    )
+    plan = _plan(seeds, order or [], policy or [], delivery or [])
     console = Console(stderr=as_json)
     started = time.perf_counter()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
+    with Progress(*seed_columns(), console=console, transient=True) as progress:
         bar = progress.add_task("seeds", total=len(plan))
         result = run_campaign(plan, out, master, grouping, lambda done: progress.update(bar, completed=done))
     if traces is not None:
@@ -109,6 +96,18 @@ def campaign(
         _print_result(result, grouping, time.perf_counter() - started, console)
     if result.failed:
         raise typer.Exit(EXIT_VIOLATION)
+
+
+def _plan(seeds: str, orders: list[str], policies: list[str], deliveries: list[str]) -> "Plan":
+    from priocast.campaign.plan import make_plan
+
+    for each in orders:
+        find_protocol(each)
+    check_choices("policy", policies, Policy)
+    check_choices("delivery", deliveries, Delivery)
+    return make_plan(
+        parse_seeds(seeds), orders, cast("list[Policy]", policies), cast("list[Delivery]", deliveries)
+    )
 
 
 def _write_traces(result: "CampaignResult", plan: "Plan", directory: Path) -> None:

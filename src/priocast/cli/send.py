@@ -64,8 +64,7 @@ def send(
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of this client.", show_default="random")] = None,
     listen: Annotated[
-        str | None,
-        typer.Option(help="Address for replies, host:port.", show_default="any free port"),
+        str | None, typer.Option(help="Address for replies, host:port.", show_default="any free port")
     ] = None,
     tls_certificate: TlsCertificate = None,
     tls_key: TlsKey = None,

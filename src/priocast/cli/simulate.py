@@ -10,7 +10,14 @@ from typing import Annotated, cast, get_args
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 
 from priocast.cli.exit_codes import EXIT_VIOLATION
@@ -134,12 +141,23 @@ def parse_choice(
     return Choice(order, cast("Policy | None", policy), cast("Delivery | None", delivery), chosen)
 
 
+def check_choices(name: str, values: list[str], known: object) -> None:
+    """Raise InvalidOption if a value of this option is not in the `Literal` that is known."""
+    for value in values:
+        if value not in get_args(known):
+            raise InvalidOption(f"--{name} is {value!r}: choose {' or '.join(map(repr, get_args(known)))}")
+
+
+def seed_columns() -> tuple[ProgressColumn, ...]:
+    """The columns of a progress bar over seeds."""
+    return TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+
+
 def _run(seeds: range, jobs: int, choice: Choice, console: Console) -> list[SeedResult]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     outcomes: list[SeedResult] = []
     with (
         closing(run_swarm(seeds, jobs, choice)) as results,  # ends its processes, whatever interrupts
-        Progress(*columns, console=console, transient=True) as progress,
+        Progress(*seed_columns(), console=console, transient=True) as progress,
     ):
         bar = progress.add_task("seeds", total=len(seeds))
         for outcome in results:

@@ -58,9 +58,14 @@ class ServiceHost:
     """
 
     def __init__(
-        self, me: ProcessId, options: ServiceOptions, observer: ServiceObserver | None, *, is_strict: bool
+        self,
+        me: ProcessId,
+        options: ServiceOptions | None,
+        observer: ServiceObserver | None,
+        *,
+        is_strict: bool,
     ) -> None:
-        self.options = options
+        self.options = options or ServiceOptions()
         self.in_use = False
         self.turn_is_due = False
         self.has_frames = False
