@@ -151,6 +151,13 @@ def _bottleneck(status: Status) -> str:
     return f"[yellow]{status.bottleneck}, for {_duration(status.bottleneck_ms / 1000)}[/]"
 
 
+def _slots(status: Status) -> str:
+    if status.slots is None:
+        return ""
+    shares = ", ".join(f"{name} {weight}" for name, weight in status.slots.weights.items())
+    return f"{shares} (distribution {status.slots.distribution})"
+
+
 def _stalled(status: Status) -> str:
     stalls = status.stalls
     if not stalls.count:
@@ -215,6 +222,7 @@ _ROWS: dict[str, Callable[[Status], str]] = {
     "not ordered": _waiting,
     "not consumed": lambda status: f"{status.unconsumed:,}" if status.unconsumed else "",
     "bottleneck": _bottleneck,
+    "slots": _slots,
     "stalls": _stalled,
     "suspected": _suspicion,
     "unacknowledged": _unacknowledged,
