@@ -2,12 +2,15 @@
 
 import pytest
 
+from priocast.core.identity import ProcessId
 from priocast.core.network_properties import NetworkProperties
 from priocast.core.quality import ATOMIC, CAUSAL, RELIABLE, TIGHT, Quality, at_least, delta
+from priocast.core.view import View
 from priocast.membership.failure_detector import FailureDetector
 from priocast.membership.inaccessibility import InaccessibilityControl
 from priocast.membership.options import MembershipOptions
 from priocast.services.options import ServiceOptions
+from priocast.services.service_host import ServiceHost
 from support.stacks import MILLISECOND, Neighbourhood, founded
 
 NETWORK = NetworkProperties(
@@ -77,6 +80,21 @@ def test_what_is_sent_into_the_silence_arrives_after_it(quality: Quality) -> Non
     (receipt,) = group.applications["a"].receipts
     assert receipt.accepted and receipt.rounds <= 4
     assert set(group.views().values()) == {"abc"}
+
+
+def test_timers_go_on_if_somebody_was_heard_although_nobody_is_heard_just_now() -> None:
+    """Heartbeats that come at the same time leave silence between them, again and again."""
+    me, other = ProcessId("a", 1), ProcessId("b", 1)
+    host = ServiceHost(me, SILENT_AT_TIMES, None, is_strict=True)
+    host.on_view(View(1, (me, other)), 0)
+    host.send([b"x"], RELIABLE, ["b"], 7, 0)
+    host.turn(0)
+    transmitted = len(host.take_frames())
+    for heartbeat in range(20, 140, 20):
+        host.tick((heartbeat - 10) * MILLISECOND, (heartbeat - 20) * MILLISECOND)
+        host.tick((heartbeat + 19) * MILLISECOND, heartbeat * MILLISECOND)
+        transmitted += len(host.take_frames())
+    assert transmitted > 1
 
 
 def test_beyond_its_bound_silence_is_a_failure() -> None:

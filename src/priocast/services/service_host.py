@@ -123,9 +123,10 @@ class ServiceHost:
         if services is None:
             return
         is_excused = not is_settled or self._is_excused(now - heard_at)
-        if self._stopped_at is not None and not is_excused:
+        if self._stopped_at is not None and is_settled and (not is_excused or heard_at > self._stopped_at):
             services.on_inaccessible(now - self._stopped_at)
             self._stopped_at = None
+            is_excused = False  # heard since: if nobody is heard just now, that is another silence
             self._after_input(services, now)
         deadline = self.deadline
         if deadline is None or now < deadline:

@@ -33,8 +33,9 @@ _FROM_US = 400_000
 _FOR_US = 200_000
 _HEALED_AFTER_US = 400_000
 _RESPONSE_US = 10_000
-#: Shorter than a response is awaited, so that it costs a round at most.
-INACCESSIBLE_US = 8_000
+#: Longer than all rounds of a transmission together: without inaccessibility control, members would fail.
+INACCESSIBLE_US = 60_000
+_ACCESSIBLE_US = 30_000
 _LAN = LanOptions(omission_degree=2, delay_us=5_000, inaccessibility_us=INACCESSIBLE_US)
 _HEARTBEAT_MS = 20
 _FAILURE_MS = 150
@@ -113,14 +114,13 @@ def _crashes(random: SeededRandom, scenario: Scenario, count_max: int) -> tuple[
 def _inaccessibility(random: SeededRandom, longest_us: int) -> tuple[Inaccessibility, ...]:
     if not longest_us:
         return ()
-    count = random.randint(0, 3)
-    step_us = _FOR_US // (count + 1)
+    step_us = longest_us + 2 * _ACCESSIBLE_US
     return tuple(
         Inaccessibility(
-            from_us=_FROM_US + index * step_us + random.randrange(step_us // 2),
+            from_us=_FROM_US + index * step_us + random.randrange(_ACCESSIBLE_US),
             for_us=random.randint(longest_us // 4, longest_us),
         )
-        for index in range(count)
+        for index in range(random.randint(0, max(1, _FOR_US // step_us)))
     )
 
 

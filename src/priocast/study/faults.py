@@ -24,7 +24,7 @@ from priocast.simulation.simulator import SimulatedRun, run_scenario
 from priocast.simulation.trace_writer import write_run
 
 _NOTHING = ServiceFaults(omissions=False, crashes=0, inaccessible_us=0)
-_LONG_US = 50 * INACCESSIBLE_US
+_LONG_US = 8 * INACCESSIBLE_US
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9]+")
 
 
