@@ -89,6 +89,25 @@ async def test_messages_of_both_kinds_come_in_one_stream() -> None:
 
 
 @in_a_loop
+async def test_an_urgent_message_of_the_order_comes_between_units() -> None:
+    """The application waits between two units; what has come meanwhile is more urgent than the second one."""
+    async with groups("memory", 2) as (a, b):
+        await a.send([b"0", b"1", b"2"], quality=priocast.RELIABLE, priority=priocast.ROUTINE, to=["b"])
+        payloads = []
+        async for event in b:
+            if isinstance(event, priocast.ServiceDelivery):
+                payloads.append(event.payload)
+            elif isinstance(event, priocast.Delivery):
+                payloads.append(event.message.payload)
+            if payloads == [b"0"] and isinstance(event, priocast.ServiceDelivery):
+                await a.broadcast(b"urgent", priocast.URGENT)
+                await wait_until(lambda: b.status().unconsumed > 0)
+            if len(payloads) == 4:
+                break
+        assert payloads == [b"0", b"urgent", b"1", b"2"]
+
+
+@in_a_loop
 async def test_batches_leave_messages_with_a_quality_to_the_iteration() -> None:
     async with groups("memory", 2) as (a, b):
         await a.send(b"quality", quality=priocast.RELIABLE, to=["b"])

@@ -14,7 +14,7 @@ from collections import deque
 
 from priocast.core.assembler import Run
 from priocast.core.errors import GroupClosed, PriocastError
-from priocast.core.events import Evicted, Restored, ServiceDelivery, ViewChange
+from priocast.core.events import Evicted, Restored, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.core.role import Role
@@ -33,7 +33,7 @@ from priocast.runtime.first_view import FirstView
 from priocast.runtime.member_factory import MemberFactory
 from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
-from priocast.runtime.service_calls import ServiceCalls, delivery_of
+from priocast.runtime.service_calls import ServiceCalls
 from priocast.runtime.storage import Storage
 from priocast.runtime.waits import logged_if_long
 from priocast.services.accept_queues import QueuedUnit
@@ -57,7 +57,7 @@ class Driver:
     ) -> None:
         self.configuration = configuration
         self.network = network
-        self.taken = self.reports = 0
+        self.taken = self.reports = self.turns = 0
         self.advice = ""
         self.evictions: deque[tuple[ViewReason, int]] = deque(maxlen=_EVICTIONS_KEPT)
         self.storage = storage
@@ -291,15 +291,10 @@ class Driver:
         finally:
             self._consumable = None
 
-    def consume_event(
-        self, head: ViewStart | StateRestore | Evicted | QueuedUnit
-    ) -> ViewChange | Restored | Evicted | ServiceDelivery:
-        """The application consumes the head, which is not a message of the total order."""
+    def consume_event(self, head: ViewStart | StateRestore | Evicted) -> ViewChange | Restored | Evicted:
+        """The application consumes the head, which is not a message."""
         if isinstance(head, Evicted):
             return self._notices.popleft()
-        if isinstance(head, QueuedUnit):
-            self.schedule_turn()
-            return delivery_of(self.member.take_service(time.monotonic_ns()))
         if isinstance(head, StateRestore):
             assert self.configuration.state is not None
             self.configuration.state.load(head.snapshot.data)
@@ -346,7 +341,7 @@ class Driver:
         member, port = self.member, self._port
         if port is None or self._closed is not None:
             return
-        self._head, more, sent = None, True, False
+        self.turns, self._head, more, sent = self.turns + 1, None, True, False
         while more:
             more = member.act(now)
             for name, frames in member.frames(now, received_from):

@@ -31,9 +31,10 @@ from priocast.runtime.arguments import (
 from priocast.runtime.broadcast_handle import BroadcastHandle
 from priocast.runtime.driver import Driver
 from priocast.runtime.parameters import OrderName
-from priocast.runtime.service_calls import ServiceMessage
+from priocast.runtime.service_calls import ServiceMessage, consecutive_deliveries
 from priocast.runtime.status import Status, status_of
 from priocast.runtime.waits import log
+from priocast.services.accept_queues import QueuedUnit
 from priocast.services.outputs import SendReceipt
 
 _WARNED_OF_MAX = 64
@@ -262,6 +263,10 @@ class Group:
             if head is None:
                 await driver.wait_consumable()
                 continue
+            if isinstance(head, QueuedUnit):
+                for delivery in consecutive_deliveries(driver):
+                    yield delivery
+                continue
             if not isinstance(head, OrderedBatch):
                 yield driver.consume_event(head)
                 continue
@@ -294,6 +299,7 @@ class Group:
                 await driver.wait_consumable()
                 continue
             if not isinstance(head, OrderedBatch):
+                assert not isinstance(head, QueuedUnit), "those wait for an iteration over events"
                 driver.consume_event(head)
                 continue
             batch, taken = head.batch, head.taken

@@ -8,7 +8,7 @@ turn.
 import asyncio
 import time
 from bisect import insort
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from priocast.core.errors import DeadlineExceeded, GroupClosed, Overloaded, PriocastError
@@ -50,6 +50,7 @@ class CallsOwner(Protocol):
 
     configuration: MemberConfiguration
     member: Member
+    turns: int
 
     def check_open(self) -> None: ...
     def report_taken(self, now: int) -> None: ...
@@ -153,6 +154,18 @@ class ServiceCalls:
         if call.sent is None:
             return f"it was not sent, because there is no room: {self._why_full()}"
         return "it was sent, and not all recipients that it needs have answered; they may still receive it"
+
+
+def consecutive_deliveries(owner: CallsOwner) -> Iterator[ServiceDelivery]:
+    """The units that the application takes one after the other, as long as the member has no other input.
+
+    What the total order has next stays the same until then, so it is asked for only once.
+    """
+    member, turns, now = owner.member, owner.turns, time.monotonic_ns()
+    of_order = member.head(now)
+    owner.schedule_turn()
+    while owner.turns == turns and member.service_head(of_order) is not None:
+        yield delivery_of(member.take_service(time.monotonic_ns()))
 
 
 def delivery_of(unit: QueuedUnit) -> ServiceDelivery:

@@ -287,6 +287,8 @@ class ServiceHost:
         return self.options.response_ns // 2 <= silence_ns < self.options.network.inaccessibility_ns
 
     def _counts(self, kind: QualityKind) -> QualityCounts:
+        if (counts := self.counts.get(kind)) is not None:
+            return counts
         return self.counts.setdefault(kind, QualityCounts())
 
     def _count_retransmissions(self, multicasts: list[Multicast]) -> None:
