@@ -1,9 +1,9 @@
 """What each quality of service costs: rates, delivery times and tightness beside the total order and TCP.
 
-Rates: all members send as fast as they can, and the ways of sending take turns in one group. A call carries
-as many messages as a batch of the total order, and the application takes them one by one. Times: one member
-sends one message at a time, as in `priocast study xamp`. Processes of one machine share a clock, so the raw
-one-way time is measured, not halved.
+Rates: all members send as fast as they deliver, and the ways of sending take turns in one group. A call has
+as many messages with a quality as with the total order, as many are in flight, and the application takes them
+one by one. Times: one member sends one message at a time, as in `priocast study xamp`. Processes of one
+machine share a clock, so the raw one-way time is measured, not halved.
 """
 
 import asyncio
@@ -25,7 +25,9 @@ from priocast.study.xamp_worker import RAW, TOTAL_ORDER
 UNITS = 64
 """How many messages one call has: a batch of the total order, or a transmission."""
 
-CALLS_AT_ONCE = 4
+IN_FLIGHT = 32 * UNITS
+"""How many messages of a member may be on their way to its own application."""
+
 SECONDS = 1.0
 BY_BATCHES = "total order, by batches"
 _ORDER = "sequencer-ub"
@@ -64,12 +66,17 @@ async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[
     """The messages per second that this member delivers, by way of sending."""
     delivered = 0
     rates: dict[str, float] = {}
+    window = _Window()
 
     async def receive() -> None:
         nonlocal delivered
         with suppress(priocast.GroupClosed):
             async for event in group:
-                delivered += isinstance(event, priocast.Delivery | priocast.ServiceDelivery)
+                if isinstance(event, priocast.Delivery | priocast.ServiceDelivery):
+                    delivered += 1
+                    sender = event.message.sender if isinstance(event, priocast.Delivery) else event.sender
+                    if sender == group.me:
+                        window.on_delivered()
 
     async with priocast.join(
         "bench",
@@ -83,14 +90,13 @@ async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[
         receiving = asyncio.create_task(receive())
         for name in names:
             await context.barrier()
-            sending = [asyncio.create_task(_send(group, name, load)) for _ in range(CALLS_AT_ONCE)]
+            window.in_flight = 0
+            sending = asyncio.create_task(_send(group, name, load, window))
             await asyncio.sleep(SECONDS / 4)
             started, before = time.perf_counter(), delivered
             await asyncio.sleep(SECONDS)
             rates[name] = (delivered - before) / (time.perf_counter() - started)
-            for each in sending:
-                each.cancel()
-            await asyncio.gather(*sending, return_exceptions=True)
+            sending.cancel()
             await context.barrier()
             await asyncio.sleep(SECONDS / 4)
         await context.barrier()
@@ -98,13 +104,37 @@ async def by_ways(context: MemberContext, load: Load, names: list[str]) -> dict[
     return rates
 
 
-async def _send(group: priocast.Group, name: str, load: Load) -> None:
+class _Window:
+    """Lets a member send as fast as its own application takes what it has sent."""
+
+    def __init__(self) -> None:
+        self.in_flight = 0
+        self._has_room = asyncio.Event()
+
+    def on_delivered(self) -> None:
+        """The application has taken a message of this member."""
+        self.in_flight -= 1
+        if self.in_flight <= IN_FLIGHT - UNITS:
+            self._has_room.set()
+
+    async def enter(self) -> None:
+        """Wait until a call has room."""
+        while self.in_flight > IN_FLIGHT - UNITS:
+            self._has_room.clear()
+            await self._has_room.wait()
+        self.in_flight += UNITS
+
+
+async def _send(group: priocast.Group, name: str, load: Load, window: _Window) -> None:
     payloads = [bytes(load.payload_bytes)] * UNITS
     while True:
+        await window.enter()
         if name == TOTAL_ORDER:
             await group.broadcast_many(payloads)
         else:
-            await group.send(payloads, quality=parse_quality(name))
+            group.send_nowait(payloads, quality=parse_quality(name)).add_done_callback(
+                asyncio.Future.exception
+            )
 
 
 def _rates_table(members: int, rounds: list[dict[str, float]]) -> Table:
