@@ -21,7 +21,7 @@ class Delivery(msgspec.Struct, frozen=True, gc=False):
     stamp: Stamp | None = None
 
 
-class ServiceDelivery(msgspec.Struct, frozen=True):
+class ServiceDelivery(msgspec.Struct, frozen=True, gc=False):
     """A message that was sent with a quality of service; it has no position in the order.
 
     Of a message with several units, each unit is delivered by itself: `index` is that of this one, from 0,

@@ -23,7 +23,7 @@ from priocast.services.insertion import BEGINNING, Point, point_of_unit
 from priocast.services.packets import ServiceData, TransmissionId, messages_of
 
 
-class QueuedUnit(msgspec.Struct, frozen=True):
+class QueuedUnit(msgspec.Struct, frozen=True, gc=False):
     """The index-th unit of a message, which the application can take."""
 
     data: ServiceData

@@ -139,6 +139,8 @@ class Services:
 
     def take(self) -> QueuedUnit:
         """The application takes the head."""
+        if not self._queues:
+            return self._ready.popleft()
         queue, unit = self._first()
         assert unit is not None
         if queue is None:
@@ -151,6 +153,8 @@ class Services:
 
     def head(self) -> QueuedUnit | None:
         """The unit that the application can take next: of the most urgent quality that has one."""
+        if not self._queues:
+            return self._ready[0] if self._ready else None
         return self._first()[1]
 
     def deadline(self, now: int) -> int | None:
