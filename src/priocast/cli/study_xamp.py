@@ -21,6 +21,7 @@ from priocast.cli.study_output import (
     study_traces,
 )
 from priocast.core.errors import InvalidOption
+from priocast.core.message_times import MessageTimes
 from priocast.core.quality import QualityKind
 from priocast.study.xamp import (
     ExecutionTime,
@@ -161,14 +162,7 @@ def _from_traces(plan: XampPlan, outcome: "StudyResult") -> list[ExecutionTime]:
             members=members_of[each.run],
             size=each.bytes,
             way=each.quality,
-            count=each.count,
-            incomplete=each.incomplete,
-            indication_ms=each.indication_ms,
-            confirmation_ms=each.confirmation_ms,
-            spread_ms=each.spread_ms,
-            spread_max_ms=each.spread_max_ms,
-            shortest_ms=each.shortest_ms,
-            longest_ms=each.longest_ms,
+            **{name: getattr(each, name) for name in MessageTimes.__struct_fields__},
         )
         for each in outcome.service_times
         if each.run in members_of

@@ -15,6 +15,7 @@ import msgspec
 
 from priocast.core.errors import InvalidOption
 from priocast.core.message import PAYLOAD_BYTES_MAX
+from priocast.core.message_times import MessageTimes
 from priocast.core.protocol import OrderingOptions
 from priocast.core.quality import QualityKind, parse_quality
 from priocast.membership.options import MEMBERS_MAX
@@ -71,25 +72,12 @@ class XampPlan(msgspec.Struct, frozen=True, kw_only=True):
         return (WARM_UP + self.messages) * len(self.sizes) * len(self.ways(members))
 
 
-class ExecutionTime(msgspec.Struct, frozen=True, kw_only=True):
-    """Medians of one way of sending, in a group of one size, with messages of one size.
-
-    `count` messages were delivered by all recipients, `incomplete` ones were not. `spread_ms` is the time
-    between the first and the last recipient's delivery; `shortest_ms` and `longest_ms` are the extremes from
-    a sending to any delivery.
-    """
+class ExecutionTime(MessageTimes, frozen=True, kw_only=True):
+    """The times of one way of sending, in a group of one size, with messages of one size."""
 
     members: int
     size: int
     way: str
-    count: int
-    incomplete: int
-    indication_ms: float
-    confirmation_ms: float
-    spread_ms: float
-    spread_max_ms: float
-    shortest_ms: float
-    longest_ms: float
 
 
 def measure_group(

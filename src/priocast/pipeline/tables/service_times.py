@@ -5,11 +5,10 @@ transmission at the sender. Both are measured from the sending, which compares t
 runs whose members share a clock are measured. *Tightness* is the time between first and last delivery.
 """
 
-from dataclasses import dataclass
-
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as sf
 
+from priocast.core.message_times import MessageTimes
 from priocast.pipeline.sources import read_services
 from priocast.pipeline.trace_tables import TraceTables
 from priocast.trace.schema import DELIVERED, FINISHED, SENT
@@ -17,24 +16,12 @@ from priocast.trace.schema import DELIVERED, FINISHED, SENT
 _MESSAGE = ("run", "sender", "sender_incarnation", "stream", "number")
 
 
-@dataclass(frozen=True)
-class ServiceTime:
-    """The messages of one quality and size in one run: medians over those that all recipients delivered.
-
-    `incomplete` are the others. `shortest_ms` and `longest_ms` are from a sending to any delivery.
-    """
+class ServiceTime(MessageTimes, frozen=True, kw_only=True):
+    """The times of the messages of one quality and size in one run."""
 
     run: str
     quality: str
     bytes: int
-    count: int
-    incomplete: int
-    indication_ms: float
-    confirmation_ms: float
-    spread_ms: float
-    spread_max_ms: float
-    shortest_ms: float
-    longest_ms: float
 
 
 def service_times(trace: TraceTables) -> list[ServiceTime]:
