@@ -179,6 +179,7 @@ def _table(times: Iterable[ExecutionTime], plan: XampPlan, members: int) -> Tabl
         ),
         box=box.SIMPLE_HEAD,
         pad_edge=False,
+        padding=(0, 0, 0, 1),
     )
     table.add_column("bytes", justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
@@ -201,14 +202,18 @@ def _cells(time: ExecutionTime, raw: ExecutionTime) -> list[str]:
     formula, expected = indication_formula(time.way), expected_ms(time.way, raw)
     is_compared = formula is not None and expected is not None and expected > 0
     return [
-        f"{time.indication_ms:.3f}",
+        _ms(time.indication_ms),
         formula.text if formula else _UNCOMPARED.get(short_name(time.way), ""),
-        f"{expected:.3f}" if is_compared else "",
+        _ms(expected) if is_compared and expected else "",
         f"{time.indication_ms / expected:.1f}" if is_compared and expected else "",
-        f"{time.confirmation_ms:.3f}",
-        f"{time.spread_ms:.3f}",
-        f"{time.spread_max_ms:.3f}",
+        _ms(time.confirmation_ms),
+        _ms(time.spread_ms),
+        _ms(time.spread_max_ms),
     ]
+
+
+def _ms(milliseconds: float) -> str:
+    return f"{milliseconds:.3f}" if milliseconds < 10 else f"{milliseconds:.1f}"
 
 
 def _print_window(late: list[ExecutionTime], plan: XampPlan, console: Console) -> None:

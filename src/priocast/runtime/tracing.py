@@ -60,7 +60,7 @@ class Tracing:
         protocol = find_protocol(configuration.order)
         options = msgspec.to_builtins(configuration.options) | msgspec.to_builtins(configuration.membership)
         del options["prioritised"], options["starvation"], options["policy"], options["delivery"]
-        options["services.precision_ms"] = configuration.services.precision_ms
+        options["services.precision_us"] = configuration.services.precision_ns // 1000
         manifest = Manifest(
             run=self._run,
             group=configuration.group,
