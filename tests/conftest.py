@@ -1,4 +1,4 @@
-"""What every suite shares: how Hypothesis searches, fresh examples of the day, and `--rewrite`.
+"""What every suite shares: how Hypothesis searches, fresh examples, `--rewrite`, and one Spark session.
 
 In CI the examples of Hypothesis are fixed, so that a run can be repeated. One bounded part of every run draws
 fresh examples (marker `fresh`). Its seed is the date. The summary prints it, `PRIOCAST_FRESH_SEED` repeats
@@ -7,11 +7,15 @@ it. `PRIOCAST_FRESH_SECONDS` is how long each of these tests draws.
 
 import logging
 import os
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FRESH_SEED = "PRIOCAST_FRESH_SEED"
 FRESH_SECONDS = "PRIOCAST_FRESH_SECONDS"
@@ -72,3 +76,16 @@ def fresh_seed() -> int:
 def fresh_seconds() -> float:
     """How long a test draws fresh examples."""
     return float(os.environ[FRESH_SECONDS])
+
+
+@pytest.fixture(scope="session")
+def spark() -> "Iterator[SparkSession]":
+    """One session for all tests that use Spark in this process: to start one costs more than most of them.
+
+    Their tables are small: planning anew after each stage took 40 % of the time of the checks.
+    """
+    from priocast.pipeline.session import spark_session
+
+    with spark_session("local[2]") as session:
+        session.conf.set("spark.sql.adaptive.enabled", "false")
+        yield session

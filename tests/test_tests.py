@@ -73,7 +73,13 @@ def _without_check(functions: dict[Place, Function]) -> list[Place]:
 
 
 CONFTEST = """
+import pytest
 from support.distribution import SharedFixtureScheduling
+
+@pytest.fixture(scope="session")
+def session():
+    with open("session", "a") as file:
+        file.write("once ")
 
 def pytest_xdist_make_scheduler(config, log):
     return SharedFixtureScheduling(config, log)
@@ -91,11 +97,22 @@ def test_that_needs_it(made, number):
     assert number < 8
 """
 
+WITH_SPARK = """
+import pytest
 
-def test_a_fixture_of_a_module_is_made_in_one_worker_only(tmp_path: Path) -> None:
+@pytest.mark.spark
+def test_that_needs_the_session(session):
+    assert True
+"""
+
+
+def test_a_shared_fixture_is_made_in_one_worker_only(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = spark: uses Spark")
     (tmp_path / "test_shared.py").write_text(WITH_A_SHARED_FIXTURE)
     (tmp_path / "test_single.py").write_text("def test_by_itself(): assert True")
+    for number in range(4):
+        (tmp_path / f"test_spark_{number}.py").write_text(WITH_SPARK)
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-n", "2", "-p", "no:cacheprovider", f"--rootdir={tmp_path}"],
         cwd=tmp_path,
@@ -104,8 +121,9 @@ def test_a_fixture_of_a_module_is_made_in_one_worker_only(tmp_path: Path) -> Non
         text=True,
         check=False,
     )
-    assert "9 passed" in run.stdout, run.stdout + run.stderr
+    assert "13 passed" in run.stdout, run.stdout + run.stderr
     assert (tmp_path / "made").read_text() == "once "
+    assert (tmp_path / "session").read_text() == "once "
 
 
 def test_every_test_can_fail() -> None:

@@ -23,6 +23,7 @@ def invoke(*arguments: str) -> Result:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_page_is_written_and_its_path_is_printed(tmp_path: Path) -> None:
     play(ticks=5).write(tmp_path / "runs")
     out = tmp_path / "page.html"
@@ -44,6 +45,7 @@ def test_page_is_written_and_its_path_is_printed(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_violation_exits_with_1_and_the_page_is_written(tmp_path: Path) -> None:
     delivery_dropped(play(batch_max=1)).run.write(tmp_path / "runs")
     out = tmp_path / "page.html"

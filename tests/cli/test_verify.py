@@ -21,6 +21,7 @@ def invoke(*arguments: str) -> Result:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_correct_run_is_summarised(tmp_path: Path) -> None:
     run = play(ticks=5)
     run.write(tmp_path)
@@ -30,6 +31,7 @@ def test_correct_run_is_summarised(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_violation_is_printed_with_its_position(tmp_path: Path) -> None:
     mutant = delivery_swapped_in_time(play(batch_max=1))
     mutant.run.write(tmp_path)
@@ -42,6 +44,7 @@ def test_violation_is_printed_with_its_position(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_json_is_one_document_and_nothing_else(tmp_path: Path) -> None:
     delivery_swapped_in_time(play(batch_max=1)).run.write(tmp_path)
     result = invoke(str(tmp_path), "--json")

@@ -5,7 +5,6 @@ import random
 from functools import cache, partial
 
 import pytest
-from pyspark.sql import SparkSession
 
 from pipeline.damages import OF_MESSAGES, OF_REORDERED, OF_SIMULATED, OF_VIEWS, damaged
 from pipeline.oracle import expected_places, orders_differ
@@ -15,9 +14,7 @@ from pipeline.sample_runs import SampleRun, play
 from pipeline.trace_facts import Place
 from priocast.core.violation import Violation
 from priocast.pipeline.checks.catalogue import CHECKS
-from priocast.pipeline.sources import open_runs
-from priocast.pipeline.trace_tables import load_trace
-from priocast.pipeline.verdicts import Verdict, judge
+from priocast.pipeline.verdicts import Verdict
 
 #: One fixture checks all runs: 371 s on two cores that are shared with fifteen busy processes.
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
@@ -76,7 +73,7 @@ MAKERS = {
 
 
 @cache
-def all_runs() -> dict[str, SampleRun]:
+def runs_to_check() -> dict[str, SampleRun]:
     """All runs; not when the module is imported, because every worker imports it and one needs them."""
     return {name: make() for name, make in MAKERS.items()}
 
@@ -84,18 +81,14 @@ def all_runs() -> dict[str, SampleRun]:
 @cache
 def all_expected() -> dict[str, dict[str, list[Place]]]:
     """What the oracle finds in each run, by guarantee."""
-    return {name: expected_places(run) for name, run in all_runs().items()}
+    return {name: expected_places(run) for name, run in runs_to_check().items()}
 
 
 @pytest.fixture(scope="module")
-def verdicts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Verdict]]:
-    directory = tmp_path_factory.mktemp("damaged")
-    for name, run in all_runs().items():
-        run.named(name).write_whole(directory)
+def verdicts(verdicts_by_module: dict[str, list[Verdict]]) -> dict[str, list[Verdict]]:
     found: dict[str, list[Verdict]] = {name: [] for name in MAKERS}
-    with load_trace(spark, open_runs(directory)) as trace:
-        for verdict in judge(trace, examples_max=10_000):
-            found[verdict.run].append(verdict)
+    for verdict in verdicts_by_module[__name__]:
+        found[verdict.run].append(verdict)
     return found
 
 
@@ -116,9 +109,9 @@ def test_the_damages_break_priority_at_orderers_and_at_senders() -> None:
     """With every protocol of the models, and in runs whose order changed."""
     overtaken_at = {
         (
-            all_runs()[name].manifest.order,
+            runs_to_check()[name].manifest.order,
             "a#1" in place.members,
-            any(row.order_change for row in all_runs()[name].group_events),
+            any(row.order_change for row in runs_to_check()[name].group_events),
         )
         for name, expected in all_expected().items()
         for place in expected["Priority"]
@@ -137,7 +130,7 @@ def test_total_order_implies_that_no_two_orders_differ(verdicts: dict[str, list[
         for verdict in of_run
         if verdict.guarantee == "Total order" and verdict.holds
     }
-    differ = {name for name, run in all_runs().items() if orders_differ(run)}
+    differ = {name for name, run in runs_to_check().items() if orders_differ(run)}
     assert holds
     assert differ
     assert not holds & differ

@@ -1,7 +1,6 @@
-"""Every check holds for correct runs and catches its mutants, all in a few Spark jobs."""
+"""Every check holds for correct runs and catches its mutants."""
 
 import pytest
-from pyspark.sql import SparkSession
 
 from pipeline import model_runs, order_mutants, view_mutants
 from pipeline.mutants import (
@@ -28,9 +27,7 @@ from priocast.core.guarantees import (
     VIEW_SYNCHRONY,
 )
 from priocast.pipeline.checks.catalogue import CHECKS, Check
-from priocast.pipeline.sources import open_runs
-from priocast.pipeline.trace_tables import load_trace
-from priocast.pipeline.verdicts import Verdict, judge
+from priocast.pipeline.verdicts import Verdict
 from priocast.trace.schema import BROADCAST, STOPPED, GroupEventRow
 
 #: One fixture checks all runs: 371 s on two cores that are shared with fifteen busy processes.
@@ -158,16 +155,16 @@ MUTANTS = {
 }
 
 
+def runs_to_check() -> dict[str, SampleRun]:
+    """All correct runs and all mutants."""
+    mutants = {name.replace(":", "-"): mutant.run for name, mutant in MUTANTS.items()}
+    return GOOD | SIMULATED_RUNS | mutants
+
+
 @pytest.fixture(scope="module")
-def verdicts(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str], Verdict]:
-    """The verdicts for all correct runs and all mutants, by run and guarantee."""
-    directory = tmp_path_factory.mktemp("runs")
-    for name, run in (GOOD | SIMULATED_RUNS).items():
-        run.named(name).write_whole(directory)
-    for name, mutant in MUTANTS.items():
-        mutant.run.named(name.replace(":", "-")).write_whole(directory)
-    with load_trace(spark, open_runs(directory)) as trace:
-        return {(verdict.run, verdict.guarantee): verdict for verdict in judge(trace, examples_max=50)}
+def verdicts(verdicts_by_module: dict[str, list[Verdict]]) -> dict[tuple[str, str], Verdict]:
+    """The verdicts by run and guarantee."""
+    return {(verdict.run, verdict.guarantee): verdict for verdict in verdicts_by_module[__name__]}
 
 
 @pytest.mark.parametrize("run", [*GOOD, *SIMULATED_RUNS])

@@ -171,6 +171,7 @@ def test_two_members_that_cannot_hear_each_other_are_never_in_one_view_for_long(
     in_namespaces(traces, f"one-way-{policy}", inject, policy)
 
 
+@pytest.mark.usefixtures("spark")
 def test_spark_verifies_all_guarantees_in_these_runs(traces: Path) -> None:
     """This test runs last: it verifies the traces of all others, of every incarnation of every member."""
     if not any(traces.iterdir()):

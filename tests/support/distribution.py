@@ -1,8 +1,10 @@
-"""How tests are distributed to worker processes: one by one, but a module with shared fixtures as a whole.
+"""How tests are distributed to worker processes: one by one, but those with shared fixtures together.
 
-A fixture of module scope is made once in each worker that runs a test of the module. Some take a minute, such
-as the verdicts of Spark about a hundred runs. Groups of pytest-xdist (`xdist_group`) would do the same, but
-pytest 9.2 ignores the node ids by which xdist 3.8 hands them to its scheduler.
+A fixture of module or session scope is made once in each worker that runs a test which needs it. Some take a
+minute, such as the verdicts of Spark about hundreds of runs. So a module with a fixture of module scope goes
+to one worker as a whole, and so do all modules that use Spark, with one session. Groups of pytest-xdist
+(`xdist_group`) would do the same, but pytest 9.2 ignores the node ids by which xdist 3.8 hands them to its
+scheduler.
 """
 
 from functools import cache
@@ -10,17 +12,21 @@ from pathlib import Path
 
 from xdist.scheduler import LoadScopeScheduling
 
-_SHARED = 'scope="module"'
+_OF_MODULE = 'scope="module"'
+_OF_SPARK = "pytest.mark.spark"
 
 
 class SharedFixtureScheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist ships no types
-    """Units of work: modules with a fixture of module scope, and single tests of the others."""
+    """Units of work: the modules that use Spark, modules with a fixture of their own, and single tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         module = nodeid.partition("::")[0]
-        return module if _has_shared_fixture(self.config.rootpath / module) else nodeid
+        source = _source(self.config.rootpath / module)
+        if _OF_SPARK in source:
+            return _OF_SPARK
+        return module if _OF_MODULE in source else nodeid
 
 
 @cache
-def _has_shared_fixture(module: Path) -> bool:
-    return _SHARED in module.read_text()
+def _source(module: Path) -> str:
+    return module.read_text()
