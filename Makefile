@@ -37,7 +37,8 @@ fuzz: $(DEVELOPMENT)  ## Attack decoders and simulated groups for FUZZ_SECONDS (
 	else echo "atheris is not installed (there is none for this platform): only groups are attacked"; fi
 	@PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(FUZZ_SECONDS) --seed $(FUZZ_SEED)
 
-soak: $(DEVELOPMENT)  ## Let five real members live through random faults for an hour; MINUTES=… SEED=…
+soak: $(DEVELOPMENT)  ## Try all combinations of protocols, then five real members and random faults for an hour; MINUTES=… SEED=…
+	@PRIOCAST_PATIENCE=2 $(BIN)/python -m pytest -n 2 tests/protocols/test_properties.py tests/protocols/test_view_ends.py
 	@$(BIN)/python -m tools.soak --minutes $(or $(MINUTES),60) $(if $(SEED),--seed $(SEED))
 
 lint: $(DEVELOPMENT)  ## Check style, types and import contracts
