@@ -80,12 +80,8 @@ def fresh_seconds() -> float:
 
 @pytest.fixture(scope="session")
 def spark() -> "Iterator[SparkSession]":
-    """One session for all tests that use Spark in this process: to start one costs more than most of them.
-
-    Their tables are small: planning anew after each stage took 40 % of the time of the checks.
-    """
+    """One session for all tests that use Spark in this process: to start one costs more than most of them."""
     from priocast.pipeline.session import spark_session
 
     with spark_session("local[2]") as session:
-        session.conf.set("spark.sql.adaptive.enabled", "false")
         yield session

@@ -6,7 +6,7 @@ import sys
 import pytest
 from pyspark.sql import SparkSession
 
-from priocast.pipeline.session import spark_session
+from priocast.pipeline.session import plan_for, spark_session
 
 pytestmark = pytest.mark.spark
 
@@ -48,3 +48,9 @@ def test_invalid_master_gives_an_error_of_one_line() -> None:
     done = run_python(OPEN_INVALID)
     assert done.stdout.startswith("Spark cannot run on master 'nowhere': ")
     assert done.stdout.count("\n") == 1
+
+
+@pytest.mark.parametrize(("rows", "replans"), [(1_000_000, "true"), (1_000, "false")])
+def test_only_jobs_on_large_tables_are_planned_anew(spark: SparkSession, rows: int, replans: str) -> None:
+    plan_for(spark, rows)
+    assert spark.conf.get("spark.sql.adaptive.enabled") == replans

@@ -29,6 +29,7 @@ from priocast.pipeline.message_table import (
 )
 from priocast.pipeline.process_history import TraceHistory, read_histories
 from priocast.pipeline.service_tables import ServiceTables, load_services
+from priocast.pipeline.session import plan_for
 from priocast.pipeline.sources import (
     MESSAGE_KEY,
     STREAM_KEY,
@@ -125,6 +126,7 @@ class TraceTables:
 @contextmanager
 def load_trace(spark: SparkSession, runs: Sequence[StoredRun]) -> Iterator[TraceTables]:
     """Read the runs, and keep what every check needs in memory until the end of the block."""
+    plan_for(spark, sum(run.events for run in runs))
     batches = read_batches(spark, runs)
     histories = read_histories(batches, runs)
     views_of = {run.name: reconstruct_views(histories[run.name], run.primary) for run in runs}
