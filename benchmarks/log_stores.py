@@ -1,7 +1,7 @@
 """What durable stores cost: segments of our own beside SQLite, for one batch size after the other.
 
-`python -m benchmarks.log_stores [DIRECTORY]` appends entries of 64 bytes in batches, with one sync each, and
-prints entries per second, and the ratio to what the disk does with the same bytes and syncs and nothing else.
+`python -m benchmarks.log_stores [DIRECTORY]` appends entries of 64 bytes in batches, with one sync a batch,
+and prints entries per second, and the ratio to what the disk does with the same bytes and syncs alone.
 """
 
 import os

@@ -93,7 +93,7 @@ from priocast.replication.objects.methods import query, replicated
 from priocast.replication.objects.replicated_object import ReplicatedObject
 from priocast.replication.objects.replicating import replicate, replicate_on
 from priocast.replication.objects.work_queue import ReplicatedQueue, WorkItem
-from priocast.replication.opening import open_replica, open_replica_on
+from priocast.replication.opening import DurabilityName, open_replica, open_replica_on
 from priocast.replication.questions import Questions
 from priocast.replication.replica import Replica
 from priocast.replication.sessions import Outcome
@@ -154,6 +154,7 @@ __all__ = [
     "Delivery",
     "DeliveryGuarantee",
     "DistributionId",
+    "DurabilityName",
     "Event",
     "Evicted",
     "Eviction",

@@ -1,6 +1,8 @@
 """A file system in memory that loses what was not synced when the power fails, and that can break."""
 
 import errno
+import threading
+import time
 from random import Random
 
 
@@ -25,6 +27,16 @@ class SimulatedDirectory:
         self.removed: dict[str, SimulatedFile] = {}
         self.fails_on = ""
         self.syncs = 0
+        self.sync_seconds = 0.0
+        self._may_sync = threading.Event()
+        self._may_sync.set()
+
+    def hold_syncs(self) -> None:
+        """Let no append and no sync begin, until they are released or the power fails."""
+        self._may_sync.clear()
+
+    def release_syncs(self) -> None:
+        self._may_sync.set()
 
     def fail_power(self, random: Random) -> None:
         """Forget what was not synced: all, or a part, or garbage follows it; removed files may be back."""
@@ -54,10 +66,12 @@ class SimulatedDirectory:
         return self.files[name].content
 
     def append(self, name: str, data: bytes) -> None:
+        self._may_sync.wait()
         self._check("append")
         self.files.setdefault(name, SimulatedFile()).unsynced += data
 
     def sync(self, name: str) -> None:
+        time.sleep(self.sync_seconds)
         self._check("sync")
         self.syncs += 1
         file = self.files[name]

@@ -175,6 +175,7 @@ def test_one_candidate_leads_and_another_one_when_it_is_gone() -> None:
             assert c.is_leader and not b.is_leader
             isolate(cluster, "c")
             await wait_until(lambda: a.is_leader)
+            await wait_until(lambda: b.leader != str(c.replica.me))
             assert await b.wait_leader() == str(a.replica.me)
             assert a.term == b.term == 2
             cluster.hub.heal()

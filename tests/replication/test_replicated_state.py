@@ -106,6 +106,7 @@ def test_a_state_that_was_loaded_goes_on_like_the_one_that_was_saved() -> None:
     fed.command(0, b"long 2", 90)
     other.state.on_view(View(1, (A, B)), awaits_state=True)
     other.state.load(fed.state.save())
+    other.position = fed.position
     for each in (fed, other):
         each.give(NextSlot(CommandId("a#1", 0), 1, 0))
         each.command(0, b"long 2")

@@ -5,10 +5,11 @@ from typing import Annotated
 
 import msgspec
 
-from priocast.core.identity import Number, ProcessId
+from priocast.core.identity import Name, Number, ProcessId
 from priocast.core.message import CONTROL, PAYLOAD_BYTES_MAX
 from priocast.core.priority import HIGHEST
 from priocast.core.view import View
+from priocast.core.view_reason import MEMBERS_MAX
 
 
 class MessageEntry(msgspec.Struct, frozen=True, array_like=True, tag="message", gc=False):
@@ -30,7 +31,17 @@ class ViewEntry(msgspec.Struct, frozen=True, array_like=True, tag="view"):
     view: View
 
 
-LogEntry = MessageEntry | ViewEntry
+class GenerationEntry(msgspec.Struct, frozen=True, array_like=True, tag="generation"):
+    """The members begin together, for the first time or again, from what is before this entry.
+
+    `voters` are the members whose disks count from here on.
+    """
+
+    generation: Number
+    voters: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
+
+
+LogEntry = MessageEntry | ViewEntry | GenerationEntry
 
 encode_entry = msgspec.msgpack.Encoder().encode
 decode_entry: Callable[[bytes], LogEntry] = msgspec.msgpack.Decoder(LogEntry).decode

@@ -85,7 +85,38 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, tag="answer", gc=Fals
     failed: bool = False
 
 
-Envelope = Command | NextSlot | Settle | Barrier | Question | Answer
+class LogReport(msgspec.Struct, frozen=True, array_like=True, tag="log"):
+    """What a member found on its disk when it started, for the members that found a group together.
+
+    The log ends before the entry `index`, and its last entry is of this generation. `voters` are the members
+    whose disks count; there are none if there was no log. `is_damaged`: it could not be read.
+    """
+
+    member: Name
+    generation: Number
+    index: Number
+    voters: Recipients
+    is_damaged: bool = False
+
+
+class Refill(msgspec.Struct, frozen=True, array_like=True, tag="refill", gc=False):
+    """A part of the state that the members begin with; it was sent in the view with this number."""
+
+    view: Number
+    part: Number
+    parts: Number
+    data: Body
+
+
+class Stored(msgspec.Struct, frozen=True, array_like=True, tag="stored", gc=False):
+    """The disk of a member has all entries of the log before this index."""
+
+    member: Name
+    generation: Number
+    index: Number
+
+
+Envelope = Command | NextSlot | Settle | Barrier | Question | Answer | LogReport | Refill | Stored
 
 encode_envelope = msgspec.msgpack.Encoder().encode
 decode_envelope: Callable[[bytes], Envelope] = msgspec.msgpack.Decoder(Envelope).decode

@@ -13,7 +13,7 @@ import logging
 import math
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, closing, nullcontext
 from types import TracebackType
 from typing import Generic, TypeVar
 
@@ -33,6 +33,7 @@ from priocast.replication.questions import Questions
 from priocast.replication.replica_driver import ReplicaDriver
 from priocast.replication.replicated_state import ReplicatedState
 from priocast.replication.sessions import Outcome
+from priocast.replication.state_log import StateLog
 from priocast.replication.state_machine import StateMachine
 from priocast.runtime.arguments import check_seconds
 from priocast.runtime.group import Group
@@ -50,9 +51,14 @@ class Replica(Generic[M]):
     """A replica of the state machine `machine`; `open_replica` yields one."""
 
     def __init__(
-        self, joining: AbstractAsyncContextManager[Group], machine: M, state: ReplicatedState
+        self,
+        joining: AbstractAsyncContextManager[Group],
+        machine: M,
+        state: ReplicatedState,
+        open_log: Callable[[], StateLog] | None = None,
     ) -> None:
         self.machine = machine
+        self._open_log = open_log
         self._joining = joining
         self._state = state
         self._driver: ReplicaDriver | None = None
@@ -85,9 +91,17 @@ class Replica(Generic[M]):
             await asyncio.wait([self._running])
 
     async def _run(self, joined: asyncio.Future[None]) -> None:
-        """Join, apply what is delivered, and leave; an error of the state machine makes this member leave."""
+        """Read the log if there is one, join, apply what is delivered, and leave."""
+        state_log = self._open_log() if self._open_log is not None else None
+        with closing(state_log) if state_log is not None else nullcontext():
+            if state_log is not None:
+                state_log.recover(self._state)
+            await self._run_in_group(joined, state_log)
+
+    async def _run_in_group(self, joined: asyncio.Future[None], state_log: StateLog | None) -> None:
+        """Be a member; an error of the state machine or of the disk makes this member leave."""
         async with self._joining as group:
-            self._driver = driver = ReplicaDriver(group, self._state)
+            self._driver = driver = ReplicaDriver(group, self._state, state_log)
             joined.set_result(None)
             try:
                 await driver.run()
@@ -189,10 +203,18 @@ class Replica(Generic[M]):
             raise DeadlineExceeded(f"timed out after {timeout_seconds:g} s: {self._why_waiting()}") from None
 
     def _why_waiting(self) -> str:
+        durability = self._driver.durability if self._driver is not None else None
+        if durability is not None and (why := durability.why_not_current()):
+            return why
         if not self.is_current:
             return "this replica is not in the group now, or has not received the state"
         status = self.status()
         return f"the group is {status.state}"
+
+    async def _wait_founded(self, timeout_seconds: float) -> None:
+        """Wait until the members have agreed on what is on their disks, if they have any."""
+        if self._open_log is not None and self._state.reports is not None:
+            await self.wait_until(lambda: self._state.reports is None, timeout_seconds)
 
     # Commands and reads
 
@@ -210,6 +232,7 @@ class Replica(Generic[M]):
         """
         check_command(command, priority, timeout_seconds)
         driver = self._open
+        await self._wait_founded(timeout_seconds)
         command_id, outcome = await self._wait(driver.submissions.open(), timeout_seconds)
         try:
             async with asyncio.timeout(timeout_seconds):
@@ -231,6 +254,7 @@ class Replica(Generic[M]):
         wanted = command_id_of(command)
         check_priority(priority)
         check_seconds("timeout_seconds", timeout_seconds)
+        await self._wait_founded(timeout_seconds)
         return await self._wait(asyncio.shield(self._open.settle(wanted, priority).answer), timeout_seconds)
 
     async def read(
@@ -257,5 +281,6 @@ class Replica(Generic[M]):
         if math.isinf(staleness_seconds):
             await self.wait_current(timeout_seconds)
         elif not staleness_seconds or known is None or known > staleness_seconds:
+            await self._wait_founded(timeout_seconds)
             await self._wait(asyncio.shield(driver.barrier(priority)), timeout_seconds)
         return query(self.machine)

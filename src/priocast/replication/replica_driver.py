@@ -7,6 +7,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Coroutine
+from functools import partial
 from typing import Any
 
 from priocast.core.errors import DeadlineExceeded, GroupClosed, Overloaded
@@ -19,16 +20,21 @@ from priocast.replication.commands import (
     Barrier,
     Command,
     CommandId,
+    LogReport,
     NextSlot,
     Question,
+    Refill,
     Settle,
+    Stored,
     encode_envelope,
 )
 from priocast.replication.conditions import Conditions
+from priocast.replication.durability import Durability
 from priocast.replication.questions import Questions
 from priocast.replication.replicated_state import CommandFinished, CommandSettled, Happened, ReplicatedState
 from priocast.replication.requests import OpenRequest, Requests
 from priocast.replication.sessions import Outcome
+from priocast.replication.state_log import StateLog
 from priocast.replication.submissions import Submissions
 from priocast.runtime.group import Group
 
@@ -42,7 +48,7 @@ class ReplicaDriver:
     before this time of the local clock.
     """
 
-    def __init__(self, group: Group, state: ReplicatedState) -> None:
+    def __init__(self, group: Group, state: ReplicatedState, state_log: StateLog | None) -> None:
         session, name = str(group.me), group.me.name
         self.group = group
         self.state = state
@@ -58,9 +64,25 @@ class ReplicaDriver:
         self._barriers_due: dict[int, asyncio.Future[None]] = {}
         self._slots_asked: dict[CommandId, int] = {}
         self._background: set[asyncio.Task[None]] = set()
+        self._had_view = False
+        self.durability = Durability(name, state, state_log, self.send) if state_log else None
 
     async def run(self) -> None:
-        """Apply what is delivered, until the group is closed or the state machine fails."""
+        """Apply what is delivered, until the group is closed, or the state machine or the disk fails."""
+        if self.durability is None:
+            await self._consume()
+            return
+        tasks = [asyncio.create_task(self._consume()), asyncio.create_task(self.durability.sync())]
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _consume(self) -> None:
         async for event in self.group:
             self._on_event(event)
 
@@ -81,39 +103,67 @@ class ReplicaDriver:
                 self._on_happened(self.state.on_message(event.message, event.position), event.message)
                 self.position = event.position + 1
             case ViewChange():
-                self.state.on_view(event.view, _is_new(self.group.me, event.view))
-                self.questions.on_view(event.view)
-                self.is_current = not self.state.awaits_state
+                self._on_view(event.view)
             case Restored():
                 self.position = event.position
                 self._on_restored()
             case Evicted():
                 self.is_current = False
-        if self.state.slots_changed:
+        if self.state.slots_changed and self.state.reports is None:
             self._ask_for_slots()
         self.conditions.check()
 
+    def _on_view(self, view: View) -> None:
+        is_new = _is_new(self.group.me, view)
+        if self.durability is not None:
+            self.durability.before_view(is_founding=not (is_new or self._had_view))
+        self._had_view = True
+        self.state.on_view(view, is_new)
+        self.questions.on_view(view)
+        if self.durability is not None:
+            self.durability.on_view(view)
+        self.is_current = not self.state.awaits_state and self.state.reports is None
+
     def _on_happened(self, happened: Happened | None, message: Message) -> None:
-        at: float | None = None
         match happened:
-            case CommandFinished():
-                at = self.submissions.finish(happened.id, happened.outcome)
-            case Barrier():
-                at = self._barriers.finish(CommandId(happened.session, happened.number), None)
-            case CommandSettled():
-                at = self.settlements.finish(happened.request, happened.outcome)
             case Question():
                 self.questions.on_question(happened, message.sender.name, message.priority)
             case Answer():
                 self.questions.on_answer(happened)
+            case CommandFinished() | CommandSettled() | Barrier():
+                if self.durability is None:
+                    self._answer(happened)
+                else:
+                    self.durability.defer(partial(self._answer, happened))
+            case LogReport() | Refill() | Stored() if self.durability is not None:
+                self.durability.on_disk_message(happened)
+                self.is_current = not self.state.awaits_state and self.state.reports is None
+
+    def _answer(self, happened: CommandFinished | CommandSettled | Barrier) -> None:
+        """Give the result to the caller, if it is at this member."""
+        match happened:
+            case CommandFinished():
+                at = self.submissions.finish(happened.id, happened.outcome)
+            case CommandSettled():
+                at = self.settlements.finish(happened.request, happened.outcome)
+            case Barrier():
+                at = self._barriers.finish(CommandId(happened.session, happened.number), None)
         if at is not None:
             self.fresh_as_of = max(at, self.fresh_as_of or at)
 
     def _on_restored(self) -> None:
         """The state of another member was loaded: it has the outcomes of what was ordered meanwhile."""
-        self.is_current = True
+        if self.durability is not None:
+            self.durability.on_restored()
+        self.is_current = self.state.reports is None
+        if not self.is_current:
+            return
         for command, outcome in list(self.submissions.restored(self.state.sessions)):
-            self.submissions.finish(command, outcome)
+            finished = partial(self._answer, CommandFinished(command, outcome))
+            if self.durability is None:
+                finished()
+            else:
+                self.durability.defer(finished)
         for request in (*self._barriers, *self.settlements):
             self.send(request.payload, request.priority, request.to)
         self.questions.on_restored()

@@ -5,7 +5,7 @@ The bookkeeping (sessions, long commands, the time of the order) is part of the 
 receives.
 """
 
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import msgspec
 
@@ -14,6 +14,8 @@ from priocast.core.errors import ForeignFrame, InvalidInput
 from priocast.core.identity import Number
 from priocast.core.message import Message
 from priocast.core.view import View
+from priocast.core.view_reason import MEMBERS_MAX
+from priocast.log.entries import GenerationEntry, LogEntry, MessageEntry, ViewEntry
 from priocast.replication.commands import (
     ERROR_LENGTH_MAX,
     Answer,
@@ -21,10 +23,14 @@ from priocast.replication.commands import (
     Body,
     Command,
     CommandId,
+    LogReport,
     NextSlot,
     Question,
+    Recipients,
+    Refill,
     Settle,
     Slot,
+    Stored,
     decode_envelope,
 )
 from priocast.replication.sessions import UNFINISHED, Outcome, Sessions, SessionTable, name_of
@@ -48,7 +54,17 @@ class CommandSettled(msgspec.Struct, frozen=True, gc=False):
     outcome: Outcome
 
 
-Happened = CommandFinished | CommandSettled | Barrier | Question | Answer
+Happened = CommandFinished | CommandSettled | Barrier | Question | Answer | LogReport | Refill | Stored
+
+
+class StateRecorder(Protocol):
+    """Keeps what changes a replicated state."""
+
+    def on_entry(self, entry: LogEntry) -> None:
+        """This changes the state now."""
+
+    def on_state(self, index: int, data: bytes) -> None:
+        """The state is replaced by one of another replica: that before the entry with this index."""
 
 
 class SlottedCommand(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -62,7 +78,13 @@ class SlottedCommand(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class SavedState(msgspec.Struct, frozen=True, array_like=True):
     """Everything that a joining replica needs; of another replica, so it is bounded."""
 
-    view_number: Number
+    views_before: Number
+    positions: tuple[Number, Number]
+    generation: Number
+    index: Number
+    voters: Recipients
+    names: Recipients
+    reports: Annotated[list[LogReport], msgspec.Meta(max_length=MEMBERS_MAX)] | None
     time_ns: Number
     sessions: Sessions
     slotted: Annotated[list[tuple[CommandId, SlottedCommand]], msgspec.Meta(max_length=SLOTTED_MAX)]
@@ -80,6 +102,11 @@ class ReplicatedState:
     of the others. `slotted` holds the long commands that are not finished; `slots_changed` says that one of
     them, or the view, has changed since the replica looked. `skipped` counts messages that are not of a
     replica: of a client, or of a program that broadcasts to the group directly.
+
+    `index` counts what has changed the state: messages, views and generations. A *generation* begins when
+    members found a group together and agree on the state that they begin with; `reports` has what each of
+    them brings, until they have agreed, and is None from then on. `voters` are the members whose disks count.
+    The `recorder` is told of everything that changes the state, before it does.
     """
 
     def __init__(self, machine: StateMachine) -> None:
@@ -91,6 +118,12 @@ class ReplicatedState:
         self.skipped = 0
         self.awaits_state = False
         self.slots_changed = False
+        self.generation = 0
+        self.index = 0
+        self.voters: tuple[str, ...] = ()
+        self.reports: dict[str, LogReport] | None = None
+        self.recorder: StateRecorder | None = None
+        self._position_next = self._position_base = 0
         self._names: frozenset[str] = frozenset()
         self._views_before_state: list[View] = []
         self._view_number = -1
@@ -104,6 +137,12 @@ class ReplicatedState:
         except ForeignFrame:
             self.skipped += 1
             return None
+        if isinstance(envelope, Command | NextSlot | Settle):
+            if self.reports is not None:
+                return None
+            self.index += 1
+            if self.recorder is not None:
+                self.recorder.on_entry(_entry_of(message, position, self._view_number))
         match envelope:
             case Command():
                 return self._on_command(envelope, message, position)
@@ -122,12 +161,39 @@ class ReplicatedState:
         self.awaits_state |= awaits_state
         if self.awaits_state:
             self._views_before_state.append(view)
-        else:
+        elif self.reports is None:
             self._enter(view)
+
+    def begin_generation(self, generation: int, voters: tuple[str, ...]) -> None:
+        """The members have agreed on this state: views and positions are of a new group from here on."""
+        self._record(GenerationEntry(generation, voters))
+        self.generation, self.voters, self.reports = generation, voters, None
+        self._view_number = -1
+        self._position_base = self._position_next
+        if self.view is not None:
+            self._enter(self.view)
+
+    def replay(self, entry: LogEntry) -> None:
+        """Repeat what an entry of the log has recorded."""
+        match entry:
+            case MessageEntry():
+                message = Message(entry.sender, entry.level, entry.number, entry.priority, entry.payload)
+                self.on_message(message, entry.position)
+            case ViewEntry():
+                self.on_view(entry.view, awaits_state=False)
+            case GenerationEntry():
+                self.view = None
+                self.begin_generation(entry.generation, entry.voters)
+
+    def _record(self, entry: LogEntry) -> None:
+        self.index += 1
+        if self.recorder is not None:
+            self.recorder.on_entry(entry)
 
     def _enter(self, view: View) -> None:
         """Tell the state machine of a view, unless the state contains it: it may be of a later view."""
         if view.number > self._view_number:
+            self._record(ViewEntry(self._position_next, view))
             self._view_number = view.number
             if isinstance(self.machine, FollowsViews):
                 self.machine.on_view(view)
@@ -148,6 +214,8 @@ class ReplicatedState:
         self, command: CommandId, body: bytes, slot: int, time_ns: int, message: Message, position: int
     ) -> CommandFinished | None:
         self.time_ns = max(self.time_ns, time_ns)
+        position += self._position_base
+        self._position_next = position + 1
         at = Applied(position, command, message.sender, message.priority, self.time_ns, slot)
         outcome = self._outcome_of(body, at)
         if isinstance(outcome, Continue):
@@ -190,10 +258,23 @@ class ReplicatedState:
     # State transfer
 
     def save(self) -> bytes:
-        """The state after everything that was delivered so far."""
+        """The state after everything that was delivered so far, for a member that joins."""
+        return self._save(None if self.reports is None else list(self.reports.values()))
+
+    def save_agreed(self) -> bytes:
+        """The state that this member begins with, for the others that found the group."""
+        return self._save(None)
+
+    def _save(self, reports: list[LogReport] | None) -> bytes:
         return _encode(
             SavedState(
-                max(self._view_number, 0),
+                self._view_number + 1,
+                (self._position_base, self._position_next),
+                self.generation,
+                self.index,
+                self.voters,
+                tuple(sorted(self._names)),
+                reports,
                 self.time_ns,
                 self.sessions.sessions,
                 list(self.slotted.items()),
@@ -204,13 +285,40 @@ class ReplicatedState:
     def load(self, data: bytes) -> None:
         """Replace the state by that of another replica, and enter the views that it does not contain."""
         saved = _decode_saved(data)
+        if saved.reports is not None:
+            self._join_founders(saved.reports)
+            return
+        if self.recorder is not None:
+            self.recorder.on_state(saved.index, data)
         self.machine.restore(saved.machine)
         self.sessions = SessionTable(saved.sessions)
         self.slotted = dict(saved.slotted)
         self.time_ns = saved.time_ns
-        self._view_number = saved.view_number
+        self._view_number = saved.views_before - 1
+        self._position_base, self._position_next = saved.positions
+        self.generation, self.index, self.voters = saved.generation, saved.index, saved.voters
+        self._names = self._names or frozenset(saved.names)
+        self.reports = None
         self.awaits_state = False
         self.slots_changed = True
         views, self._views_before_state = self._views_before_state, []
         for view in views:
             self._enter(view)
+
+    def _join_founders(self, reports: list[LogReport]) -> None:
+        """The others have not agreed yet on what they begin with: this member keeps what it has."""
+        self.reports = {report.member: report for report in reports}
+        self.awaits_state = False
+        self._views_before_state = []
+
+
+def _entry_of(message: Message, position: int, view_number: int) -> MessageEntry:
+    return MessageEntry(
+        position,
+        max(view_number, 0),
+        message.sender,
+        message.level,
+        message.number,
+        message.priority,
+        message.payload,
+    )

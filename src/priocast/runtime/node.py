@@ -66,15 +66,15 @@ class Node:
     """A process on a network. Entering it (`async with`) starts the network, leaving it closes the network.
 
     `name` is the process's name, `network` its network, and `groups` holds a driver for each group that it is
-    in now. Make one with `open_node`.
+    in now. `state_directory` is where it keeps files. Make one with `open_node`.
     """
 
     def __init__(self, name: str, network: Network, founders: int, state_directory: Path | None) -> None:
         self.name = name
         self.network = network
         self.groups: dict[str, Driver] = {}
+        self.state_directory = state_directory
         self._founders = founders
-        self._state_directory = state_directory
 
     async def __aenter__(self) -> "Node":
         await self.network.start()
@@ -153,7 +153,7 @@ class Node:
         made = group, self.name, order, ordering, of_group, state, deadlines, of_services
         configuration = MemberConfiguration(*made)
         tracing = _tracing_of(trace, run, labels, configuration, journal=trace_journal)
-        return Joining(self, configuration, incarnation, self._state_directory, tracing)
+        return Joining(self, configuration, incarnation, self.state_directory, tracing)
 
 
 def _tracing_of(

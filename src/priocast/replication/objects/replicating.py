@@ -5,7 +5,7 @@ from typing import Generic, TypeVar, Unpack
 
 from priocast.core.errors import InvalidInput
 from priocast.replication.objects.replicated_object import ObjectMachine, ReplicatedObject
-from priocast.replication.opening import open_replica, open_replica_on
+from priocast.replication.opening import DurabilityName, open_replica, open_replica_on
 from priocast.replication.replica import Replica
 from priocast.runtime.node import Node
 from priocast.runtime.parameters import GroupParameters, JoinParameters, check_keywords
@@ -32,7 +32,12 @@ class Replicating(Generic[O]):
 
 
 def replicate(
-    group: str, replicated_object: O, *, member: str, **parameters: Unpack[JoinParameters]
+    group: str,
+    replicated_object: O,
+    *,
+    member: str,
+    durability: DurabilityName = "memory",
+    **parameters: Unpack[JoinParameters],
 ) -> Replicating[O]:
     """Replicate an object in a group, as an asynchronous context manager that yields the object.
 
@@ -40,25 +45,33 @@ def replicate(
     - `replicated_object`: an instance of a class with `@replicated` methods, in the state in which all
       founders begin.
     - `member`: the name of this process, unique in the group.
+    - `durability`: `memory`, or `disk` to survive the end of all members; as for `open_replica`.
     - `parameters`: those of `open_replica`.
     """
     check_keywords(replicate, parameters, JoinParameters)
     machine = _machine_of(replicated_object)
-    return Replicating(replicated_object, open_replica(group, machine, member=member, **parameters))
+    replica = open_replica(group, machine, member=member, durability=durability, **parameters)
+    return Replicating(replicated_object, replica)
 
 
 def replicate_on(
-    node: Node, group: str, replicated_object: O, **parameters: Unpack[GroupParameters]
+    node: Node,
+    group: str,
+    replicated_object: O,
+    *,
+    durability: DurabilityName = "memory",
+    **parameters: Unpack[GroupParameters],
 ) -> Replicating[O]:
     """`replicate` for a process that is in several groups.
 
     - `node`: this process on its network, from `open_node`.
-    - `group`, `replicated_object`: those of `replicate`.
+    - `group`, `replicated_object`, `durability`: those of `replicate`.
     - `parameters`: those of `open_replica_on`.
     """
     check_keywords(replicate_on, parameters, GroupParameters)
     machine = _machine_of(replicated_object)
-    return Replicating(replicated_object, open_replica_on(node, group, machine, **parameters))
+    replica = open_replica_on(node, group, machine, durability=durability, **parameters)
+    return Replicating(replicated_object, replica)
 
 
 def _machine_of(replicated_object: ReplicatedObject) -> ObjectMachine:

@@ -1,0 +1,92 @@
+"""Replicas with logs on simulated disks, whose power can fail all at once."""
+
+import asyncio
+from random import Random
+from typing import Any
+
+import priocast
+from log.simulated_directory import SimulatedDirectory, SimulatedFile
+from priocast.replication.opening import _state_of
+from priocast.replication.replica import Replica
+from priocast.replication.state_log import StateLog
+from replication.replicas import Notes
+from support.groups import QUICK
+
+
+class DurableReplicas:
+    """Members with disks: they start together, and all of them stop when the power fails."""
+
+    def __init__(self, names: str, seed: int = 1) -> None:
+        self.names = names
+        self.random = Random(seed)
+        self.disks = {name: SimulatedDirectory() for name in names}
+        self.running: dict[str, Replica[Notes]] = {}
+        self.hub = priocast.MemoryHub()
+
+    def __getitem__(self, name: str) -> Replica[Notes]:
+        return self.running[name]
+
+    async def start(self, *names: str, founders: int | None = None) -> None:
+        """Start these members, all by default."""
+        names = names or tuple(self.names)
+        replicas = [self._replica(name, founders or len(names)) for name in names]
+        entered = await asyncio.gather(*(each.__aenter__() for each in replicas))
+        self.running |= dict(zip(names, entered, strict=True))
+
+    def _replica(self, name: str, founders: int) -> Replica[Notes]:
+        membership = priocast.MembershipOptions(founders=founders, **QUICK)  # type: ignore[arg-type]
+        parameters: dict[str, Any] = {
+            "membership": membership,
+            "hub": self.hub,
+            "size": founders,
+            "leave_seconds": 0,
+        }
+        machine, disk = Notes(), self.disks[name]
+        state = _state_of(machine, parameters)
+        joining = priocast.join("test", member=name, **parameters)
+        return Replica(joining, machine, state, lambda: StateLog(disk, "test", name))
+
+    async def fail_power(self, *names: str) -> None:
+        """Stop members at once, all by default, and forget what they had not synced."""
+        names = names or tuple(self.running)
+        for name in names:
+            lost, self.disks[name] = self.disks[name], _copy_of(self.disks[name])
+            self.disks[name].fail_power(self.random)
+            lost.fails_on = "append"
+            lost.release_syncs()
+        if len(names) == len(self.running):
+            for name in names:
+                for other in self.names.replace(name, ""):
+                    self.hub.cut(name, other)
+        stopping = [self.running.pop(name) for name in names]
+        await asyncio.gather(*(each.__aexit__(None, None, None) for each in stopping), return_exceptions=True)
+        if not self.running:
+            self.hub = priocast.MemoryHub()
+
+    async def lines(self) -> list[list[str]]:
+        """What every member has, after a linearizable read there."""
+        return [await each.read(lambda notes: list(notes.lines)) for each in self.running.values()]
+
+    async def __aenter__(self) -> "DurableReplicas":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self.running:
+            await self.fail_power()
+
+
+def _copy_of(disk: SimulatedDirectory) -> SimulatedDirectory:
+    copy = SimulatedDirectory()
+    copy.sync_seconds = disk.sync_seconds
+    for name, file in list(disk.files.items()):
+        copy.files[name] = SimulatedFile(file.synced, file.is_named)
+        copy.files[name].unsynced = file.unsynced
+    return copy
+
+
+def flip(disk: SimulatedDirectory, kind: str, byte: int) -> None:
+    """Damage a byte of a disk's only file of this kind."""
+    (name,) = [name for name in disk.names() if name.endswith(kind)]
+    content = bytearray(disk.read(name))
+    content[byte] ^= 1
+    disk.files[name] = SimulatedFile(bytes(content), is_named=True)
