@@ -97,6 +97,21 @@ def test_timers_go_on_if_somebody_was_heard_although_nobody_is_heard_just_now() 
     assert transmitted > 1
 
 
+@pytest.mark.parametrize("quality", [RELIABLE, ATOMIC], ids=str)
+def test_what_is_sent_into_the_silence_and_then_lost_arrives(quality: Quality) -> None:
+    """The silence is no omission: as many transmissions as ever may be lost after it."""
+    group = founded("abc", services=SILENT_AT_TIMES)
+    group.members["a"].send([b"x"], quality, None, 7, group.now)
+    silent(group, 1_500)
+    group.lost = {("a", "b"), ("a", "c")}
+    group.run_until(lambda: group.members["a"].services.counts[quality.kind].retransmissions)
+    group.run(3)
+    group.lost = set()
+    group.run(300)
+    assert [len(group.applications[name].units) for name in "abc"] == [1, 1, 1]
+    assert set(group.views().values()) == {"abc"}
+
+
 def test_beyond_its_bound_silence_is_a_failure() -> None:
     group = founded("abc", services=SILENT_AT_TIMES)
     silent(group, 4_000)

@@ -7,9 +7,10 @@ import pytest
 
 from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.core.identity import ProcessId
+from priocast.core.network_properties import NetworkProperties
 from priocast.links.fifo_link import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
-from priocast.network.interface import Network, Port
+from priocast.network.interface import Network, Port, properties_of
 from support.networks import KINDS, LinkEnd, NetworkFactory, Recorder, open_all, started
 from support.waiting import run, wait_until
 
@@ -273,5 +274,13 @@ def test_frames_to_an_unknown_process_are_dropped(kind: str, tmp_path: Path) -> 
                     await asyncio.sleep(0.02)
             assert {*second.bodies()} == {b"received"}
             assert first.received == []
+
+    run(test)
+
+
+def test_a_network_declares_its_properties(kind: str, tmp_path: Path) -> None:
+    async def test() -> None:
+        found = properties_of(NetworkFactory(kind, tmp_path).network("a"))
+        assert found == NetworkProperties(error_detection=True, broadcast=kind == "multicast")
 
     run(test)

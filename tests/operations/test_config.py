@@ -8,12 +8,14 @@ import msgspec
 import pytest
 
 from priocast.core.errors import InvalidOption
+from priocast.core.network_properties import NetworkProperties
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Ageing
 from priocast.membership.options import MembershipOptions
 from priocast.network.keys import make_authority, make_group_key, make_member_certificate
 from priocast.operations.config import AdminTable, GroupTable, NodeTable, TlsTable, read_config
 from priocast.operations.config_example import EXAMPLE
+from priocast.services.options import ServiceOptions
 
 SMALL = """
 [node]
@@ -329,18 +331,26 @@ def test_example_is_valid_and_has_every_key(tmp_path: Path) -> None:
     plan = read_config(written(tmp_path, EXAMPLE))
     assert len(plan.peers) == 2
     assert plan.groups[0].membership == MembershipOptions(founders=3)
-    for kind in (NodeTable, TlsTable, AdminTable, GroupTable, OrderingOptions, MembershipOptions):
+    options = (OrderingOptions, MembershipOptions, ServiceOptions)
+    for kind in (NodeTable, TlsTable, AdminTable, GroupTable, *options):
         for field in msgspec.structs.fields(kind):
-            if field.name not in ("tls", "admin", "state", "adapts"):
+            if field.name not in ("tls", "admin", "state", "adapts", "network"):
                 assert re.search(rf"^(# )?{field.name} = ", EXAMPLE, re.MULTILINE), field.name
+
+
+def test_options_of_the_qualities_and_bounds_of_the_network(tmp_path: Path) -> None:
+    more = "response_ms = 20\nomission_degree = 2\ndelay_ms = 1.5\ninaccessibility_ms = 300\n"
+    [group] = read_config(written(tmp_path, SMALL + more)).groups
+    network = NetworkProperties(omission_degree=2, delay_ns=1_500_000, inaccessibility_ns=300_000_000)
+    assert group.services == ServiceOptions(response_ms=20.0, network=network)
 
 
 def test_defaults_in_the_example_are_the_defaults(tmp_path: Path) -> None:
     group = EXAMPLE[EXAMPLE.index("[[group]]") :]
     example = tomllib.loads(re.sub(r"^# (\w+ = )", r"\1", group.split("# [[group]]")[0], flags=re.MULTILINE))
-    for kind in (OrderingOptions, MembershipOptions):
+    for kind in (OrderingOptions, MembershipOptions, ServiceOptions):
         for field in msgspec.structs.fields(kind):
-            if field.name in _WITHOUT_DEFAULT_IN_EXAMPLE:
+            if field.name in (*_WITHOUT_DEFAULT_IN_EXAMPLE, "network"):
                 continue
             assert example["group"][0][field.name] == field.default, field.name
 
@@ -355,6 +365,10 @@ def test_defaults_in_the_example_are_the_defaults(tmp_path: Path) -> None:
         ('order = "time-parts/agreement-skeen"\npolicy = "partitionable"', "group.tickets.order: "),
         ('order = "time-parts/paxos"', "'time-parts/paxos'"),
         ("burst = 0", "group.tickets.burst: is 0"),
+        ("response_ms = 0", "group.tickets.response_ms: is 0"),
+        ("held_max = 0", "group.tickets.held_max: is 0"),
+        ("omission_degree = -1", "group.tickets.omission_degree: is -1"),
+        ("delay_ms = 0", "group.tickets.delay_ms: is 0"),
         ("bucket = 0", "group.tickets.bucket: is 0"),
         ("part_ms = 0", "group.tickets.part_ms: is 0"),
         ("part_count = 0", "group.tickets.part_count: is 0"),

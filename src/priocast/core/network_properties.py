@@ -6,6 +6,9 @@ is missing, the quality obtains it in another way or is rejected with the name o
 
 import msgspec
 
+from priocast.core.errors import InvalidOption
+from priocast.core.options import check_types
+
 
 class NetworkProperties(msgspec.Struct, frozen=True, kw_only=True):
     """The properties of one network; the defaults are those of a network that guarantees nothing.
@@ -28,3 +31,10 @@ class NetworkProperties(msgspec.Struct, frozen=True, kw_only=True):
     network_order: bool = False
     delay_ns: int | None = None
     inaccessibility_ns: int = 0
+
+    def __post_init__(self) -> None:
+        check_types(self)
+        for name in ("omission_degree", "delay_ns", "inaccessibility_ns"):
+            value = getattr(self, name)
+            if value is not None and value < 0:
+                raise InvalidOption(f"{name} is {value}: it must not be negative")

@@ -17,6 +17,7 @@ import msgspec
 from priocast.advice.choice import AUTO, resolve_order
 from priocast.core.errors import InvalidAddress, InvalidInput, InvalidOption
 from priocast.core.identity import check_name
+from priocast.core.network_properties import NetworkProperties
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Strict, parse_starvation
 from priocast.membership.options import MembershipOptions
@@ -34,10 +35,13 @@ from priocast.operations.node_plan import (
 from priocast.operations.toml_tables import Table, TableReader
 from priocast.protocols import find_protocol
 from priocast.runtime.configuration import START_SECONDS
+from priocast.services.options import ServiceOptions
 
 _ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
-# `state` needs an application, which `priocast node` does not have; `adapts` follows from the order.
-_NOT_FOR_FILES = frozenset({"state", "adapts"})
+# `state` needs an application, which `priocast node` does not have; `adapts` follows from the order. Of
+# `network` the bounds are keys of their own.
+_NOT_FOR_FILES = frozenset({"state", "adapts", "network"})
+_MILLISECOND = 1_000_000
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=WAIT_SECONDS_MAX)]
 
@@ -103,7 +107,7 @@ class NodeTable(_Table, frozen=True, kw_only=True):
 
 
 class GroupTable(_Table, frozen=True, kw_only=True):
-    """The keys of a group other than those of OrderingOptions and MembershipOptions."""
+    """The keys of a group other than those of OrderingOptions, MembershipOptions and ServiceOptions."""
 
     name: GroupName
     order: OrderName = OrderName(ORDER)
@@ -112,6 +116,9 @@ class GroupTable(_Table, frozen=True, kw_only=True):
     key_file: Path | None = None
     trace: Path | None = None
     trace_journal: bool = False
+    omission_degree: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
+    delay_ms: Annotated[float, msgspec.Meta(gt=0, le=60_000)] | None = None
+    inaccessibility_ms: Annotated[float, msgspec.Meta(ge=0, le=600_000)] = 0.0
 
 
 class ConfigFile(_Table, frozen=True, kw_only=True):
@@ -214,7 +221,13 @@ class _ConfigReader:
                     self._reader.problem(key, "is defined twice: give each group a unique name")
                 names.add(table["name"])
             found = self._reader.table(
-                key, table, GroupTable, OrderingOptions, MembershipOptions, hidden=_NOT_FOR_FILES
+                key,
+                table,
+                GroupTable,
+                OrderingOptions,
+                MembershipOptions,
+                ServiceOptions,
+                hidden=_NOT_FOR_FILES,
             )
             found.setdefault("founders", founders)
             plan = self._group(key, found, node.get("transport", "tcp"))
@@ -226,18 +239,20 @@ class _ConfigReader:
         starvation = parse_starvation(found.pop("starvation", str(Strict())))
         options = self._options(key, OrderingOptions, found | {"starvation": starvation})
         membership = self._options(key, MembershipOptions, found)
+        services = self._options(key, ServiceOptions, found | {"network": _bounds(found)})
         order = found.get("order", ORDER)
         self._check_order(key, order, options, membership)
         check_key(self._reader, f"{key}.key_file", found.get("key_file"), transport)
         if "trace" in found:
             check_directory(self._reader, f"{key}.trace", found["trace"])
-        if "name" not in found or options is None or membership is None:
+        if "name" not in found or options is None or membership is None or services is None:
             return None
         return GroupPlan(
             name=found["name"],
             order=order,
             options=options,
             membership=membership,
+            services=services,
             key_file=found.get("key_file"),
             trace=found.get("trace"),
             trace_journal=found.get("trace_journal", False),
@@ -269,6 +284,16 @@ class _ConfigReader:
                 rejected = True
             else:
                 return None if rejected else options
+
+
+def _bounds(found: Table) -> NetworkProperties:
+    """What is known of the network that the group is on."""
+    delay_ms = found.get("delay_ms")
+    return NetworkProperties(
+        omission_degree=found.get("omission_degree"),
+        delay_ns=None if delay_ms is None else int(delay_ms * _MILLISECOND),
+        inaccessibility_ns=int(found.get("inaccessibility_ms", 0) * _MILLISECOND),
+    )
 
 
 def _is_same(address: str, own: str) -> bool:

@@ -11,6 +11,7 @@ from priocast.network.security import TlsSecurity
 from priocast.runtime.configuration import START_SECONDS
 from priocast.runtime.node import Joining, Node, open_node
 from priocast.runtime.parameters import Transport
+from priocast.services.options import ServiceOptions
 
 ORDER = "sequencer-ub"
 SHUTDOWN_SECONDS = 10.0
@@ -39,6 +40,7 @@ class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
     order: str = ORDER
     options: OrderingOptions
     membership: MembershipOptions
+    services: ServiceOptions = ServiceOptions()
     key_file: Path | None = None
     trace: Path | None = None
     trace_journal: bool = False
@@ -86,6 +88,7 @@ class NodePlan(msgspec.Struct, frozen=True, kw_only=True):
             options=group.options,
             prioritised=group.options.prioritised,
             membership=group.membership,
+            services=group.services,
             trace=group.trace,
             trace_journal=group.trace_journal,
             start_seconds=self.start_seconds,
