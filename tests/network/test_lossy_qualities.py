@@ -2,14 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 
 import pytest
 
 import priocast
+from priocast.network.address import Address
 from priocast.network.udp import UdpNetwork
 from priocast.network.udp_peer import SocketAddress
 from support.groups import Cluster, Reader, entered, reading_with
+from support.networks import NetworkFactory, free_address
 from support.waiting import run, wait_until
 
 QUALITIES = (priocast.at_least(2), priocast.RELIABLE, priocast.CAUSAL, priocast.ATOMIC, priocast.TIGHT)
@@ -41,13 +44,25 @@ def make_lossy(network: object, dice: Random) -> None:
     network.transmit = lossy  # type: ignore[method-assign]
 
 
-@pytest.mark.parametrize("quality", QUALITIES, ids=str)
+@pytest.mark.parametrize(
+    ("quality", "kind"),
+    [
+        *((each, "udp") for each in QUALITIES),
+        (priocast.RELIABLE, "multicast"),
+        (priocast.ATOMIC, "multicast"),
+    ],
+    ids=str,
+)
 def test_a_quality_keeps_its_promise_over_a_network_that_loses_every_fifth_datagram(
-    quality: priocast.Quality,
+    quality: priocast.Quality, kind: str, tmp_path: Path
 ) -> None:
+    multicast = None
+    if kind == "multicast":
+        multicast = str(Address(NetworkFactory(kind, tmp_path).multicast.host, free_address().port))
+
     async def test() -> None:
         cluster, dice = Cluster("udp", "abc"), Random(3)
-        joinings = [cluster.join(name) for name in cluster.names]
+        joinings = [cluster.join(name, multicast=multicast) for name in cluster.names]
         async with entered(*joinings) as members, reading_with(ServiceReader, *members) as readers:
             for joining in joinings:
                 make_lossy(joining.node.network, dice)

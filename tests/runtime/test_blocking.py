@@ -52,6 +52,21 @@ def test_blocking_members_deliver_the_same_order() -> None:
     )
 
 
+def test_messages_with_a_quality_of_service() -> None:
+    with priocast.join_blocking("test", member="a", hub=priocast.MemoryHub(), size=1) as group:
+        receipt = group.send((each for each in (b"x", b"y")), quality=priocast.ATOMIC, deadline=60.0)
+        assert receipt.accepted and receipt.answered == ("a",)
+        taken = []
+        for event in group:
+            if isinstance(event, priocast.ServiceDelivery):
+                taken.append(event.payload)
+                if len(taken) == 2:
+                    break
+        assert taken == [b"x", b"y"]
+        with pytest.raises(priocast.InvalidInput, match="`to` is empty"):
+            group.send(b"x", quality=priocast.RELIABLE, to=[])
+
+
 def test_when_a_member_leaves_the_others_continue() -> None:
     addresses = [str(address) for address in free_addresses(2)]
 
