@@ -1,6 +1,7 @@
 """Qualities of service through the public API, over every network."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import Callable, Coroutine
 from functools import wraps
@@ -255,6 +256,19 @@ async def test_calls_end_when_the_group_is_left() -> None:
         await sending
     with pytest.raises(priocast.GroupClosed, match="the group was left"):
         await a.send(b"x", quality=priocast.RELIABLE)
+
+
+@in_a_loop
+async def test_a_receipt_that_nobody_waits_for_is_no_error_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with groups("memory", 2, leave_seconds=0.0) as (a, b):
+        _cut(a, b)
+        receipt = a.send_nowait(b"x", quality=priocast.RELIABLE)
+    assert receipt.done()
+    del receipt
+    gc.collect()
+    assert "never retrieved" not in caplog.text
 
 
 @in_a_loop

@@ -113,8 +113,7 @@ class Driver:
         with logged_if_long(f"{self.configuration.name} has waited to leave", self.why_full):
             await self._wait_ordered(deadline)
         self._leaving = True
-        now = time.monotonic_ns()
-        self.report_taken(now)
+        self.report_taken(now := time.monotonic_ns())
         self.member.leave(now)
         self._act(now)
         if not self._stopped.done() and timeout_seconds and self._port is not None:
@@ -282,7 +281,8 @@ class Driver:
     async def wait_consumable(self) -> None:
         """Wait until there may be a head; raise if there will be none any more."""
         assert self._consumable is None, "one iteration at a time"
-        self.check_open()
+        if self._closed is not None:
+            raise self._closed
         if self._rejoining.awaits_application:
             self._rejoining.on_application_back()
         self._consumable = self._loop.create_future()
@@ -365,13 +365,13 @@ class Driver:
             self._renumber(known)
         if self._admission.entries and self._admission.admit(member):
             self.schedule_turn()
-        if member.services.in_use:
+        if in_use := member.services.in_use:
             self._timer.set(member.deadline, now)
             self.service_calls.on_turn(member)
         if self._consumable is not None and not self._consumable.done():
             self._head = member.head(now)
             asked = member.state.donor.wanted is not None and member.snapshot_wanted
-            if asked or self._head is not None or member.service_head() is not None:
+            if asked or self._head is not None or (in_use and member.service_head() is not None):
                 self._wake()
 
     def _wake(self) -> None:

@@ -42,6 +42,7 @@ class ServiceCall:
         self.message = message
         self.number = number
         self.receipt: asyncio.Future[SendReceipt] = asyncio.get_running_loop().create_future()
+        self.receipt.add_done_callback(_note_error)  # nobody has to await it
         self.sent: TransmissionId | None = None
 
 
@@ -181,6 +182,11 @@ def delivery_of(unit: QueuedUnit) -> ServiceDelivery:
         unit.index,
         len(data.units),
     )
+
+
+def _note_error(receipt: "asyncio.Future[SendReceipt]") -> None:
+    if not receipt.cancelled():
+        receipt.exception()
 
 
 def _turn_of(call: ServiceCall) -> tuple[int, int]:
