@@ -11,6 +11,7 @@ from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumed, Consumption, share
 from priocast.protocols.flow.frames import fill_frame
 from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.window import WINDOW_FIRST
 
 VIEW = View(1, (A, B))
 
@@ -102,6 +103,24 @@ class TestConsumption:
         assert consumption.consumed(A, 2, 0) == Consumed(2, 8)
         assert consumption.consumed(B, 1, 0) is None
         assert consumption.consumed(B, 1, 0) == Consumed(2, 8)
+
+    def test_a_source_that_begins_late_gets_its_first_report_in_time(self) -> None:
+        """Found by a steady load: a quarter of the grown window was more than such a source may send.
+
+        It waited for a report until the member that owed it was evicted as slow.
+        """
+        shares = 6
+        consumption = Consumption(OrderingOptions(), shares)
+        for now in range(0, 100_000, 1_000):
+            consumption.announced(A, 2, 20)
+            consumption.window.queued(2, is_bottleneck=False)
+            consumption.consumed(A, 1, now)
+            consumption.consumed(A, 1, now + 1)
+        may_send = WINDOW_FIRST // shares
+        assert consumption.window.size // shares > 4 * may_send
+        consumption.announced(B, may_send, 20)
+        consumption.window.queued(may_send, is_bottleneck=False)
+        assert any(consumption.consumed(B, 1, 100_000) for _ in range(may_send))
 
 
 def test_a_frame_takes_what_has_room_and_no_more() -> None:

@@ -4,7 +4,7 @@ from collections import deque
 
 from priocast.core.identity import Number, PositiveNumber, ProcessId
 from priocast.core.protocol import OrderingOptions, Packet
-from priocast.protocols.flow.window import ConsumptionWindow
+from priocast.protocols.flow.window import WINDOW_FIRST, ConsumptionWindow
 
 _MILLISECOND = 1_000_000
 _KEEP_ALIVE_NS = 500 * _MILLISECOND
@@ -32,13 +32,15 @@ class Consumption:
         self.window = ConsumptionWindow(options.window, int(options.window_ms * _MILLISECOND))
         self._shares = shares
         self._bytes_max = share(options.window_bytes, shares)
+        # What a source may send before the first report, however large the window is by then.
+        self._granted_first = share(options.window or WINDOW_FIRST, shares)
         self._accounts: dict[ProcessId, _SourceAccount] = {}
 
     def announced(self, source: ProcessId, count: int, size: int) -> None:
         """A source has put messages of this size into the order, which it counts as one."""
         account = self._accounts.get(source)
         if account is None:
-            account = self._accounts[source] = _SourceAccount(share(self.window.size, self._shares))
+            account = self._accounts[source] = _SourceAccount(self._granted_first)
         account.announced += count
         account.waiting.append((account.announced, size))
 
