@@ -10,7 +10,7 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.stamp import Stamp
 from priocast.core.starvation import FirstInFirstOut
-from priocast.core.view import View, ViewId
+from priocast.core.view import View
 from priocast.links.fifo_link import FifoLink, Frame, _BodyInFlight
 from priocast.protocols.adaptive.adaptive import Adaptive
 from priocast.protocols.adaptive.slots import DEFAULT_ID
@@ -122,15 +122,6 @@ class SkippingAtTheEnd(Adaptive):
         for slots in self._senders:
             slots._packets.append((self._complete, slots._packets[-1][1]))
         self._append_next()
-
-
-class OneSidedStamps(Adaptive):
-    """Stamps name the number of the view, which both sides of a partition may use."""
-
-    def queue_ordered(self, batch: Batch) -> None:
-        super().queue_ordered(batch)
-        view = ViewId(self.view.number, ProcessId("any"))
-        self._ordered_batches[-1].stamp = Stamp(view, self._stamp.distribution, self._stamp.number)
 
 
 class UnnamedDistributions(Adaptive):

@@ -43,7 +43,6 @@ from simulation.protocol_mutants import (
     IndifferentSequencer,
     OneLevel,
     OneLevelWithLocks,
-    OneSidedStamps,
     ReceiptReporter,
     RepeatingLink,
     SkippingAtTheEnd,
@@ -146,7 +145,6 @@ MUTANTS = [
     Mutant(BOUNDED_WINDOW, partial(adaptive, "sequencer-ub"), ExceedingSequencer, says="has granted"),
     Mutant(BOUNDED_WINDOW, partial(adaptive, "causal-history"), ExceedingSender, says="has granted"),
     Mutant(TOTAL_ORDER, partitioned, SkippingAtTheEnd),
-    Mutant(TIMESTAMP_ORDER, partitioned, OneSidedStamps),
     Mutant(TIMESTAMP_ORDER, partitioned, UnnamedDistributions),
     *(
         Mutant(PRIORITY_ACCOUNTING, partial(generated, mutant.NAME, FEW_SEEDS), mutant, only=True)

@@ -9,6 +9,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch, Reference, Scope, pack, reference_to
 from priocast.core.protocol import Packet
 from priocast.core.quality import atomic
+from priocast.core.stamp import DistributionId, Stamp
 from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
 from priocast.core.view_reason import Eviction, ViewReason
@@ -286,3 +287,12 @@ def test_the_rows_of_a_message_with_a_quality() -> None:
     assert finished == ServiceRow(
         *here, 2, 7, "finished", *name, answered=("a",), rejected=("b",), reasons=("no room",), rounds=2
     )
+
+
+def test_a_delivery_has_the_stamp_of_its_first_message() -> None:
+    recorder, rows = _recorder()
+    batch = pack(A, 0, 0, [b"1", b"2", b"3"])
+    stamp = Stamp(ALONE.id, DistributionId(2, 1), 40)
+    recorder.delivered(OrderedBatch(ALONE.id, 7, batch, taken=1, stamp=stamp), 2, now=5, backlog=0)
+    recorder.delivered(OrderedBatch(ALONE.id, 7, batch), 3, now=5, backlog=0)
+    assert [(row.distribution, row.stamp_number) for row in rows] == [("2.1", 41), ("", -1)]

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, Row, Window
 from pyspark.sql import functions as sf
 
 from priocast.core.violation import Violation
-from priocast.pipeline.checks.catalogue import CHECKS, Check
+from priocast.pipeline.checks.catalogue import CHECKS, STAMP_CHECK, Check, has_stamps
 from priocast.pipeline.checks.service_catalogue import SERVICE_CHECKS
 from priocast.pipeline.progress import Progress, ignore_progress
 from priocast.pipeline.sources import StoredRun
@@ -43,7 +43,7 @@ def judge(
 ) -> list[Verdict]:
     """Run all checks, or some of them, over all runs.
 
-    Those of the qualities of service are for the runs in which there are any.
+    Those of the qualities of service, and of stamps, are for the runs in which there are any.
 
     Each check is a separate job, and two run at a time: one job for all of them plans anew after each of its
     many stages and took 11 s where this took 7 (3 runs of 200,000 deliveries, warm, 2 cores).
@@ -57,14 +57,16 @@ def judge(
         return found
 
     if checks is None:
-        checks = CHECKS if trace.services is None else (*CHECKS, *SERVICE_CHECKS)
+        of_stamps = [STAMP_CHECK] if any(has_stamps(trace, run) for run in trace.runs) else []
+        checks = (*CHECKS, *of_stamps, *(SERVICE_CHECKS if trace.services is not None else ()))
     with ThreadPoolExecutor(_CHECKS_AT_ONCE) as pool:
         found = dict(zip(checks, pool.map(run_check, checks), strict=True))
     return [
         _verdict(trace, run, check, found[check][run.name])
         for run in trace.runs
         for check in checks
-        if run.has_services or check not in SERVICE_CHECKS
+        if (run.has_services or check not in SERVICE_CHECKS)
+        and (check is not STAMP_CHECK or has_stamps(trace, run))
     ]
 
 

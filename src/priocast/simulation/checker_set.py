@@ -50,6 +50,7 @@ def trace_checkers(
         TotalOrder(report, history, strict=all_safe or not membership.primary),
         ViewSynchrony(report, membership.primary),
         FifoAmongEquals(report, membership.primary),
+        TimestampOrder(report),
         Priority(report, counters),
         Agreement(report, history),
         PriorityAccounting(report, history, all_safe=all_safe, joiners_wait=membership.state),
@@ -114,7 +115,6 @@ class CheckerSet:
             self.history,
             TransitionCounter(counters, crashed),
             *of_trace,
-            TimestampOrder(report),
             self._liveness,
             self._memory,
         ]

@@ -1,21 +1,19 @@
 """Passes everything that the members' recorders write to the checkers, as it happens."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from priocast.core.identity import ProcessId
-from priocast.core.message import OrderedBatch
 from priocast.core.protocol import Packet
-from priocast.core.stamp import Stamp
 from priocast.core.view import View
 from priocast.core.violation import Violation
 from priocast.member import Member
 from priocast.membership.packets import Ordering
 from priocast.protocols.flow.consumption import Consumed
 from priocast.simulation.checkers.checker import Checker, view_key
-from priocast.simulation.checkers.rows import Key, ViewKey, departure_event, state_event, view_event
+from priocast.simulation.checkers.rows import ViewKey, departure_event, state_event, view_event
 from priocast.trace.recorder import Recorder
 from priocast.trace.schema import (
     BROADCAST,
@@ -84,11 +82,6 @@ class TraceObserver:
         for checker in self._checkers:
             checker.on_granted(me, view, to, consumed.total, consumed.window, now)
 
-    def stamped(self, process: str, keys: Sequence[Key], first: Stamp, now: int) -> None:
-        """A member delivers messages that have stamps."""
-        for checker in self._checkers:
-            checker.on_stamped(process, keys, first, now)
-
     def report(self, violation: Violation) -> None:
         """A guarantee does not hold."""
         self.violations.append(msgspec.structs.replace(violation, run=self._run))
@@ -102,7 +95,7 @@ class TraceObserver:
 
 
 class CheckedRecorder(Recorder):
-    """Records what one member does, and passes on what rows do not contain: views, grants and stamps."""
+    """Records what one member does, and passes on what rows do not contain: installed views and grants."""
 
     def __init__(self, me: ProcessId, observer: TraceObserver) -> None:
         super().__init__(me, observer.emit)
@@ -124,11 +117,3 @@ class CheckedRecorder(Recorder):
         super().sent(packet, to, now, backlog)
         if isinstance(packet, Consumed):
             self._observer.granted(self._me, self._installed, str(to) if to else "", packet, now)
-
-    def delivered(self, ordered_batch: OrderedBatch, count: int, now: int, backlog: int) -> None:
-        super().delivered(ordered_batch, count, now, backlog)
-        if ordered_batch.stamp is not None:
-            batch, taken = ordered_batch.batch, ordered_batch.taken
-            sender, first = batch.sender, batch.first + taken
-            keys = [(sender.name, sender.incarnation, batch.level, first + index) for index in range(count)]
-            self._observer.stamped(str(self._me), keys, ordered_batch.stamp.after(taken), now)

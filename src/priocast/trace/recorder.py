@@ -38,10 +38,11 @@ from priocast.trace.schema import (
     ViewOrder,
 )
 
-# A row is made for every packet: `MessageRow(...)` takes 2.4 us, this 1.0 us (22 columns, `timeit`).
+# A row is made for every packet: `MessageRow(...)` takes 2.4 us, this 1.0 us (then 22 columns, `timeit`).
 _new_row = tuple.__new__
 _NO_VIEW = (0, "")
 _REFERENCED = (b"", False, "", "", 0)
+_NO_STAMP = ("", NO_POSITION)
 
 
 class _PacketKind(NamedTuple):
@@ -128,7 +129,10 @@ class Recorder:
             self._delivery_view = view = ordered_batch.view
             self._delivery_view_name = view.number, str(view.coordinator)
         position = ordered_batch.position + taken
-        self._emit_batches(DELIVERED, self._delivery_view_name, "", "", (batch,), position, now, backlog)
+        stamp = ordered_batch.stamp
+        of_stamp = _NO_STAMP if stamp is None else (str(stamp.distribution), stamp.number + taken)
+        view_name = self._delivery_view_name
+        self._emit_batches(DELIVERED, view_name, "", "", (batch,), position, now, backlog, of_stamp)
 
     def service_sent(self, data: ServiceData, now: int) -> None:
         """The application sent a message with a quality of service."""
@@ -171,6 +175,7 @@ class Recorder:
         position: int,
         now: int,
         backlog: int,
+        of_stamp: tuple[str, int] = _NO_STAMP,
     ) -> None:
         """One row for each batch; in a packet with a position, their positions follow each other."""
         number, coordinator = view
@@ -188,6 +193,7 @@ class Recorder:
                 *(sender.name, sender.incarnation, batch.level, batch.first, batch.count),
                 *of_messages,
                 *(position, size, backlog),
+                *of_stamp,
             )
             self._emit(_new_row(MessageRow, row))
             self._step += 1

@@ -75,6 +75,8 @@ def message_schema() -> "pyarrow.Schema":
         position=pa.int64(),
         bytes=pa.int64(),
         backlog=pa.int64(),
+        distribution=dictionary,
+        stamp_number=pa.int64(),
     )
 
 

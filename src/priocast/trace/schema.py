@@ -50,6 +50,9 @@ class MessageRow(NamedTuple):
 
     A packet carries a batch or only references it. If it references it, `bytes` is 0, and the columns that
     belong to the messages themselves (`priorities`, `safe`, `to`, `client`, `request`) are empty.
+
+    `distribution` and `stamp_number` are the stamp of the first message that is delivered, where the order of
+    the view has stamps; the view is the third part of it.
     """
 
     member: str
@@ -74,6 +77,8 @@ class MessageRow(NamedTuple):
     position: int
     bytes: int
     backlog: int
+    distribution: str = ""
+    stamp_number: int = NO_POSITION
 
 
 class GroupEventRow(NamedTuple):

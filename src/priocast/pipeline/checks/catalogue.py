@@ -11,6 +11,7 @@ from priocast.core.guarantees import (
     INTEGRITY,
     PRIORITY,
     PRIORITY_ACCOUNTING,
+    TIMESTAMP_ORDER,
     TOTAL_ORDER,
     UNIFORMITY,
     VIEW_SYNCHRONY,
@@ -21,6 +22,7 @@ from priocast.pipeline.checks import (
     integrity,
     priority,
     priority_accounting,
+    timestamp_order,
     total_order,
     uniformity,
     view_synchrony,
@@ -137,3 +139,21 @@ CHECKS = (
         _if_consumed_by_priority,
     ),
 )
+
+_WITH_STAMPS = "adaptive"
+
+
+def has_stamps(trace: TraceTables, run: StoredRun) -> bool:
+    """Whether any view of a run is ordered by slots, so that its deliveries have stamps."""
+    return any(view.order.order == _WITH_STAMPS for view in trace.views_of[run.name].values())
+
+
+STAMP_CHECK = Check(
+    TIMESTAMP_ORDER,
+    "stamps are unique and the same everywhere, and processes deliver in their order",
+    "deliveries",
+    _count("deliveries"),
+    timestamp_order.find,
+    has_stamps,
+)
+"""For runs that have stamps; the others say nothing about it."""

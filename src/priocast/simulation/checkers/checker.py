@@ -4,11 +4,10 @@ Checkers read the rows of the recorder as they are written. So the simulator sto
 a checker finds the same in the trace of a run.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import ClassVar
 
 from priocast.core.identity import ProcessId
-from priocast.core.stamp import Stamp
 from priocast.core.view import View
 from priocast.core.violation import Violation
 from priocast.membership.packets import Ordering
@@ -49,9 +48,6 @@ class Checker:
 
     def on_granted(self, me: ProcessId, view: ViewKey, to: str, total: int, window: int, now: int) -> None:
         """A member reports `total` messages as consumed and grants `window` more, to all or to one sender."""
-
-    def on_stamped(self, process: str, keys: Sequence[Key], first: Stamp, now: int) -> None:
-        """An incarnation delivers messages that follow each other; the first of them has this stamp."""
 
     def finish(self, now: int) -> None:
         """The run is over."""

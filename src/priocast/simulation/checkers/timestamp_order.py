@@ -5,18 +5,34 @@
 - A stamp has one message, also on two sides of a partition.
 - An incarnation delivers in the order of the stamps, through all its views.
 - A message has a greater stamp than everything that its incarnation had delivered when it broadcast it.
-
-Rows do not contain stamps: the recorder of a simulated member passes them on.
 """
 
-from collections.abc import Sequence
+from typing import NamedTuple
 
 from priocast.core.guarantees import TIMESTAMP_ORDER
-from priocast.core.stamp import Stamp
-from priocast.core.view import ViewId
 from priocast.simulation.checkers.checker import Checker, ReportViolation
-from priocast.simulation.checkers.rows import Key, keys_of, message_name, process_of
+from priocast.simulation.checkers.rows import (
+    Key,
+    ViewKey,
+    keys_of,
+    message_name,
+    process_of,
+    view_name,
+    view_of,
+)
 from priocast.trace.schema import MessageRow
+
+
+class _RecordedStamp(NamedTuple):
+    """A stamp as rows have it; stamps of one process compare by the numbers of its views."""
+
+    view: ViewKey
+    distribution: tuple[int, int]
+    number: int
+
+    def __str__(self) -> str:
+        number, rank = self.distribution
+        return f"{view_name(self.view)}/{number}.{rank}/{self.number}"
 
 
 class TimestampOrder(Checker):
@@ -26,23 +42,26 @@ class TimestampOrder(Checker):
 
     def __init__(self, report: ReportViolation) -> None:
         super().__init__(report)
-        self._stamp_of: dict[tuple[ViewId, Key], Stamp] = {}
-        self._message_of: dict[Stamp, Key] = {}
-        self._last: dict[str, Stamp] = {}
-        self._delivered_before: dict[Key, Stamp] = {}
+        self._stamp_of: dict[tuple[ViewKey, Key], _RecordedStamp] = {}
+        self._message_of: dict[_RecordedStamp, Key] = {}
+        self._last: dict[str, _RecordedStamp] = {}
+        self._delivered_before: dict[Key, _RecordedStamp] = {}
 
     def on_broadcast(self, row: MessageRow) -> None:
         last = self._last.get(process_of(row))
         if last is not None:
             self._delivered_before.update(dict.fromkeys(keys_of(row), last))
 
-    def on_stamped(self, process: str, keys: Sequence[Key], first: Stamp, now: int) -> None:
-        for index, key in enumerate(keys):
-            stamp = first.after(index)
-            self._check(process, key, stamp, now)
-            self._last[process] = stamp
+    def on_delivered(self, row: MessageRow) -> None:
+        if not row.distribution:
+            return
+        number, _, rank = row.distribution.partition(".")
+        for stamp_number, key in enumerate(keys_of(row), row.stamp_number):
+            stamp = _RecordedStamp(view_of(row), (int(number), int(rank)), stamp_number)
+            self._check(process_of(row), key, stamp, row)
+            self._last[process_of(row)] = stamp
 
-    def _check(self, process: str, key: Key, stamp: Stamp, now: int) -> None:
+    def _check(self, process: str, key: Key, stamp: _RecordedStamp, row: MessageRow) -> None:
         last, before = self._last.get(process), self._delivered_before.get(key)
         known = self._stamp_of.setdefault((stamp.view, key), stamp)
         other = self._message_of.setdefault(stamp, key)
@@ -57,5 +76,5 @@ class TimestampOrder(Checker):
             wrong = f"which {message_name(other)} has, too"
         if wrong:
             summary = f"{process} delivers {message_name(key)} with the stamp {stamp}, {wrong}"
-            view = (stamp.view.number, str(stamp.view.coordinator))
-            self.violated(summary, now, view=view, messages=[key, other], members=[process])
+            messages = [key] if other == key else [key, other]
+            self.violated(summary, row.time_ns, view=stamp.view, messages=messages, members=[process])
