@@ -144,15 +144,15 @@ def tight_has_a_single_lock(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(InsertionPointQueue, "head", head)
 
 
-def an_unknown_message_is_not_rejected_for_good(patch: pytest.MonkeyPatch) -> None:
-    """A recipient that knows nothing forgets that it was asked, and does not answer the decision."""
-    honest = Acceptance._keep
+def rejections_of_unknown_messages_are_not_answered(patch: pytest.MonkeyPatch) -> None:
+    """A recipient that does not hold a message does not answer that it is rejected."""
+    honest = Acceptance.on_decision
 
-    def keep(self: Acceptance, decision: MessageDecision) -> None:
-        if decision.reason != "unknown to a recipient":
-            honest(self, decision)
+    def on_decision(self: Acceptance, peer: ProcessId, decision: MessageDecision) -> list[ServiceOutput]:
+        is_held = decision.id in self._undecided
+        return honest(self, peer, decision) if is_held or decision.accepted else []
 
-    patch.setattr(Acceptance, "_keep", keep)
+    patch.setattr(Acceptance, "on_decision", on_decision)
 
 
 def decided_messages_are_queued_again(patch: pytest.MonkeyPatch) -> None:

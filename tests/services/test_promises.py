@@ -79,6 +79,7 @@ def test_promises_hold_if_a_recipient_rejects(quality: Quality, bounded: bool) -
     for seed in range(SEEDS):
         lan = run_trial(quality, seed, bounded=bounded, held_max=2, crashes=0)
         assert violations(lan) == [], f"seed {seed}"
+        assert not bounded or falsely_suspected(lan) == set(), f"seed {seed}"
         rejected += sum(bool(receipt.rejected) for receipt in lan.receipts.values())
     assert rejected > 0
 

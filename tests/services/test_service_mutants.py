@@ -60,7 +60,7 @@ class PromiseCatch(NamedTuple):
 
 
 BY_PROMISE = [
-    PromiseCatch(mutants.an_unknown_message_is_not_rejected_for_good, TIGHT, True, 16, NO_SUSPICION),
+    PromiseCatch(mutants.rejections_of_unknown_messages_are_not_answered, TIGHT, True, 16, NO_SUSPICION),
     PromiseCatch(mutants.decided_messages_are_queued_again, ATOMIC, False, 21, NO_REJECTION),
     PromiseCatch(mutants.decisions_are_sent_once_and_nobody_asks, ATOMIC, True, 0, UNANIMITY),
     PromiseCatch(mutants.recipients_do_not_transmit, RELIABLE, False, 1, UNANIMITY),

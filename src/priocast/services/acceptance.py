@@ -89,6 +89,8 @@ class Acceptance:
         undecided = self._undecided.get(message)
         received = Multicast((peer,), DecisionReceived(message, decision.epoch))
         if undecided is None:
+            if not decision.accepted and message not in self._decisions:
+                self._keep(decision)  # this member rejected it
             return [received] if message in self._decisions else []
         if decision.epoch < undecided.epoch:
             return [received]  # a later monitor decides
