@@ -77,7 +77,7 @@ import pytest
 from support.distribution import SharedFixtureScheduling
 
 @pytest.fixture(scope="session")
-def session():
+def spark():
     with open("session", "a") as file:
         file.write("once ")
 
@@ -100,15 +100,14 @@ def test_that_needs_it(made, number):
 WITH_SPARK = """
 import pytest
 
-@pytest.mark.spark
-def test_that_needs_the_session(session):
+@pytest.mark.usefixtures("spark")
+def test_that_needs_the_session():
     assert True
 """
 
 
 def test_a_shared_fixture_is_made_in_one_worker_only(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = spark: uses Spark")
     (tmp_path / "test_shared.py").write_text(WITH_A_SHARED_FIXTURE)
     (tmp_path / "test_single.py").write_text("def test_by_itself(): assert True")
     for number in range(4):
