@@ -21,6 +21,8 @@ import priocast
 
 _SOURCE = str(Path(priocast.__file__).parent)
 _WALKS = 40
+_SETTLING_SECONDS = 0.5
+_REST_SECONDS = 1.0
 
 
 class Walk:
@@ -40,12 +42,15 @@ class Walk:
         if event == "call" and code.co_filename.startswith(_SOURCE):
             self.calls.append((code.co_filename[len(_SOURCE) + 1 :], code.co_qualname))
 
+    def functions(self) -> set[tuple[str, str]]:
+        """What was called, by file and name; comprehensions belong to the function that they are in."""
+        return {call for call in self.calls if not call[1].endswith(">")}
+
     def __str__(self) -> str:
         folders = [str(Path(file).parent) for file, _ in self.calls]
         switches = sum(before != after for before, after in pairwise(folders))
-        functions = {call for call in self.calls if not call[1].endswith(">")}
         return (
-            f"{len(self.calls)} calls of {len(functions)} functions in "
+            f"{len(self.calls)} calls of {len(self.functions())} functions in "
             f"{len({file for file, _ in self.calls})} files and {len(set(folders))} folders, "
             f"{switches} switches between folders"
         )
@@ -84,11 +89,15 @@ async def walk_of_a_message(order: str, trace: str) -> Walk:
     return min(walks, key=lambda walk: len(walk.calls))
 
 
-async def walk_of_a_view_change() -> Walk:
-    """From one of three members' leave to the view of the other two."""
-    hub, walk = priocast.MemoryHub(), Walk()
+async def walk_of_a_view_change() -> tuple[Walk, Walk]:
+    """From one of three members' leave to the view of the other two; and before that, a second of rest."""
+    hub, idle, walk = priocast.MemoryHub(), Walk(), Walk()
     joining = [priocast.join("walk", member=name, hub=hub, size=3) for name in "abc"]
     groups = await asyncio.gather(*(each.__aenter__() for each in joining))
+    await asyncio.sleep(_SETTLING_SECONDS)
+    idle.start()
+    await asyncio.sleep(_REST_SECONDS)
+    idle.stop()
     walk.start()
     leaving = asyncio.create_task(joining[2].__aexit__(None, None, None))
     await _until(lambda: all(len(group.view.members) == 2 for group in groups[:2]))
@@ -96,13 +105,15 @@ async def walk_of_a_view_change() -> Walk:
     await leaving
     for each in joining[:2]:
         await each.__aexit__(None, None, None)
-    return walk
+    return walk, idle
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--order", action="append", help="orders to walk through (sequencer-ub, reorder)")
-    parser.add_argument("--show", action="store_true", help="print every call of a message's walk")
+    parser.add_argument(
+        "--show", action="store_true", help="print every call for a message, and what a view change adds"
+    )
     arguments = parser.parse_args()
     for order in arguments.order or ["sequencer-ub", "reorder"]:
         with TemporaryDirectory() as trace:
@@ -110,7 +121,11 @@ def main() -> None:
         print(f"a message, {order}: {walk}")
         if arguments.show:
             print("\n".join(f"  {file:40} {name}" for file, name in walk.calls))
-    print(f"a view change: {asyncio.run(walk_of_a_view_change())}")
+    change, idle = asyncio.run(walk_of_a_view_change())
+    added = change.functions() - idle.functions()
+    print(f"a view change: {change}; {len(added)} functions that a group at rest does not run")
+    if arguments.show:
+        print("\n".join(f"  {file:40} {name}" for file, name in sorted(added)))
 
 
 if __name__ == "__main__":
