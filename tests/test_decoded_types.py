@@ -17,7 +17,7 @@ from priocast.network.tcp_connection import Introduction
 from priocast.network.udp_handshake import Greeting
 from priocast.protocols import PROTOCOLS
 from priocast.replication.commands import Envelope
-from priocast.replication.replicated_state import SavedState
+from priocast.replication.saved_state import SavedState
 from priocast.services.packets import AnyServicePacket
 
 PACKETS = {

@@ -9,7 +9,7 @@ from log.simulated_directory import SimulatedDirectory, SimulatedFile
 from priocast.replication.opening import _state_of
 from priocast.replication.replica import Replica
 from priocast.replication.state_log import StateLog
-from replication.replicas import Notes
+from replication.notes import Notes
 from support.groups import QUICK
 
 

@@ -1,46 +1,14 @@
-"""Replicas for tests: a state machine that records everything, and groups of it."""
+"""Groups of replicas for tests."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-import msgspec
-
 from priocast.replication.opening import open_replica
 from priocast.replication.replica import Replica
-from priocast.replication.state_machine import Applied, Continue
+from replication.notes import Notes
 from support.groups import Cluster, quick
-
-
-class Notes:
-    """A state machine: a command is appended and counted.
-
-    `fail …` raises an exception, `long N` takes N slots, `disk` fails as a full disk does.
-    """
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.restored = 0
-
-    def apply(self, command: bytes, at: Applied) -> bytes | Continue:
-        text = command.decode()
-        word, _, rest = text.partition(" ")
-        if word == "fail":
-            raise ValueError(rest)
-        if word == "disk":
-            raise OSError(28, "No space left on device")
-        self.lines.append(text)
-        if word == "long" and int(rest) > 1:
-            return Continue(f"long {int(rest) - 1}".encode())
-        return str(len(self.lines)).encode()
-
-    def snapshot(self) -> bytes:
-        return msgspec.msgpack.encode(self.lines)
-
-    def restore(self, data: bytes) -> None:
-        self.restored += 1
-        self.lines = msgspec.msgpack.decode(data, type=list[str])
 
 
 class Replicas:

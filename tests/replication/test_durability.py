@@ -8,7 +8,7 @@ import pytest
 import priocast
 from log.simulated_directory import SimulatedDirectory
 from replication.durable_replicas import DurableReplicas, flip
-from replication.replicas import Notes
+from replication.notes import Notes
 from support.waiting import run, wait_until
 
 

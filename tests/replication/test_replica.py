@@ -7,7 +7,8 @@ import pytest
 
 import priocast
 from priocast.replication.commands import COMMAND_BYTES_MAX, Command, encode_envelope
-from replication.replicas import Notes, replicated
+from replication.notes import Notes
+from replication.replicas import replicated
 from support.groups import Cluster, entered
 from support.waiting import run, wait_until
 

@@ -5,7 +5,8 @@ import asyncio
 import pytest
 
 import priocast
-from replication.replicas import Notes, replicated
+from replication.notes import Notes
+from replication.replicas import replicated
 from support.waiting import run, wait_until
 
 

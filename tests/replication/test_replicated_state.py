@@ -12,7 +12,7 @@ from priocast.replication.commands import Command, CommandId, NextSlot, Settle, 
 from priocast.replication.replicated_state import CommandFinished, CommandSettled, Happened, ReplicatedState
 from priocast.replication.sessions import Outcome
 from priocast.replication.state_machine import Applied
-from replication.replicas import Notes
+from replication.notes import Notes
 
 A, B, C = (ProcessId(name) for name in "abc")
 

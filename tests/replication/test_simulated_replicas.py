@@ -16,7 +16,7 @@ from priocast.simulation import simulator
 from priocast.simulation.application import SimulatedApplication, load
 from priocast.simulation.faults import Crash, FaultOptions, NetworkCut
 from priocast.simulation.workload import name_in
-from replication.replicas import Notes
+from replication.notes import Notes
 from simulation.scenarios import group, run_without_violation
 
 State = tuple[bytes, bytes]

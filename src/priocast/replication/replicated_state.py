@@ -5,38 +5,39 @@ The bookkeeping (sessions, long commands, the time of the order) is part of the 
 receives.
 """
 
-from typing import Annotated, Protocol
+from typing import Protocol
 
 import msgspec
 
 from priocast.core.decoding import decode
 from priocast.core.errors import ForeignFrame, InvalidInput
-from priocast.core.identity import Number
 from priocast.core.message import Message
 from priocast.core.view import View
-from priocast.core.view_reason import MEMBERS_MAX
 from priocast.log.entries import GenerationEntry, LogEntry, MessageEntry, ViewEntry
 from priocast.replication.commands import (
     ERROR_LENGTH_MAX,
     Answer,
     Barrier,
-    Body,
     Command,
     CommandId,
     LogReport,
     NextSlot,
     Question,
-    Recipients,
     Refill,
     Settle,
-    Slot,
     Stored,
     decode_envelope,
 )
-from priocast.replication.sessions import UNFINISHED, Outcome, Sessions, SessionTable, name_of
+from priocast.replication.saved_state import (
+    SLOTTED_MAX,
+    SavedState,
+    SlottedCommand,
+    decode_state,
+    encode_state,
+)
+from priocast.replication.sessions import UNFINISHED, Outcome, SessionTable, name_of
 from priocast.replication.state_machine import Applied, Continue, FollowsViews, StateMachine
 
-SLOTTED_MAX = 65_536
 _ENVIRONMENT_ERRORS = (OSError, MemoryError, RecursionError)
 
 
@@ -65,34 +66,6 @@ class StateRecorder(Protocol):
 
     def on_state(self, index: int, data: bytes) -> None:
         """The state is replaced by one of another replica: that before the entry with this index."""
-
-
-class SlottedCommand(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A long command: `body` is what to execute in this slot."""
-
-    slot: Slot
-    body: Body
-    priority: Annotated[int, msgspec.Meta(ge=0, le=255)]
-
-
-class SavedState(msgspec.Struct, frozen=True, array_like=True):
-    """Everything that a joining replica needs; of another replica, so it is bounded."""
-
-    views_before: Number
-    positions: tuple[Number, Number]
-    generation: Number
-    index: Number
-    voters: Recipients
-    names: Recipients
-    reports: Annotated[list[LogReport], msgspec.Meta(max_length=MEMBERS_MAX)] | None
-    time_ns: Number
-    sessions: Sessions
-    slotted: Annotated[list[tuple[CommandId, SlottedCommand]], msgspec.Meta(max_length=SLOTTED_MAX)]
-    machine: Annotated[bytes, msgspec.Meta(max_length=1 << 40)]
-
-
-_encode = msgspec.msgpack.Encoder().encode
-_decode_saved = msgspec.msgpack.Decoder(SavedState).decode
 
 
 class ReplicatedState:
@@ -266,7 +239,7 @@ class ReplicatedState:
         return self._save(None)
 
     def _save(self, reports: list[LogReport] | None) -> bytes:
-        return _encode(
+        return encode_state(
             SavedState(
                 self._view_number + 1,
                 (self._position_base, self._position_next),
@@ -284,7 +257,7 @@ class ReplicatedState:
 
     def load(self, data: bytes) -> None:
         """Replace the state by that of another replica, and enter the views that it does not contain."""
-        saved = _decode_saved(data)
+        saved = decode_state(data)
         if saved.reports is not None:
             self._join_founders(saved.reports)
             return

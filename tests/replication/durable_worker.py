@@ -1,0 +1,37 @@
+"""A durable replica in a process of its own, for `test_killed_replicas.py`.
+
+It prints what its copy has when the group has begun, and then each command whose result was returned.
+"""
+
+import asyncio
+import sys
+
+import priocast
+from replication.notes import Notes
+
+
+async def main(name: str, directory: str, first: int, listen: str, *peers: str) -> None:
+    async with priocast.open_replica(
+        "notes",
+        Notes(),
+        member=name,
+        listen=listen,
+        peers=peers,
+        durability="disk",
+        state_directory=directory,
+    ) as replica:
+        lines = await replica.read(lambda notes: list(notes.lines))
+        _write(",".join(["begins", *lines]))
+        for number in range(first, first + 100_000):
+            await replica.submit(f"{name}{number}".encode())
+            _write(f"{name}{number}")
+
+
+def _write(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    name, directory, first, *addresses = sys.argv[1:]
+    asyncio.run(main(name, directory, int(first), *addresses))
