@@ -140,6 +140,32 @@ def test_a_member_that_does_not_answer_on_a_bounded_network_is_evicted() -> None
     assert group.applications["a"].receipts[0].missing == ("c",)
 
 
+@pytest.mark.parametrize("quality", [RELIABLE, ATOMIC], ids=str)
+def test_a_process_that_is_silent_altogether_is_left_to_failure_detection(quality: Quality) -> None:
+    """A view change that the others do not agree to yet would stop the order meanwhile."""
+    group = founded("abc", services=BOUNDED, failure_ms=1_000.0)
+    group.run(100)
+    group.kill("c")
+    send(group, "a", "x", quality=quality)
+    group.run(500)
+    assert group.applications["a"].receipts[0].missing == ("c",)
+    assert not any(member.membership.changing for member in group.members.values())
+    group.wait_view("ab")
+    assert group.applications["b"].reasons[-1] == "c failed"
+
+
+@pytest.mark.parametrize("quality", [RELIABLE, ATOMIC], ids=str)
+def test_a_process_that_was_silent_for_too_long_and_comes_back_is_evicted(quality: Quality) -> None:
+    group = founded("abc", services=BOUNDED, failure_ms=1_000.0)
+    group.run(100)
+    group.cut("ab", "c")
+    send(group, "a", "x", quality=quality)
+    group.run(300)
+    group.lost = set()
+    group.wait_view("ab", of="ab")
+    assert "c was evicted (unanswered)" in group.applications["b"].reasons[-1]
+
+
 def test_a_member_that_has_missed_decisions_leaves_as_evicted() -> None:
     group = founded("abc")
     group.members["c"].services.suspects.append(group.members["c"].me)

@@ -91,6 +91,11 @@ class FailureDetector:
         rhythm = self._rhythms.get(name)
         return (now - rhythm.heard_at) / self.allowed_ns(name) if rhythm else float("inf")
 
+    def was_heard_since(self, name: str, at: int) -> bool:
+        """Whether a frame came from this process after this time."""
+        rhythm = self._rhythms.get(name)
+        return rhythm is not None and rhythm.heard_at > at
+
     def trusts(self, name: str, now: int) -> bool:
         """Whether the process counts as alive."""
         rhythm = self._rhythms.get(name)

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from priocast.core.errors import GroupClosed, NoQuorum
+from priocast.core.identity import ProcessId
 from priocast.core.message import OrderedBatch
 from priocast.core.quality import Quality, QualityKind
 from priocast.core.view import ViewId
@@ -23,6 +24,7 @@ class GroupServices:
         self._stream = stream
         self._position_taken_at = -1
         self._settled: ViewId | None = None
+        self._unanswered: dict[ProcessId, int] = {}
         detector = membership.neighbours.detector
         detector.inaccessibility.bound_ns = host.options.network.inaccessibility_ns
 
@@ -87,19 +89,23 @@ class GroupServices:
         """Do what is due at this time."""
         heard_at = self._membership.neighbours.detector.heard_at
         self._host.tick(now, heard_at, is_settled=self._is_settled(now))
+        if self._unanswered:
+            self._evict_unanswered(now)
 
     def _is_settled(self, now: int) -> bool:
         """Whether all members are in this view by now: one that is not does not answer, and has not failed.
 
-        That matters where a process that does not answer is evicted. If one does not install the view in the
-        time after which it counts as failed, it is no longer waited for.
+        That matters where a process that does not answer is evicted. It is told about the view with every
+        heartbeat, so it knows it after as many as the network can lose, and one more; then it has failed.
         """
         membership = self._membership
         view, neighbours = membership.view, membership.neighbours
-        if self._host.options.transmissions_max is None or view is None or view.id == self._settled:
+        transmissions_max = self._host.options.transmissions_max
+        if transmissions_max is None or view is None or view.id == self._settled:
             return True
+        patience_ns = (transmissions_max + 1) * membership.options.heartbeat_ns
         others = (member for member in view.members if member != membership.me)
-        if now - membership.installed_at < membership.options.failure_ns and any(
+        if now - membership.installed_at < patience_ns and any(
             neighbours.view_of(member) != view.id for member in others
         ):
             return False
@@ -107,7 +113,11 @@ class GroupServices:
         return True
 
     def on_suspects(self, now: int) -> None:
-        """Processes did not answer as often as the network can lose frames: they have failed."""
+        """Processes did not answer as often as the network can lose frames: they have failed.
+
+        One that is silent altogether is left to failure detection: the others would not agree to a view
+        without it yet, and nothing is ordered while they are asked. One that is heard is evicted.
+        """
         suspects, self._host.suspects = self._host.suspects, []
         membership = self._membership
         for process in suspects:
@@ -115,4 +125,14 @@ class GroupServices:
                 detail = "it has missed decisions about messages"
                 membership.leave(now, Eviction(process.name, "unanswered", detail))
             else:
+                self._unanswered.setdefault(process, now)
+
+    def _evict_unanswered(self, now: int) -> None:
+        membership = self._membership
+        for process, since in list(self._unanswered.items()):
+            is_heard = membership.neighbours.detector.was_heard_since(process.name, since)
+            if membership.view is None or process not in membership.view.members:
+                del self._unanswered[process]
+            elif is_heard:
+                del self._unanswered[process]
                 membership.evict(process, "unanswered", now, "it did not answer a transmission")
