@@ -76,7 +76,7 @@ class Inventor:
     def invent(self, kind: inspect.Type, depth: int = 0) -> Any:
         """A value of this type."""
         match kind:
-            case inspect.StructType():
+            case inspect.StructType() | inspect.NamedTupleType():
                 return self._struct(kind, depth)
             case inspect.UnionType(types=types):
                 return self.invent(self._random.choice(types), depth)
@@ -90,7 +90,7 @@ class Inventor:
             case _:
                 return self._scalar(kind)
 
-    def _struct(self, kind: inspect.StructType, depth: int) -> Any:
+    def _struct(self, kind: inspect.StructType | inspect.NamedTupleType, depth: int) -> Any:
         kept = self._pool.get(kind.cls)
         if kept and (depth >= _DEPTH_MAX or self._random.random() < 0.6):
             return self._random.choice(kept)

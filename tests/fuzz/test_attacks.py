@@ -11,8 +11,10 @@ from time import monotonic
 import pytest
 
 from fuzz.decoders import DECODERS, PERMISSION, check_input
+from fuzz.invention import Inventor, type_of
 from fuzz.mutation import mutate
 from fuzz.targets import TARGETS
+from priocast.protocols import PROTOCOLS
 
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
 _SEEDS_PER_DAY = 1_000_000
@@ -59,6 +61,14 @@ def test_an_attack_ends_no_member(target: str, fresh_seed: int, fresh_seconds: f
 def test_a_group_that_did_not_recover_from_a_bad_member_does_now(seed: int) -> None:
     """Positions beyond all that can be sent on, and members that one false notice talked out of the group."""
     assert TARGETS["bad member"](seed) > 0
+
+
+@pytest.mark.parametrize("order", PROTOCOLS)
+def test_every_packet_of_a_protocol_can_be_invented(order: str) -> None:
+    inventor = Inventor(Random(order))
+    for packet in PROTOCOLS[order].PACKETS:
+        for _ in range(20):
+            assert isinstance(inventor.invent(type_of(packet)), packet)
 
 
 @pytest.mark.parametrize("target", TARGETS)
