@@ -18,3 +18,10 @@ def test_all_messages_are_sent_with_the_quality_and_delivered_by_all() -> None:
         ]
         assert sorted(delivered) == sorted(sent)
     assert run.messages == []
+
+
+def test_a_load_with_a_quality_may_last_longer_than_a_group_needs_to_settle() -> None:
+    """The deadline of a run was computed from ordered messages only."""
+    load = {"phases": phases_of((2, 0, 0), 100_000), "until_us": 5_000_000, "quality": "causal"}
+    run = run_without_violation(group((0, 0, 0), load=load))
+    assert run.duration_ns > 4_500_000_000

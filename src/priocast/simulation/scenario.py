@@ -190,4 +190,4 @@ def _flat(prefix: str, options: msgspec.Struct) -> Iterator[tuple[str, Scalar]]:
             parts = (":".join(map(str, part)) if isinstance(part, tuple) else str(part) for part in value)
             yield f"{prefix}{name}", " ".join(parts) or "none"
         else:
-            yield f"{prefix}{name}", value
+            yield f"{prefix}{name}", "none" if value == "" else value

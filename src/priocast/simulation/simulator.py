@@ -109,7 +109,7 @@ class _Simulator:
         )
         self._client = SimulatedClient(scenario, self._event_queue, self._network, self._counters)
         self._quiescence = Quiescence(self._hosts, self._client, self._service_plans)
-        everything = [each for of_host in planned.values() for each in of_host]
+        everything = [each for name in scenario.members for each in planned_broadcasts(scenario, name)]
         self._last_broadcast = max((each.time for each in everything), default=0)
         self._deadline = deadline_ns(scenario, everything)
         self._failure_ns = scenario.membership.failure_ns
