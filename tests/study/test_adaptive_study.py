@@ -49,6 +49,12 @@ def test_the_simulator_shows_the_weights_of_each_distribution(tmp_path: Path) ->
     assert (manifest.run, manifest.labels["settled_s"]) == ("sim-adaptive", "4:6")
 
 
+def test_a_sender_may_join_after_any_time(tmp_path: Path) -> None:
+    """The simulator expected all members in one view after ten failure timeouts."""
+    load = AdaptiveLoad(seconds=18, slow_seconds=3, joins=True)
+    assert simulate(variants("sim", load)[1], tmp_path).violations == []
+
+
 def test_weights_are_sampled_at_regular_times_beside_the_true_shares() -> None:
     equal, adapted = dict.fromkeys("abcdef", 1), {"a": 8, "b": 8, "c": 16, "d": 1, "e": 1, "f": 1}
     samples = [SlotSample(0.1, "1/0.0", equal), SlotSample(2.05, "1/1.0", adapted)]

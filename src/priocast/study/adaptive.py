@@ -19,6 +19,7 @@ from priocast.membership.options import MembershipOptions
 from priocast.protocols.adaptive.packets import FilledSlot, SkippedTurns
 from priocast.protocols.adaptive.slots import DEFAULT_ID
 from priocast.services.frames import SERVICE_CHANNEL
+from priocast.simulation.faults import FaultOptions
 from priocast.simulation.scenario import NetworkOptions, Scenario, WorkloadOptions
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import write_run
@@ -135,6 +136,8 @@ def _scenario(variant: LoadVariant) -> Scenario:
             until_us=_FOUNDED_US + load.until_us,
             quality=variant.quality,
         ),
+        # There are no faults; all members must be in one view some time after the last one has started.
+        faults=FaultOptions(healed_at_us=max(late, default=0)),
     )
 
 
