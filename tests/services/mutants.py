@@ -217,6 +217,7 @@ def fifo_does_not_wait(patch: pytest.MonkeyPatch) -> None:
         return honest(self, msgspec.structs.replace(data, previous=()))
 
     patch.setattr(FifoOrder, "on_arrived", on_arrived)
+    patch.setattr(FifoOrder, "is_overtaken", lambda *_: False)
 
 
 def causes_are_not_waited_for(patch: pytest.MonkeyPatch) -> None:

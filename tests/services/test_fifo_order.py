@@ -43,6 +43,16 @@ def test_a_message_that_was_given_up_is_not_waited_for() -> None:
     assert [each.id.number for each in fifo.release()] == [2]
 
 
+def test_what_was_before_a_message_that_was_given_up_is_waited_for() -> None:
+    fifo, received = order()
+    arrive(fifo, received, numbered(3, 2, open_from=1))
+    received.add(message(A, 2))
+    fifo.on_given_up(message(A, 2))
+    assert fifo.release() == []
+    assert fifo.awaited() == [message(A, 1)]
+    assert arrive(fifo, received, numbered(1, 0)) == [1, 3]
+
+
 def test_what_the_sender_no_longer_transmits_is_not_waited_for() -> None:
     fifo, received = order()
     assert arrive(fifo, received, numbered(5, 4, open_from=5)) == [5]

@@ -49,6 +49,16 @@ def test_promises_hold_with_the_faults_that_they_tolerate(quality: str) -> None:
     assert occurred["omission"] and occurred["crash"] and occurred["inaccessibility"]
 
 
+@pytest.mark.parametrize(
+    ("quality", "seed"),
+    [
+        ("best-effort:2", 22),  # a recipient answered a message and dropped it: a later one was delivered
+    ],
+)
+def test_seeds_that_failed_once(quality: str, seed: int) -> None:
+    assert run(quality, seed).violations == []
+
+
 @pytest.mark.parametrize("row", PINNED_ABSENCES, ids=lambda row: f"{row.quality} {row.guarantee}")
 def test_what_is_not_promised_is_absent(row: PinnedAbsence) -> None:
     assert row.guarantee not in PROMISES[parse_quality(row.quality).kind]

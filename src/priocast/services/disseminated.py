@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from priocast.core.identity import ProcessId
 from priocast.core.quality import QualityKind
+from priocast.core.service_promises import FIFO_KINDS
 from priocast.links.transmission import earliest
 from priocast.services.causal_order import CausalOrder
 from priocast.services.clock import VirtualClock
@@ -29,6 +30,8 @@ from priocast.services.packets import (
 )
 from priocast.services.present import PresentMembers
 from priocast.services.received import ReceivedMessages
+
+OVERTAKEN = "a later message was delivered"
 
 
 class DisseminatedQualities:
@@ -152,6 +155,8 @@ class DisseminatedQualities:
             return "no room"
         if data.quality.kind is QualityKind.DELTA:
             return self._delta.rejection(data, self._clock.time(now), self._clock.precision_ns(now))
+        if data.quality.kind in FIFO_KINDS and self._fifo.is_overtaken(data):
+            return OVERTAKEN
         return ""
 
     def _ordered(self, outputs: list[ServiceOutput], now: int) -> list[ServiceOutput]:
@@ -199,6 +204,7 @@ class DisseminatedQualities:
                 self._causal.on_left(message)
             else:
                 self._received.add(message)
+                self._fifo.on_given_up(message)
         return self._released(now) if closed else []
 
     def _status_of(self, peer: ProcessId, message: TransmissionId) -> list[ServiceOutput]:
