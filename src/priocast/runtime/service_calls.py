@@ -158,13 +158,18 @@ class ServiceCalls:
 
 
 def consecutive_deliveries(owner: CallsOwner) -> Iterator[ServiceDelivery]:
-    """The units that the application takes one after the other, as long as the member has no other input.
+    """The head, which is a unit, and those that follow it as long as the member has no other input.
 
-    What the total order has next stays the same until then, so it is asked for only once.
+    What the total order has next stays the same until then, so it is asked for only once. If it has nothing,
+    the units need not be compared with it.
     """
     member, turns, now = owner.member, owner.turns, time.monotonic_ns()
-    of_order = member.head(now)
+    of_order, services = member.head(now), member.services
     owner.schedule_turn()
+    yield delivery_of(member.take_service(now))
+    if of_order is None:
+        while owner.turns == turns and services.head() is not None:
+            yield delivery_of(services.take(time.monotonic_ns()))
     while owner.turns == turns and member.service_head(of_order) is not None:
         yield delivery_of(member.take_service(time.monotonic_ns()))
 
