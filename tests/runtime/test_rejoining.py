@@ -1,7 +1,8 @@
 """When an evicted member rejoins, and that a stuck application costs the others no more than once."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -99,15 +100,25 @@ async def broadcast_for(group: priocast.Group, seconds: float) -> None:
         await asyncio.sleep(0.005)
 
 
+@asynccontextmanager
+async def evicted_because_stuck() -> AsyncIterator[tuple[list[priocast.Group], list[Reader], StuckReader]]:
+    """Members a, b and c, and readers of a and b; the application of c is stuck, and c was evicted for it."""
+    cluster, options = Cluster("memory", "abc"), priocast.OrderingOptions(window=4)
+    membership = quick(3, slow_ms=300.0)
+    joinings = [cluster.join(name, membership=membership, options=options) for name in "abc"]
+    async with entered(*joinings) as members, reading(*members[:2]) as readers:
+        stuck = StuckReader(members[2])
+        reading_task = asyncio.create_task(stuck.read())
+        try:
+            await broadcast_until(members[0], lambda: evictions(readers[0]))
+            yield members, readers, stuck
+        finally:
+            reading_task.cancel()
+
+
 def test_a_member_with_a_stuck_application_is_evicted_once_and_rejoins_when_the_application_is_back() -> None:
     async def test() -> None:
-        cluster, options = Cluster("memory", "abc"), priocast.OrderingOptions(window=4)
-        membership = quick(3, slow_ms=300.0)
-        joinings = [cluster.join(name, membership=membership, options=options) for name in "abc"]
-        async with entered(*joinings) as members, reading(*members[:2]) as readers:
-            stuck = StuckReader(members[2])
-            reading_task = asyncio.create_task(stuck.read())
-            await broadcast_until(members[0], lambda: evictions(readers[0]))
+        async with evicted_because_stuck() as (members, readers, stuck):
             await broadcast_for(members[0], 1.5)
             assert evictions(readers[0]) == ["c was evicted (slow)"]
             assert readers[0].members == "ab"
@@ -118,27 +129,19 @@ def test_a_member_with_a_stuck_application_is_evicted_once_and_rejoins_when_the_
             await members[2].broadcast(b"back")
             await wait_until(lambda: b"back" in stuck.payloads)
             assert any(isinstance(event, priocast.Evicted) for event in stuck.events)
-            reading_task.cancel()
 
     run(test)
 
 
 def test_an_application_that_is_stuck_again_does_not_hold_up_the_others() -> None:
     async def test() -> None:
-        cluster, options = Cluster("memory", "abc"), priocast.OrderingOptions(window=4)
-        membership = quick(3, slow_ms=300.0)
-        joinings = [cluster.join(name, membership=membership, options=options) for name in "abc"]
-        async with entered(*joinings) as members, reading(*members[:2]) as readers:
-            stuck = StuckReader(members[2])
-            reading_task = asyncio.create_task(stuck.read())
-            await broadcast_until(members[0], lambda: evictions(readers[0]))
+        async with evicted_because_stuck() as (members, readers, stuck):
             stuck.released.set()
             await readers[0].wait_members("abc")
             stuck.released.clear()
             stuck.stuck_at = len(stuck.deliveries) + 3
             await broadcast_until(members[0], lambda: len(evictions(readers[0])) == 2)
             assert evictions(readers[0]) == ["c was evicted (slow)", "c left"]
-            reading_task.cancel()
 
     run(test)
 
