@@ -68,8 +68,9 @@ class StateMachine(Protocol):
       behaves as before.
 
     A state machine that keeps its state in a database stores `at.position`, `at.id` and the result in the
-    transaction of the command. Positions grow for ever, also when all members start again from their disks: then
-    commands since the last snapshot are applied again, and those whose position is stored return their result.
+    transaction of the command. Positions grow for ever, also when all members start again from their disks:
+    then commands since the last snapshot are applied again, and those whose position is stored return the
+    result that is stored with it.
     """
 
     def apply(self, command: bytes, at: Applied) -> "bytes | Continue":
