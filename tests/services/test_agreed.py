@@ -2,7 +2,8 @@
 
 import pytest
 
-from priocast.core.quality import ATOMIC, TIGHT, atomic
+from priocast.core.errors import Rejected
+from priocast.core.quality import ATOMIC, TIGHT, Quality, atomic
 from priocast.services.packets import (
     Closed,
     Inquiry,
@@ -13,7 +14,7 @@ from priocast.services.packets import (
     TransmissionId,
 )
 from services.builders import A, B, C, D
-from services.lan import MS, Lan
+from services.lan import MS, Lan, lose_nothing
 
 
 def is_decision(packet: ServicePacket) -> bool:
@@ -145,3 +146,20 @@ def test_urgent_messages_overtake_on_every_member() -> None:
     lan.run(200)
     for each in lan.ids:
         assert lan.delivered[each] == [(urgent, 0), (slow, 0), (slow, 1)]
+
+
+@pytest.mark.parametrize("quality", [ATOMIC, TIGHT], ids=str)
+def test_a_message_that_was_accepted_where_it_cannot_be_inserted_holds_back_no_other(
+    quality: Quality,
+) -> None:
+    """As after the merge of a partitioned group: the sender has decided without this member."""
+    lan = Lan(3, ordered=False)
+    lan.lose = lambda *frame: isinstance(frame[2], MessageDecision)
+    message = lan.send(0, quality)
+    lan.run(8)
+    with pytest.raises(Rejected, match="insertion point not possible"):
+        lan.receive(C, A, MessageDecision(message, 0, accepted=True, point=(1,)))
+    lan.lose = lose_nothing
+    later = lan.send(1, quality)
+    lan.run(1_000)
+    assert lan.who_delivered(later) == "abc" and lan.who_delivered(message) == "ab"

@@ -210,7 +210,18 @@ class Acceptance:
         if decision.epoch > undecided.epoch:
             raise Rejected("decision without an inquiry", f"{decision.id} from {peer}")
         if decision.accepted and undecided.proposal.lowest and decision.point <= undecided.proposal.lowest:
+            self._reject_alone(decision.id, decision.epoch)
             raise Rejected("insertion point not possible", f"{decision.id} from {peer}")
+
+    def _reject_alone(self, message: TransmissionId, epoch: int) -> None:
+        """Do not deliver a message that the others accept at a point that is over here.
+
+        Its sender is at fault; or it decided in another part of a partitioned group, without this member.
+        What is behind the message must not wait for another decision.
+        """
+        del self._undecided[message]
+        self._keep(MessageDecision(message, epoch, accepted=False, reason="insertion point not possible"))
+        self._queue.reject(message)
 
     def _keep(self, decision: MessageDecision) -> None:
         self._decisions[decision.id] = decision
