@@ -56,6 +56,7 @@ def test_only_a_fixed_order_is_offered_and_accepted(tmp_path: Path) -> None:
         ("--acknowledge-ms", "all-ack"),
         ("--part-ms", "time-parts"),
         ("--part-count", "count-parts"),
+        ("--adaptation", "adaptive"),
     ],
 )
 def test_an_option_that_the_order_would_ignore_is_rejected(

@@ -85,6 +85,8 @@ def test_invalid_options_are_rejected() -> None:
     for option in ("--burst", "--bucket", "--part-ms", "--part-count"):
         name = option.removeprefix("--").replace("-", "_")
         assert f"{name} is 0" in rejection(*valid, option, "0")
+    adapting = (*valid, "--order", "adaptive", "--adaptation")
+    assert "adaptation is 'never': there is no such policy" in rejection(*adapting, "never")
     assert "host:port" in rejection("node", "tickets", "--member", "a", "--listen", "7401")
     assert "'a b'" in rejection("node", "tickets", "--member", "a b", *valid[4:])
     assert "'sometimes'" in rejection(*valid, "--starvation", "sometimes")

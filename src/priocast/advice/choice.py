@@ -7,6 +7,7 @@ from priocast.advice.situation import Situation
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import check_order
+from priocast.protocols.adaptive.policies import check_adaptation
 
 AUTO = "auto"
 BETTER = 1.5
@@ -16,6 +17,7 @@ def resolve_order(
     order: str, options: OrderingOptions, membership: MembershipOptions
 ) -> tuple[str, MembershipOptions]:
     """The protocol that a group starts with, and its membership options; `auto` is resolved for no load."""
+    check_adaptation(options.adaptation)
     if order != AUTO:
         check_order(order, membership.primary, options.policy)
         return order, membership

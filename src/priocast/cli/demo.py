@@ -13,11 +13,13 @@ from priocast.cli.exit_codes import EXIT_VIOLATION
 from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import (
     ACKNOWLEDGE_MS,
+    ADAPTATION,
     BUCKET,
     MASTER,
     PART_COUNT,
     PART_MS,
     AcknowledgeMs,
+    Adaptation,
     AsJson,
     Bucket,
     Burst,
@@ -45,6 +47,7 @@ from priocast.core.priority import NAMED_LEVELS, URGENT
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import parse_starvation
 from priocast.protocols import check_order
+from priocast.protocols.adaptive.policies import check_adaptation
 from priocast.study.overload import FinishedRun, plan
 from priocast.study.workload import Workload
 
@@ -81,6 +84,7 @@ def demo(
     acknowledge_ms: AcknowledgeMs = ACKNOWLEDGE_MS,
     part_ms: PartMs = PART_MS,
     part_count: PartCount = PART_COUNT,
+    adaptation: Adaptation = ADAPTATION,
     out: StudyDirectory = Path("demo-out"),
     master: Master = MASTER,
     as_json: AsJson = False,
@@ -92,6 +96,7 @@ def demo(
     """
     check_order(order, primary=True, policy=parse_starvation(starvation))
     check_order_options(context, order)
+    check_adaptation(adaptation)
     options = OrderingOptions(
         starvation=parse_starvation(starvation),
         burst=burst,
@@ -99,6 +104,7 @@ def demo(
         acknowledge_ms=acknowledge_ms,
         part_ms=part_ms,
         part_count=part_count,
+        adaptation=adaptation,
     )
     workload = Workload(members=members, load=load, seconds=seconds, handling_us=handling_us)
     planned = plan(workload, order, options)

@@ -38,10 +38,12 @@ from priocast.cli.node_arguments import (
 from priocast.cli.node_lines import event_as_json, event_as_text, split_group, split_priority
 from priocast.cli.shared_options import (
     ACKNOWLEDGE_MS,
+    ADAPTATION,
     BUCKET,
     PART_COUNT,
     PART_MS,
     AcknowledgeMs,
+    Adaptation,
     Bucket,
     Burst,
     Order,
@@ -106,6 +108,7 @@ def node(
     acknowledge_ms: AcknowledgeMs = ACKNOWLEDGE_MS,
     part_ms: PartMs = PART_MS,
     part_count: PartCount = PART_COUNT,
+    adaptation: Adaptation = ADAPTATION,
     policy: Policy = "primary",
     delivery: DeliveryMode = "agreed",
     founders: Founders = None,

@@ -32,6 +32,8 @@ _ALLOWED_WITH_CONFIG = {
     "as_json",
 }
 
+_ORDER_OPTIONS = ("burst", "bucket", "acknowledge_ms", "part_ms", "part_count", "adaptation")
+
 GroupArgument = Annotated[str | None, typer.Argument(help="Name of the group.", show_default=False)]
 Name = Annotated[str | None, typer.Option(help="Name of this member, unique in the group.")]
 Listen = Annotated[str | None, typer.Option(help="Address of this member, host:port.")]
@@ -141,7 +143,7 @@ def _group_plan(given: dict[str, Any], founders_default: int) -> GroupPlan:
     options = OrderingOptions(
         prioritised=not given["plain"],
         starvation=parse_starvation(given["starvation"]),
-        **{name: given[name] for name in ("burst", "bucket", "acknowledge_ms", "part_ms", "part_count")},
+        **{name: given[name] for name in _ORDER_OPTIONS},
     )
     resolve_order(given["order"], options, membership)
     check_directory("--trace", given["trace"])

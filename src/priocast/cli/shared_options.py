@@ -14,6 +14,7 @@ BUCKET = _DEFAULT.bucket
 ACKNOWLEDGE_MS = _DEFAULT.acknowledge_ms
 PART_MS = _DEFAULT.part_ms
 PART_COUNT = _DEFAULT.part_count
+ADAPTATION = _DEFAULT.adaptation
 MASTER = "local[*]"
 
 # Ordering
@@ -39,6 +40,7 @@ AcknowledgeMs = Annotated[
 ]
 PartMs = Annotated[float, typer.Option(help="time-parts/...: duration of a part, in milliseconds.")]
 PartCount = Annotated[int, typer.Option(help="count-parts/...: messages per part.")]
+Adaptation = Annotated[str, typer.Option(help="adaptive: the policy that gives slots to members.")]
 
 _ONLY_FOR = {
     "burst": ("token-ring",),
@@ -46,6 +48,7 @@ _ONLY_FOR = {
     "acknowledge_ms": ("all-ack",),
     "part_ms": ("time-parts",),
     "part_count": ("count-parts",),
+    "adaptation": ("adaptive",),
 }
 
 
