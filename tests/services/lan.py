@@ -13,7 +13,6 @@ from priocast.core.quality import Quality
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
 from priocast.membership.packets import Ordering
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import Multicast, SendReceipt
 from priocast.services.packets import (
@@ -208,8 +207,9 @@ class Lan:
 
     def _consume(self, me: ProcessId) -> None:
         services = self.services[me]
-        while self.now >= self.consume_at[me] and services.head() is not None:
-            unit: QueuedUnit = services.take()
+        while self.now >= self.consume_at[me] and (head := services.head()) is not None:
+            unit = services.take()
+            assert unit == head
             self.delivered[me].append((unit.data.id, unit.index))
             assert unit.data.units[unit.index] == b"%d" % unit.index, "what was sent is delivered"
             self._recorders[me].service_delivered(unit, self.now)

@@ -83,7 +83,9 @@ class GroupServices:
     def take(self, now: int) -> QueuedUnit:
         """The application takes the head."""
         self._position_taken_at = self._stream.position
-        return self._host.take(now)
+        unit = self._host.take(now)
+        assert unit is not None, "the application takes what it was offered"
+        return unit
 
     def tick(self, now: int) -> None:
         """Do what is due at this time."""

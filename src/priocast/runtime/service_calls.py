@@ -168,8 +168,8 @@ def consecutive_deliveries(owner: CallsOwner) -> Iterator[ServiceDelivery]:
     owner.schedule_turn()
     yield delivery_of(member.take_service(now))
     if of_order is None:
-        while owner.turns == turns and services.head() is not None:
-            yield delivery_of(services.take(time.monotonic_ns()))
+        while owner.turns == turns and (unit := services.take(time.monotonic_ns())) is not None:
+            yield delivery_of(unit)
     while owner.turns == turns and member.service_head(of_order) is not None:
         yield delivery_of(member.take_service(time.monotonic_ns()))
 

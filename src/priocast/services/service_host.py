@@ -191,13 +191,13 @@ class ServiceHost:
         self._services.turn(now)
         self._after_input(self._services, now)
 
-    def take(self, now: int) -> QueuedUnit:
-        """The application takes the head."""
-        assert self._services is not None
-        unit = self._services.take()
-        self._counts(unit.data.quality.kind).delivered += 1
-        if self._observer is not None:
-            self._observer.service_delivered(unit, now)
+    def take(self, now: int) -> QueuedUnit | None:
+        """The application takes the head, if there is one."""
+        unit = self._services.take() if self._services is not None else None
+        if unit is not None:
+            self._counts(unit.data.quality.kind).delivered += 1
+            if self._observer is not None:
+                self._observer.service_delivered(unit, now)
         return unit
 
     # Queries

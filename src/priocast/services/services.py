@@ -137,16 +137,15 @@ class Services:
         for agreed in self._agreed.values():
             agreed.on_inaccessible(duration_ns)
 
-    def take(self) -> QueuedUnit:
-        """The application takes the head."""
+    def take(self) -> QueuedUnit | None:
+        """The application takes the head, if there is one."""
         if not self._queues:
-            return self._ready.popleft()
+            return self._ready.popleft() if self._ready else None
         queue, unit = self._first()
-        assert unit is not None
-        if queue is None:
-            self._ready.popleft()
-        else:
+        if queue is not None:
             queue.take()
+        elif unit is not None:
+            self._ready.popleft()
         return unit
 
     # Queries
