@@ -94,9 +94,9 @@ def test_a_settlement_tells_what_became_of_a_command() -> None:
     fed = Fed(A)
     request = CommandId("b#1", 0)
     fed.command(0, b"x")
-    known = fed.give(Settle(CommandId("a#1", 0), request, 0))
+    known = fed.give(Settle(CommandId("a#1", 0), request))
     assert known == CommandSettled(request, Outcome("applied", b"2"))
-    assert fed.give(Settle(CommandId("a#1", 1), request, 0)) == CommandSettled(request, Outcome("void"))
+    assert fed.give(Settle(CommandId("a#1", 1), request)) == CommandSettled(request, Outcome("void"))
     assert fed.command(1, b"y") == CommandFinished(CommandId("a#1", 1), Outcome("void"))
     assert fed.machine.lines == ["view a", "x"]
 

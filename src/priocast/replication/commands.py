@@ -58,7 +58,6 @@ class Settle(msgspec.Struct, frozen=True, array_like=True, tag="settle", gc=Fals
 
     id: CommandId
     request: CommandId
-    time_ns: Number
 
 
 class Barrier(msgspec.Struct, frozen=True, array_like=True, tag="barrier", gc=False):

@@ -196,7 +196,7 @@ class ReplicaDriver:
     def settle(self, command: CommandId, priority: int) -> OpenRequest[Outcome]:
         """Ask what became of a command."""
         request = self.settlements.next_id()
-        payload = encode_envelope(Settle(command, request, time.time_ns()))
+        payload = encode_envelope(Settle(command, request))
         added = self.settlements.add(request, payload, priority, None)
         self.send(payload, priority, None)
         return added

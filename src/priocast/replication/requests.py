@@ -59,10 +59,6 @@ class Requests(Generic[T]):
             finished.answer.set_result(answer)
         return finished.at
 
-    def discard(self, request: CommandId) -> None:
-        """Nobody waits for the answer any more."""
-        self._open.pop(request.number, None)
-
     def __iter__(self) -> Iterator[OpenRequest[T]]:
         return iter(list(self._open.values()))
 
