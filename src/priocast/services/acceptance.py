@@ -72,8 +72,12 @@ class Acceptance:
     def on_data(self, data: ServiceData, now: int) -> list[ServiceOutput]:
         """A message came, or a retransmission of it."""
         sender = data.id.sender
-        if data.id in self._decisions:
-            return []
+        decided = self._decisions.get(data.id)
+        if decided is not None:
+            if decided.epoch == 0:
+                return []
+            # A monitor decided while the group was partitioned: the sender must not wait for this recipient.
+            return [Multicast((sender,), Response(data.id, data.retry, "decided without its sender"))]
         known = self._undecided.get(data.id)
         if known is None and not self._has_room():
             return [Multicast((sender,), Response(data.id, data.retry, "no room"))]
