@@ -102,8 +102,9 @@ async def _in_event_loop(size: int, order: str) -> float:
         membership = MembershipOptions(
             founders=size, heartbeat_ms=heartbeat_ms, failure_ms=10 * heartbeat_ms, slow_ms=100 * heartbeat_ms
         )
-        joining = [
-            node.join("scale", order=order, membership=membership, start_seconds=300) for node in nodes
+        joining = [  # without waiting for each other when they leave: 64 views would follow one another
+            node.join("scale", order=order, membership=membership, start_seconds=300, leave_seconds=0)
+            for node in nodes
         ]
         groups = await asyncio.gather(*(stack.enter_async_context(each) for each in joining))
         consuming = [asyncio.create_task(consume(group)) for group in groups]
