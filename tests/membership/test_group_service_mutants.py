@@ -8,6 +8,7 @@ import pytest
 from membership import test_group_services as of_groups
 from membership import test_inaccessibility as of_silence
 from membership import test_service_clients as of_clients
+from membership import test_unanswered_members as of_members
 from priocast.core.quality import ATOMIC, RELIABLE
 from priocast.links.transmission import Transmission
 from priocast.membership.failure_detector import FailureDetector
@@ -84,13 +85,13 @@ DETECTED: list[tuple[Callable[[pytest.MonkeyPatch], None], Callable[[], None]]] 
         views_are_not_passed_on,
         of_groups.test_a_new_member_takes_part_and_one_that_left_is_no_longer_waited_for,
     ),
-    (suspects_are_ignored, of_groups.test_a_member_that_does_not_answer_on_a_bounded_network_is_evicted),
+    (suspects_are_ignored, of_members.test_a_member_that_does_not_answer_on_a_bounded_network_is_evicted),
     (members_without_a_quorum_send_everything, of_groups.test_without_a_quorum_only_best_effort_is_sent),
     (
         equal_messages_do_not_take_turns,
         of_groups.test_the_more_urgent_of_the_two_heads_goes_first_and_equal_ones_take_turns,
     ),
-    (every_view_is_settled, of_groups.test_a_member_that_learns_of_the_view_later_is_not_taken_for_failed),
+    (every_view_is_settled, of_members.test_a_member_that_learns_of_the_view_later_is_not_taken_for_failed),
     (silence_of_all_counts, of_silence.test_a_silent_network_changes_no_view_and_the_period_is_counted),
     (
         timers_run_in_the_silence,
