@@ -153,17 +153,19 @@ def _simulated(size: int, order: str) -> float:
 def groups_table(counts: Sequence[int]) -> Table:
     """What groups on one node cost: each has one member."""
     table = _table(
-        "groups on one node", "groups", "ms to join each", "kB each", "idle, us per heartbeat each"
+        "groups on one node", "groups", "ms to join each", "kB each", "heartbeat, ms", "idle, ms/s each"
     )
     for count in counts:
-        joined, kilobytes, idle = asyncio.run(_groups(count))
-        table.add_row(str(count), f"{joined:,.2f}", f"{kilobytes:,.0f}", f"{idle:,.0f}")
+        heartbeat_ms = max(100.0, 2 * count)
+        joined, kilobytes, idle = asyncio.run(_groups(count, heartbeat_ms))
+        table.add_row(
+            str(count), f"{joined:,.2f}", f"{kilobytes:,.0f}", f"{heartbeat_ms:,.0f}", f"{idle:,.2f}"
+        )
     return table
 
 
-async def _groups(count: int) -> tuple[float, float, float]:
-    """With so rare heartbeats that a busy machine keeps up with them: otherwise fewer are measured."""
-    heartbeat_ms = max(100.0, 2 * count)
+async def _groups(count: int, heartbeat_ms: float) -> tuple[float, float, float]:
+    """With heartbeats so rare that a busy machine keeps up with them: otherwise fewer are measured."""
     membership = MembershipOptions(
         founders=1, heartbeat_ms=heartbeat_ms, failure_ms=10 * heartbeat_ms, slow_ms=100 * heartbeat_ms
     )
@@ -173,10 +175,10 @@ async def _groups(count: int) -> tuple[float, float, float]:
         joining = [node.join(f"group{number}", membership=membership) for number in range(count)]
         await asyncio.gather(*(stack.enter_async_context(each) for each in joining))
         joined, used = time.process_time() - began, _kilobytes() - before
-        began = time.process_time()
-        await asyncio.sleep(_IDLE_HEARTBEATS * heartbeat_ms / 1e3)
-        idle = time.process_time() - began
-        return 1e3 * joined / count, used / count, 1e6 * idle / (count * _IDLE_HEARTBEATS)
+        began, seconds = time.process_time(), _IDLE_HEARTBEATS * heartbeat_ms / 1e3
+        await asyncio.sleep(seconds)
+        idle = (time.process_time() - began) / seconds
+        return 1e3 * joined / count, used / count, 1e3 * idle / count
 
 
 def cycles_table(cycles: int) -> Table:
