@@ -59,6 +59,10 @@ def adaptive(
     only: Annotated[
         str | None, typer.Option(help="simulator or processes: run only there.", show_default="both")
     ] = None,
+    changing: Annotated[
+        bool,
+        typer.Option("--changing/--constant", help="Also with rates that change, or constant ones only."),
+    ] = True,
     out: StudyDirectory = Path("study-out/adaptive"),
     master: Master = MASTER,
     as_json: AsJson = False,
@@ -77,9 +81,9 @@ def adaptive(
     console = Console(stderr=as_json)
     finished: list[LoadRun] = []
     if only != _PROCESSES:
-        finished += [_simulate(each, output.traces, console) for each in _simulated(load)]
+        finished += [_simulate(each, output.traces, console) for each in _simulated(load, changing)]
     if only != _SIMULATOR:
-        finished += [_carry_out(each, output.traces, console) for each in _real(load)]
+        finished += [_carry_out(each, output.traces, console) for each in _real(load, changing)]
     weights = [sample for run in finished for sample in weights_over_time(run)]
     outcome = study_traces(output, master, console, weights)
     rows = times_of(outcome, [run.variant for run in finished])
@@ -93,15 +97,14 @@ def adaptive(
         raise typer.Exit(EXIT_VIOLATION)
 
 
-def _simulated(load: AdaptiveLoad) -> list[LoadVariant]:
-    changing = msgspec.structs.replace(load, changes=True, joins=True)
-    return [*variants("sim", load), *variants("sim-changing", changing)]
+def _simulated(load: AdaptiveLoad, changing: bool) -> list[LoadVariant]:
+    later = msgspec.structs.replace(load, changes=True, joins=True)
+    return [*variants("sim", load), *(variants("sim-changing", later) if changing else ())]
 
 
-def _real(load: AdaptiveLoad) -> list[LoadVariant]:
-    changing = msgspec.structs.replace(load, changes=True)
-    adaptive_only = variants("real-changing", changing)[:1]
-    return [*variants("real", load), *adaptive_only]
+def _real(load: AdaptiveLoad, changing: bool) -> list[LoadVariant]:
+    later = msgspec.structs.replace(load, changes=True)
+    return [*variants("real", load), *(variants("real-changing", later)[:1] if changing else ())]
 
 
 def _simulate(variant: LoadVariant, traces: Path, console: Console) -> LoadRun:
