@@ -17,10 +17,10 @@ from priocast.pipeline.sources import open_runs
 from priocast.pipeline.trace_tables import TraceTables, load_trace
 from priocast.simulation.checkers.service_history import service_key
 from priocast.simulation.service_generator import EVERY_QUALITY, generate_service_scenario
-from priocast.simulation.service_judgement import judge_services
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import manifest_of
 from priocast.trace.schema import SENT, ServiceRow
+from services.judgement import judge_services
 from simulation.absences import PINNED_ABSENCES
 
 _PRECISION_NS = 10_000_000

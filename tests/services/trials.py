@@ -6,7 +6,7 @@ from functools import partial
 
 from priocast.core.quality import Quality, QualityKind
 from priocast.simulation.omissions import Omissions
-from priocast.simulation.service_judgement import judge_services
+from services.judgement import judge_services
 from services.lan import MS, Lan
 
 SIZE = 4

@@ -18,11 +18,11 @@ from priocast.simulation.service_generator import (
     ServiceFaults,
     generate_service_scenario,
 )
-from priocast.simulation.service_judgement import judge_services
 from priocast.simulation.service_workload import service_options
 from priocast.simulation.simulator import SimulatedRun, run_scenario
 from priocast.trace.schema import ServiceRow
 from services import mutants
+from services.judgement import judge_services
 from services.mutants import Mutant
 from simulation.absences import PINNED_ABSENCES, PinnedAbsence
 

@@ -37,8 +37,9 @@ def verify(
     """Verify the guarantees of recorded runs.
 
     Reads the traces of all members and checks integrity, total order, agreement, uniformity, view synchrony,
-    FIFO among equals, priority and priority accounting of each run. Exit code 0: every promised guarantee
-    holds; 1: at least one is violated; 2: the traces cannot be read, or Spark cannot run.
+    FIFO among equals, priority and priority accounting of each run, and what its qualities of service
+    promise. Exit code 0: every promised guarantee holds; 1: at least one is violated; 2: the traces cannot be
+    read, or Spark cannot run.
     """
     check_pipeline()
     from priocast.pipeline import verify_runs  # imported here: Spark is slow to import
