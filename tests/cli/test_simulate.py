@@ -13,7 +13,7 @@ from priocast.core.identity import ProcessId
 from priocast.protocols import PROTOCOLS
 from priocast.protocols.flow.packets import Ordered
 from priocast.protocols.sequencer.ub import SequencerUb
-from priocast.trace.run_directory import read_manifest
+from priocast.trace.run_directory import find_segments, read_manifest
 
 app = typer.Typer()
 app.command(epilog=EXAMPLES)(simulate)
@@ -97,6 +97,17 @@ def test_policy_and_delivery_can_be_chosen() -> None:
         line.split(maxsplit=1) for line in result.output.splitlines() if line.startswith("membership.")
     )
     assert (shown["membership.policy"], shown["membership.delivery"]) == ("partitionable", "safe")
+
+
+def test_groups_can_send_with_qualities_of_service(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    result = run(
+        "--seeds", "5", "--quality", "atomic", "--quality", "at-least:b,c", "--show", "--out", str(out)
+    )
+    assert result.exit_code == 0
+    assert "atomic at-least:b,c" in result.output and "faults.omission_percent" in result.output
+    assert find_segments(out).services
+    assert isinstance(run("--seeds", "5", "--quality", "certain").exception, InvalidOption)
 
 
 def test_help_has_examples() -> None:
