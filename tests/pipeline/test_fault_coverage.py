@@ -11,7 +11,8 @@ from priocast.cli.main import app
 from priocast.core.guarantees import LIVENESS, NON_TRIVIALITY, SERVICE_TOTAL_ORDER
 from priocast.pipeline.coverage_report import render_coverage
 from priocast.pipeline.tables.fault_coverage import FaultCoverage
-from priocast.study.faults import FAULTS, InjectionPlan, inject
+from priocast.study.faults import FAULTS, InjectedFault, InjectionPlan, inject
+from priocast.trace.run_directory import read_manifest
 
 
 @pytest.mark.usefixtures("spark")
@@ -42,6 +43,13 @@ def test_the_command_shows_what_is_tolerated(tmp_path: Path, spark: SparkSession
 def test_a_broken_property_costs_a_promise(tmp_path: Path, name: str, quality: str, guarantee: str) -> None:
     fault = next(each for each in FAULTS if each.name == name)
     assert guarantee in {violation.guarantee for violation in inject(fault, quality, 0, tmp_path)}
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_every_fault_occurs(tmp_path: Path, fault: InjectedFault) -> None:
+    for seed in range(3):
+        inject(fault, "atomic", seed, tmp_path)
+    assert any(int(read_manifest(run).labels["injected"]) for run in tmp_path.iterdir())
 
 
 def test_a_slow_application_is_no_fault_of_delta() -> None:

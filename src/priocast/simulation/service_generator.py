@@ -44,13 +44,14 @@ _FAILURE_MS = 150
 class ServiceFaults(msgspec.Struct, frozen=True, kw_only=True):
     """Which faults a generated run has.
 
-    There are up to `crashes`. With `no_room`, one member is slow and rejects messages. `inaccessible_us` is
-    how long the medium is inaccessible at most, 0 if never. `broken` is a property of the LAN that does not
-    hold.
+    There are `crashes_min` to `crashes`. With `no_room`, one member is slow and rejects messages.
+    `inaccessible_us` is how long the medium is inaccessible at most, 0 if never. `broken` is a property of
+    the LAN that does not hold.
     """
 
     omissions: bool = True
     crashes: int = 2
+    crashes_min: int = 0
     inaccessible_us: int = INACCESSIBLE_US
     no_room: bool = False
     broken: NetworkFaultKind | None = None
@@ -92,7 +93,7 @@ def generate_service_scenario(
         scenario,
         faults=FaultOptions(
             omission_percent=40 if faults.omissions else 0,
-            crashes=_crashes(random, scenario, faults.crashes),
+            crashes=_crashes(random, scenario, random.randint(faults.crashes_min, faults.crashes)),
             inaccessible=_inaccessibility(random, faults.inaccessible_us),
             network=_broken(faults.broken),
             healed_at_us=_FROM_US + _FOR_US + _HEALED_AFTER_US,
@@ -100,10 +101,10 @@ def generate_service_scenario(
     )
 
 
-def _crashes(random: SeededRandom, scenario: Scenario, count_max: int) -> tuple[Crash, ...]:
+def _crashes(random: SeededRandom, scenario: Scenario, count: int) -> tuple[Crash, ...]:
     """Shortly after a message was sent: while it is transmitted, or while others decide about it."""
     crashes = []
-    for member in random.sample(scenario.members, random.randint(0, count_max)):
+    for member in random.sample(scenario.members, count):
         sender = random.choice(scenario.members)
         sent = random.choice(planned_sends(scenario, sender))
         at_us = sent.time // 1_000 + random.log_uniform(100, 40_000)

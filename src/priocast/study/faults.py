@@ -56,7 +56,7 @@ FAULTS = (
     ),
     InjectedFault(
         name="crash",
-        faults=ServiceFaults(omissions=False, inaccessible_us=0),
+        faults=ServiceFaults(omissions=False, crashes_min=1, inaccessible_us=0),
         counter="crash",
         assumed=True,
     ),
