@@ -263,12 +263,12 @@ class Group:
             if head is None:
                 await driver.wait_consumable()
                 continue
-            if isinstance(head, QueuedUnit):
-                for delivery in consecutive_deliveries(driver):
-                    yield delivery
-                continue
             if not isinstance(head, OrderedBatch):
-                yield driver.consume_event(head)
+                if isinstance(head, QueuedUnit):
+                    for delivery in consecutive_deliveries(driver):
+                        yield delivery
+                else:
+                    yield driver.consume_event(head)
                 continue
             batch, payloads, position = head.batch, head.payloads, head.position
             sender, level, first, scope = batch.sender, batch.level, batch.first, batch.scope
