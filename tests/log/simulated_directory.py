@@ -28,8 +28,20 @@ class SimulatedDirectory:
         self.fails_on = ""
         self.syncs = 0
         self.sync_seconds = 0.0
+        self._files = threading.Lock()
         self._may_sync = threading.Event()
         self._may_sync.set()
+
+    def copy(self) -> "SimulatedDirectory":
+        """The same disk at one moment, whatever another thread is writing."""
+        other = SimulatedDirectory()
+        other.sync_seconds = self.sync_seconds
+        with self._files:
+            for name, file in self.files.items():
+                other.files[name] = SimulatedFile(file.synced, file.is_named)
+                other.files[name].unsynced = file.unsynced
+            other.removed = dict(self.removed)
+        return other
 
     def hold_syncs(self) -> None:
         """Let no append and no sync begin, until they are released or the power fails."""
@@ -67,15 +79,17 @@ class SimulatedDirectory:
 
     def append(self, name: str, data: bytes) -> None:
         self._may_sync.wait()
-        self._check("append")
-        self.files.setdefault(name, SimulatedFile()).unsynced += data
+        with self._files:
+            self._check("append")
+            self.files.setdefault(name, SimulatedFile()).unsynced += data
 
     def sync(self, name: str) -> None:
         time.sleep(self.sync_seconds)
-        self._check("sync")
-        self.syncs += 1
-        file = self.files[name]
-        file.synced, file.unsynced, file.is_named = file.content, b"", True
+        with self._files:
+            self._check("sync")
+            self.syncs += 1
+            file = self.files[name]
+            file.synced, file.unsynced, file.is_named = file.content, b"", True
 
     def replace(self, name: str, data: bytes) -> None:
         self._check("replace")

@@ -72,6 +72,29 @@ def test_one_sync_is_for_all_entries_that_were_appended() -> None:
     assert directory.syncs == 1
 
 
+def test_entries_that_are_appended_during_a_write_are_not_lost() -> None:
+    directory = SimulatedDirectory()
+    log = written(directory, 3)
+    log.append(entry(3))
+    taken = log.take()
+    log.append(entry(4))
+    assert log.write(taken) == 4
+    assert log.sync() == 5
+    assert opened(directory).recover() == [entry(number) for number in range(5)]
+
+
+def test_records_that_were_taken_before_the_log_began_anew_are_dropped() -> None:
+    directory = SimulatedDirectory()
+    log = written(directory, 3)
+    log.append(entry(3))
+    taken = log.take()
+    log.reset(3, b"state of a peer")
+    assert log.write(taken) == 3
+    log.append(entry(7))
+    assert log.sync() == 4
+    assert opened(directory).recover() == [entry(7)]
+
+
 def test_a_log_that_is_cut_at_any_byte_is_trimmed_to_its_whole_entries() -> None:
     directory = SimulatedDirectory()
     written(directory, 6)

@@ -50,7 +50,7 @@ class DurableReplicas:
         """Stop members at once, all by default, and forget what they had not synced."""
         names = names or tuple(self.running)
         for name in names:
-            lost, self.disks[name] = self.disks[name], _copy_of(self.disks[name])
+            lost, self.disks[name] = self.disks[name], self.disks[name].copy()
             self.disks[name].fail_power(self.random)
             lost.fails_on = "append"
             lost.release_syncs()
@@ -73,15 +73,6 @@ class DurableReplicas:
     async def __aexit__(self, *_: object) -> None:
         if self.running:
             await self.fail_power()
-
-
-def _copy_of(disk: SimulatedDirectory) -> SimulatedDirectory:
-    copy = SimulatedDirectory()
-    copy.sync_seconds = disk.sync_seconds
-    for name, file in list(disk.files.items()):
-        copy.files[name] = SimulatedFile(file.synced, file.is_named)
-        copy.files[name].unsynced = file.unsynced
-    return copy
 
 
 def flip(disk: SimulatedDirectory, kind: str, byte: int) -> None:

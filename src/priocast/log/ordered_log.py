@@ -42,6 +42,14 @@ class LogIdentity(msgspec.Struct, frozen=True, array_like=True):
     salt: Annotated[bytes, msgspec.Meta(max_length=64)]
 
 
+class UnwrittenRecords(msgspec.Struct, frozen=True):
+    """Encoded records of an era, from the entry `first` on."""
+
+    era: int
+    first: int
+    records: list[bytes]
+
+
 class LogFile(msgspec.Struct, frozen=True, order=True):
     """A snapshot or a segment, as its name says."""
 
@@ -181,20 +189,30 @@ class OrderedLog:
         return index
 
     def sync(self) -> int:
-        """Make everything that was appended durable; return the index of the first entry that is not.
+        """Make everything that was appended durable; return the index of the first entry that is not."""
+        return self.write(self.take())
 
-        It may run in another thread, one call at a time, while entries are appended.
+    def take(self) -> UnwrittenRecords:
+        """What was appended and is not written, for `write`."""
+        records, self._unwritten = self._unwritten, []
+        return UnwrittenRecords(self._era, self.next - len(records), records)
+
+    def write(self, unwritten: UnwrittenRecords) -> int:
+        """Make records durable; return the index of the first entry that is not.
+
+        It may run in another thread, one call at a time, while entries are appended. Records are dropped if
+        the log has begun anew since they were taken.
         """
         with self._guarded("be written"):
-            unwritten, self._unwritten = self._unwritten, []
-            if unwritten:
+            is_next = (unwritten.era, unwritten.first) == (self._era, self.durable)
+            if unwritten.records and is_next:
                 if self._segment is None or self._segment_size >= self._segment_bytes:
                     self._segment, self._segment_size = LogFile(self._era, self.durable, _SEGMENT), 0
-                data = b"".join(unwritten)
+                data = b"".join(unwritten.records)
                 self._directory.append(self._segment.name, data)
                 self._directory.sync(self._segment.name)
                 self._segment_size += len(data)
-                self.durable += len(unwritten)
+                self.durable += len(unwritten.records)
             return self.durable
 
     def save_snapshot(self, data: bytes) -> None:

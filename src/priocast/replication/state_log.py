@@ -8,7 +8,7 @@ import threading
 from priocast.core.errors import DamagedLog
 from priocast.log.directory import LogDirectory
 from priocast.log.entries import LogEntry
-from priocast.log.ordered_log import OrderedLog
+from priocast.log.ordered_log import OrderedLog, UnwrittenRecords
 from priocast.replication.replicated_state import ReplicatedState
 
 log = logging.getLogger("priocast.replica")
@@ -69,11 +69,11 @@ class StateLog:
             with self._files:
                 self._log.save_snapshot(state.save())
         else:
-            await asyncio.to_thread(self._sync)
+            await asyncio.to_thread(self._write, self._log.take())
 
-    def _sync(self) -> None:
+    def _write(self, unwritten: UnwrittenRecords) -> None:
         with self._files:
-            self._log.sync()
+            self._log.write(unwritten)
 
     def close(self) -> None:
         """Let another process use the log."""
