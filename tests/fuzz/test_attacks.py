@@ -26,6 +26,16 @@ def test_the_corpus_is_decoded_or_rejected(path: Path) -> None:
     check_input(path.read_bytes())
 
 
+@pytest.mark.parametrize("order", PROTOCOLS)
+def test_inputs_that_are_named_after_a_protocol_are_for_its_decoder(order: str) -> None:
+    """A new protocol moves the decoders after it: the first byte of their inputs has to follow."""
+    longer = tuple(f"{each}-" for each in PROTOCOLS if each.startswith(f"{order}-"))
+    named = [
+        path for path in CORPUS if path.name.startswith(f"{order}-") and not path.name.startswith(longer)
+    ]
+    assert {path.read_bytes()[0] for path in named} == {1 + list(PROTOCOLS).index(order)}
+
+
 def test_the_corpus_has_inputs_for_every_decoder() -> None:
     assert {path.read_bytes()[0] for path in CORPUS} >= set(range(len(DECODERS))) - {PERMISSION}
 
