@@ -95,7 +95,7 @@ class TestSkips:
                 packets += 1
         assert skipped == [1, 3, 6, 11, 20]
         say(member, batch_of(1))
-        assert _turn(member) == [FilledSlot(DEFAULT_ID, 20, 21, OF_A)]
+        assert _turn(member) == [FilledSlot(DEFAULT_ID, 20, 24, OF_A)]
         hear(member, B, FilledSlot(DEFAULT_ID, 30, 31, (batch_of(1, first=20, sender=B),)))
         assert _turn(member) == [SkippedTurns(DEFAULT_ID, 31)], "it was not silent"
 
@@ -104,6 +104,14 @@ class TestSkips:
         hear(member, B, FilledSlot(DEFAULT_ID, 5, 6, OF_B))
         say(member, batch_of(1))
         assert _turn(member) == [FilledSlot(DEFAULT_ID, 0, 6, OF_A)]
+
+    def test_a_packet_leaves_spare_turns_for_a_sender_that_is_late(self) -> None:
+        """Without them it would fall back by a whole interval, and everybody would wait for it again."""
+        member = _member(A)
+        say(member, batch_of(1))
+        assert _turn(member) == [FilledSlot(DEFAULT_ID, 0, 4, OF_A)]
+        hear(member, B, FilledSlot(DEFAULT_ID, 4, 8, OF_B))
+        assert _turn(member) == [SkippedTurns(DEFAULT_ID, 5)], "the next turn is close to what it waited for"
 
     def test_while_a_link_is_full_nothing_is_sent(self) -> None:
         member = _member(A)
@@ -148,7 +156,7 @@ class TestChanges:
         hear(member, A, SkippedTurns(FIRST, 0, (4, 2, 1)))
         assert _turn(member) == [SkippedTurns(FIRST, 0, (4, 2, 1))]
         say(member, batch_of(1, sender=B))
-        assert _turn(member) == [FilledSlot(FIRST, 0, 1, OF_B)], "only the first one"
+        assert _turn(member) == [FilledSlot(FIRST, 0, 4, OF_B)], "only the first one"
         other = _member(C)
         hear(other, B, SkippedTurns(FIRST, 0, (4, 2, 1)))
         hear(other, B, FilledSlot(FIRST, 0, 1, OF_B))

