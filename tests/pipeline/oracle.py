@@ -46,7 +46,7 @@ def orders_differ(run: SampleRun) -> bool:
     sequences = defaultdict(list)
     facts = TraceFacts(run)
     for event in sorted(facts.deliveries, key=lambda event: (event.step, event.position)):
-        if facts.binds(event.message, event.view):
+        if facts.binds(event.message, event.view) and not facts.diverged(event):
             sequences[event.process].append(event.message)
     for one, other in combinations(sequences.values(), 2):
         shared = set(one) & set(other)
@@ -121,7 +121,8 @@ def covered_by_state(facts: TraceFacts) -> Iterator[Place]:
 def conflicts(facts: TraceFacts) -> Iterator[Place]:
     at = defaultdict(list)
     for event in facts.deliveries:
-        at[event.view, event.position].append(event)
+        if not facts.diverged(event):
+            at[event.view, event.position].append(event)
     for (view, position), events in at.items():
         messages = tuple(sorted({event.message for event in events}))
         if len(messages) > 1:
@@ -190,7 +191,7 @@ def steps_back(facts: TraceFacts) -> Iterator[Place]:
 
 def several_positions(facts: TraceFacts) -> Iterator[Place]:
     for message in facts.by_message:
-        events = [event for event in facts.by_message[message] if facts.binds(message, event.view)]
+        events = _binding(facts, message)
         places = {(event.view, event.position) for event in events}
         if len(places) > 1:
             view, position = min(places)
@@ -201,7 +202,10 @@ def several_positions(facts: TraceFacts) -> Iterator[Place]:
 
 
 def disagreements(facts: TraceFacts) -> Iterator[Place]:
-    for message, view, events in _in_views(facts):
+    for message, view, delivered in _in_views(facts):
+        events = [event for event in delivered if not facts.diverged(event)]
+        if not events:
+            continue
         have = {event.process for event in events}
         position = min(event.position for event in events)
         due = [member for member in facts.members(view) if facts.is_for(message, member, position)]
@@ -315,13 +319,22 @@ def _agreed(facts: TraceFacts) -> list[Event]:
     """Every message once, at the position where most delivered it."""
     agreed = []
     for message in facts.by_message:
-        events = [event for event in facts.by_message[message] if facts.binds(message, event.view)]
+        events = _binding(facts, message)
         if not events:
             continue
         votes = Counter((event.view, event.position) for event in events)
         best = max(votes, key=lambda place: (votes[place], -place[0][0], -place[1], place[0][1]))
         agreed.append(next(event for event in events if (event.view, event.position) == best))
     return agreed
+
+
+def _binding(facts: TraceFacts, message: str) -> list[Event]:
+    """The deliveries of a message that bind others."""
+    return [
+        event
+        for event in facts.by_message[message]
+        if facts.binds(message, event.view) and not facts.diverged(event)
+    ]
 
 
 def _in_views(facts: TraceFacts) -> Iterator[tuple[str, View, list[Event]]]:

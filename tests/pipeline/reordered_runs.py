@@ -7,7 +7,7 @@ from tools.scripted_group import ScriptedGroup
 from pipeline.sample_runs import SampleRun
 from priocast.core.priority import BACKGROUND, ELEVATED, ROUTINE, URGENT
 from priocast.core.protocol import OrderingOptions
-from priocast.simulation.faults import Crash, FaultOptions
+from priocast.simulation.faults import Crash, FaultOptions, NetworkCut
 from priocast.simulation.scenario import NetworkOptions, Scenario
 from priocast.simulation.scenario_generator import Choice, generate_scenario
 from priocast.simulation.simulator import run_scenario
@@ -63,6 +63,25 @@ def with_a_joiner_that_never_had_the_state(order: str) -> SampleRun:
         load={"state_bytes": 1_000_000},
     )
     return _recorded(scenario).named(f"{order}-joiner")
+
+
+def with_a_sender_that_nobody_hears(order: str) -> SampleRun:
+    """A member hears the others but is not heard: it decides alone where its own message goes.
+
+    It delivers its message and what follows; the others continue without it. Found by an hour of faults.
+    """
+    cuts = tuple(
+        NetworkCut(kind="one-way", members=("c", other), from_us=100_000, for_us=600_000) for other in "ab"
+    )
+    scenario = group(
+        (60, 60, 60),
+        rate_per_second=400,
+        consume_us=2_500,
+        order=order,
+        network=NetworkOptions(latency_us=1_500),
+        faults=FaultOptions(cuts=cuts, healed_at_us=900_000),
+    )
+    return _recorded(scenario).named(f"{order}-unheard")
 
 
 def _recorded(scenario: Scenario) -> SampleRun:

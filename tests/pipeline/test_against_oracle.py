@@ -9,7 +9,7 @@ import pytest
 from pipeline.damages import OF_MESSAGES, OF_REORDERED, OF_SIMULATED, OF_VIEWS, damaged
 from pipeline.oracle import expected_places, orders_differ
 from pipeline.random_groups import random_group
-from pipeline.reordered_runs import ORDERS, played, simulated
+from pipeline.reordered_runs import ORDERS, played, simulated, with_a_sender_that_nobody_hears
 from pipeline.sample_runs import SampleRun, play
 from pipeline.trace_facts import Place
 from priocast.core.violation import Violation
@@ -64,11 +64,19 @@ def simulated_and_damaged(seed: int) -> SampleRun:
     return damaged(run, rng, OF_SIMULATED, rng.randint(1, 3))
 
 
+def unheard(seed: int) -> SampleRun:
+    """A run in which a member that dropped out had gone its own way, mostly with damages."""
+    rng = random.Random(seed)
+    run = with_a_sender_that_nobody_hears(ORDERS[seed % len(ORDERS)])
+    return damaged(run, rng, OF_SIMULATED, seed // 2)
+
+
 MAKERS = {
     **{f"one-view-{seed}": partial(one_view, seed) for seed in ONE_VIEW_SEEDS},
     **{f"several-views-{seed}": partial(several_views, seed) for seed in SEVERAL_VIEWS_SEEDS},
     **{f"reordered-{seed}": partial(reordered, seed) for seed in REORDERED_SEEDS},
     **{f"simulated-{seed}": partial(simulated_and_damaged, seed) for seed in SIMULATED_SEEDS},
+    **{f"unheard-{seed}": partial(unheard, seed) for seed in range(6)},
 }
 
 

@@ -15,7 +15,7 @@ from pipeline.mutants import (
     priority_inverted,
     sending_inverted,
 )
-from pipeline.reordered_runs import simulated
+from pipeline.reordered_runs import ORDERS, simulated, with_a_sender_that_nobody_hears
 from pipeline.sample_runs import SampleRun, play
 from priocast.core.guarantees import (
     AGREEMENT,
@@ -136,7 +136,10 @@ GOOD = {
     "plain-ring": play(order="token-ring", prioritised=False),
     **model_runs.GOOD,
 }
-SIMULATED_RUNS = {f"simulated-{order}": simulated(3, order) for order in SIMULATED}
+SIMULATED_RUNS = {
+    **{f"simulated-{order}": simulated(3, order) for order in SIMULATED},
+    **{f"unheard-{order}": with_a_sender_that_nobody_hears(order) for order in ORDERS},
+}
 MUTANTS = {
     **{mutate.__name__: mutate(single()) for mutate in ANY_POLICY},
     **{f"priority_inverted-{policy}": priority_inverted(single(policy)) for policy in POLICIES},

@@ -217,8 +217,9 @@ class TraceFacts:
         return last
 
     def last_in(self, process: str, view: View) -> int:
-        """The last position at which a process delivered in a view."""
-        return self._last.get((process, view), -1)
+        """The last position at which a process delivered in a view, before it diverged."""
+        last = self._last.get((process, view), -1)
+        return min(last, self._diverged_at.get((process, view), last + 1) - 1)
 
     @cached_property
     def truncated(self) -> set[str]:
@@ -244,6 +245,24 @@ class TraceFacts:
     def dropped_out(self, process: str, view: View) -> bool:
         """Whether a process did not continue from a view while others continued or remained."""
         return self.continuation(process, view) is None and view in self._survived
+
+    def diverged(self, event: Event) -> bool:
+        """Whether a member that dropped out of a view that re-orders had delivered something alone before."""
+        return event.position >= self._diverged_at.get((event.process, event.view), event.position + 1)
+
+    @cached_property
+    def _diverged_at(self) -> dict[tuple[str, View], int]:
+        found: dict[tuple[str, View], int] = {}
+        for event in self.deliveries:
+            is_known = event.view in self.views and event.process in self.members(event.view)
+            if (
+                is_known
+                and self.order(event.view).priorities_act == "consuming"
+                and not self.binds(event.message, event.view)
+            ):
+                key = event.process, event.view
+                found[key] = min(event.position, found.get(key, event.position))
+        return found
 
     def binds(self, message: str, view: View) -> bool:
         """Whether a delivery is binding: not that of an agreed message by members that dropped out."""

@@ -89,9 +89,14 @@ class GroupView:
         return self.order.sends_by_priority and not self.order.is_plain
 
     @property
+    def is_ordered_by_consumption(self) -> bool:
+        """Whether a message has its position when it is consumed."""
+        return self.order.priorities_act == _CONSUMING
+
+    @property
     def consumes_by_priority(self) -> bool:
         """Whether urgent messages overtake others that wait to be consumed."""
-        return self.order.priorities_act == _CONSUMING and not self.order.is_plain
+        return self.is_ordered_by_consumption and not self.order.is_plain
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 
 from priocast.core.starvation import Ageing, PeriodicRelease, Starvation
+from priocast.pipeline.divergence import divergences, may_diverge, owing_until_divergence, unbound
 from priocast.pipeline.membership import (
     GroupView,
     delivery_obligations,
@@ -44,7 +45,8 @@ from priocast.trace.schema import BROADCAST, DELIVERED, ViewName
 Views = Mapping[ViewName, GroupView]
 
 _VIEWS_SCHEMA = """run string, view long, coordinator string, members array<string>, orderer string,
-    first_position long, gapless boolean, orders_by_priority boolean, sends_by_priority boolean,
+    first_position long, gapless boolean, ordered_by_consumption boolean, orders_by_priority boolean,
+    sends_by_priority boolean,
     ageing_ns long, release_ns long"""
 _PARTICIPATIONS_SCHEMA = """run string, view long, coordinator string, process string, name string,
     next_view string, owes_from long, owes_until long, final boolean, binds boolean"""
@@ -59,8 +61,9 @@ class TraceTables:
     `batches` are the recorded rows, `messages` has one row for each message. `views` and `participations`
     (which member was in which view, and which view it continued to) are small, and are broadcast to where the
     messages are. `irregular` has every delivery of the irregular messages, `requeued` every queue of the
-    messages that were in several; both are None if there are no such messages. `services` are the messages
-    that have a quality of service, if there are any.
+    messages that were in several; both are None if there are no such messages. `diverged` says from where on
+    the deliveries of a member that dropped out of a view do not count, if that can be. `services` are the
+    messages that have a quality of service, if there are any.
     """
 
     runs: tuple[StoredRun, ...]
@@ -73,6 +76,7 @@ class TraceTables:
     irregular: DataFrame | None
     requeued: DataFrame | None
     counts: tuple[MessageCounts, ...]
+    diverged: DataFrame | None = None
     services: ServiceTables | None = None
 
     @property
@@ -138,10 +142,21 @@ def load_trace(spark: SparkSession, runs: Sequence[StoredRun]) -> Iterator[Trace
     try:
         counts = tuple(MessageCounts(**row.asDict()) for row in count_messages(table).collect())
         assert all(count.run for count in counts), "every file belongs to one of the runs"
-        irregular = requeued = None
+        irregular = requeued = diverged = None
         if any(count.irregular for count in counts):
             irregular = irregular_deliveries(batches, table, sf.broadcast(participations)).cache()
             cached.append(irregular)
+            if may_diverge(views_of):
+                alone = rows_of(
+                    batches.where(sf.col("event") == DELIVERED), table.where("nonbinding and not irregular")
+                )
+                nonbinding = irregular.where("not binding").unionByName(
+                    as_messages(alone), allowMissingColumns=True
+                )
+                diverged = divergences(nonbinding, sf.broadcast(views)).cache()
+                cached.append(diverged)
+                irregular = unbound(irregular, diverged)
+                participations = owing_until_divergence(participations, diverged)
         if any(count.requeued for count in counts):
             requeued = requeued_messages(batches, sf.broadcast(views), table).cache()
             cached.append(requeued)
@@ -157,6 +172,7 @@ def load_trace(spark: SparkSession, runs: Sequence[StoredRun]) -> Iterator[Trace
                 irregular=irregular,
                 requeued=requeued,
                 counts=counts,
+                diverged=diverged,
                 services=services,
             )
     finally:
@@ -236,6 +252,7 @@ def _views(spark: SparkSession, views_of: Mapping[str, Views]) -> DataFrame:
             view.orderer,
             view.first_position,
             view.gapless,
+            view.is_ordered_by_consumption,
             view.orders_by_priority,
             view.sends_by_priority,
             *_durations(view.order.starvation),

@@ -6,12 +6,14 @@ recipient, or received a state that covers the message.
 
 A member that dropped out of the view (it crashed, left or was evicted) owes nothing after its own last
 delivery there. Before that, it owes what all those delivered that continued or remained: it may have stopped,
-but it skipped nothing.
+but it skipped nothing. Where queues are re-ordered, it owes nothing from the first message on that it
+delivered alone (`pipeline/divergence.py`).
 """
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
+from priocast.pipeline.divergence import until_divergence
 from priocast.pipeline.membership import DROPPED_OUT
 from priocast.pipeline.sources import MESSAGE_KEY, message_id
 from priocast.pipeline.trace_tables import TraceTables
@@ -43,8 +45,12 @@ def deliverers(irregular: DataFrame, trace: TraceTables) -> DataFrame:
     without it, `skipped_by` those that dropped out after they had delivered a later position.
     """
     group = [*MESSAGE_KEY, "safe", "to", "view", "coordinator", "view_hash"]
-    delivered = irregular.groupBy(group).agg(
-        sf.min("position").alias("position"), sf.array_sort(sf.collect_set("process")).alias("delivered")
+    delivered = (
+        until_divergence(irregular, trace.diverged)
+        .groupBy(group)
+        .agg(
+            sf.min("position").alias("position"), sf.array_sort(sf.collect_set("process")).alias("delivered")
+        )
     )
     has = sf.array_contains("delivered", sf.col("process"))
     continued = sf.col("next_view") != DROPPED_OUT

@@ -15,7 +15,9 @@ if it may repeat a client's request, or if the view is not `gapless`.
 
 There is one exception to (a). In a primary group, a delivery is nonbinding if only members that then dropped
 out of the view delivered the message there, unless it is safe: those that continued may never have received
-it, and its sender submits it again. If nobody continued or remained, every delivery is binding.
+it, and its sender submits it again. If nobody continued or remained, every delivery is binding. Where queues
+are re-ordered, what such a member delivers after such a message in this view is nonbinding, too, and counts
+neither for (a) nor for (c): see `pipeline/divergence.py`.
 
 The message table shows (a) and (c) without another look at the deliveries: only suspicious views are
 searched. A message that is missing at some members is a matter of Agreement, the sequence of views one of
@@ -27,6 +29,7 @@ from collections.abc import Iterator
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as sf
 
+from priocast.pipeline.divergence import until_divergence
 from priocast.pipeline.sources import MESSAGE_KEY, as_messages, message_id, view_id
 from priocast.pipeline.trace_tables import TraceTables, rows_of, with_view_hash
 from priocast.pipeline.violations import names, union, violations
@@ -45,7 +48,8 @@ def find(trace: TraceTables) -> DataFrame:
     if suspicious:
         searched = trace.spark.createDataFrame(suspicious, _VIEWS_SCHEMA)
         deliveries = trace.deliveries.join(sf.broadcast(searched), ["run", "view_hash"])
-        tables += [conflicts(deliveries), empty_positions(deliveries, trace)]
+        counted = until_divergence(deliveries, trace.diverged)
+        tables += [conflicts(counted), empty_positions(deliveries, trace)]
     if ends := list(early_ends(trace)):
         tables.append(empty_ends(ends, trace))
     if trace.irregular is not None:
