@@ -14,7 +14,7 @@ WINDOWED = [name for name, protocol in PROTOCOLS.items() if protocol.PRIORITIES_
 
 def with_c_back(order: str = "sequencer-ub", **options: object) -> Neighbourhood:
     """A group of a and b, into which c has come back on probation; its application takes no messages."""
-    group = founded("ab", order=order, window=4, **options)
+    group = founded("ab", order=order, window=4, acknowledge_ms=1, **options)
     group.start("c", incarnation=2, on_probation=True)
     group.wait_view("abc")
     group.applications["c"].takes_messages = False
