@@ -15,7 +15,16 @@ from priocast.cli.json_output import print_json
 from priocast.cli.shared_options import MASTER, AsJson, Master, StudyDirectory
 from priocast.cli.study_output import prepare_output, print_verdict, progress_bar, study_traces
 from priocast.core.errors import InvalidOption
-from priocast.study.adaptive import LoadRun, LoadVariant, carry_out, simulate, variants, weights_over_time
+from priocast.study.adaptive import (
+    ALL_ACK,
+    CAUSAL,
+    LoadRun,
+    LoadVariant,
+    carry_out,
+    simulate,
+    variants,
+    weights_over_time,
+)
 from priocast.study.adaptive_load import AdaptiveLoad
 
 if TYPE_CHECKING:
@@ -35,15 +44,15 @@ _SIMULATOR, _PROCESSES = "simulator", "processes"
 
 
 class OrderTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """The delivery times of one run: of what was sent before the load had settled, and after.
+    """The delivery times of one run: of what was sent in its first half, and in its second half.
 
-    `of_causal` is the settled mean as a multiple of the causal floor under the same load, and `of_all_ack`
-    the settled variance of all-ack as a multiple of this one's.
+    `of_causal` is the mean as a multiple of the causal floor under the same load, and `of_all_ack`
+    the variance of all-ack as a multiple of this one's.
     """
 
     run: str
-    mean_ms_before: float
-    variance_before: float
+    mean_ms_first_half: float
+    variance_first_half: float
     mean_ms: float
     variance: float
     p99_ms: float
@@ -123,14 +132,13 @@ def times_of(outcome: "StudyResult", runs: Sequence[LoadVariant]) -> list[OrderT
     found = {(time.run, time.settled): time for time in outcome.sender_times if not time.sender}
     rows = []
     for variant in runs:
-        load = variant.name.removesuffix(f"-{variant.quality or variant.order}")
         after, before = found[variant.name, True], found.get((variant.name, False))
-        floor, all_ack = found.get((f"{load}-causal", True)), found.get((f"{load}-all-ack", True))
+        floor, all_ack = (found.get((f"{variant.environment}-{way}", True)) for way in (CAUSAL, ALL_ACK))
         rows.append(
             OrderTimes(
                 run=variant.name,
-                mean_ms_before=before.mean_ms if before else 0.0,
-                variance_before=before.variance_ms2 if before else 0.0,
+                mean_ms_first_half=before.mean_ms if before else 0.0,
+                variance_first_half=before.variance_ms2 if before else 0.0,
                 mean_ms=after.mean_ms,
                 variance=after.variance_ms2,
                 p99_ms=after.p99_ms,
@@ -143,14 +151,16 @@ def times_of(outcome: "StudyResult", runs: Sequence[LoadVariant]) -> list[OrderT
 
 def _table(rows: Sequence[OrderTimes], load: AdaptiveLoad) -> Table:
     title = f"ms until the other members deliver; slow senders pause for {load.slow_seconds:g} s"
-    caption = "before: sent in the first half of the run; the other columns: in the second half"
+    caption = (
+        "equal-weights: the adaptive order without adaptation; most columns: the second half of a run"
+    )
     table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("run", no_wrap=True)
-    for heading in ("mean,\nbefore", "variance,\nbefore", "mean", "variance", "p99", "mean:\ncausal"):
+    for heading in ("mean,\n1st half", "variance,\n1st half", "mean", "variance", "p99", "mean:\ncausal"):
         table.add_column(heading, justify="right", no_wrap=True)
     table.add_column("all-ack:\nvariance", justify="right", no_wrap=True)
     for row in rows:
-        values = (row.mean_ms_before, row.variance_before, row.mean_ms, row.variance, row.p99_ms)
+        values = (row.mean_ms_first_half, row.variance_first_half, row.mean_ms, row.variance, row.p99_ms)
         ratios = (row.of_causal, row.of_all_ack)
         table.add_row(row.run, *map(_brief, values), *(_brief(each) if each else "" for each in ratios))
     return table

@@ -1,8 +1,9 @@
 """How the adaptive order follows its senders: the adaptive paper's experiments (Figures 7 and 8), and more.
 
-The same load is sent with the adaptive order, with `all-ack`, in which every message waits for the slowest
-sender, with `causal-history`, and with the quality `causal`, which orders nothing and is the best that any
-order can reach. It runs in the simulator and on real processes, with constant and with changing rates.
+The same load is sent with the adaptive order, with the same order and equal weights that never adapt, with
+`all-ack`, in which every message waits for the slowest sender, with `causal-history`, and with the quality
+`causal`, which orders nothing and is the best that any order can reach. It runs in the simulator and on real
+processes, with constant and with changing rates.
 """
 
 from collections.abc import Callable, Iterator
@@ -29,6 +30,7 @@ from priocast.testing.process_group import WorkerProgram, loopback_members, memb
 from priocast.trace.weight_samples import WeightSample
 
 SETTLED_LABEL = "settled_s"
+ALL_ACK, CAUSAL = "all-ack", "causal"
 _FOUNDED_US = 1_000_000
 _LATENCY_US, _SPREAD_US = 200, 100
 #: No sender is limited by what others have consumed: the paper has no flow control.
@@ -39,17 +41,28 @@ _WORKER = WorkerProgram("priocast.study.adaptive_worker", SenderReport)
 
 
 class LoadVariant(msgspec.Struct, frozen=True, kw_only=True):
-    """One run of the study: an order, or a quality of service, under a load."""
+    """One run of the study: a way of sending under a load, in an environment.
 
-    name: str
+    The way is an order, an adaptation policy of the adaptive order, or a quality of service.
+    """
+
+    environment: str
+    way: str
     load: AdaptiveLoad
     order: str = "adaptive"
+    adaptation: str = OrderingOptions().adaptation
     quality: str = ""
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return f"{self.environment}-{self.way}"
 
     @property
     def options(self) -> OrderingOptions:
         """The options of its order."""
-        return OrderingOptions(window=_WINDOW, acknowledge_ms=1_000 * _PATIENCE * self.load.slow_seconds)
+        acknowledge_ms = 1_000 * _PATIENCE * self.load.slow_seconds
+        return OrderingOptions(window=_WINDOW, acknowledge_ms=acknowledge_ms, adaptation=self.adaptation)
 
     @property
     def labels(self) -> dict[str, str]:
@@ -68,12 +81,13 @@ class LoadRun(msgspec.Struct, frozen=True, kw_only=True):
 
 def variants(environment: str, load: AdaptiveLoad) -> list[LoadVariant]:
     """The runs to compare under one load; the first one adapts, the last one is the floor."""
-    orders = [
-        LoadVariant(name=f"{environment}-{order}", load=load, order=order)
-        for order in ("adaptive", "all-ack", "causal-history")
+    return [
+        LoadVariant(environment=environment, way="adaptive", load=load),
+        LoadVariant(environment=environment, way=ALL_ACK, load=load, order="all-ack"),
+        LoadVariant(environment=environment, way="equal-weights", load=load, adaptation="equal"),
+        LoadVariant(environment=environment, way="causal-history", load=load, order="causal-history"),
+        LoadVariant(environment=environment, way=CAUSAL, load=load, order="sequencer-ub", quality="causal"),
     ]
-    causal = LoadVariant(name=f"{environment}-causal", load=load, order="sequencer-ub", quality="causal")
-    return [*orders, causal]
 
 
 def simulate(variant: LoadVariant, traces: Path) -> LoadRun:
