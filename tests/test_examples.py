@@ -9,9 +9,10 @@ ROOT = Path(__file__).parent.parent
 
 def _output_of(example: str) -> list[str]:
     result = subprocess.run(
-        [sys.executable, ROOT / "examples" / example], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, ROOT / "examples" / example], capture_output=True, text=True, timeout=120, check=True
     )
-    assert result.stderr == ""
+    # On a busy machine a member may log that it had to wait for more than a second.
+    assert [line for line in result.stderr.splitlines() if " has waited " not in line] == []
     return result.stdout.splitlines()
 
 

@@ -10,6 +10,7 @@ import pytest
 import priocast
 from priocast.core.errors import InvalidOption, TraceFault
 from priocast.member import Member
+from priocast.membership.outgoing_frames import OutgoingFrames
 from priocast.runtime.node import Node
 from priocast.runtime.tracing import Tracing
 from support.groups import Cluster
@@ -32,16 +33,16 @@ def _assert_nothing_is_left(node: Node) -> None:
     assert not _writers()
 
 
-@pytest.mark.parametrize("step", ["tick", "frames"])
+@pytest.mark.parametrize(("part", "step"), [(Member, "tick"), (OutgoingFrames, "take")])
 def test_an_internal_error_before_the_first_view_fails_the_join(
-    step: str, monkeypatch: pytest.MonkeyPatch
+    part: type, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def test() -> None:
         faults: list[str] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(str(context)))
         async with Cluster("memory", "ab").open("a") as node:
             with monkeypatch.context() as broken:
-                broken.setattr(Member, step, _fail)
+                broken.setattr(part, step, _fail)
                 with pytest.raises(priocast.GroupClosed, match=FAULT) as failed:
                     await node.join("test", start_seconds=PATIENCE_SECONDS).__aenter__()
             assert isinstance(failed.value.__cause__, ZeroDivisionError)
@@ -131,7 +132,7 @@ def test_a_member_that_cannot_be_created_leaves_no_writer_behind(
 ) -> None:
     async def test() -> None:
         async with Cluster("memory", "a").open("a") as node:
-            monkeypatch.setattr("priocast.runtime.driver.Member", _fail)
+            monkeypatch.setattr("priocast.runtime.member_factory.Member", _fail)
             with pytest.raises(ZeroDivisionError):
                 await node.join("test", trace=tmp_path).__aenter__()
             _assert_nothing_is_left(node)

@@ -151,9 +151,7 @@ def times_of(outcome: "StudyResult", runs: Sequence[LoadVariant]) -> list[OrderT
 
 def _table(rows: Sequence[OrderTimes], load: AdaptiveLoad) -> Table:
     title = f"ms until the other members deliver; slow senders pause for {load.slow_seconds:g} s"
-    caption = (
-        "equal-weights: the adaptive order without adaptation; most columns: the second half of a run"
-    )
+    caption = "equal-weights: the adaptive order without adaptation; most columns: the second half of a run"
     table = Table(title=title, caption=caption, box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     table.add_column("run", no_wrap=True)
     for heading in ("mean,\n1st half", "variance,\n1st half", "mean", "variance", "p99", "mean:\ncausal"):
