@@ -55,7 +55,7 @@ CATCHES = [
     Catch(mutants.follows_a_lower_ballot, storms.cuts, PARTITIONABLE, 2, LIVENESS),
     Catch(mutants.replaces_an_accepted_proposal, storms.half_announced, {}, 14, VIEW_SYNCHRONY),
     Catch(mutants.forgets_what_it_accepted, storms.half_announced, {}, 14, VIEW_SYNCHRONY),
-    Catch(mutants.two_proposals_in_one_ballot, storms.crashes, {}, 0, LIVENESS),
+    Catch(mutants.two_proposals_in_one_ballot, storms.crashes, PARTITIONABLE, 0, LIVENESS),
     Catch(mutants.installs_something_else_than_it_accepted, storms.crashes, {}, 0, VIEW_SYNCHRONY),
     Catch(mutants.safe_is_delivered_at_once, storms.crashes, SAFE, 6, UNIFORMITY),
     Catch(mutants.one_other_is_enough_for_safe, storms.cuts, SAFE, 9, UNIFORMITY),

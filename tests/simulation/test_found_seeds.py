@@ -6,6 +6,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
 from priocast.simulation.faults import Crash, FaultOptions, NetworkCut, Pause, Stall
 from priocast.simulation.scenario import NetworkOptions
+from priocast.simulation.scenario_generator import Choice
 from priocast.simulation.swarm import run_seed
 from simulation.scenarios import MILLISECOND, group, run_without_violation
 
@@ -239,3 +240,8 @@ def test_state_that_is_not_restored_yet_is_not_given_to_others() -> None:
 def test_links_of_a_congested_path_are_not_given_up() -> None:
     """With a short slow_ms, members that waited for a busy interface evicted each other again and again."""
     assert not run_seed(1297).violations
+
+
+def test_a_decision_is_installed_by_a_voter_that_had_accepted_another_proposal() -> None:
+    """A founder that had accepted an earlier proposal ignored the view that a quorum decided, for ever."""
+    assert not run_seed(1959, Choice("adaptive")).violations

@@ -92,8 +92,10 @@ class Voter:
         proposal, view = install.proposal, self._view
         if view is not None and proposal.view.number <= view.number:
             return []
-        accepted_another = self.accepted is not None and self.accepted != proposal
-        if not self._is_concerned(proposal) or accepted_another:
+        # In a primary group a quorum has decided, whatever this voter accepted in an earlier round. In a
+        # partitionable one all voters decide, and another proposal may be decided with this one's vote.
+        is_bound = not self._primary and self.accepted is not None and self.accepted != proposal
+        if not self._is_concerned(proposal) or is_bound:
             return []
         if self._epoch is not None:
             self._epoch.freeze(now)
