@@ -7,8 +7,6 @@ waiting: at low load a message leaves alone and at once, at high load hundreds s
 from bisect import bisect_right
 from itertools import accumulate
 
-import msgspec
-
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, TO_ALL, Batch, Scope, pack
 
@@ -17,15 +15,18 @@ NUMBERED_ANEW = -2
 """Of messages that were numbered again: their numbers are not known to those who broadcast them."""
 
 
-class Run(msgspec.Struct):
+class Run:
     """Consecutive messages of one level and scope that were broadcast within one turn.
 
     `first` is the number of the first of them on this level: NOT_NUMBERED until they are in a batch.
     """
 
-    level: int
-    first: int = NOT_NUMBERED
-    payloads: list[bytes] = []
+    __slots__ = ("first", "level", "payloads")
+
+    def __init__(self, level: int, first: int = NOT_NUMBERED, payloads: list[bytes] | None = None) -> None:
+        self.level = level
+        self.first = first
+        self.payloads: list[bytes] = [] if payloads is None else payloads
 
 
 class Assembler:

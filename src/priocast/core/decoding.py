@@ -1,7 +1,8 @@
 """Decoding what another process sent: the one place where a failure becomes the peer's fault.
 
 Decoders raise more than `msgspec.MsgspecError`: text that is not UTF-8 raises `UnicodeDecodeError`, deep
-nesting `RecursionError`. Whoever decodes something foreign calls `decode`, and has one error to handle.
+nesting `RecursionError`. Whoever decodes something foreign calls `decode`, and has one error to handle; or,
+where that happens for every message, catches what is `UNREADABLE`.
 Structs check what their types cannot say in `__post_init__` with a `ValueError`, never with an assertion.
 """
 
@@ -14,7 +15,7 @@ from priocast.core.errors import ForeignFrame
 
 Decoded = TypeVar("Decoded")
 
-_UNREADABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
+UNREADABLE = (msgspec.MsgspecError, ValueError, OverflowError, RecursionError)
 _DETAIL_LENGTH_MAX = 200
 
 
@@ -22,6 +23,10 @@ def decode(decoder: Callable[[bytes], Decoded], body: bytes, source: object, wha
     """Decode what `source` sent; raises ForeignFrame, which says `what` it was, if that fails in any way."""
     try:
         return decoder(body)
-    except _UNREADABLE as error:
-        detail = str(error)[:_DETAIL_LENGTH_MAX]
-        raise ForeignFrame(f"{source} sent {what} that cannot be read: {detail}") from error
+    except UNREADABLE as error:
+        raise unreadable(source, what, error) from error
+
+
+def unreadable(source: object, what: str, error: Exception) -> ForeignFrame:
+    """The error to raise if `what` a source sent cannot be decoded."""
+    return ForeignFrame(f"{source} sent {what} that cannot be read: {str(error)[:_DETAIL_LENGTH_MAX]}")

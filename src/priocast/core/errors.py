@@ -7,12 +7,17 @@
     │   ├── UnknownProtocol
     │   ├── InvalidOption
     │   ├── InvalidAddress
-    │   └── UnusableKey              a key or certificate is missing, unreadable, or the wrong one
+    │   ├── UnusableKey              a key or certificate is missing, unreadable, or the wrong one
+    │   ├── ExtraMissing             a package that only an extra of Priocast installs is not there
+    │   └── StatementRejected        SQL that cannot be replicated, or that the database does not understand
     ├── Overloaded                   the queue has no room for a message of this priority now
     ├── NoQuorum                     too few members can be reached to agree on anything
     ├── DeadlineExceeded             a wait timed out; the message says what was missing
     │   └── OutcomeUnknown           a command may have been applied or not; its id says which one to ask for
     ├── CommandFailed                the state machine raised an exception for a command
+    ├── TransactionAborted           a constraint or a procedure aborted a transaction, alike at every replica
+    │   └── TransactionConflict      what a transaction has read was changed before its place in the order
+    ├── DatabaseUnusable             a replica's database failed, or is not the right one; the replica stops
     ├── GroupClosed                  the group was left, or had to stop; the message says why
     ├── PeerFault                    another process sent something that cannot be accepted
     │   ├── ForeignFrame             not a Priocast frame, or a damaged one
@@ -25,7 +30,9 @@
     │   └── ForeignTrace
     ├── LogFault                     a durable log that cannot be used; its member stops
     │   ├── DamagedLog               something in it was changed or is missing
-    │   └── UnusableLog              the disk failed, another process uses it, or it is another member's
+    │   ├── UnusableLog              the disk failed, another process uses it, or it is another member's
+    │   └── TrimmedPosition          a position that a reader asks for is not kept any more
+    ├── UnavailableFeed              no feed of a group answers, or none has what a reader asks for
     └── JavaMissing                  Spark found no Java runtime
 
 A defect of Priocast itself is an assertion, never one of these.
@@ -64,6 +71,14 @@ class UnusableKey(InvalidInput):
     """A key or certificate is missing, cannot be read, or is not the right one."""
 
 
+class ExtraMissing(InvalidInput, ImportError):
+    """A package is not installed that Priocast needs only for this; the message says how to install it."""
+
+
+class StatementRejected(InvalidInput):
+    """SQL that cannot be replicated, or that the database does not understand; nothing was changed."""
+
+
 class Overloaded(PriocastError):
     """The queue has no room for a message of this priority now: wait, or send it later."""
 
@@ -96,6 +111,25 @@ class CommandFailed(PriocastError):
     def __init__(self, text: str, kind: str) -> None:
         super().__init__(text)
         self.kind = kind
+
+
+class TransactionAborted(PriocastError):
+    """A transaction was rolled back, alike at every replica; `constraint` names what it would have violated.
+
+    `constraint` is empty if a procedure aborted the transaction by an exception of its own.
+    """
+
+    def __init__(self, text: str, constraint: str = "") -> None:
+        super().__init__(text)
+        self.constraint = constraint
+
+
+class TransactionConflict(TransactionAborted):
+    """What a transaction has read was changed before its place in the order: execute it again."""
+
+
+class DatabaseUnusable(PriocastError, OSError):
+    """The database of a replica failed, or is not the right one: the replica stops before it differs."""
 
 
 class GroupClosed(PriocastError):
@@ -159,6 +193,14 @@ class DamagedLog(LogFault):
 
 class UnusableLog(LogFault):
     """The disk failed, another process uses the log, or it is the log of another member."""
+
+
+class TrimmedPosition(LogFault):
+    """A position that a reader asks for is not kept any more."""
+
+
+class UnavailableFeed(PriocastError):
+    """No feed of a group answers, or none has what a reader asks for."""
 
 
 class JavaMissing(PriocastError):

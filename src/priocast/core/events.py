@@ -26,7 +26,8 @@ class ServiceDelivery(msgspec.Struct, frozen=True, gc=False):
 
     Of a message with several units, each unit is delivered by itself: `index` is that of this one, from 0,
     and `count` how many there are. `recipients` are the members that it was sent to. Its sender's receipt has
-    the same `sender` and `number`.
+    the same `sender` and `number`. `late_ms` is 0 unless a *delta* message was delivered outside of its
+    window: then it is how long after its time.
     """
 
     sender: ProcessId
@@ -37,12 +38,14 @@ class ServiceDelivery(msgspec.Struct, frozen=True, gc=False):
     recipients: tuple[ProcessId, ...]
     index: int = 0
     count: int = 1
+    late_ms: float = 0.0
 
 
 class DeliveredBatch(msgspec.Struct, frozen=True):
     """Consecutive messages of one sender and level, for applications that consume batches.
 
-    `stamp` is that of the first message, if the order has stamps.
+    `stamp` is that of the first message, if the order has stamps. `traceparent` is the trace context that
+    their sender gave, empty if none.
     """
 
     sender: ProcessId
@@ -52,6 +55,7 @@ class DeliveredBatch(msgspec.Struct, frozen=True):
     payloads: list[bytes]
     priorities: bytes
     stamp: Stamp | None = None
+    traceparent: str = ""
 
     def priority_of(self, index: int) -> int:
         """The priority that the index-th message was broadcast with."""

@@ -10,8 +10,7 @@ from typing import Annotated
 
 import msgspec
 
-from priocast.core.decoding import decode
-from priocast.core.errors import ForeignFrame
+from priocast.core.decoding import UNREADABLE
 from priocast.core.identity import NAME_LENGTH_MAX, MessageId, Number, ProcessId
 from priocast.core.priority import HIGHEST
 from priocast.core.stamp import Stamp
@@ -27,6 +26,8 @@ BLOCK_BYTES_MAX = PAYLOAD_BYTES_MAX + 64 * 1024
 CLIENT_LENGTH_MAX = 2 * NAME_LENGTH_MAX
 """A client is named by its process id: a name and an incarnation."""
 
+TRACEPARENT_LENGTH = 55
+
 _SCOPE_LENGTH = msgspec.Meta(max_length=256)
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -38,13 +39,14 @@ class Scope(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     `safe`: deliver only when every member of the view has received the message. `to`: deliver only at the
     members with these names; at all if empty. `client`: the client on whose behalf a member broadcast it, and
-    the number of its request.
+    the number of its request. `traceparent`: the trace context that the sender gave, as W3C writes it.
     """
 
     safe: bool = False
     to: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=NAME_LENGTH_MAX)], ...], _SCOPE_LENGTH] = ()
     client: Annotated[str, msgspec.Meta(max_length=CLIENT_LENGTH_MAX)] = ""
     request: Number = 0
+    traceparent: Annotated[str, msgspec.Meta(max_length=TRACEPARENT_LENGTH)] = ""
 
     def includes(self, member: ProcessId) -> bool:
         """Whether messages of this scope are delivered at this member."""
@@ -80,8 +82,8 @@ class Batch(msgspec.Struct, frozen=True, array_like=True, gc=False):
     def readable_payloads(self) -> list[bytes] | None:
         """Decode the block; None if it cannot be read, or has another number of messages."""
         try:
-            payloads = decode(_decode_block, self.block, self.sender, "a batch")
-        except ForeignFrame:
+            payloads = _decode_block(self.block)
+        except UNREADABLE:
             return None
         return payloads if len(payloads) == self.count else None
 
@@ -161,6 +163,11 @@ class Message(msgspec.Struct, frozen=True, gc=False):
     def id(self) -> MessageId:
         """The id of the message, the same at every member and in every trace."""
         return MessageId(self.sender, self.level, self.number)
+
+    @property
+    def traceparent(self) -> str:
+        """The trace context that the sender gave (W3C); empty if it gave none."""
+        return self.scope.traceparent
 
 
 class OrderedBatch(msgspec.Struct):

@@ -9,7 +9,7 @@ class MessageTimes(msgspec.Struct, frozen=True, kw_only=True):
     `count` messages were delivered by all recipients, `incomplete` ones were not. The *indication* is the
     delivery at the last recipient, the *confirmation* the receipt at the sender. The *spread* is the time
     between the first and the last recipient's delivery. `shortest_ms` and `longest_ms` are from a sending to
-    any delivery.
+    any delivery. `late` messages are in none of these figures: a recipient said that it was late.
     """
 
     count: int
@@ -20,3 +20,4 @@ class MessageTimes(msgspec.Struct, frozen=True, kw_only=True):
     spread_max_ms: float
     shortest_ms: float
     longest_ms: float
+    late: int = 0

@@ -9,29 +9,43 @@ that continues the last one with its sort key joins it: batches grow under load.
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-import msgspec
-
 from priocast.core.inspection import QueueInspection, queues_by_level
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX, Batch, Reference, pack
 from priocast.core.priority import CLASS_SHIFT, HIGHEST, limits_by_class
 from priocast.core.starvation import FirstInFirstOut, Starvation
 
+EMPTY = -1
+"""What a queue without a batch has instead of the urgency of the next one."""
 
-class _QueuedBatches(msgspec.Struct):
+
+class _QueuedBatches:
     """Batches of one sender and level with consecutive numbers; the first `cut` messages have left.
 
     `size` is the share of their blocks that has not left, `since` the time when the first of them arrived.
     """
 
-    batches: list[Batch]
-    urgency: int
-    since: int
-    number_next: int
-    count: int
-    size: int
-    cut: int = 0
-    payloads: list[bytes] | None = None
-    priorities: bytes = b""
+    __slots__ = (
+        "batches",
+        "count",
+        "cut",
+        "number_next",
+        "payloads",
+        "priorities",
+        "since",
+        "size",
+        "urgency",
+    )
+
+    def __init__(self, batch: Batch, urgency: int, since: int) -> None:
+        self.batches = [batch]
+        self.urgency = urgency
+        self.since = since
+        self.number_next = batch.first + batch.count
+        self.count = batch.count
+        self.size = len(batch.block)
+        self.cut = 0
+        self.payloads: list[bytes] | None = None
+        self.priorities = b""
 
     def joined_by(self, batch: Batch) -> bool:
         """Add the batch with the next number, if it is of the same kind and both fit into one batch."""
@@ -76,7 +90,10 @@ class _QueuedBatches(msgspec.Struct):
 
 
 class PriorityQueue:
-    """Batches by sort key, then first in, first out; bounded, with a reserve for the classes above."""
+    """Batches by sort key, then first in, first out; bounded, with a reserve for the classes above.
+
+    `head_level` is the urgency of the batch that leaves next, EMPTY if there is none.
+    """
 
     def __init__(self, starvation: Starvation, count_max: int, bytes_max: int) -> None:
         self._sort_key = starvation.sort_key
@@ -86,6 +103,7 @@ class PriorityQueue:
         reserved = not isinstance(starvation, FirstInFirstOut)
         self._count_limits = limits_by_class(count_max, reserved)
         self._bytes_limits = limits_by_class(bytes_max, reserved)
+        self.head_level = EMPTY
         self.count = 0
         self.bytes = 0
 
@@ -106,10 +124,10 @@ class PriorityQueue:
         tail = self._tails.get(sort_key)
         if tail is None or batch.first != tail.number_next or not tail.joined_by(batch):
             self._arrivals += 1
-            self._tails[sort_key] = tail = _QueuedBatches(
-                [batch], urgency, now, batch.first + batch.count, batch.count, len(batch.block)
-            )
+            self._tails[sort_key] = tail = _QueuedBatches(batch, urgency, now)
             heappush(self._heap, (sort_key, self._arrivals, tail))
+            if self._heap[0][2] is tail:
+                self.head_level = urgency
         self.count += batch.count
         self.bytes += len(batch.block)
 
@@ -118,11 +136,6 @@ class PriorityQueue:
         return queues_by_level(
             ((each.batches[0].level, each.count - each.cut, each.since) for _, _, each in self._heap), now
         )
-
-    def head_level(self) -> int:
-        """The urgency of the batch that leaves next."""
-        assert self._heap, "an empty queue has no head"
-        return self._heap[0][2].urgency
 
     def head_sort_key(self) -> int:
         """The sort key of the batch that leaves next."""
@@ -160,6 +173,7 @@ class PriorityQueue:
         count, freed = left, waiting.size
         if left <= count_max:
             heappop(self._heap)
+            self.head_level = self._heap[0][2].urgency if self._heap else EMPTY
             if self._tails[sort_key] is waiting:
                 del self._tails[sort_key]
         else:
