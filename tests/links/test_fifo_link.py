@@ -3,7 +3,8 @@
 import pytest
 
 from priocast.core.errors import ForeignFrame, LinkOverflow
-from priocast.links.fifo_link import RELIABLE_NETWORK, WINDOW_FRAMES, FifoLink, Frame, LinkOptions
+from priocast.links.fifo_link import WINDOW_FRAMES, FifoLink
+from priocast.links.frame import RELIABLE_NETWORK, Frame, LinkOptions
 
 MILLISECOND = 1_000_000
 ROUND_TRIP = 20 * MILLISECOND

@@ -4,7 +4,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from priocast.links.fifo_link import WINDOW_FRAMES, FifoLink, Frame, LinkOptions
+from priocast.links.fifo_link import WINDOW_FRAMES, FifoLink
+from priocast.links.frame import Frame, LinkOptions
 
 MILLISECOND = 1_000_000
 OPTIONS = LinkOptions(window_bytes=2_000)

@@ -15,62 +15,22 @@ State is bounded on both sides: by the window, and by `backlog_bytes_max`, above
 
 from collections import deque
 
-import msgspec
-
 from priocast.core.errors import ForeignFrame, LinkOverflow
+from priocast.links.frame import Frame, LinkOptions
 
 WINDOW_FRAMES = 64
-_MILLISECOND = 1_000_000
 _OVERTAKEN_BY = 3
 
 
-class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The timeouts of a link, and how much it keeps.
-
-    The defaults suit a network that loses frames. On one that does not (TCP), retransmission is needed only
-    after a lost connection, and can wait longer: see `RELIABLE_NETWORK`.
-    """
-
-    window_bytes: int = 4 * 1024 * 1024
-    window_bytes_first: int = 64 * 1024
-    backlog_bytes_max: int = 64 * 1024 * 1024
-    retransmit_ns_first: int = 50 * _MILLISECOND
-    retransmit_ns_min: int = 10 * _MILLISECOND
-    retransmit_ns_max: int = 1_000 * _MILLISECOND
-    acknowledge_after_ns: int = 5 * _MILLISECOND
-    acknowledge_after_frames: int = 8
-    acknowledge_after_bytes: int = 1024 * 1024
-
-
-RELIABLE_NETWORK = LinkOptions(
-    window_bytes_first=4 * 1024 * 1024,
-    retransmit_ns_first=3_000 * _MILLISECOND,
-    retransmit_ns_min=3_000 * _MILLISECOND,
-    retransmit_ns_max=12_000 * _MILLISECOND,
-    acknowledge_after_ns=20 * _MILLISECOND,
-)
-
-
-class Frame(msgspec.Struct, frozen=True, gc=False):
-    """What two processes exchange: on channel 0 an independent datagram, on other channels a link's frame.
-
-    A link's frame with sequence 0 is only an acknowledgement. Bit i of `selective` acknowledges frame
-    `acknowledged + 1 + i`.
-    """
-
-    channel: int
-    sequence: int
-    acknowledged: int
-    selective: int
-    body: bytes = b""
-
-
-class _BodyInFlight(msgspec.Struct, gc=False):
+class _BodyInFlight:
     """A body that was sent and is not acknowledged."""
 
-    body: bytes
-    sent_at: int
-    sent_again: bool = False
+    __slots__ = ("body", "sent_again", "sent_at")
+
+    def __init__(self, body: bytes, sent_at: int) -> None:
+        self.body = body
+        self.sent_at = sent_at
+        self.sent_again = False
 
 
 class FifoLink:

@@ -1,0 +1,46 @@
+"""The frames that two processes exchange, and the options of the links between them."""
+
+import msgspec
+
+_MILLISECOND = 1_000_000
+
+
+class LinkOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The timeouts of a link, and how much it keeps.
+
+    The defaults suit a network that loses frames. On one that does not (TCP), retransmission is needed only
+    after a lost connection, and can wait longer: see `RELIABLE_NETWORK`.
+    """
+
+    window_bytes: int = 4 * 1024 * 1024
+    window_bytes_first: int = 64 * 1024
+    backlog_bytes_max: int = 64 * 1024 * 1024
+    retransmit_ns_first: int = 50 * _MILLISECOND
+    retransmit_ns_min: int = 10 * _MILLISECOND
+    retransmit_ns_max: int = 1_000 * _MILLISECOND
+    acknowledge_after_ns: int = 5 * _MILLISECOND
+    acknowledge_after_frames: int = 8
+    acknowledge_after_bytes: int = 1024 * 1024
+
+
+RELIABLE_NETWORK = LinkOptions(
+    window_bytes_first=4 * 1024 * 1024,
+    retransmit_ns_first=3_000 * _MILLISECOND,
+    retransmit_ns_min=3_000 * _MILLISECOND,
+    retransmit_ns_max=12_000 * _MILLISECOND,
+    acknowledge_after_ns=20 * _MILLISECOND,
+)
+
+
+class Frame(msgspec.Struct, frozen=True, gc=False):
+    """What two processes exchange: on channel 0 an independent datagram, on other channels a link's frame.
+
+    A link's frame with sequence 0 is only an acknowledgement. Bit i of `selective` acknowledges frame
+    `acknowledged + 1 + i`.
+    """
+
+    channel: int
+    sequence: int
+    acknowledged: int
+    selective: int
+    body: bytes = b""
