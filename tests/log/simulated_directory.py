@@ -20,12 +20,16 @@ class SimulatedFile:
 
 
 class SimulatedDirectory:
-    """A directory whose power can fail. `fails_on` names an operation that raises an error from now on."""
+    """A directory whose power can fail. `fails_on` names an operation that raises an error from now on.
+
+    `free_bytes`: how much room there is, if it is limited; what does not fit is written in part.
+    """
 
     def __init__(self) -> None:
         self.files: dict[str, SimulatedFile] = {}
         self.removed: dict[str, SimulatedFile] = {}
         self.fails_on = ""
+        self.free_bytes: int | None = None
         self.syncs = 0
         self.sync_seconds = 0.0
         self._files = threading.Lock()
@@ -70,6 +74,13 @@ class SimulatedDirectory:
         if operation == self.fails_on:
             raise OSError(errno.EIO, "Input/output error")
 
+    def _reserve(self, size: int) -> int:
+        if self.free_bytes is None:
+            return size
+        fits = min(size, self.free_bytes)
+        self.free_bytes -= fits
+        return fits
+
     def names(self) -> list[str]:
         return sorted(self.files)
 
@@ -81,7 +92,10 @@ class SimulatedDirectory:
         self._may_sync.wait()
         with self._files:
             self._check("append")
-            self.files.setdefault(name, SimulatedFile()).unsynced += data
+            fits = self._reserve(len(data))
+            self.files.setdefault(name, SimulatedFile()).unsynced += data[:fits]
+            if fits < len(data):
+                raise OSError(errno.ENOSPC, "No space left on device")
 
     def sync(self, name: str) -> None:
         time.sleep(self.sync_seconds)
@@ -93,6 +107,8 @@ class SimulatedDirectory:
 
     def replace(self, name: str, data: bytes) -> None:
         self._check("replace")
+        if self._reserve(len(data)) < len(data):
+            raise OSError(errno.ENOSPC, "No space left on device")
         self.files[name] = SimulatedFile(data, is_named=True)
 
     def truncate(self, name: str, size: int) -> None:

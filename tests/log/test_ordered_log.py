@@ -8,7 +8,7 @@ from log.simulated_directory import SimulatedDirectory, SimulatedFile
 from priocast.core.errors import DamagedLog, LogFault, UnusableLog
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
-from priocast.log.entries import LogEntry, MessageEntry, ViewEntry
+from priocast.log.entries import LogEntry, MessageEntry, ViewEntry, decode_entry
 from priocast.log.ordered_log import OrderedLog
 
 A = ProcessId("a", 7)
@@ -198,7 +198,8 @@ def test_a_snapshot_replaces_what_was_before_it() -> None:
     again = opened(directory)
     assert again.recover() == [entry(6)]
     assert (again.first, again.next, again.snapshot) == (6, 7, b"state at 6")
-    assert len(directory.names()) == 3
+    again.save_snapshot(b"state at 7")
+    assert len(directory.names()) == 4, "segments of before are kept up to the snapshot before"
 
 
 def test_a_log_can_begin_anew_with_a_state_of_a_peer() -> None:
@@ -285,3 +286,76 @@ def test_whatever_was_durable_survives_power_cuts() -> None:
                     if log.snapshot is not None:
                         assert log.snapshot == f"state {log.first}".encode()
                     history, durable = history[: log.next], log.next
+
+
+def test_a_log_without_a_state_is_trimmed_by_segments() -> None:
+    directory = SimulatedDirectory()
+    log = written(directory, 60, segment_bytes=200)
+    starts = [segment.index for segment in opened(directory, 200).recover_segments()]
+    assert len(starts) > 5
+    assert log.tail == starts[-1]
+    log.trim(starts[3])
+    again = opened(directory, 200)
+    found = list(again.recover_segments())
+    assert [segment.index for segment in found] == starts[3:]
+    assert [each for segment in found for each in segment.entries] == [entry(n) for n in range(starts[3], 60)]
+    assert (again.first, again.next, again.durable) == (starts[3], 60, 60)
+    assert again.read_segment(starts[4]) == found[1]
+    again.append(entry(60))
+    assert again.sync() == 61
+    assert len(opened(directory, 200).recover()) == 61 - starts[3]
+
+
+def test_a_power_failure_while_a_log_is_trimmed_loses_nothing_that_is_kept() -> None:
+    """Files that were removed may be back."""
+    directory = SimulatedDirectory()
+    log = written(directory, 30, segment_bytes=200)
+    starts = [segment.index for segment in opened(directory, 200).recover_segments()]
+    before = dict(directory.files)
+    log.trim(starts[2])
+    directory.files = before | directory.files
+    assert opened(directory, 200).recover() == [entry(n) for n in range(starts[2], 30)]
+
+
+def test_the_entries_since_an_index_are_there_wherever_they_are() -> None:
+    directory = SimulatedDirectory()
+    log = written(directory, 6, segment_bytes=1)
+    log.append(entry(6))
+    taken = log.take()
+    log.append(entry(7))
+
+    def since(index: int) -> list[LogEntry] | None:
+        bodies = log.bodies_since(index)
+        return None if bodies is None else [decode_entry(body) for body in bodies]
+
+    for index in range(9):
+        assert since(index) == [entry(number) for number in range(index, 8)], (
+            "on disk, in between, not written"
+        )
+    log.write(taken)
+    assert since(4) == [entry(number) for number in range(4, 8)]
+    log.save_snapshot(b"state at 8")
+    log.append(entry(8))
+    assert since(2) == [entry(number) for number in range(2, 9)], "until the snapshot after this one"
+    log.save_snapshot(b"state at 9")
+    assert (since(7), since(8), since(9), since(10)) == (None, [entry(8)], [], None)
+    log.append(entry(9))
+    log.take()
+    log.reset(4, b"state of a peer")
+    assert (since(3), since(4)) == (None, [])
+    log.append(entry(4))
+    assert since(4) == [entry(4)]
+
+
+def test_what_was_promised_is_never_less_again() -> None:
+    directory = SimulatedDirectory()
+    log = written(directory, 3)
+    log.promise(7)
+    log.promise(5)
+    log.reset(1, b"state of a peer")
+    again = opened(directory)
+    again.recover()
+    assert again.promised == 7
+    del directory.files["promise"]
+    with pytest.raises(DamagedLog, match="the promise of the log is damaged or missing"):
+        opened(directory).recover()

@@ -1,6 +1,6 @@
-"""A directory of a real file system, which one process uses at a time."""
+"""A directory of a real file system, which one process writes at a time; others may read it."""
 
-import fcntl
+import errno
 import os
 from pathlib import Path
 
@@ -10,11 +10,53 @@ _LOCK = "lock"
 _ASIDE = ".part"
 
 
-class DiskDirectory:
-    """A directory on disk; raises UnusableLog if another process uses it, or it cannot be made."""
+class ReadOnlyDirectory:
+    """The files of a log that another process may be writing, as they are now.
+
+    What recovery would cut or remove is left as it is: it does not count.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    def names(self) -> list[str]:
+        return sorted(
+            entry.name
+            for entry in self._path.iterdir()
+            if entry.name != _LOCK and not entry.name.endswith(_ASIDE)
+        )
+
+    def read(self, name: str) -> bytes:
+        return (self._path / name).read_bytes()
+
+    def append(self, name: str, data: bytes) -> None:
+        raise PermissionError(errno.EROFS, "the log is only read")
+
+    def sync(self, name: str) -> None:
+        """Nothing was written."""
+
+    def replace(self, name: str, data: bytes) -> None:
+        raise PermissionError(errno.EROFS, "the log is only read")
+
+    def truncate(self, name: str, size: int) -> None:
+        """Nothing is cut."""
+
+    def remove(self, name: str) -> None:
+        """Nothing is removed."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class DiskDirectory(ReadOnlyDirectory):
+    """A directory to write to; raises UnusableLog if another process uses it, or it cannot be made."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        try:
+            import fcntl
+        except ImportError:
+            raise UnusableLog("a durable log needs the file locks of Unix, which this system lacks") from None
         self._open: dict[str, int] = {}
         self._unsynced_names: set[str] = set()
         try:
@@ -27,16 +69,6 @@ class DiskDirectory:
         except BlockingIOError:
             os.close(self._lock)
             raise UnusableLog(f"another process uses the log in {path}: stop it first") from None
-
-    def names(self) -> list[str]:
-        return sorted(
-            entry.name
-            for entry in self._path.iterdir()
-            if entry.name != _LOCK and not entry.name.endswith(_ASIDE)
-        )
-
-    def read(self, name: str) -> bytes:
-        return (self._path / name).read_bytes()
 
     def append(self, name: str, data: bytes) -> None:
         descriptor = self._open.get(name)

@@ -34,10 +34,11 @@ class ViewEntry(msgspec.Struct, frozen=True, array_like=True, tag="view"):
 class GenerationEntry(msgspec.Struct, frozen=True, array_like=True, tag="generation"):
     """The members begin together, for the first time or again, from what is before this entry.
 
-    `voters` are the members whose disks count from here on.
+    `voters` are the members whose disks count from here on. `history` identifies the first founding.
     """
 
     generation: Number
+    history: Annotated[bytes, msgspec.Meta(max_length=64)]
     voters: Annotated[tuple[Name, ...], msgspec.Meta(max_length=MEMBERS_MAX)]
 
 
