@@ -15,10 +15,12 @@ from priocast.core.assembler import Assembler
 from priocast.core.guarantees import LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, Batch, Message, OrderedBatch, Scope
-from priocast.core.protocol import Consume, Input, OrderingOptions, Output, Packet, Protocol
+from priocast.core.protocol import Consume, Input, OrderingOptions, Output, Packet
 from priocast.core.stamp import Stamp
 from priocast.core.view import View
-from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.links.fifo_link import FifoLink
+from priocast.links.frame import Frame, LinkOptions
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.parts import Parts
 from support.stacks import OneView, Unobserved
 
@@ -268,7 +270,7 @@ def delivered(name: str, ordered_batch: OrderedBatch, index: int) -> Journal:
     return [at_position] if stamp is None else [Stamped(name, stamp.after(index), message), at_position]
 
 
-def _watched(protocol: Protocol) -> list[Below]:
+def _watched(protocol: OrderingProtocol) -> list[Below]:
     """A list that grows with everything that is consumed of this protocol's order."""
 
     def step(event: Input, now: int) -> list[Output]:

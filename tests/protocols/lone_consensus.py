@@ -11,10 +11,11 @@ from typing import NamedTuple
 from priocast.core.guarantees import AGREEMENT, INTEGRITY, LIVENESS
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference
-from priocast.core.protocol import OrderingOptions, Packet, Protocol, Received, TimerFired, Turn
+from priocast.core.protocol import OrderingOptions, Packet, Received, TimerFired, Turn
 from priocast.core.view import View
 from priocast.protocols.agreement.consensus import CONSENSUS_PACKETS, Consensus, Value
 from priocast.protocols.flow.frames import References
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from protocols import harness
 from protocols.harness import Group, Violation
 
@@ -32,7 +33,7 @@ class ConsensusDecision(Packet, frozen=True, tag="consensus-decision"):
     references: References
 
 
-class LoneConsensus(Protocol):
+class LoneConsensus(OrderingProtocol):
     """One member's part: it proposes new values until it knows as many decisions as are wanted."""
 
     NAME = ORDER

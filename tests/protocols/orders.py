@@ -30,7 +30,7 @@ _ALL = [(order, twin) for order in all_orders() for twin in TWINS if order in PR
 
 #: A policy acts by the sort keys of queues, and a layer by the interface of all protocols. So each order is
 #: combined with one policy against starvation and lies below one layer, by turns; if PRIOCAST_PATIENCE is
-#: above 1, as in `make soak`, with all of them. `make fresh` draws from all policies.
+#: above 1, as in `make soak`, with all of them and more examples. `make fresh` draws from all policies.
 _BY_TURNS = [
     combined
     for number, order in enumerate(PROTOCOLS)

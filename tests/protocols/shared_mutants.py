@@ -5,32 +5,33 @@ from typing import Any
 import pytest
 
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import Input, Output, Protocol, Received
+from priocast.core.protocol import Input, Output, Received
 from priocast.core.starvation import Starvation
 from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 
 
 def a_place_rests_on_the_packet_that_came_last(patch: pytest.MonkeyPatch) -> None:
-    def step(self: Protocol, event: Input, now: int) -> list[Output]:
+    def step(self: OrderingProtocol, event: Input, now: int) -> list[Output]:
         if isinstance(event, Received):
             vars(self)["came_last"] = event.packet_id
         return original_step(self, event, now)
 
-    def depends_on(self: Protocol, packet_id: tuple[int, int]) -> None:
+    def depends_on(self: OrderingProtocol, packet_id: tuple[int, int]) -> None:
         original(self, vars(self)["came_last"])
 
-    original, original_step = Protocol.depends_on, Protocol.step
-    patch.setattr(Protocol, "step", step)
-    patch.setattr(Protocol, "depends_on", depends_on)
+    original, original_step = OrderingProtocol.depends_on, OrderingProtocol.step
+    patch.setattr(OrderingProtocol, "step", step)
+    patch.setattr(OrderingProtocol, "depends_on", depends_on)
 
 
 def a_sender_sends_what_came_first(patch: pytest.MonkeyPatch) -> None:
-    def init(self: Protocol, *given: object) -> None:
+    def init(self: OrderingProtocol, *given: object) -> None:
         original(self, *given)  # type: ignore[arg-type]
         self.outgoing._sort_key = lambda *_: 0
 
-    original = Protocol.__init__
-    patch.setattr(Protocol, "__init__", init)
+    original = OrderingProtocol.__init__
+    patch.setattr(OrderingProtocol, "__init__", init)
 
 
 def sorted_by(patch: pytest.MonkeyPatch, policy: Starvation, owner: type, queue: str = "") -> None:

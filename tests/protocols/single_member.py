@@ -14,7 +14,6 @@ from priocast.core.protocol import (
     OrderingOptions,
     Output,
     Packet,
-    Protocol,
     Received,
     Send,
     SendAll,
@@ -22,10 +21,11 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 
 VIEW = View(1, (A, B, C))
 
-Member = TypeVar("Member", bound=Protocol)
+Member = TypeVar("Member", bound=OrderingProtocol)
 Kind = TypeVar("Kind", bound=Packet)
 
 
@@ -34,19 +34,19 @@ def member_of(protocol_class: type[Member], me: ProcessId, position: int = 0, **
     return protocol_class(me, VIEW, OrderingOptions(**options), position)  # type: ignore[arg-type]
 
 
-def say(member: Protocol, batch: Batch, now: int = 0) -> None:
+def say(member: OrderingProtocol, batch: Batch, now: int = 0) -> None:
     """The application of a member broadcasts a batch."""
     member.step(Broadcast(batch), now)
 
 
-def say_frames(member: Protocol, count: int) -> None:
+def say_frames(member: OrderingProtocol, count: int) -> None:
     """The application of a member broadcasts `count` messages, each of which fills a frame."""
     for number in range(count):
         say(member, batch_of(1, first=number, sender=member.me, size=BATCH_BYTES_CUT))
 
 
 def hear(
-    member: Protocol,
+    member: OrderingProtocol,
     sender: ProcessId,
     packet: Packet,
     packet_id: tuple[int, int] = (0, 0),
@@ -56,12 +56,12 @@ def hear(
     return member.step(Received(sender, packet, packet_id), now)
 
 
-def turn(member: Protocol, now: int = 0) -> list[Output]:
+def turn(member: OrderingProtocol, now: int = 0) -> list[Output]:
     """The outputs of a turn; the member does not receive its own packets."""
     return member.step(Turn(), now)
 
 
-def turn_heard(member: Protocol) -> list[Output]:
+def turn_heard(member: OrderingProtocol) -> list[Output]:
     """The outputs of a turn; the member receives its own packets, as from its driver."""
     outputs = turn(member)
     for output in outputs:
@@ -76,11 +76,11 @@ def packets(outputs: list[Output], kind: type[Kind]) -> list[Kind]:
     return [packet for packet in sent if isinstance(packet, kind)]
 
 
-def placed(member: Protocol) -> list[str]:
+def placed(member: OrderingProtocol) -> list[str]:
     """The ordered batches that wait for the application."""
     return [str(ordered_batch.batch) for ordered_batch in member.unconsumed()]
 
 
-def placed_at(member: Protocol) -> list[str]:
+def placed_at(member: OrderingProtocol) -> list[str]:
     """The same, with their positions."""
     return [f"{ordered_batch.position}: {ordered_batch.batch}" for ordered_batch in member.unconsumed()]

@@ -44,6 +44,42 @@ class TestSlidingWindow:
         _heard(policy, [0])
         assert policy.proposed((1, 1, 64), 0) is not None
 
+    def test_intervals_tell_what_counts_do_not(self) -> None:
+        policy = _policy("sliding-window:4")
+        assert self._steady(policy, 12) == [0] * 7 + [1] * 5
+        assert policy.proposed(EQUAL, 0) == (64, 43, 1), "an interval of 10 ms, one of 15 ms, and nothing"
+
+    def test_shares_that_are_steady_are_followed_more_closely(self) -> None:
+        policy = _policy("sliding-window:4")
+        self._steady(policy, 12)
+        assert policy.proposed((64, 36, 1), 0) is None, "nobody knows whether they are steady"
+        self._steady(policy, 15, 12)
+        assert policy.proposed((64, 36, 1), 0) == (64, 43, 1)
+        self._steady(policy, 18, 15)
+        assert policy.proposed((64, 45, 1), 0) is None, "too small a change"
+
+    def test_intervals_change_a_count_by_one_packet_at_most(self) -> None:
+        policy = _policy("sliding-window:4")
+        _heard(policy, [1], now=0)
+        for number in range(6):
+            _heard(policy, [0, 1], now=(10_000 + number) * MILLISECOND)
+        assert policy.proposed(EQUAL, 0) == (64, 64, 1), "5 of its 6 packets count, however long b paused"
+        policy = _policy("sliding-window:4")
+        for number in range(7):
+            _heard(policy, [0], now=number * MILLISECOND)
+            _heard(policy, [1] * 5 if number == 3 else [], now=number * MILLISECOND + number)
+        assert policy.proposed(EQUAL, 0) == (64, 53, 1), "6 packets of a; 5 of b at once remain 5"
+
+    @staticmethod
+    def _steady(policy: AdaptationPolicy, count: int, begin: int = 0) -> list[int]:
+        """The policy hears of packets `begin` to `count` of two steady senders; their ranks, sorted."""
+        intervals = ((0, 10), (1, 15))
+        times = [(number * interval, rank) for rank, interval in intervals for number in range(count)]
+        heard = sorted(times)[begin:count]
+        for time, rank in heard:
+            _heard(policy, [rank], now=time * MILLISECOND)
+        return sorted(rank for _, rank in heard)
+
     def test_only_the_coordinator_keeps_the_book(self) -> None:
         policy = _policy("sliding-window:1", B)
         _heard(policy, [1] * 30)

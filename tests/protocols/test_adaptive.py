@@ -13,7 +13,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.protocol import Broadcast, LinkBlocked, OrderingOptions, Packet, SendAll
 from priocast.core.stamp import DistributionId, Stamp
 from priocast.core.view import View
-from priocast.links.fifo_link import LinkOptions
+from priocast.links.frame import LinkOptions
 from priocast.member import Member
 from priocast.membership.options import MembershipOptions
 from priocast.protocols.adaptive.adaptive import Adaptive

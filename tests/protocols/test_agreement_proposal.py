@@ -19,8 +19,7 @@ from priocast.protocols.agreement.proposal import (
     ReceivedCounts,
     StartConsensus,
 )
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.packets import Data
+from priocast.protocols.flow.packets import Consumed, Data
 from protocols.orders import AGEING, FLUSH
 from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 

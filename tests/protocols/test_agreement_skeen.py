@@ -18,8 +18,8 @@ from priocast.core.protocol import (
     SendAll,
 )
 from priocast.protocols.agreement.skeen import AgreementSkeen, FinalTimestamps, ProposedTimestamps
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.flow.packets import Consumed
 from protocols.single_member import VIEW, hear, member_of, placed_at, say, say_frames, turn_heard
 
 _member = partial(member_of, AgreementSkeen)

@@ -14,10 +14,11 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, OrderingOptions, Packet, Send, SendAll
 from priocast.core.starvation import Strict
-from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.history.causal import CausalHistory
 from priocast.protocols.history.timestamped import NullMessage, StampedData
 from protocols import harness
+from protocols.orders import patiently
 from protocols.schedules import Case, cases, play
 from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 
@@ -176,7 +177,7 @@ def test_a_sender_gets_reports_about_its_messages() -> None:
 def test_what_an_application_has_delivered_precedes_what_it_broadcasts_then(prioritised: bool) -> None:
     """`history-bucket-causal`: Causal order, with any bucket."""
 
-    @settings(max_examples=200)
+    @settings(max_examples=patiently(100))
     @given(cases("causal-history", prioritised, Strict()))
     def holds(case: Case) -> None:
         journal = play(case).journal

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 
 from priocast.core.identity import ProcessId
 from priocast.core.message import OrderedBatch
-from priocast.core.protocol import Packet, Protocol
+from priocast.core.protocol import Packet
 from priocast.core.protocol import Received as Hear
 from priocast.core.starvation import Strict
 from priocast.protocols import find_protocol
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from protocols.harness import Group, Sent
 from protocols.schedules import NAMES, Case, act_out, cases
 
@@ -27,7 +28,7 @@ def _to_all(group: Group, name: str) -> list[Packet]:
     return [happened.packet for happened in said if happened.packet.TO_ALL]
 
 
-def _told(group: Group, me: ProcessId, ordered_batch: OrderedBatch, backwards: bool) -> Protocol:
+def _told(group: Group, me: ProcessId, ordered_batch: OrderedBatch, backwards: bool) -> OrderingProtocol:
     """A member that has sent nothing and receives the packets of a dependency vector, sender by sender."""
     protocol = find_protocol(group.order)(me, group.view, group.options, group.position)
     protocol.in_flight.ordered = lambda _: None  # type: ignore[attr-defined]

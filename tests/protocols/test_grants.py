@@ -8,9 +8,10 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Strict
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed, Consumption, share
+from priocast.protocols.flow.consumption import Consumption, share
 from priocast.protocols.flow.frames import fill_frame
 from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.flow.window import WINDOW_FIRST
 
 VIEW = View(1, (A, B))

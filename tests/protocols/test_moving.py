@@ -24,9 +24,8 @@ from priocast.core.protocol import (
 )
 from priocast.core.starvation import Ageing, Strict
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
-from priocast.protocols.flow.packets import Data, Order, Ordered, Submit
+from priocast.protocols.flow.packets import Consumed, Data, Order, Ordered, Submit
 from priocast.protocols.numbering.packets import NumberGrant
 from priocast.protocols.ring.moving_bb import MovingBb
 from priocast.protocols.ring.moving_ub import MovingUb, PendingCopy, TokenWithMessages
@@ -35,6 +34,7 @@ from priocast.protocols.ring.ring import Token
 from priocast.protocols.ring.token_requests import RequestToken, TokenRequest
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
+from protocols.orders import patiently
 from protocols.schedules import NAMES, Broadcast, Case, Flow, cases, check
 from protocols.single_member import VIEW, hear, member_of, packets, say, turn
 
@@ -73,7 +73,7 @@ def skewed_cases(order: str, prioritised: bool = True) -> st.SearchStrategy[Case
 def test_moving_no_double_sequence(order: str, prioritised: bool) -> None:
     """A token that overtakes the order does no harm: positions and messages stay one to one."""
 
-    @settings(max_examples=150)
+    @settings(max_examples=patiently(75))
     @given(skewed_cases(order, prioritised))
     def holds(case: Case) -> None:
         check(case)
@@ -84,7 +84,7 @@ def test_moving_no_double_sequence(order: str, prioritised: bool) -> None:
 class TestTheToken:
     @pytest.mark.parametrize("order", MOVING)
     def test_there_is_one_token_at_any_time(self, order: str) -> None:
-        @settings(max_examples=200)
+        @settings(max_examples=patiently(80))
         @given(cases(order, True, Strict()))
         def holds(case: Case) -> None:
             group = Group(NAMES[: case.size], case.order, case.options)

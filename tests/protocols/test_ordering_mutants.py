@@ -23,9 +23,9 @@ from priocast.core.message import Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import Broadcast, OrderingOptions
 from priocast.core.starvation import Ageing, Strict
-from priocast.protocols.flow.consumption import Consumed, Consumption
+from priocast.protocols.flow.consumption import Consumption
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.flow.packets import Consumed, Ordered
 from priocast.protocols.flow.window import WINDOW_FIRST
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.mutants import (

@@ -22,6 +22,7 @@ from protocols.accounting import check_accounting
 from protocols.guarantees import check_all
 from protocols.harness import Delivered, Group, Received, Sent, Violation
 from protocols.mutants import Patch, found
+from protocols.orders import patiently
 from protocols.ranked_queue import ids
 from protocols.schedules import NAMES, Case, play, schedules
 from protocols.schedules import options as drawn_options
@@ -101,7 +102,7 @@ def check_bound(group: Group) -> None:
 
 @pytest.mark.parametrize("order", FORMS)
 def test_exact_priority_accounting_on_schedules(order: str) -> None:
-    @settings(max_examples=200)
+    @settings(max_examples=patiently(100))
     @given(cases(order, [None, 1, 3]))
     def exact(case: Case) -> None:
         check_accounting(play(case))
@@ -111,7 +112,7 @@ def test_exact_priority_accounting_on_schedules(order: str) -> None:
 
 @pytest.mark.parametrize("order", FORMS)
 def test_no_member_sends_what_would_overtake_too_often(order: str) -> None:
-    @settings(max_examples=200)
+    @settings(max_examples=patiently(100))
     @given(cases(order, [1, 2, 3]))
     def bounded(case: Case) -> None:
         group = play(case)

@@ -12,21 +12,15 @@ from core.builders import A, B, C, batch_of
 from priocast.core.errors import UnknownProtocol
 from priocast.core.identity import MessageId, ProcessId
 from priocast.core.message import CONTROL, Batch, Scope, pack
-from priocast.core.protocol import (
-    CancelTimer,
-    Consume,
-    OrderingOptions,
-    Output,
-    Protocol,
-    SetTimer,
-    TimerFired,
-)
+from priocast.core.protocol import CancelTimer, Consume, OrderingOptions, Output, SetTimer, TimerFired
 from priocast.core.starvation import Ageing, Strict
 from priocast.protocols import LAYERS, PROTOCOLS, all_orders, find_protocol
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.packets import Ordered, Submit
 from priocast.protocols.parts import PART_COUNT_MAX
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.harness import Delivered, Group, Sent
+from protocols.orders import patiently
 from protocols.ranked_queue import ids
 from protocols.schedules import MILLISECOND, Case, cases, play
 from protocols.single_member import VIEW, hear, member_of, packets, say, turn
@@ -34,11 +28,13 @@ from protocols.single_member import VIEW, hear, member_of, packets, say, turn
 TIME, COUNT = "time-parts/sequencer-ub", "count-parts/sequencer-ub"
 
 
-def _member(me: ProcessId, order: str = TIME, **options: float) -> Protocol:
+def _member(me: ProcessId, order: str = TIME, **options: float) -> OrderingProtocol:
     return member_of(find_protocol(order), me, position=0, **options)
 
 
-def _hear(member: Protocol, position: int, *batches: Batch, packet_id: int = 1, now: int = 0) -> list[Output]:
+def _hear(
+    member: OrderingProtocol, position: int, *batches: Batch, packet_id: int = 1, now: int = 0
+) -> list[Output]:
     return hear(member, A, Ordered(position, batches), (0, packet_id), now)
 
 
@@ -46,7 +42,7 @@ def _end_request(below: int, number: int = 0) -> Batch:
     return pack(A, CONTROL, number, [b"%d" % below])
 
 
-def _queue(member: Protocol) -> list[tuple[int, int, int]]:
+def _queue(member: OrderingProtocol) -> list[tuple[int, int, int]]:
     """What the application may consume: position, level and count of each ordered batch."""
     return [(each.position, each.batch.level, each.batch.count) for each in member.unconsumed()]
 
@@ -290,7 +286,7 @@ def _positions(group: Group) -> dict[MessageId, int]:
     return {each.message.id: each.position for each in group.journal if isinstance(each, Delivered)}
 
 
-@settings(max_examples=100)
+@settings(max_examples=patiently(60))
 @given(cases(COUNT, True, Ageing(MILLISECOND)))
 def test_less_than_a_part_overtakes_a_message(case: Case) -> None:
     """The bound on overtaking of `count-parts`, whatever the starvation policy."""
@@ -302,7 +298,7 @@ def test_less_than_a_part_overtakes_a_message(case: Case) -> None:
         assert len(overtakers) < case.options.part_count
 
 
-@settings(max_examples=100)
+@settings(max_examples=patiently(60))
 @given(cases(TIME, True, Strict()))
 def test_nothing_overtakes_a_message_of_an_earlier_part(case: Case) -> None:
     """What was ordered when the end was requested precedes all that is ordered after the end."""

@@ -12,8 +12,9 @@ import pytest
 
 from priocast import protocols as package
 from priocast.core.errors import PeerFault
-from priocast.core.protocol import Packet, Protocol
+from priocast.core.protocol import Packet
 from priocast.protocols import PROTOCOLS
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from protocols.rejections import adaptive, agreement, history, reorder, ring, sequencer
 from protocols.rejections.row import RejectedPacket, Rejection
 
@@ -38,7 +39,7 @@ def test_a_forbidden_packet_is_rejected(row: Rejection) -> None:
 
 
 @pytest.mark.parametrize(("protocol", "packet"), MALFORMED)
-def test_a_malformed_packet_is_not_decoded(protocol: type[Protocol], packet: Packet) -> None:
+def test_a_malformed_packet_is_not_decoded(protocol: type[OrderingProtocol], packet: Packet) -> None:
     assert type(packet) in protocol.PACKETS
     with pytest.raises(msgspec.ValidationError):
         msgspec.msgpack.decode(msgspec.msgpack.encode(packet), type=type(packet))

@@ -136,7 +136,7 @@ def cases(prioritised: bool = True) -> st.SearchStrategy[Case]:
 
 @pytest.mark.parametrize("prioritised", [True, False])
 def test_both_forms_consume_the_same_in_the_same_order(prioritised: bool) -> None:
-    @settings(max_examples=patiently(200))
+    @settings(max_examples=patiently(100))
     @given(cases(prioritised))
     def same(case: Case) -> None:
         twins = Twins(case)
@@ -151,7 +151,7 @@ def test_both_forms_consume_the_same_in_the_same_order(prioritised: bool) -> Non
 
 
 def test_both_forms_end_a_view_alike() -> None:
-    @settings(max_examples=patiently(200))
+    @settings(max_examples=patiently(100))
     @given(cases(), st.integers(1, 2 ** len(NAMES) - 1))
     def alike(case: Case, survivors: int) -> None:
         twins = Twins(case)

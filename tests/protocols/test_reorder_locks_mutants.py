@@ -13,8 +13,9 @@ import pytest
 from priocast.core.errors import PeerFault
 from priocast.core.guarantees import LIVENESS, PRIORITY, TOTAL_ORDER
 from priocast.core.message import Batch
-from priocast.core.protocol import PacketId, Protocol
+from priocast.core.protocol import PacketId
 from priocast.core.stall import StallMeter
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.reorder.exchange import Complete, Exchange
 from priocast.protocols.reorder.level_order import InsertionId, LevelOrder
 from priocast.protocols.reorder.lock_queue import Lock, LockInsertion, LockQueue, QueueElement
@@ -179,7 +180,7 @@ def a_member_locks_when_it_acknowledges(patch: pytest.MonkeyPatch) -> None:
         later.append((insertion, locked))
         return insertion, tail
 
-    def send_due(self: LockExchange, protocol: Protocol) -> None:
+    def send_due(self: LockExchange, protocol: OrderingProtocol) -> None:
         if self._acknowledgments_due:
             for insertion, locked in later:
                 for element in locked:

@@ -40,7 +40,7 @@ class TestAnySchedule:
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("twin", ["plain", "strict"])
     def test_every_guarantee_holds(self, form: type[ReorderLocks], twin: str) -> None:
-        @settings(max_examples=patiently(100))
+        @settings(max_examples=patiently(60))
         @given(_cases(form.NAME, TWINS[twin]))
         def holds(case: Case) -> None:
             check(case)
@@ -50,7 +50,7 @@ class TestAnySchedule:
     @pytest.mark.parametrize("form", FORMS)
     @pytest.mark.parametrize("distributed", [False, True])
     def test_survivors_keep_every_guarantee(self, form: type[ReorderLocks], distributed: bool) -> None:
-        @settings(max_examples=patiently(100))
+        @settings(max_examples=patiently(60))
         @given(view_sequences([form.NAME], [TWINS["strict"]]))
         def holds(sequence: ViewSequence) -> None:
             views = [
@@ -62,7 +62,7 @@ class TestAnySchedule:
         holds()
 
     def test_a_bottleneck_can_end_the_wait_in_turn(self) -> None:
-        @settings(max_examples=patiently(100))
+        @settings(max_examples=patiently(60))
         @given(_cases(ReorderLocksInTurn.NAME, TWINS["strict"]))
         def holds(case: Case) -> None:
             check_waiting_in(case)
@@ -70,7 +70,7 @@ class TestAnySchedule:
         holds()
 
     def test_exact_priority_accounting(self) -> None:
-        @settings(max_examples=patiently(200))
+        @settings(max_examples=patiently(100))
         @given(_cases(ReorderLocks.NAME, TWINS["strict"]))
         def holds(case: Case) -> None:
             check_accounting(play(case))
@@ -80,7 +80,7 @@ class TestAnySchedule:
     def test_no_lower_lock_blocks_high(self) -> None:
         """At no moment is a message behind one that a less urgent message has locked."""
 
-        @settings(max_examples=patiently(200))
+        @settings(max_examples=patiently(100))
         @given(_cases(ReorderLocks.NAME, TWINS["strict"]))
         def holds(case: Case) -> None:
             group, serials = Group(NAMES[: case.size], case.order, case.options), count()
@@ -105,7 +105,7 @@ class TestOneAtATime:
         }
         monkeypatch.setattr(LockQueue, rule, without[rule])
 
-        @settings(max_examples=patiently(100))
+        @settings(max_examples=patiently(60))
         @given(_cases(ReorderLocksInTurn.NAME, TWINS["strict"]))
         def holds(case: Case) -> None:
             check(case)

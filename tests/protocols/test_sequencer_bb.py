@@ -11,8 +11,7 @@ from core.builders import A, B, C, batch_of
 from priocast.core.identity import ProcessId
 from priocast.core.message import Reference, reference_to
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Send, SendAll
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.packets import Data, Order
+from priocast.protocols.flow.packets import Consumed, Data, Order
 from priocast.protocols.sequencer.bb import SequencerBb
 from protocols.single_member import VIEW, hear, member_of, packets, placed, say, say_frames, turn
 

@@ -8,8 +8,7 @@ from functools import partial
 from core.builders import A, B, C, batch_of
 from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.protocol import Consume, LinkBlocked, MoreToDo, Send, SendAll
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.packets import Ordered, Submit
+from priocast.protocols.flow.packets import Consumed, Ordered, Submit
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.single_member import VIEW, hear, member_of, packets, say, say_frames, turn
 

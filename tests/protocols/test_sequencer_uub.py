@@ -21,12 +21,12 @@ from priocast.core.protocol import (
     SendAll,
 )
 from priocast.core.starvation import Starvation
-from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest
 from priocast.protocols.sequencer.uub import SequencerUub
 from protocols import harness
-from protocols.orders import TWINS
+from protocols.orders import TWINS, patiently
 from protocols.schedules import Case, cases, play
 from protocols.single_member import VIEW, hear, member_of, placed, say, say_frames, turn
 
@@ -291,7 +291,7 @@ def check_grants(case: Case) -> None:
 
 @pytest.mark.parametrize("twin", TWINS.values(), ids=list(TWINS))
 def test_numbers_are_granted_by_sort_key_and_all_of_them_are_used(twin: tuple[bool, Starvation]) -> None:
-    @settings(max_examples=150)
+    @settings(max_examples=patiently(75))
     @given(cases("sequencer-uub", *twin))
     def holds(case: Case) -> None:
         check_grants(case)

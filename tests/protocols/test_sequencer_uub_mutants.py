@@ -19,9 +19,10 @@ from priocast.core.guarantees import (
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.priority_queue import PriorityQueue
-from priocast.core.protocol import Broadcast, Protocol
+from priocast.core.protocol import Broadcast
 from priocast.core.starvation import Ageing, FirstInFirstOut
 from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.numbering.giver import NumberGiver
 from priocast.protocols.numbering.packets import NumberGrant
 from priocast.protocols.numbering.requests import NumberRequest, NumberRequestQueue, NumberReservations
@@ -213,7 +214,7 @@ def test_the_property_of_grants_finds_the_mutant(
 
 
 def what_has_a_number_is_not_sent_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(SequencerUub, "unordered", Protocol.unordered)
+    patch.setattr(SequencerUub, "unordered", OrderingProtocol.unordered)
 
 
 def the_numbers_of_a_view_begin_with_0(patch: pytest.MonkeyPatch) -> None:
@@ -242,7 +243,9 @@ def test_a_bottleneck_while_numbers_are_unused_is_found(monkeypatch: pytest.Monk
     """A bottleneck is evicted after a while: here a member that has nothing to consume."""
 
     def inspect(self: SequencerUub, now: int) -> ProtocolInspection:
-        return msgspec.structs.replace(Protocol.inspect(self, now), bottleneck=self._giver.bottleneck())
+        return msgspec.structs.replace(
+            OrderingProtocol.inspect(self, now), bottleneck=self._giver.bottleneck()
+        )
 
     monkeypatch.setattr(SequencerUub, "inspect", inspect)
     with pytest.raises(AssertionError):

@@ -22,13 +22,13 @@ from priocast.core.protocol import (
     SendEach,
 )
 from priocast.core.starvation import Strict
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.flow.packets import Consumed, Ordered
 from priocast.protocols.ring.ring import TokenWithRequests
 from priocast.protocols.ring.token_requests import NOTHING, RequestToken, TokenRequest
 from priocast.protocols.ring.token_ring import TokenRing
 from protocols.harness import Group, Sent
 from protocols.harness import Received as HasReceived
+from protocols.orders import patiently
 from protocols.schedules import NAMES, Case, cases
 from protocols.single_member import VIEW, hear, member_of, packets, say, say_frames, turn, turn_heard
 
@@ -58,7 +58,7 @@ def _token(position: int, *levels: int, number: int = 0) -> TokenWithRequests:
 
 
 class TestTheToken:
-    @settings(max_examples=300)
+    @settings(max_examples=patiently(120))
     @given(cases("token-ring", True, Strict()))
     def test_there_is_one_token_at_any_time(self, case: Case) -> None:
         group = Group(NAMES[: case.size], case.order, case.options)

@@ -12,11 +12,11 @@ import pytest
 from priocast.core.guarantees import FIFO_AMONG_EQUALS, INTEGRITY, LIVENESS, TOTAL_ORDER, VIEW_SYNCHRONY
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
-from priocast.core.protocol import Protocol
 from priocast.membership.epoch import Epoch
 from priocast.membership.packets import FlushReply
 from priocast.membership.stability import Stability
 from priocast.protocols.flow.credit import InFlight
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.sequencer.ub import SequencerUb
 from protocols.mutants import Patch, found_in_view_sequences, name_of
@@ -24,7 +24,7 @@ from protocols.trusting import ignoring, trusting
 
 
 def what_was_not_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Protocol, "unordered", lambda _: [])
+    patch.setattr(OrderingProtocol, "unordered", lambda _: [])
 
 
 def what_was_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def what_was_submitted_is_lost(patch: pytest.MonkeyPatch) -> None:
 
 def what_was_submitted_is_sent_again_last(patch: pytest.MonkeyPatch) -> None:
     def unordered(self: SequencerUb) -> list[Batch]:
-        return Protocol.unordered(self) + self.in_flight.unordered()
+        return OrderingProtocol.unordered(self) + self.in_flight.unordered()
 
     patch.setattr(SequencerUb, "unordered", unordered)
 
@@ -60,10 +60,10 @@ def what_has_a_place_is_sent_again(patch: pytest.MonkeyPatch) -> None:
 
 
 def what_is_consumed_in_part_counts_as_consumed(patch: pytest.MonkeyPatch) -> None:
-    def unconsumed(self: Protocol) -> list[OrderedBatch]:
+    def unconsumed(self: OrderingProtocol) -> list[OrderedBatch]:
         return [ordered_batch for ordered_batch in self._ordered_batches if not ordered_batch.taken]
 
-    patch.setattr(Protocol, "unconsumed", unconsumed)
+    patch.setattr(OrderingProtocol, "unconsumed", unconsumed)
 
 
 def a_frozen_member_does_not_hear_itself(patch: pytest.MonkeyPatch) -> None:

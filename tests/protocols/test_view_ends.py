@@ -15,7 +15,7 @@ from protocols.view_sequences import ViewPlan, ViewSequence, play_views, view_se
 
 @pytest.mark.parametrize(("order", "twin"), ORDERED_TWINS)
 def test_survivors_keep_every_guarantee_from_view_to_view(order: str, twin: str) -> None:
-    @settings(max_examples=patiently(40))
+    @settings(max_examples=patiently(25))
     @given(view_sequences([order], [TWINS[twin]]))
     def holds(sequence: ViewSequence) -> None:
         play_views(sequence)
@@ -24,7 +24,7 @@ def test_survivors_keep_every_guarantee_from_view_to_view(order: str, twin: str)
 
 
 def test_the_order_may_change_from_view_to_view() -> None:
-    @settings(max_examples=patiently(200))
+    @settings(max_examples=patiently(100))
     @given(view_sequences(ORDERS, list(TWINS.values())))
     def holds(sequence: ViewSequence) -> None:
         play_views(sequence)

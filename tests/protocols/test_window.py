@@ -132,3 +132,23 @@ def test_an_application_that_runs_dry_for_lack_of_messages_keeps_its_window() ->
     window = ConsumptionWindow(None, 20 * MILLISECOND)
     grants = _rounds(window, runs_dry=True, is_bottleneck=False, rounds=200)
     assert max(grants[50:]) - min(grants[50:]) <= 2
+
+
+def test_the_time_until_messages_are_deliverable_is_not_the_applications() -> None:
+    """As with safe delivery: 20 messages at once are stable after 5 ms, and others are ordered by then."""
+    granted = []
+    for is_told in (False, True):
+        window, now = ConsumptionWindow(None, 20 * MILLISECOND), 0
+        window.queued(20, is_bottleneck=True)
+        for _ in range(200):
+            window.queued(20, is_bottleneck=True)
+            now += 5 * MILLISECOND
+            for _ in range(20):
+                now += 10_000
+                window.consumed(1, now)
+            if is_told:
+                window.application_waits()
+            window.grant()
+        granted.append(window.size)
+    assert granted[0] <= 8, "an application that takes 4 a millisecond, and need not be supplied for long"
+    assert granted[1] >= 1_000, "20 ms of an application that takes one in 10 us"

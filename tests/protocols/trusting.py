@@ -23,10 +23,11 @@ import pytest
 from priocast import protocols
 from priocast.core.errors import PeerFault
 from priocast.core.message import Batch, OrderedBatch, Reference
-from priocast.core.protocol import Input, Output, PacketId, Protocol, Received
+from priocast.core.protocol import Input, Output, PacketId, Received
 from priocast.core.view import ViewId
 from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.message_store import _Stream
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.numbering.giver import NumberGiver
 from priocast.protocols.reorder.lock_queue import LockInsertion, LockQueue
@@ -51,7 +52,7 @@ def ignoring(mutate: Patch) -> Patch:
 
     @wraps(mutate)
     def patched(patch: pytest.MonkeyPatch) -> None:
-        def step(self: Protocol, event: Input, now: int) -> list[Output]:
+        def step(self: OrderingProtocol, event: Input, now: int) -> list[Output]:
             rejected = vars(self).setdefault("rejected", {})
             if not isinstance(event, Received):
                 return original(self, event, now)
@@ -63,8 +64,8 @@ def ignoring(mutate: Patch) -> Patch:
                 rejected[event.sender] = True
                 return []
 
-        original = Protocol.step
-        patch.setattr(Protocol, "step", step)
+        original = OrderingProtocol.step
+        patch.setattr(OrderingProtocol, "step", step)
         mutate(patch)
 
     return patched

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from priocast.core.errors import InvalidOption, UnknownProtocol
-from priocast.core.protocol import Protocol
 from priocast.core.starvation import FirstInFirstOut, Starvation, Strict
 from priocast.protocols.adaptive.adaptive import Adaptive
 from priocast.protocols.agreement.proposal import AgreementProposal
 from priocast.protocols.agreement.sets import AgreementSets
 from priocast.protocols.agreement.skeen import AgreementSkeen
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.history.all_ack import AllAck
 from priocast.protocols.history.causal import CausalHistory
 from priocast.protocols.history.merge import DeterministicMerge
@@ -23,7 +23,7 @@ from priocast.protocols.sequencer.bb import SequencerBb
 from priocast.protocols.sequencer.ub import SequencerUb
 from priocast.protocols.sequencer.uub import SequencerUub
 
-PROTOCOLS: dict[str, type[Protocol]] = {
+PROTOCOLS: dict[str, type[OrderingProtocol]] = {
     protocol.NAME: protocol
     for protocol in (
         SequencerUb,
@@ -49,7 +49,7 @@ PROTOCOLS: dict[str, type[Protocol]] = {
 LAYERS: dict[str, type[Parts]] = {layer.LAYER: layer for layer in (TimeParts, CountParts)}
 
 
-def find_protocol(name: str) -> type[Protocol]:
+def find_protocol(name: str) -> type[OrderingProtocol]:
     """The protocol with this name; raises an error that lists the names if there is none.
 
     A layer's name precedes the name of the protocol below it: `time-parts/sequencer-ub`.
@@ -65,12 +65,12 @@ def find_protocol(name: str) -> type[Protocol]:
     )
 
 
-def takes_policy(protocol: type[Protocol], policy: Starvation) -> bool:
+def takes_policy(protocol: type[OrderingProtocol], policy: Starvation) -> bool:
     """Whether a protocol gives the bound on overtaking that a policy promises; some promise none."""
     return protocol.TAKES_STARVATION_POLICY or isinstance(policy, Strict | FirstInFirstOut)
 
 
-def check_order(name: str, primary: bool, policy: Starvation) -> type[Protocol]:
+def check_order(name: str, primary: bool, policy: Starvation) -> type[OrderingProtocol]:
     """The protocol with this name; raises an error if it is not for such a group, or for this policy."""
     protocol = find_protocol(name)
     if not takes_policy(protocol, policy):

@@ -23,7 +23,6 @@ Diverges: the end of a time part is sent in band: the coordinator broadcasts it 
 """
 
 from collections import deque
-from functools import cache
 from typing import ClassVar
 
 import msgspec
@@ -38,12 +37,12 @@ from priocast.core.protocol import (
     LinkBlocked,
     LinkCleared,
     OrderingOptions,
-    Protocol,
     Received,
     TimerFired,
     Turn,
 )
 from priocast.core.view import View
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 
 PART_COUNT_MAX = 65_536
 PARTS_WAITING_MAX = 2
@@ -94,7 +93,7 @@ class _OpenPart:
         return part.batches
 
 
-class Parts(Protocol):
+class Parts(OrderingProtocol):
     """A layer over `INNER`; without priorities there is nothing to add, and it is the inner protocol itself.
 
     A message has no position until its part has ended: when the view ends, what is in the open part goes back
@@ -103,13 +102,13 @@ class Parts(Protocol):
     """
 
     LAYER: ClassVar[str]
-    INNER: ClassVar[type[Protocol]]
+    INNER: ClassVar[type[OrderingProtocol]]
     PRIORITIES_ACT = "delivering"
     SENDS_BY_PRIORITY = False
 
     def __new__(  # type: ignore[misc]  # a plain one is the inner protocol itself
         cls, me: ProcessId, view: View, options: OrderingOptions, position: int = 0
-    ) -> Protocol:
+    ) -> OrderingProtocol:
         return super().__new__(cls) if options.prioritised else cls.INNER(me, view, options, position)
 
     def __init__(self, me: ProcessId, view: View, options: OrderingOptions, position: int = 0) -> None:
@@ -279,9 +278,11 @@ class CountParts(Parts):
         return self.options.part_count
 
 
-@cache
-def layered(layer: type[Parts], inner: type[Protocol]) -> type[Protocol]:
+def layered(layer: type[Parts], inner: type[OrderingProtocol]) -> type[OrderingProtocol]:
     """The class of the layer over a protocol; always the same one."""
+    known = _LAYERED.get((layer, inner))
+    if known is not None:
+        return known
     fields = {
         "__doc__": layer.__doc__,
         "__module__": layer.__module__,
@@ -291,8 +292,12 @@ def layered(layer: type[Parts], inner: type[Protocol]) -> type[Protocol]:
         "PARTITIONABLE": inner.PARTITIONABLE,
     }
     layered_class = type(f"{layer.__name__}Over{inner.__name__}", (layer,), fields)
-    assert issubclass(layered_class, Protocol)
+    assert issubclass(layered_class, OrderingProtocol)
+    _LAYERED[layer, inner] = layered_class
     return layered_class
+
+
+_LAYERED: dict[tuple[type[Parts], type[OrderingProtocol]], type[OrderingProtocol]] = {}
 
 
 def _end_position(payload: bytes) -> int:

@@ -2,12 +2,13 @@
 
 from core.builders import A, B, C, batch_of
 from priocast.core.identity import STEP_MAX
-from priocast.core.protocol import Packet, Protocol
+from priocast.core.protocol import Packet
 from priocast.core.stamp import DistributionId
 from priocast.protocols.adaptive.adaptive import Adaptive
 from priocast.protocols.adaptive.packets import FilledSlot, SkippedTurns
 from priocast.protocols.adaptive.slots import CYCLE_MAX, DEFAULT_ID, WEIGHT_MAX
-from priocast.protocols.flow.consumption import Consumed
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
+from priocast.protocols.flow.packets import Consumed
 from protocols.rejections.row import Situation, heard
 
 OF_B = (batch_of(1, sender=B),)
@@ -73,7 +74,7 @@ REJECTIONS = [
         "b#1 reports 1 messages consumed; it must be between 0, its last report, and 0",
     ),
 ]
-MALFORMED: list[tuple[type[Protocol], Packet]] = [
+MALFORMED: list[tuple[type[OrderingProtocol], Packet]] = [
     (Adaptive, FilledSlot(DEFAULT_ID, 0, 1, ())),
     (Adaptive, FilledSlot(DEFAULT_ID, -1, 1, OF_B)),
     (Adaptive, SkippedTurns(DistributionId(-1, 0), 1)),

@@ -3,7 +3,7 @@
 from core.builders import A, B, C, batch_of
 from priocast.core.identity import STEP_MAX, ProcessId
 from priocast.core.message import Reference, reference_to
-from priocast.core.protocol import WINDOW_MAX, Packet, Protocol
+from priocast.core.protocol import WINDOW_MAX, Packet
 from priocast.protocols.agreement.consensus import ConsensusAccept, ConsensusPrepare
 from priocast.protocols.agreement.proposal import (
     AgreementProposal,
@@ -15,9 +15,9 @@ from priocast.protocols.agreement.proposal import (
 )
 from priocast.protocols.agreement.sets import AgreementSets, SetDecision
 from priocast.protocols.agreement.skeen import AgreementSkeen, FinalTimestamps, ProposedTimestamps
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData, PacedData
-from priocast.protocols.flow.packets import Data
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
+from priocast.protocols.flow.packets import Consumed, Data
 from protocols.rejections.row import TURN, Situation, heard
 
 ONE = (reference_to(batch_of(1, sender=C)),)
@@ -215,7 +215,7 @@ SKEEN = [
 ]
 
 REJECTIONS = [*PROPOSAL, *SETS, *SKEEN]
-MALFORMED: list[tuple[type[Protocol], Packet]] = [
+MALFORMED: list[tuple[type[OrderingProtocol], Packet]] = [
     (AgreementSkeen, FinalTimestamps(0, ())),
     (AgreementSkeen, FinalTimestamps(0, (0,))),
     (AgreementSkeen, ProposedTimestamps(-1, (1,))),

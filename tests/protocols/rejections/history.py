@@ -2,8 +2,9 @@
 
 from core.builders import A, B, C, batch_of
 from priocast.core.identity import STEP_MAX
-from priocast.core.protocol import Packet, Protocol
-from priocast.protocols.flow.consumption import Consumed
+from priocast.core.protocol import Packet
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.history.all_ack import AllAck
 from priocast.protocols.history.causal import CausalHistory
 from priocast.protocols.history.merge import DeterministicMerge, SkippedSlots, Slot
@@ -60,7 +61,7 @@ MERGE = [
 ]
 
 REJECTIONS = [*TIMESTAMPED, *MERGE]
-MALFORMED: list[tuple[type[Protocol], Packet]] = [
+MALFORMED: list[tuple[type[OrderingProtocol], Packet]] = [
     (AllAck, NullMessage(0)),
     (AllAck, StampedData(1, ())),
     (DeterministicMerge, SkippedSlots(0, 0)),

@@ -3,9 +3,9 @@
 from core.builders import A, B, C, batch_of
 from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_COUNT_MAX, BLOCK_BYTES_MAX, CONTROL, Reference, pack
-from priocast.core.protocol import WINDOW_MAX, Broadcast, Packet, Protocol
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.packets import Data, Order, Ordered, Submit
+from priocast.core.protocol import WINDOW_MAX, Broadcast, Packet
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
+from priocast.protocols.flow.packets import Consumed, Data, Order, Ordered, Submit
 from priocast.protocols.numbering.packets import NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest
 from priocast.protocols.ring.moving_bb import MovingBb
@@ -98,7 +98,7 @@ TOKEN_RING = [
     ),
 ]
 
-TOKENS: list[tuple[type[Protocol], Packet]] = [
+TOKENS: list[tuple[type[OrderingProtocol], Packet]] = [
     (MovingBb, Token(0)),
     (MovingUb, TokenWithMessages(0, NO_REQUESTS, ())),
     (MovingUub, TokenWithNumberRequests(0, NO_REQUESTS, ())),
@@ -249,6 +249,6 @@ MOVING_UUB = [
 ]
 
 REJECTIONS = [*TOKEN_RING, *MOVING, *MOVING_UUB]
-MALFORMED: list[tuple[type[Protocol], Packet]] = [
+MALFORMED: list[tuple[type[OrderingProtocol], Packet]] = [
     (TokenRing, RequestToken(TokenRequest(1, level))) for level in (NOTHING - 1, CONTROL + 1)
 ]

@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import Input, OrderingOptions, Packet, Protocol, Received, Turn
+from priocast.core.protocol import Input, OrderingOptions, Packet, Received, Turn
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from protocols.single_member import VIEW
 
 TURN = Turn()
@@ -17,7 +18,12 @@ class Situation:
     """A member of a group of three, and the inputs that it accepted `before` the packet in question."""
 
     def __init__(
-        self, protocol: type[Protocol], me: ProcessId, *before: Input, position: int = 0, **options: Any
+        self,
+        protocol: type[OrderingProtocol],
+        me: ProcessId,
+        *before: Input,
+        position: int = 0,
+        **options: Any,
     ) -> None:
         self.protocol = protocol
         self._me = me
@@ -50,7 +56,7 @@ class Rejection(NamedTuple):
     fault: str
 
     @property
-    def protocol(self) -> type[Protocol]:
+    def protocol(self) -> type[OrderingProtocol]:
         return self.situation.protocol
 
 

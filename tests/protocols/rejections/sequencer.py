@@ -7,8 +7,7 @@ from priocast.core.identity import NUMBER_MAX, ProcessId
 from priocast.core.message import CONTROL, Reference, pack
 from priocast.core.protocol import WINDOW_MAX, Broadcast
 from priocast.protocols import find_protocol
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.packets import Data, Order, Ordered, Submit
+from priocast.protocols.flow.packets import Consumed, Data, Order, Ordered, Submit
 from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest
 from priocast.protocols.sequencer.bb import SequencerBb

@@ -39,8 +39,8 @@ from priocast.protocols.adaptive.policies import make_policy
 from priocast.protocols.adaptive.round_trips import RoundTrips
 from priocast.protocols.adaptive.sender_slots import SenderSlots, SlotKey, key_of
 from priocast.protocols.adaptive.slots import CYCLE_MAX, Distribution, default_distribution, scaled
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.paced import PacedProtocol
+from priocast.protocols.flow.packets import Consumed
 
 _UNORDERED_MAX = 8
 _LOOKAHEAD_MAX = 256

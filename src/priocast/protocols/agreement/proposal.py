@@ -31,10 +31,9 @@ from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.coordinated import CoordinatedProtocol, check_role
 from priocast.protocols.flow.frames import BottleneckName, References, fill_frame
-from priocast.protocols.flow.packets import Data
+from priocast.protocols.flow.packets import Consumed, Data
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 
@@ -155,7 +154,7 @@ class AgreementProposal(CoordinatedProtocol):
         """Take the next step of the round, if its condition holds."""
         current = self._round
         if not current.is_open:
-            if self._received or (self._incoming and self._grants.room(self._incoming.head_level()) > 0):
+            if self._received or (self._incoming and self._grants.room(self._incoming.head_level) > 0):
                 self._round = _Round(current.number + 1, is_open=True)
                 self.send_each(StartConsensus(self._round.number, tuple(self._received_counts)))
         elif not current.is_proposed:

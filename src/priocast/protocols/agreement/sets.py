@@ -34,10 +34,10 @@ from priocast.protocols.agreement.consensus import (
     Instance,
     Value,
 )
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import PacedData
 from priocast.protocols.flow.frames import FRAMES_PER_TURN, References
 from priocast.protocols.flow.paced import PacedProtocol
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 
 _DECISION_TIMER = "decision"

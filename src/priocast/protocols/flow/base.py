@@ -8,16 +8,19 @@ own pace, and receives reports about its own messages only.)
 
 from collections.abc import Callable, Sequence
 
+from priocast.core.compiling import mypyc_attr
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
-from priocast.core.protocol import OrderingOptions, Packet, Protocol
+from priocast.core.protocol import OrderingOptions, Packet
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumption
 from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.frames import FRAMES_PER_TURN, fill_frame
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 
 
-class FlowControlledProtocol(Protocol):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class FlowControlledProtocol(OrderingProtocol):
     """Own messages in flight, and consumption reports.
 
     `in_flight` are the own messages that were sent and have no position yet. Reports go to `reports_to`, the
@@ -74,6 +77,9 @@ class FlowControlledProtocol(Protocol):
                 self.in_flight.ordered(batch)
         self._consumption.announced(self._account, count, size)
         self._consumption.window.queued(count, is_bottleneck)
+
+    def on_undeliverable(self) -> None:
+        self._consumption.window.application_waits()
 
     def on_consumed(self, batch: Batch, count: int, now: int) -> None:
         report = self._consumption.consumed(self._account, count, now)

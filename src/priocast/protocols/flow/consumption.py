@@ -2,19 +2,13 @@
 
 from collections import deque
 
-from priocast.core.identity import Number, PositiveNumber, ProcessId
-from priocast.core.protocol import OrderingOptions, Packet
+from priocast.core.identity import ProcessId
+from priocast.core.protocol import OrderingOptions
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.flow.window import WINDOW_FIRST, ConsumptionWindow
 
 _MILLISECOND = 1_000_000
 _KEEP_ALIVE_NS = 500 * _MILLISECOND
-
-
-class Consumed(Packet, frozen=True, tag="consumed"):
-    """From a destination: my application consumed `total` of your messages; I grant `window` more."""
-
-    total: Number
-    window: PositiveNumber
 
 
 def share(limit: int, shares: int) -> int:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import msgspec
 
+from priocast.core.compiling import mypyc_attr
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
@@ -14,11 +15,12 @@ from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.base import FlowControlledProtocol
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import FRAMES_PER_TURN, fill_frame
 from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.packets import Consumed
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class CoordinatedProtocol(FlowControlledProtocol):
     """All messages without a position wait in the coordinator's `_incoming` queue.
 

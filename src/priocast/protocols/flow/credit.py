@@ -2,8 +2,6 @@
 
 from collections import deque
 
-import msgspec
-
 from priocast.core.errors import PeerFault
 from priocast.core.message import Batch
 from priocast.core.priority import CLASS_COUNT, CLASS_SHIFT, limits_by_class
@@ -42,9 +40,7 @@ class InFlight:
     def sent(self, batch: Batch) -> None:
         """An own batch is in flight."""
         self._arrivals += 1
-        self._sent.setdefault(batch.level, deque()).append(
-            _InFlightBatch(batch, self._arrivals, batch.count, len(batch.block))
-        )
+        self._sent.setdefault(batch.level, deque()).append(_InFlightBatch(batch, self._arrivals))
         self.count += batch.count
         self.bytes += len(batch.block)
 
@@ -73,13 +69,16 @@ class InFlight:
         return [in_flight.rest() for in_flight in sorted(left, key=lambda each: each.arrival)]
 
 
-class _InFlightBatch(msgspec.Struct):
+class _InFlightBatch:
     """A batch whose last `count` messages, of `size` bytes, have no position yet."""
 
-    batch: Batch
-    arrival: int
-    count: int
-    size: int
+    __slots__ = ("arrival", "batch", "count", "size")
+
+    def __init__(self, batch: Batch, arrival: int) -> None:
+        self.batch = batch
+        self.arrival = arrival
+        self.count = batch.count
+        self.size = len(batch.block)
 
     def rest(self) -> Batch:
         return self.batch.after(self.batch.count - self.count)

@@ -23,6 +23,7 @@ class BatchQueue(Protocol):
     @property
     def count(self) -> int: ...
 
+    @property
     def head_level(self) -> int: ...
 
     def take(self, count_max: int) -> Batch: ...
@@ -38,7 +39,7 @@ def fill_frame(
     batches: list[Batch] = []
     size = 0
     while queue.count and size < BATCH_BYTES_CUT and len(batches) < batches_max:
-        count = room(queue.head_level())
+        count = room(queue.head_level)
         if count <= 0:
             break
         batch = queue.take(count)

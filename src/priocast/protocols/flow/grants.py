@@ -12,6 +12,7 @@ advance, each sender has a *share* of the window, and is told how many of its ow
 from collections import deque
 from collections.abc import Sequence
 
+from priocast.core.compiling import mypyc_attr
 from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
@@ -25,6 +26,7 @@ from priocast.protocols.flow.window import WINDOW_FIRST
 _CLASS_LAST = CLASS_COUNT - 1
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Grants:
     """How much may be put into the order: no more than every member has granted, in messages and in bytes.
 
@@ -61,11 +63,11 @@ class Grants:
 
     def bottleneck_of(self, queue: BatchQueue) -> ProcessId | None:
         """The member whose grant the head of a queue waits for, if it has to wait."""
-        return self.bottleneck(queue.head_level()) if queue.count else None
+        return self.bottleneck(queue.head_level) if queue.count else None
 
     def bottleneck_name(self, queue: BatchQueue) -> str:
         """The name of that member, as packets carry it; empty if the queue does not wait for a grant."""
-        bottleneck = self.bottleneck(queue.head_level()) if queue.count else None
+        bottleneck = self.bottleneck(queue.head_level) if queue.count else None
         return bottleneck.name if bottleneck else ""
 
     def consumed_by(self, member: ProcessId) -> int:

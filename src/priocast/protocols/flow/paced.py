@@ -4,19 +4,22 @@ from typing import ClassVar
 
 import msgspec
 
+from priocast.core.compiling import mypyc_attr
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
 from priocast.core.message import Batch
-from priocast.core.protocol import WINDOW_MAX, OrderingOptions, Protocol
+from priocast.core.protocol import WINDOW_MAX, OrderingOptions
 from priocast.core.view import View
 from priocast.protocols.flow.consumption import Consumption
 from priocast.protocols.flow.credit import InFlight
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, fill_frame
 from priocast.protocols.flow.grants import Grants
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 
-class PacedProtocol(Protocol):
+@mypyc_attr(allow_interpreted_subclasses=True)
+class PacedProtocol(OrderingProtocol):
     """Flow control by shares: each sender has its part of the window and learns what was consumed.
 
     `in_flight` holds this member's messages that were sent and are not ordered; `grants` is how many messages
@@ -61,7 +64,7 @@ class PacedProtocol(Protocol):
         return batches, bottleneck.name if bottleneck else ""
 
     def _bottleneck(self) -> ProcessId | None:
-        return self.grants.bottleneck(self.outgoing.head_level()) if self.outgoing.count else None
+        return self.grants.bottleneck(self.outgoing.head_level) if self.outgoing.count else None
 
     def _room(self, level: int) -> int:
         return min(self.in_flight.room(level), self.grants.room(level))
@@ -86,6 +89,9 @@ class PacedProtocol(Protocol):
         self._consumption.window.queued(batch.count, self._is_bottleneck_of[batch.sender])
         if batch.sender == self.me:
             self.in_flight.ordered(batch)
+
+    def on_undeliverable(self) -> None:
+        self._consumption.window.application_waits()
 
     def on_consumed(self, batch: Batch, count: int, now: int) -> None:
         report = self._consumption.consumed(batch.sender, count, now)

@@ -1,5 +1,6 @@
-"""The packets that sequencers and token holders share."""
+"""The packets that protocols share."""
 
+from priocast.core.identity import Number, PositiveNumber
 from priocast.core.protocol import Packet
 from priocast.protocols.flow.frames import Batches, BottleneckName, Position, References
 
@@ -52,3 +53,10 @@ class Order(Packet, frozen=True, tag="order"):
     def position_end(self) -> int:
         """The position after the last message."""
         return self.position + sum(reference.count for reference in self.references)
+
+
+class Consumed(Packet, frozen=True, tag="consumed"):
+    """From a destination: my application consumed `total` of your messages; I grant `window` more."""
+
+    total: Number
+    window: PositiveNumber

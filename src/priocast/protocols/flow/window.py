@@ -5,7 +5,8 @@ to the orderer and the messages travel back, the application lives on what is qu
 be too small. A member therefore measures two things: how many messages its application consumes in a given
 time, and for how long it must be supplied. The latter grows when the application runs dry while the orderer
 waits for this member, and shrinks slowly when it does not: it settles near the time that a grant takes,
-whatever the network, the machine and the application.
+whatever the network, the machine and the application. With *safe* delivery the application is dry while what
+is ordered is not stable, so the time settles near that of a grant and the acknowledgements.
 """
 
 from priocast.core.protocol import WINDOW_MAX
@@ -64,6 +65,14 @@ class ConsumptionWindow:
         self._waiting -= count
         self._taken_at = now if self._waiting else None
         self._ran_dry |= self.is_bottleneck and not self._waiting
+
+    def application_waits(self) -> None:
+        """The application has nothing to do, although messages wait: they are not deliverable yet.
+
+        The time until they are is not the application's. It has to be covered like that of a grant.
+        """
+        self._taken_at = None
+        self._ran_dry |= self.is_bottleneck
 
     def grant(self) -> int:
         """The size to report now."""

@@ -24,9 +24,9 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import Number, ProcessId
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import Batches, BottleneckName
 from priocast.protocols.flow.paced import PacedProtocol
+from priocast.protocols.flow.packets import Consumed
 
 _UNMERGED_MAX = 2
 _SKIPPED_MAX = 1_024

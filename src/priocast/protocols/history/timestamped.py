@@ -14,9 +14,9 @@ from priocast.core.identity import STEP_MAX, PositiveNumber, ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, Packet, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import FRAMES_PER_TURN, Batches, BottleneckName
 from priocast.protocols.flow.paced import PacedProtocol
+from priocast.protocols.flow.packets import Consumed
 
 _NEVER = 1 << 64
 

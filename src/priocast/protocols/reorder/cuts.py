@@ -26,8 +26,8 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.reorder.acknowledgments import (
     Acknowledgment,
     Acknowledgments,

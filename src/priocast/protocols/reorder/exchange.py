@@ -9,7 +9,8 @@ from typing import Any, Generic, NamedTuple
 
 from priocast.core.errors import PeerFault
 from priocast.core.identity import STEP_MAX, ProcessId
-from priocast.core.protocol import Packet, PacketId, Protocol
+from priocast.core.protocol import Packet, PacketId
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from priocast.protocols.reorder.acknowledgments import (
     Acknowledgments,
     AcknowledgmentsToAll,
@@ -84,7 +85,7 @@ class Exchange(Generic[InsertionT, AcknowledgmentT, DecisionT]):
         """Whether all acknowledgments and decisions were sent."""
         return not (self._acknowledgments_due or self._decisions_due)
 
-    def send_due(self, protocol: Protocol) -> None:
+    def send_due(self, protocol: OrderingProtocol) -> None:
         """Send the acknowledgments and decisions of this turn."""
         if self._acknowledgments_due:
             due, self._acknowledgments_due = self._acknowledgments_due, {}

@@ -180,10 +180,12 @@ class LockQueue:
 
     def _unlock(self, insertion: LockInsertion, end: int) -> None:
         """Release the batch's locks, and those of less urgent batches on everything up to it (step 3)."""
-        for element in self.elements:
-            element.locks.discard(insertion.lock)
-        for element in self.elements[:end]:
-            element.locks = {lock for lock in element.locks if lock[0] >= insertion.level}
+        level, released = insertion.level, insertion.lock
+        for index, element in enumerate(self.elements):
+            if element.locks:
+                element.locks.discard(released)
+                if index < end:
+                    element.locks = {lock for lock in element.locks if lock[0] >= level}
 
     def _index(self, point: MessageName | None) -> int | None:
         if point is None:

@@ -36,9 +36,9 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import CONTROL
 from priocast.core.protocol import OrderingOptions, Packet, PacketId
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.reorder.acknowledgments import (
     Acknowledgment,
     Acknowledgments,

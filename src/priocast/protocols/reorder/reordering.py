@@ -22,10 +22,10 @@ from priocast.core.protocol import (
     Turn,
 )
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.data import NumberedData
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
 from priocast.protocols.flow.paced import PacedProtocol
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.reorder.acknowledgments import (
     Acknowledgments,
     AcknowledgmentsToAll,
@@ -127,7 +127,7 @@ class ReorderingProtocol(PacedProtocol, Generic[InsertionT, AcknowledgmentT, Dec
         slowest = self._bottleneck()
         if slowest is not None:
             return slowest if self.grants.consumed_by(slowest) < self.grants.ordered_count else None
-        return None if self._room(self.outgoing.head_level()) > 0 else self.me
+        return None if self._room(self.outgoing.head_level) > 0 else self.me
 
     # Main loop
 

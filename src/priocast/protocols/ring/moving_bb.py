@@ -20,8 +20,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
-from priocast.protocols.flow.packets import Data, Order
+from priocast.protocols.flow.packets import Consumed, Data, Order
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer

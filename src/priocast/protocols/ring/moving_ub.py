@@ -33,9 +33,8 @@ from priocast.core.message import BATCH_BYTES_CUT, Batch
 from priocast.core.priority_queue import PriorityQueue
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX
-from priocast.protocols.flow.packets import Ordered, Submit
+from priocast.protocols.flow.packets import Consumed, Ordered, Submit
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.moving import MovingSequencer
 from priocast.protocols.ring.pending_queue import PendingQueue
@@ -81,8 +80,9 @@ class _HolderQueue:
             return copies
         return submitted
 
+    @property
     def head_level(self) -> int:
-        return self._first().head_level()
+        return self._first().head_level
 
     def take(self, count_max: int) -> Batch:
         return self._first().take(count_max)
@@ -167,7 +167,7 @@ class MovingUb(MovingSequencer[Ordered]):
             self.send_each(RequestToken(request))
 
     def _pending_level(self) -> int:
-        return self._pending.head_level() if self._pending else NOTHING
+        return self._pending.head_level if self._pending else NOTHING
 
     # Holder
 

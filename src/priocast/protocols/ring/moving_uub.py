@@ -30,8 +30,8 @@ from priocast.core.identity import Number, ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import FRAME_BATCHES_MAX, FRAMES_PER_TURN
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.numbering.base import NumberingProtocol
 from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest, NumberReservations

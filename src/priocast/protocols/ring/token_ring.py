@@ -28,10 +28,9 @@ from priocast.core.message import Batch
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
 from priocast.protocols.flow.base import FlowControlledProtocol
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.frames import fill_frame
 from priocast.protocols.flow.grants import Grants
-from priocast.protocols.flow.packets import Ordered
+from priocast.protocols.flow.packets import Consumed, Ordered
 from priocast.protocols.flow.reorder_buffer import ReorderBuffer
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 from priocast.protocols.ring.ring import Ring, TokenWithRequests
@@ -97,7 +96,7 @@ class TokenRing(FlowControlledProtocol):
             self.send_each(RequestToken(request))
 
     def _own_level(self) -> int:
-        return self.outgoing.head_level() if self.outgoing.count else NOTHING
+        return self.outgoing.head_level if self.outgoing.count else NOTHING
 
     def _requesting(self) -> list[ProcessId]:
         """The others that request the token, along the ring."""
@@ -161,7 +160,7 @@ class TokenRing(FlowControlledProtocol):
         """The member whose grant the most urgent message that any member has to send waits for."""
         levels = [self._token_requests.level_of(member) for member in self._requesting()]
         if self.outgoing.count:
-            levels.append(self.outgoing.head_level())
+            levels.append(self.outgoing.head_level)
         return self._grants.bottleneck(max(levels)) if levels else None
 
     def _pass_token(self, to: ProcessId) -> None:

@@ -21,9 +21,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, Reference, reference_to
 from priocast.core.protocol import WINDOW_MAX, OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.coordinated import CoordinatedProtocol
-from priocast.protocols.flow.packets import Data, Order
+from priocast.protocols.flow.packets import Consumed, Data, Order
 from priocast.protocols.flow.references import OrderedReference, ReferencedMessages
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 

@@ -22,9 +22,8 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import Batch
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.coordinated import CoordinatedProtocol, check_role
-from priocast.protocols.flow.packets import Ordered, Submit
+from priocast.protocols.flow.packets import Consumed, Ordered, Submit
 from priocast.protocols.flow.submission_validator import SubmissionValidator
 
 

@@ -24,9 +24,9 @@ from priocast.core.errors import PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import OrderingOptions, PacketId, Received, Turn
 from priocast.core.view import View
-from priocast.protocols.flow.consumption import Consumed
 from priocast.protocols.flow.coordinated import check_role
 from priocast.protocols.flow.frames import FRAMES_PER_TURN
+from priocast.protocols.flow.packets import Consumed
 from priocast.protocols.numbering.base import NumberingProtocol
 from priocast.protocols.numbering.packets import Numbered, NumberGrant, RequestNumbers
 from priocast.protocols.numbering.requests import NumberRequest, NumberReservations

@@ -17,7 +17,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.view import View
 from priocast.protocols.adaptive.slots import scaled
 
-_CHANGE_DIVISOR = 4
+CHANGE_DIVISOR = 4
 
 
 class AdaptationPolicy(ABC):
@@ -72,9 +72,16 @@ class EqualShares(AdaptationPolicy):
         return None
 
 
-def differing(counts: Sequence[int], weights: Sequence[int]) -> tuple[int, ...] | None:
-    """Weights by these counts, if the members' shares would change by more than a quarter in sum."""
+def differing(
+    counts: Sequence[int], weights: Sequence[int], divisor: int = CHANGE_DIVISOR
+) -> tuple[int, ...] | None:
+    """Weights by these counts, if the members' shares would change by more than 1 / divisor in sum."""
     wanted = scaled(counts)
-    total, present = sum(wanted), sum(weights)
-    moved = sum(abs(new * present - old * total) for new, old in zip(wanted, weights, strict=True))
-    return wanted if _CHANGE_DIVISOR * moved > total * present else None
+    return wanted if differ(wanted, weights, divisor) else None
+
+
+def differ(new: Sequence[int], old: Sequence[int], divisor: int) -> bool:
+    """Whether the members' shares differ by more than 1 / divisor in sum."""
+    total, present = sum(new), sum(old)
+    moved = sum(abs(one * present - other * total) for one, other in zip(new, old, strict=True))
+    return divisor * moved > total * present

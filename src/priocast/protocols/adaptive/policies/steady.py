@@ -35,10 +35,8 @@ class SteadyKeeper(SlidingWindow):
         self._reports = [_UNKNOWN] * self.size
 
     def on_messages(self, rank: int, count: int, urgency: int, now: int) -> None:
-        if not self.keeps_book:
-            self._window.clear()
-            self._counts = [0] * self.size
-            self._left = self._length
+        if not self.keeps_book and self._left < self._length:
+            self._restart()
         super().on_messages(rank, count, urgency, now)
 
     def on_round_trip(self, rank: int, nanoseconds: int) -> None:

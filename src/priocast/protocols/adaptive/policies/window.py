@@ -4,18 +4,22 @@ One member, the view's coordinator, counts the packets of each member among the 
 proposes weights in proportion when they differ enough from those in use.
 """
 
-from collections import deque
 from collections.abc import Sequence
 
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.priority import CLASS_SHIFT
 from priocast.core.view import View
-from priocast.protocols.adaptive.policies.policy import AdaptationPolicy, differing
+from priocast.protocols.adaptive.policies.policy import CHANGE_DIVISOR, AdaptationPolicy, differ, differing
+from priocast.protocols.adaptive.policies.recent_packets import RecentPackets
 
 FACTOR = 8
 FACTOR_MAX = 1_000
 _PERIOD_DIVISOR = 4
+#: Shares that moved by no more than this part since the last comparison are steady. What differs then from
+#: the weights in use is no accident of the sample, and a smaller difference is worth a new distribution.
+_STEADY_DIVISOR = 32
+_STEADY_CHANGE_DIVISOR = 16
 
 
 class SlidingWindow(AdaptationPolicy):
@@ -29,8 +33,11 @@ class SlidingWindow(AdaptationPolicy):
     def __init__(self, me: ProcessId, view: View, argument: str) -> None:
         super().__init__(me, view, argument)
         self._length = (int(argument) if argument else FACTOR) * self.size
-        self._window: deque[tuple[int, int]] = deque()
-        self._counts = [0] * self.size
+        self._restart()
+
+    def _restart(self) -> None:
+        self._packets = RecentPackets(self.size, self._length)
+        self._counts: list[int] | None = None
         self._left = self._length
 
     @classmethod
@@ -44,19 +51,17 @@ class SlidingWindow(AdaptationPolicy):
     def on_messages(self, rank: int, count: int, urgency: int, now: int) -> None:
         if not self.keeps_book:
             return
-        value = self.value_of(urgency)
-        self._window.append((rank, value))
-        self._counts[rank] += value
         self._left -= 1
-        if len(self._window) > self._length:
-            left, lost = self._window.popleft()
-            self._counts[left] -= lost
+        self._packets.add(rank, self.value_of(urgency), now)
 
     def proposed(self, weights: Sequence[int], now: int) -> tuple[int, ...] | None:
         if self._left > 0 or not self.keeps_book:
             return None
         self._left = max(1, self._length // _PERIOD_DIVISOR)
-        return differing(self._counts, weights)
+        counts, before = self._packets.counts(), self._counts
+        self._counts = counts
+        is_steady = before is not None and not differ(counts, before, _STEADY_DIVISOR)
+        return differing(counts, weights, _STEADY_CHANGE_DIVISOR if is_steady else CHANGE_DIVISOR)
 
     @property
     def keeps_book(self) -> bool:
