@@ -2,6 +2,7 @@
 
 import heapq
 import random
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -23,6 +24,7 @@ from priocast.services.packets import (
     TransmissionId,
 )
 from priocast.services.services import Services
+from priocast.services.units import message_of
 from priocast.trace.recorder import Recorder
 from priocast.trace.schema import TraceRow
 
@@ -87,6 +89,7 @@ class Lan:
         self.receipts: dict[TransmissionId, SendReceipt] = {}
         self.suspected: set[ProcessId] = set()
         self.frames: list[tuple[str, ServicePacket]] = []
+        self.late: Counter[ProcessId] = Counter()
         self.consume_at: dict[ProcessId, int] = dict.fromkeys(self.ids, 0)
         self._announce_view()
 
@@ -208,10 +211,11 @@ class Lan:
     def _consume(self, me: ProcessId) -> None:
         services = self.services[me]
         while self.now >= self.consume_at[me] and (head := services.head()) is not None:
-            unit = services.take()
-            assert unit == head
-            self.delivered[me].append((unit.data.id, unit.index))
-            assert unit.data.units[unit.index] == b"%d" % unit.index, "what was sent is delivered"
+            unit = services.take(self.now)
+            assert unit is not None and msgspec.structs.replace(unit, late_ms=0.0) == head
+            self.late[me] += unit.late_ms > 0
+            self.delivered[me].append((message_of(unit), unit.index))
+            assert unit.payload == b"%d" % unit.index, "what was sent is delivered"
             self._recorders[me].service_delivered(unit, self.now)
 
     def _transmit(self, source: ProcessId, multicast: Multicast) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from priocast.core.events import ServiceDelivery
 from priocast.core.identity import ProcessId
 from priocast.core.quality import QualityKind
 from priocast.links.transmission import Transmission
@@ -17,7 +18,6 @@ from priocast.services.accept_queues import (
     InsertionPointQueue,
     InsertionProposal,
     NetworkOrderQueue,
-    QueuedUnit,
 )
 from priocast.services.acceptance import Acceptance
 from priocast.services.causal_order import CausalOrder
@@ -103,7 +103,7 @@ def every_question_is_answered_with_accept(patch: pytest.MonkeyPatch) -> None:
 
 
 def an_unaccepted_head_does_not_block(patch: pytest.MonkeyPatch) -> None:
-    def head(self: NetworkOrderQueue) -> QueuedUnit | None:
+    def head(self: NetworkOrderQueue) -> ServiceDelivery | None:
         for message, each in list(self._arrivals.items()):
             if each.units:
                 self._arrivals = {message: self._arrivals.pop(message), **self._arrivals}
@@ -135,7 +135,7 @@ def tight_has_a_single_lock(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(self, "locked", False, raising=False)
         accept(self, message, point)
 
-    def head(self: InsertionPointQueue) -> QueuedUnit | None:
+    def head(self: InsertionPointQueue) -> ServiceDelivery | None:
         locked = getattr(self, "locked", False)
         return self._accepted[0][2] if self._accepted and not locked else None
 
@@ -246,7 +246,7 @@ def gaps_are_not_asked_about(patch: pytest.MonkeyPatch) -> None:
 
 
 def delta_does_not_wait(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(DeltaOrder, "delivery_time", lambda _, data: data.clock[0] + 1)
+    patch.setattr(DeltaOrder, "_delivery_time", lambda _, data: data.clock[0] + 1)
     patch.setattr(DeltaOrder, "rejection", lambda *_: "")
 
 

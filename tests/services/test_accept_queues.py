@@ -25,7 +25,7 @@ def taken(queue: AcceptQueue) -> list[tuple[int, int]]:
     """Everything that can be delivered now: the numbers of messages and units."""
     found = []
     while (unit := queue.head()) is not None:
-        found.append((unit.data.id.number, unit.index))
+        found.append((unit.number, unit.index))
         queue.take()
     return found
 

@@ -1,9 +1,14 @@
 """Delta: when a message is delivered, and when it is rejected."""
 
+import msgspec
+
 from priocast.core.quality import delta
-from priocast.services.delta_order import FROM_THE_FUTURE, NO_CLOCK, TOO_LATE, DeltaOrder
-from priocast.services.packets import Response, ServiceData
-from services.builders import A, B, data, message
+from priocast.core.view import View
+from priocast.services.clock import VirtualClock
+from priocast.services.delta_order import FROM_THE_FUTURE, NO_CLOCK, TOO_LATE, DeliveryWindow, DeltaOrder
+from priocast.services.packets import Response, ServiceData, TimeReply
+from priocast.services.units import deliveries_of
+from services.builders import A, B, C, data, message
 from services.lan import MS, Lan
 from services.trials import violations
 
@@ -77,3 +82,51 @@ def test_all_recipients_deliver_at_the_same_time() -> None:
     lan.run(400)
     assert lan.who_delivered(first) == "abcd"
     assert violations(lan) == []
+
+
+def test_a_recipient_that_is_late_says_so_and_the_others_keep_the_window() -> None:
+    lan = Lan(4, ordered=False)
+    lan.run(50)
+    lan.stall(2, 300 * MS)
+    first = lan.send(1, delta(100))
+    lan.run(400)
+    assert lan.who_delivered(first) == "abcd"
+    assert +lan.late == {C: 1}, "all others deliver at 160 ms"
+    assert lan.services[C].late == 1
+    assert violations(lan) == []
+
+
+def test_the_delay_and_the_error_of_the_clock_are_at_most_half_of_the_precision() -> None:
+    clock = VirtualClock(A)
+    clock.on_view(View(1, (A, B)), 0)
+    window = DeliveryWindow(10 * MS, clock)
+
+    def late_ms(at: int) -> float:
+        window.on_released(sent_at(100), at)
+        return window.judged(deliveries_of(sent_at(100))[0], at).late_ms
+
+    assert late_ms(160 * MS) == late_ms(165 * MS) == 0, "the coordinator's clock has no error"
+    assert late_ms(166 * MS) == 6
+    clock.on_view(View(2, (B, A)), 166 * MS)
+    assert late_ms(171 * MS) == 11, "the clock goes on"
+
+
+def test_the_error_of_the_clock_counts() -> None:
+    clock = VirtualClock(B)
+    clock.on_view(View(1, (A, B)), 0)
+    clock.on_tick(0)
+    clock.on_reply(A, TimeReply(1, 2 * MS), 4 * MS)  # right up to 2 ms
+    window = DeliveryWindow(10 * MS, clock)
+    for at, expected in ((162 * MS, 0), (165 * MS, 5)):
+        window.on_released(sent_at(100), at)
+        assert window.judged(deliveries_of(sent_at(100))[0], at).late_ms == expected
+
+
+def test_every_unit_of_a_late_transmission_is_late() -> None:
+    clock = VirtualClock(A)
+    clock.on_view(View(1, (A, B)), 0)
+    window = DeliveryWindow(10 * MS, clock)
+    shared = data(message(A, 1), delta(50), clock=(100 * MS,), units=5)
+    shared = msgspec.structs.replace(shared, unit_counts=(2, 1, 2))
+    window.on_released(shared, 160 * MS)
+    assert [window.judged(each, 200 * MS).late_ms for each in deliveries_of(shared)] == [40] * 5

@@ -8,7 +8,8 @@ import pytest
 from priocast.core.message import BATCH_BYTES_CUT, BATCH_COUNT_MAX
 from priocast.core.quality import ATOMIC, RELIABLE, TIGHT, Quality, best_effort
 from priocast.services.outgoing import take_joined
-from priocast.services.packets import ServiceData, messages_of
+from priocast.services.packets import ServiceData
+from priocast.services.units import deliveries_of
 from services.builders import A, B, C, data, message
 from services.lan import MS, Lan
 from services.test_promises import QUALITIES, SEEDS
@@ -20,9 +21,9 @@ def taken(*waiting: ServiceData) -> list[list[int]]:
     queue, found = deque(waiting), []
     while queue:
         joined = take_joined(queue)
-        messages = messages_of(joined)
-        assert [unit for each in messages for unit in each.units] == list(joined.units)
-        found.append([each.id.number for each in messages])
+        deliveries = deliveries_of(joined)
+        assert [each.payload for each in deliveries] == list(joined.units)
+        found.append([each.number for each in deliveries if each.index == 0])
     return found
 
 

@@ -22,7 +22,7 @@ from priocast.core.quality import (
 )
 from priocast.core.view import View
 from priocast.services.options import ServiceOptions
-from priocast.services.requests import check_request
+from priocast.services.requests import RequestCheck
 from services.builders import A, B, C
 from services.lan import MS
 
@@ -42,8 +42,29 @@ CONTRADICTION = Quality(QualityKind.AT_LEAST, count=1, names=("a",))
 def check(quality: Quality, to: Any = None, network: NetworkProperties = LAN, **changes: Any) -> str:
     """The names of the recipients of a request that can be fulfilled."""
     options = ServiceOptions(network=network, response_ms=10.0, precision_ms=4.0)
-    details = {"precision_ns": MS, "deadline": None, "now": 100, **changes}
-    return "".join(each.name for each in check_request(quality, to, VIEW, options, **details))
+    details = {"precision_ns": MS, "deadline": None, **changes}
+    recipients = RequestCheck(VIEW, options).recipients(
+        quality, to, 100, details["deadline"], lambda _: details["precision_ns"]
+    )
+    return "".join(each.name for each in recipients)
+
+
+def test_what_was_found_for_a_request_is_not_used_for_another() -> None:
+    requests = RequestCheck(VIEW, ServiceOptions(network=LAN))
+
+    def names(quality: Quality, to: Any = None, deadline: int | None = None) -> list[str]:
+        return [each.name for each in requests.recipients(quality, to, 100, deadline, lambda _: MS)]
+
+    for _ in range(2):
+        assert names(RELIABLE) == ["a", "b", "c"]
+        assert names(RELIABLE, ["a", "b"]) == names(RELIABLE, ("b", "a")) == ["a", "b"]
+        assert names(RELIABLE, {"b": 1}) == ["b"]
+        with pytest.raises(InvalidInput, match="pass a list of names"):
+            names(RELIABLE, "ab")
+        with pytest.raises(InvalidInput, match="more than the 2 recipients"):
+            names(at_least(3), ["a", "b"])
+        with pytest.raises(InvalidInput, match="deadline was"):
+            names(RELIABLE, deadline=100)
 
 
 def test_without_names_all_members_are_recipients() -> None:

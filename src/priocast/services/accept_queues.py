@@ -19,20 +19,10 @@ from collections import deque
 
 import msgspec
 
+from priocast.core.events import ServiceDelivery
 from priocast.services.insertion import BEGINNING, Point, point_of_unit
-from priocast.services.packets import ServiceData, TransmissionId, messages_of
-
-
-class QueuedUnit(msgspec.Struct, frozen=True, gc=False):
-    """The index-th unit of a message, which the application can take."""
-
-    data: ServiceData
-    index: int
-
-
-def units_of(data: ServiceData) -> list[QueuedUnit]:
-    """The units of a transmission, each as one of its own message."""
-    return [QueuedUnit(each, index) for each in messages_of(data) for index in range(len(each.units))]
+from priocast.services.packets import ServiceData, TransmissionId
+from priocast.services.units import deliveries_of
 
 
 class InsertionProposal(msgspec.Struct, frozen=True):
@@ -65,7 +55,7 @@ class AcceptQueue(ABC):
         """A queued message is not delivered."""
 
     @abstractmethod
-    def head(self) -> QueuedUnit | None:
+    def head(self) -> ServiceDelivery | None:
         """The unit that can be delivered next."""
 
     @abstractmethod
@@ -87,7 +77,7 @@ class _Arrival(msgspec.Struct):
     """A message that was received; its units can be taken once it is accepted."""
 
     data: ServiceData
-    units: deque[QueuedUnit] | None = None
+    units: deque[ServiceDelivery] | None = None
 
 
 class NetworkOrderQueue(AcceptQueue):
@@ -109,13 +99,13 @@ class NetworkOrderQueue(AcceptQueue):
     def accept(self, message: TransmissionId, point: Point) -> None:
         """It keeps the position in which it was received."""
         arrival = self._arrivals[message]
-        arrival.units = deque(units_of(arrival.data))
+        arrival.units = deque(deliveries_of(arrival.data))
 
     def reject(self, message: TransmissionId) -> None:
         """Remove it."""
         del self._arrivals[message]
 
-    def head(self) -> QueuedUnit | None:
+    def head(self) -> ServiceDelivery | None:
         """The next unit of the first message, if that is accepted."""
         first = next(iter(self._arrivals.values()), None)
         return first.units[0] if first is not None and first.units else None
@@ -153,7 +143,7 @@ class InsertionPointQueue(AcceptQueue):
     def __init__(self, preempts: bool) -> None:
         self._preempts = preempts
         self._undecided: dict[TransmissionId, _Undecided] = {}
-        self._accepted: list[tuple[Point, TransmissionId, QueuedUnit]] = []
+        self._accepted: list[tuple[Point, TransmissionId, ServiceDelivery]] = []
         self._locked_from: Point | None = None  # the lowest point of an undecided message
         self._delivered: Point = BEGINNING
         self._highest: Point = BEGINNING
@@ -176,9 +166,7 @@ class InsertionPointQueue(AcceptQueue):
         point outside.
         """
         waiting = self._undecided[message]
-        related = [
-            (point, each) for point, each, unit in self._accepted if self._in_turn(unit.data, waiting.data)
-        ]
+        related = [(point, each) for point, each, unit in self._accepted if self._in_turn(unit, waiting.data)]
         lowest = max((waiting.lowest, *(point for point, each in related if each < message)))
         later = (waiting.before, *(point for point, each in related if each > message))
         return InsertionProposal(lowest, min((point for point in later if point > lowest), default=()))
@@ -189,7 +177,8 @@ class InsertionPointQueue(AcceptQueue):
         accepted, count = self._accepted, len(data.units)
         is_last = not accepted or accepted[-1][0] < point
         accepted += [
-            (point_of_unit(point, index, count), message, unit) for index, unit in enumerate(units_of(data))
+            (point_of_unit(point, index, count), message, unit)
+            for index, unit in enumerate(deliveries_of(data))
         ]
         if not is_last:
             accepted.sort(key=lambda each: each[:2])
@@ -201,7 +190,7 @@ class InsertionPointQueue(AcceptQueue):
         del self._undecided[message]
         self._lock()
 
-    def head(self) -> QueuedUnit | None:
+    def head(self) -> ServiceDelivery | None:
         """The first unit, unless an undecided message may be inserted before it."""
         if not self._accepted:
             return None
@@ -226,7 +215,7 @@ class InsertionPointQueue(AcceptQueue):
         """The earliest point for a message of this priority."""
         if not self._preempts:
             return self._highest
-        as_urgent = (point for point, _, unit in reversed(self._accepted) if unit.data.priority >= priority)
+        as_urgent = (point for point, _, unit in reversed(self._accepted) if unit.priority >= priority)
         return max(self._delivered, next(as_urgent, self._delivered))
 
     def _following(self, lowest: Point) -> Point:
@@ -238,7 +227,7 @@ class InsertionPointQueue(AcceptQueue):
         """The undecided messages have changed."""
         self._locked_from = min((waiting.lowest for waiting in self._undecided.values()), default=None)
 
-    def _in_turn(self, one: ServiceData, other: ServiceData) -> bool:
-        """Whether these are messages of one sender that it sent one after the other."""
-        same_lane = one.priority == other.priority or not self._preempts
-        return same_lane and one.id.sender == other.id.sender
+    def _in_turn(self, unit: ServiceDelivery, other: ServiceData) -> bool:
+        """Whether these are of messages of one sender that it sent one after the other."""
+        same_lane = unit.priority == other.priority or not self._preempts
+        return same_lane and unit.sender == other.id.sender

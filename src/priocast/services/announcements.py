@@ -27,7 +27,7 @@ class Announcements:
         """Send a decision, until it is acknowledged if that is asked for."""
         to = tuple(recipients)
         if acknowledged:
-            transmission = Transmission[bool](
+            transmission: Transmission[bool] = Transmission(
                 to, timeout_ns=self._options.response_ns, retries_max=self._options.transmissions_max
             )
             transmission.start(now)

@@ -57,7 +57,9 @@ class Dissemination:
     # Inputs
 
     def on_send(self, data: ServiceData, now: int) -> list[ServiceOutput]:
-        """The application sends a message."""
+        """The application sends a message; if no answer is awaited, that was all."""
+        if data.quality.count == 0:
+            return [Multicast(data.recipients, data), Finished(self._unanswered(data), data.message_count)]
         self._mine[data.id.number] = None
         running = self._start(data, self._options.response_ns, now, send_first=True)
         return [Multicast(data.recipients, data), *self._ended(running)]
@@ -69,8 +71,8 @@ class Dissemination:
         outputs: list[ServiceOutput] = []
         is_answered = data.quality.count != 0
         response = Response(data.id, data.retry, reason)
-        if is_answered and (informed := self._informed(data, rejects=bool(reason))):
-            outputs.append(Multicast(informed, response))
+        if is_answered:
+            outputs += self._answers(peer, data, response)
         if is_known and data.id in self._running and peer != self._me:
             self._running[data.id].transmission.on_sent_by_another(now)
         if reason:
@@ -153,7 +155,7 @@ class Dissemination:
         expected = [each for each in data.recipients if not quality.names or each.name in quality.names]
         if quality.kind is QualityKind.AT_LEAST and quality.count is not None and data.id.sender in expected:
             expected.remove(data.id.sender)  # it is the one that may fail
-        transmission = Transmission[bool](
+        transmission: Transmission[bool] = Transmission(
             self._present.among(expected),
             quality.count,
             timeout_ns=timeout_ns,
@@ -164,6 +166,11 @@ class Dissemination:
         transmission.start(now)
         self._times.add(data.id, transmission)
         return running
+
+    def _unanswered(self, data: ServiceData) -> SendReceipt:
+        """The receipt of a message that nobody answers."""
+        missing = tuple(process.name for process in self._present.among(data.recipients))
+        return SendReceipt(message=data.id, accepted=True, missing=missing, rounds=1)
 
     def _assume(self, data: ServiceData, now: int) -> list[ServiceOutput]:
         """Become responsible for a message of another process, which has its message."""
@@ -200,6 +207,23 @@ class Dissemination:
         self._rejected[data.id] = reason
         if len(self._rejected) > DECISIONS_KEPT:
             del self._rejected[next(iter(self._rejected))]
+
+    def _answers(self, peer: ProcessId, data: ServiceData, response: Response) -> list[ServiceOutput]:
+        """The response to what `peer` transmitted, for those that wait for it.
+
+        Where a frame does not reach all of them, those that neither sent nor transmitted the message can wait
+        for it: they only learn that they need not transmit the message. Causal histories shrink with the
+        responses, which must not be late therefore.
+        """
+        informed = self._informed(data, rejects=bool(response.reason))
+        sender = data.id.sender
+        is_shared = len(informed) > 1 and not response.reason and data.quality.kind is not QualityKind.CAUSAL
+        if not is_shared or self._options.network.broadcast or sender not in informed:
+            return [Multicast(informed, response)] if informed else []
+        at_once = tuple(each for each in informed if each in (sender, peer))
+        others = tuple(each for each in informed if each not in at_once)
+        later = [Multicast(others, response, can_wait=True)] if others else []
+        return [Multicast(at_once, response), *later]
 
     def _informed(self, data: ServiceData, rejects: bool) -> tuple[ProcessId, ...]:
         """Who gets the response: those that wait for it. That the sender has its message is known.

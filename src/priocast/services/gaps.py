@@ -96,6 +96,8 @@ class Gaps:
             candidates = self._recipients.get(message, self._present.all)
             who = tuple(each for each in self._present.among(candidates) if each != self._me)
         timeout_ns = self._options.response_ns
-        request = Transmission[bool](who, timeout_ns=timeout_ns, retries_max=None, send_first=False)
+        request: Transmission[bool] = Transmission(
+            who, timeout_ns=timeout_ns, retries_max=None, send_first=False
+        )
         request.start(now)
         return request

@@ -61,7 +61,7 @@ class Monitor:
         rank = data.recipients.index(self._me)
         inquiry = Inquiry(data.id, (epoch // RECIPIENTS_MAX + 1) * RECIPIENTS_MAX + rank)
         recipients = self._present.among(data.recipients)
-        transmission = Transmission[Report](
+        transmission: Transmission[Report] = Transmission(
             recipients, timeout_ns=self._options.response_ns, retries_max=self._options.transmissions_max
         )
         transmission.start(now)

@@ -7,10 +7,11 @@ from priocast.services.packets import ServiceData, ServicePacket, TransmissionId
 
 
 class Multicast(msgspec.Struct, frozen=True):
-    """Send a packet to these processes, which may include this one."""
+    """Send a packet to these processes, which may include this one; at once, unless it `can_wait`."""
 
     to: tuple[ProcessId, ...]
     packet: ServicePacket
+    can_wait: bool = False
 
 
 class Arrived(msgspec.Struct, frozen=True):

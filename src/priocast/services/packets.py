@@ -25,7 +25,7 @@ import msgspec
 
 from priocast.core.identity import Number, ProcessId
 from priocast.core.message import BATCH_COUNT_MAX, PAYLOAD_BYTES_MAX
-from priocast.core.quality import Quality
+from priocast.core.quality import Quality, QualityKind
 
 RECIPIENTS_MAX = 256
 HISTORY_MAX = 4096
@@ -57,6 +57,10 @@ class ServiceStream(IntEnum):
     DISSEMINATED = 0
     ATOMIC = 1
     TIGHT = 2
+
+
+STREAMS = {QualityKind.ATOMIC: ServiceStream.ATOMIC, QualityKind.TIGHT: ServiceStream.TIGHT}
+"""The streams of the qualities with a decision; all others are disseminated."""
 
 
 class TransmissionId(msgspec.Struct, frozen=True, order=True, array_like=True, gc=False):
@@ -116,32 +120,6 @@ class ServiceData(MessagePacket, frozen=True, tag="data"):
     def message_count(self) -> int:
         """How many messages share this transmission."""
         return len(self.unit_counts) or 1
-
-
-def messages_of(data: ServiceData) -> list[ServiceData]:
-    """The messages of a transmission one by one, as if each had been transmitted alone."""
-    if not data.unit_counts:
-        return [data]
-    messages, start = [], 0
-    for index, count in enumerate(data.unit_counts):
-        message = TransmissionId(data.id.sender, data.id.stream, data.id.number + index)
-        units = data.units[start : start + count]
-        messages.append(
-            ServiceData(
-                message,
-                data.retry,
-                data.quality,
-                data.recipients,
-                data.priority,
-                units,
-                data.open_from,
-                data.previous,
-                data.clock,
-                data.history,
-            )
-        )
-        start += count
-    return messages
 
 
 def repeated(data: ServiceData, retry: int) -> ServiceData:

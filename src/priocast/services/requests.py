@@ -1,6 +1,6 @@
 """What a call of `send` asks for: checked before anything is sent, with one clear error for each mistake."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from priocast.core.errors import InvalidInput, PayloadTooLarge
 from priocast.core.identity import ProcessId
@@ -11,6 +11,7 @@ from priocast.services.options import ServiceOptions
 from priocast.services.packets import RECIPIENTS_MAX
 
 _MILLISECOND = 1_000_000
+_REQUESTS_KEPT = 1024
 
 
 def check_units(units: Sequence[bytes]) -> None:
@@ -24,35 +25,51 @@ def check_units(units: Sequence[bytes]) -> None:
         )
 
 
-def check_request(
-    quality: Quality,
-    to: Collection[str] | None,
-    view: View,
-    options: ServiceOptions,
-    *,
-    precision_ns: int | None,
-    deadline: int | None,
-    now: int,
-) -> tuple[ProcessId, ...]:
-    """The recipients of a message in the order of the view, or InvalidInput if it cannot be sent like that.
+class RequestCheck:
+    """Checks what is to be sent in one view.
 
-    `to` are the names of the recipients; None stands for all members. `precision_ns` is how far this member's
-    clock can be wrong (None: not known), `deadline` is when the caller stops waiting.
+    Requests that are alike have the same recipients: what depends on nothing else is checked once.
     """
-    recipients = _recipients(to, view)
-    if deadline is not None and deadline <= now:
-        raise InvalidInput(f"the deadline was {(now - deadline) / _MILLISECOND:g} ms ago: nothing was sent")
-    _check_agreement(quality, recipients)
-    _check_network(quality, options)
-    if quality.kind is QualityKind.DELTA:
-        _check_delta(quality, len(recipients), options, precision_ns)
-    return recipients
 
+    def __init__(self, view: View, options: ServiceOptions) -> None:
+        self._view = view
+        self._options = options
+        self._found: dict[tuple[Quality, tuple[str, ...] | None], tuple[ProcessId, ...]] = {}
 
-def _recipients(to: Collection[str] | None, view: View) -> tuple[ProcessId, ...]:
-    if to is not None:
+    def recipients(
+        self,
+        quality: Quality,
+        to: Collection[str] | None,
+        now: int,
+        deadline: int | None,
+        precision_ns: Callable[[int], int | None],
+    ) -> tuple[ProcessId, ...]:
+        """The recipients in the order of the view, or InvalidInput if a message cannot be sent like that.
+
+        `to` are the names of the recipients; None stands for all members. `deadline` is when the caller stops
+        waiting, `precision_ns` how far this member's clock can be wrong at a time (None: not known).
+        """
         if isinstance(to, str):
             raise InvalidInput(f"`to` is the text {to!r}: pass a list of names")
+        key = quality, to if to is None or isinstance(to, tuple) else tuple(to)
+        recipients = self._found.get(key)
+        if recipients is None:
+            recipients = _recipients(key[1], self._view)
+            _check_agreement(quality, recipients)
+            _check_network(quality, self._options)
+            self._found[key] = recipients
+            if len(self._found) > _REQUESTS_KEPT:
+                del self._found[next(iter(self._found))]
+        if deadline is not None and deadline <= now:
+            late_ms = (now - deadline) / _MILLISECOND
+            raise InvalidInput(f"the deadline was {late_ms:g} ms ago: nothing was sent")
+        if quality.kind is QualityKind.DELTA:
+            _check_delta(quality, len(recipients), self._options, precision_ns(now))
+        return recipients
+
+
+def _recipients(to: tuple[str, ...] | None, view: View) -> tuple[ProcessId, ...]:
+    if to is not None:
         if not to:
             raise InvalidInput("`to` is empty: name at least one recipient, or leave it out for all members")
         names = [each.name for each in view.members]

@@ -8,22 +8,23 @@ frame of another member comes, or, on a network on which clocks are synchronised
 group that uses no quality pays nothing for them.
 """
 
+from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
 import msgspec
 
 from priocast.core.errors import PeerFault, Rejected
+from priocast.core.events import ServiceDelivery
 from priocast.core.identity import ProcessId
 from priocast.core.quality import Quality, QualityKind
 from priocast.core.view import View
-from priocast.links.fifo_link import Frame
-from priocast.services.accept_queues import QueuedUnit
+from priocast.links.frame import Frame
 from priocast.services.frames import read_service_frame, service_frames
 from priocast.services.options import ServiceOptions
 from priocast.services.outputs import Multicast, SendReceipt
 from priocast.services.packets import ServiceData, TransmissionId
-from priocast.services.requests import check_request, check_units
+from priocast.services.requests import RequestCheck, check_units
 from priocast.services.services import Services
 
 
@@ -31,7 +32,7 @@ class ServiceObserver(Protocol):
     """Sees what is sent and delivered with a quality of service."""
 
     def service_sent(self, data: ServiceData, now: int) -> None: ...
-    def service_delivered(self, unit: QueuedUnit, now: int) -> None: ...
+    def service_delivered(self, unit: ServiceDelivery, now: int) -> None: ...
     def service_finished(self, receipt: SendReceipt, now: int) -> None: ...
 
 
@@ -39,7 +40,8 @@ class QualityCounts(msgspec.Struct):
     """What one member did with one quality.
 
     `sent` counts its messages, `accepted` and `rejected` what became of them. `delivered` counts the units
-    that its application took, `retransmissions` the frames with which it repeated messages of any member.
+    that its application took, `late` those of them that were outside of their window, `retransmissions` the
+    frames with which it repeated messages of any member.
     """
 
     sent: int = 0
@@ -47,6 +49,7 @@ class QualityCounts(msgspec.Struct):
     rejected: int = 0
     delivered: int = 0
     retransmissions: int = 0
+    late: int = 0
 
 
 class ServiceHost:
@@ -71,12 +74,13 @@ class ServiceHost:
         self.has_frames = False
         self.receipts: list[SendReceipt] = []
         self.suspects: list[ProcessId] = []
-        self.counts: dict[QualityKind, QualityCounts] = {}
         self._me = me
         self._observer = observer
         self._is_strict = is_strict
         self._view: View | None = None
+        self._requests: RequestCheck | None = None
         self._services: Services | None = None
+        self._counted: dict[QualityKind, QualityCounts] = {}
         self._kinds: dict[TransmissionId, QualityKind] = {}
         self._now = 0
         self._stopped_at: int | None = None
@@ -87,7 +91,7 @@ class ServiceHost:
 
     def on_view(self, view: View, now: int) -> None:
         """A view was installed."""
-        self._view = view
+        self._view, self._requests = view, RequestCheck(view, self.options)
         if self._services is not None:
             self._services.on_view(view, now)
             self._after_input(self._services, now)
@@ -152,14 +156,10 @@ class ServiceHost:
         `to` are the names of the recipients, None stands for all members. `deadline` is when the caller stops
         waiting for the receipt.
         """
-        view = self._view
-        assert view is not None, "a member sends in a view"
+        assert self._view is not None and self._requests is not None, "a member sends in a view"
         check_units(units)
-        services = self._services or self._start(view, now)
-        precision_ns = services.clock.precision_ns(now)
-        return check_request(
-            quality, to, view, self.options, precision_ns=precision_ns, deadline=deadline, now=now
-        )
+        services = self._services or self._start(self._view, now)
+        return self._requests.recipients(quality, to, now, deadline, services.clock.precision_ns)
 
     def send(
         self,
@@ -191,20 +191,38 @@ class ServiceHost:
         self._services.turn(now)
         self._after_input(self._services, now)
 
-    def take(self, now: int) -> QueuedUnit | None:
+    def take(self, now: int) -> ServiceDelivery | None:
         """The application takes the head, if there is one."""
-        unit = self._services.take() if self._services is not None else None
-        if unit is not None:
-            self._counts(unit.data.quality.kind).delivered += 1
-            if self._observer is not None:
-                self._observer.service_delivered(unit, now)
+        unit = self._services.take(now) if self._services is not None else None
+        if unit is not None and self._observer is not None:
+            self._observer.service_delivered(unit, now)
         return unit
 
     # Queries
 
-    def head(self) -> QueuedUnit | None:
+    def head(self) -> ServiceDelivery | None:
         """The unit that the application can take next."""
         return self._services.head() if self._services is not None else None
+
+    @property
+    def ready_alone(self) -> deque[ServiceDelivery] | None:
+        """The units that the application can take one after the other, without asking for the head again.
+
+        None if it must ask: other queues have units as well, or an observer sees each unit.
+        """
+        if self._services is None or self._observer is not None:
+            return None
+        return self._services.ready_alone
+
+    @property
+    def counts(self) -> dict[QualityKind, QualityCounts]:
+        """What this member did with each quality that it has used."""
+        if self._services is not None:
+            for kind, delivered in self._services.delivered.items():
+                self._counts(kind).delivered = delivered
+            if self._services.late:
+                self._counts(QualityKind.DELTA).late = self._services.late
+        return self._counted
 
     def room(self, quality: Quality) -> bool:
         """Whether a message of this quality can be sent now; otherwise wait for a receipt."""
@@ -287,9 +305,9 @@ class ServiceHost:
         return self.options.response_ns // 2 <= silence_ns < self.options.network.inaccessibility_ns
 
     def _counts(self, kind: QualityKind) -> QualityCounts:
-        if (counts := self.counts.get(kind)) is not None:
+        if (counts := self._counted.get(kind)) is not None:
             return counts
-        return self.counts.setdefault(kind, QualityCounts())
+        return self._counted.setdefault(kind, QualityCounts())
 
     def _count_retransmissions(self, multicasts: list[Multicast]) -> None:
         for multicast in multicasts:

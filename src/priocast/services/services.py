@@ -10,6 +10,7 @@ if this member is one of them, it must leave.
 
 Two limits bound the memory. A member sends no more while `in_flight_max` of its messages are transmitted:
 there is no `room`. A recipient rejects messages while it holds `held_max`; `rejections` counts by reason.
+`late` counts the units that this member delivered outside of their window.
 """
 
 from collections import Counter, deque
@@ -18,19 +19,23 @@ from collections.abc import Sequence
 import msgspec
 
 from priocast.core.errors import Overloaded
+from priocast.core.events import ServiceDelivery
 from priocast.core.identity import ProcessId
 from priocast.core.quality import Quality, QualityKind
 from priocast.core.view import View
 from priocast.links.transmission import earliest
-from priocast.services.accept_queues import AcceptQueue, QueuedUnit, units_of
+from priocast.services.accept_queues import AcceptQueue
 from priocast.services.agreed import AgreedQuality
 from priocast.services.clock import VirtualClock
+from priocast.services.delta_order import DeliveryWindow
 from priocast.services.disseminated import DisseminatedQualities
+from priocast.services.later_responses import LaterResponses
 from priocast.services.options import ServiceOptions
 from priocast.services.outgoing import receipts_of, take_joined
 from priocast.services.outputs import Deliver, Finished, Multicast, SendReceipt, ServiceOutput, Suspected
 from priocast.services.packets import (
     OPEN_MAX,
+    STREAMS,
     MessagePacket,
     Predecessor,
     Response,
@@ -42,7 +47,8 @@ from priocast.services.packets import (
     TransmissionId,
 )
 from priocast.services.present import PresentMembers
-from priocast.services.validation import STREAMS, check_packet
+from priocast.services.units import deliveries_of
+from priocast.services.validation import check_packet
 
 
 class Services:
@@ -55,6 +61,8 @@ class Services:
         self._numbers = dict.fromkeys(ServiceStream, 0)
         self._waiting: dict[ServiceStream, deque[ServiceData]] = {each: deque() for each in ServiceStream}
         self.clock = VirtualClock(me)
+        self._later = LaterResponses(options.response_ns)
+        self._window = DeliveryWindow(options.precision_ns, self.clock)
         self._disseminated = DisseminatedQualities(me, options, self._present, self.clock, self._can_hold)
         self._agreed = {
             ServiceStream.ATOMIC: AgreedQuality(me, options, self._present, self._can_hold, preempts=False),
@@ -66,19 +74,21 @@ class Services:
         # Those of the agreed qualities that were ever used here: the others have nothing to do.
         self._used: list[AgreedQuality] = []
         self._queues: list[AcceptQueue] = []
-        self._ready: deque[QueuedUnit] = deque()
+        self._ready: deque[ServiceDelivery] = deque()
+        self._released: Counter[QualityKind] = Counter()  # units that were ever ready, or taken from a queue
         self._to_myself: deque[ServicePacket] = deque()
         self.multicasts: list[Multicast] = []
         self.receipts: list[SendReceipt] = []
         self.suspects: list[ProcessId] = []
         self.rejections: Counter[str] = Counter()
+        self.late = 0
 
     # Inputs
 
     def send(
         self, units: Sequence[bytes], quality: Quality, to: Sequence[ProcessId], priority: int, now: int
     ) -> TransmissionId:
-        """Send a message to these members, in the next turn. `check_request` has accepted it."""
+        """Send a message to these members, in the next turn. `RequestCheck` has accepted it."""
         if not self.room(quality):
             raise Overloaded(f"{self.in_flight} messages are being transmitted: wait for a receipt")
         stream = STREAMS.get(quality.kind, ServiceStream.DISSEMINATED)
@@ -111,6 +121,7 @@ class Services:
     def tick(self, now: int) -> None:
         """Do what is due at this time."""
         self.turn(now)
+        self.multicasts += self._later.on_tick(now)
         outputs = self.clock.on_tick(now) if self._options.is_synchronised else []
         outputs += self._disseminated.on_tick(now)
         for agreed in self._used:
@@ -118,7 +129,8 @@ class Services:
         self._carry_out(outputs, now)
 
     def release(self, now: int) -> None:
-        """Deliver what is due by the clock, while all timers are stopped."""
+        """Deliver what is due by the clock, and answer, while all timers are stopped."""
+        self.multicasts += self._later.on_tick(now)
         self._carry_out(self._disseminated.on_time(now), now)
 
     def on_view(self, view: View, now: int) -> None:
@@ -137,35 +149,53 @@ class Services:
         for agreed in self._agreed.values():
             agreed.on_inaccessible(duration_ns)
 
-    def take(self) -> QueuedUnit | None:
-        """The application takes the head, if there is one."""
-        if not self._queues:
-            return self._ready.popleft() if self._ready else None
+    def take(self, now: int) -> ServiceDelivery | None:
+        """The application takes the head, if there is one; a unit that is late says so."""
         queue, unit = self._first()
+        if unit is None:
+            return None
         if queue is not None:
             queue.take()
-        elif unit is not None:
-            self._ready.popleft()
+            self._released[unit.quality.kind] += 1
+            return unit
+        self._ready.popleft()
+        if unit.quality.kind is QualityKind.DELTA:
+            unit = self._window.judged(unit, now)
+            self.late += unit.late_ms > 0
         return unit
 
     # Queries
 
-    def head(self) -> QueuedUnit | None:
+    def head(self) -> ServiceDelivery | None:
         """The unit that the application can take next: of the most urgent quality that has one."""
         if not self._queues:
             return self._ready[0] if self._ready else None
         return self._first()[1]
+
+    @property
+    def ready_alone(self) -> deque[ServiceDelivery] | None:
+        """The units that the application can take one after the other.
+
+        None if it must `take` each: queues have to be compared, or units can be late.
+        """
+        return None if self._queues or self._options.is_synchronised else self._ready
+
+    @property
+    def delivered(self) -> Counter[QualityKind]:
+        """How many units the application has taken."""
+        return self._released - Counter(unit.quality.kind for unit in self._ready)
 
     def deadline(self, now: int) -> int | None:
         """When `tick` has something to do next: at once if a turn is due."""
         if any(self._waiting.values()):
             return now
         of_clock = self.clock.deadline if self._options.is_synchronised else None
-        return earliest((of_clock, self._disseminated.deadline(now), *(each.deadline for each in self._used)))
+        of_agreed = (each.deadline for each in self._used)
+        return earliest((of_clock, self._later.deadline, self._disseminated.deadline(now), *of_agreed))
 
     def release_at(self, now: int) -> int | None:
         """When `release` has something to do next."""
-        return self._disseminated.release_at(now)
+        return earliest((self._later.deadline, self._disseminated.release_at(now)))
 
     def room(self, quality: Quality) -> bool:
         """Whether a message of this quality can be sent now; otherwise wait for a receipt."""
@@ -178,7 +208,11 @@ class Services:
     @property
     def idle(self) -> bool:
         """Whether nothing is transmitted or awaited here, by this member or on behalf of others."""
-        times = (self._disseminated.deadline(0), *(each.deadline for each in self._used))
+        times = (
+            self._later.deadline,
+            self._disseminated.deadline(0),
+            *(each.deadline for each in self._used),
+        )
         return self.in_flight == 0 and earliest(times) is None
 
     @property
@@ -240,10 +274,15 @@ class Services:
     def _carry_out(self, outputs: list[ServiceOutput], now: int) -> None:
         for output in outputs:
             match output:
+                case Multicast(can_wait=True):
+                    self._later.add(output, now)
                 case Multicast(to, packet):
                     self._send(to, packet)
                 case Deliver(data):
-                    self._ready += units_of(data)
+                    self._ready += deliveries_of(data)
+                    self._released[data.quality.kind] += len(data.units)
+                    if data.quality.kind is QualityKind.DELTA:
+                        self._window.on_released(data, now)
                 case Finished(receipt, message_count):
                     self.receipts += receipts_of(receipt, message_count)
                 case Suspected(process):
@@ -269,11 +308,11 @@ class Services:
     def _can_hold(self) -> bool:
         return self.held < self._options.held_max
 
-    def _first(self) -> tuple[AcceptQueue | None, QueuedUnit | None]:
+    def _first(self) -> tuple[AcceptQueue | None, ServiceDelivery | None]:
         """The head, and the queue that it is in; None for one of a disseminated message."""
         queue_of_first, first = None, self._ready[0] if self._ready else None
         for queue in self._queues:
             unit = queue.head()
-            if unit is not None and (first is None or unit.data.priority > first.data.priority):
+            if unit is not None and (first is None or unit.priority > first.priority):
                 queue_of_first, first = queue, unit
         return queue_of_first, first

@@ -121,7 +121,7 @@ class TwoPhaseSender:
         waiting = take_joined(lane.waiting)
         recipients = self._present.among(waiting.recipients)
         data = msgspec.structs.replace(waiting, recipients=recipients, clock=lane.point)
-        transmission = Transmission[Response](
+        transmission: Transmission[Response] = Transmission(
             recipients,
             timeout_ns=self._options.response_ns,
             retries_max=self._options.transmissions_max,

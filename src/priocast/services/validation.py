@@ -13,6 +13,7 @@ from priocast.services.insertion import Point, is_point
 from priocast.services.packets import (
     OPEN_MAX,
     RECIPIENTS_MAX,
+    STREAMS,
     Closed,
     Inquiry,
     Knowledge,
@@ -25,9 +26,6 @@ from priocast.services.packets import (
     StatusRequest,
     Undecided,
 )
-
-STREAMS = {QualityKind.ATOMIC: ServiceStream.ATOMIC, QualityKind.TIGHT: ServiceStream.TIGHT}
-"""The streams of the qualities with a decision; all others are disseminated."""
 
 _CHECKS_KEPT = 1024
 
