@@ -19,7 +19,6 @@ from priocast.core.protocol import (
     OrderingOptions,
     Output,
     Packet,
-    Protocol,
     Received,
     SetTimer,
     TimerFired,
@@ -27,11 +26,13 @@ from priocast.core.protocol import (
 )
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
-from priocast.links.fifo_link import WINDOW_FRAMES, Frame
+from priocast.links.fifo_link import WINDOW_FRAMES
+from priocast.links.frame import Frame
 from priocast.member import Member
 from priocast.membership.departure import Departed
 from priocast.membership.options import MembershipOptions
 from priocast.protocols import PROTOCOLS
+from priocast.protocols.flow.ordering_protocol import OrderingProtocol
 from support.notebook import Notebook
 from support.stacks import MILLISECOND, WIDE, Neighbourhood, epoch_of, founded
 
@@ -44,7 +45,7 @@ class Tick(Packet, frozen=True, tag="tick"):
     TO_ALL = True
 
 
-class Metronome(Protocol):
+class Metronome(OrderingProtocol):
     """Orders nothing, but uses timers and one kind of packet, and keeps every input."""
 
     NAME = "metronome"

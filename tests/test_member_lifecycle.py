@@ -13,7 +13,7 @@ from priocast.core.events import ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import OrderedBatch
 from priocast.core.view_reason import ViewReason
-from priocast.links.fifo_link import LinkOptions
+from priocast.links.frame import LinkOptions
 from priocast.membership.datagrams import frame_of
 from priocast.membership.departure import Departed
 from priocast.membership.packets import FLUSH_PACKETS_MAX, Heartbeat, Ordering

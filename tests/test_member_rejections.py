@@ -8,7 +8,7 @@ from msgspec.msgpack import encode
 
 from priocast.core.identity import NUMBER_MAX, STEP_MAX, ProcessId
 from priocast.core.protocol import Packet
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import frame_of
 from priocast.membership.packets import (
     ChangeOrder,

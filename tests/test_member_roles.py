@@ -7,7 +7,7 @@ from priocast.core.message import TO_ALL
 from priocast.core.role import Role
 from priocast.core.view import ViewId
 from priocast.core.view_reason import ViewReason
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import frame_of
 from priocast.membership.packets import (
     ClientReply,

@@ -15,39 +15,38 @@ may submit its `unordered_messages` again. If it was evicted as slow, the next o
 """
 
 from priocast.core.assembler import Assembler, Run
-from priocast.core.errors import ForeignFrame
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
-from priocast.core.message import TO_ALL, OrderedBatch, Scope
-from priocast.core.protocol import Broadcast, OrderingOptions
+from priocast.core.message import TO_ALL, Scope
+from priocast.core.protocol import OrderingOptions
 from priocast.core.role import Role
 from priocast.core.starvation import FirstInFirstOut, parse_starvation
 from priocast.core.view import View
 from priocast.core.view_reason import ViewReason
-from priocast.links.fifo_link import Frame, LinkOptions
+from priocast.links.frame import LinkOptions
 from priocast.membership.clients import Clients, scope_of
-from priocast.membership.datagrams import CHANNEL
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.departure import Departed
 from priocast.membership.epoch import Epoch
 from priocast.membership.fault_handler import FaultHandler
 from priocast.membership.group_services import GroupServices
 from priocast.membership.incoming_datagrams import IncomingDatagrams
+from priocast.membership.incoming_frames import IncomingFrames
 from priocast.membership.membership import Membership
+from priocast.membership.message_meter import MessageMeter
+from priocast.membership.message_steps import MessageSteps
 from priocast.membership.observer import Observer
 from priocast.membership.options import MembershipOptions
 from priocast.membership.outgoing_frames import OutgoingFrames
 from priocast.membership.packets import ClientRequest, Ordering
-from priocast.membership.permissions import may_send
 from priocast.membership.progress_monitor import ProgressMonitor
 from priocast.membership.service_clients import ServiceClients
 from priocast.membership.stability_reporter import StabilityReporter
-from priocast.membership.stream import Head, Stream
+from priocast.membership.stream import Stream
 from priocast.membership.unordered import UnorderedMessages
 from priocast.membership.view_installer import ViewInstaller
 from priocast.protocols import check_order, find_protocol
 from priocast.protocols.adaptive.policies import check_adaptation
-from priocast.services.frames import SERVICE_CHANNEL
 from priocast.services.options import ServiceOptions
 from priocast.services.service_host import ServiceHost
 
@@ -57,7 +56,9 @@ class Member:
 
     `rejections` counts by reason what was not accepted. The driver takes the `faults`, and logs them, and
     the `frames` and the receipts of what was sent with a quality of service from `services`. The application
-    can take the `service_head` beside the `head` of the total order.
+    can take the `service_head` beside the `head` of the total order. What every message needs is done by the
+    parts themselves: `room`, `broadcast`, `act` and `consume` are those of `MessageSteps`, `head` that of the
+    stream, `receive` that of `IncomingFrames` and `frames` that of `OutgoingFrames`.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Member:
         *,
         on_probation: bool = False,
         service_options: ServiceOptions | None = None,
+        meter: MessageMeter | None = None,
     ) -> None:
         check_order(order, membership.primary, options.policy)
         check_adaptation(options.adaptation)
@@ -80,10 +82,11 @@ class Member:
         self._primary = membership.primary
         self._options = options
         self._observer = observer
+        self._meter = meter
         self._assembler = Assembler(me, options.prioritised)
         delivery_table = DeliveryTable()
         self.clients = Clients(delivery_table, me, options.queue_max)
-        self.stream = Stream(me, membership, delivery_table, self.clients)
+        self.stream = Stream(me, membership, delivery_table, self.clients, self._on_step_failed)
         reporter = StabilityReporter(membership)
         self.services = ServiceHost(me, service_options, observer, is_strict=membership.primary)
         self._installer = ViewInstaller(
@@ -110,6 +113,10 @@ class Member:
         )
         self.state = self.membership.state
         self.progress = ProgressMonitor(membership, self.membership, self.stream, reporter, on_probation, now)
+        self._connect(reporter)
+
+    def _connect(self, reporter: StabilityReporter) -> None:
+        """Connect the parts with each other, and with those who use the member."""
         self._group_services = GroupServices(self.services, self.membership, self.stream)
         self.send, self.check_send = self._group_services.send, self._group_services.check
         self.service_head, self.take_service = self._group_services.head, self._group_services.take
@@ -119,7 +126,22 @@ class Member:
         self.reject = self._fault_handler.reject
         self._service_clients = ServiceClients(self._group_services, self.services, self.clients)
         on_send = self._service_clients.on_send
-        self._datagrams = IncomingDatagrams(self.membership, self._on_request, on_send, self.reject)
+        datagrams = IncomingDatagrams(self.membership, self._on_request, on_send, self.reject)
+        self.receive = IncomingFrames(self.membership, datagrams, self.services, self._fault_handler).receive
+        steps = MessageSteps(
+            self._options,
+            self.membership,
+            self._assembler,
+            self.stream,
+            self.progress,
+            self.services,
+            self._serve,
+            self._observer,
+            self._fault_handler,
+            self._meter,
+        )
+        self.room, self.broadcast = steps.room, steps.broadcast
+        self.act, self.consume, self.head = steps.act, steps.consume, self.stream.head
 
     # The application's side
 
@@ -164,43 +186,9 @@ class Member:
         in_view = epoch is None or (epoch.protocol.settled and not self.membership.changing)
         return in_view and not self._assembler.count
 
-    def room(self, priority: int) -> int:
-        """How many messages of this priority may be broadcast now."""
-        epoch, assembler = self.membership.epoch, self._assembler
-        if epoch is None:
-            full = assembler.bytes >= self._options.queue_bytes_max
-            return 0 if full else self._options.queue_max - assembler.count
-        return epoch.protocol.outgoing.room(priority, assembler.count, assembler.bytes)
-
-    def broadcast(self, payload: bytes, priority: int) -> Run | None:
-        """Accept a message, which is sent in the next turn, if there is room; return the run it ends then."""
-        return self._assembler.add(payload, priority) if self.room(priority) > 0 else None
-
     def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> Run:
         """Accept messages of one priority, which are sent in the next turn. The caller has asked for room."""
         return self._assembler.add_many(payloads, priority, scope)
-
-    def head(self, now: int) -> Head | None:
-        """What the application can consume next; valid until the next input."""
-        try:
-            return self.stream.head(self.membership.epoch, now)
-        except Exception as error:
-            self._fault_handler.on_step(error, now)
-            return None
-
-    def consume(self, count: int, now: int) -> None:
-        """The application took the next `count` messages of the `head` that it asked for."""
-        stream, head = self.stream, self.stream.offered
-        assert isinstance(head, OrderedBatch), "the application consumes what it was offered"
-        if head.damaged:
-            damage = ForeignFrame(f"{head.batch} cannot be read")
-            self._fault_handler.on_input(head.batch.sender, damage, now)
-        if self._observer is not None:
-            self._observer.delivered(head, count, now, self.backlog)
-        try:
-            stream.consume(head, count, self.membership.epoch, now)
-        except Exception as error:
-            self._fault_handler.on_step(error, now)
 
     def consume_event(self, now: int) -> ViewChange | Restored:
         """The application took the head, which is not a message."""
@@ -233,9 +221,12 @@ class Member:
         wanted = self.state.donor.wanted
         return wanted is not None and self.stream.position >= wanted and self.stream.has_state
 
-    def offer_snapshot(self, data: bytes) -> None:
-        """The application's state, which includes every message that it has consumed so far."""
-        self.membership.on_snapshot(self.stream.position, data)
+    def offer_snapshot(self, data: bytes, base: bytes = b"") -> None:
+        """The application's state, which includes every message that it has consumed so far.
+
+        `base`: it is for the members that have this already, one of `state.donor.bases`.
+        """
+        self.membership.on_snapshot(self.stream.position, data, base)
 
     def unordered_messages(self) -> UnorderedMessages:
         """What this incarnation, which is over, leaves to the next one: own messages not delivered here."""
@@ -259,77 +250,10 @@ class Member:
                 if peer.name == name:
                     link.reconnected(now)
 
-    def receive(self, peer: ProcessId, frames: list[Frame], now: int, role: Role = Role.MEMBER) -> None:
-        """Frames came from a process, all that were ready."""
-        membership = self.membership
-        for frame in frames if role is Role.MEMBER else self._permitted(frames, role):
-            try:
-                if frame.channel == CHANNEL:
-                    self._datagrams.receive(peer, frame, now)
-                elif not membership.heard(peer, now):
-                    self._on_unheard(peer, frame, now)
-                elif membership.epoch is not None and frame.channel == membership.epoch.channel:
-                    membership.epoch.receive(peer, frame, now)
-                elif frame.channel == SERVICE_CHANNEL:
-                    self.services.receive(peer, frame, now)
-            except Exception as error:
-                self._fault_handler.on_input(peer, error, now, evicts=role is Role.MEMBER)
-
-    def _permitted(self, frames: list[Frame], role: Role) -> list[Frame]:
-        """The frames that a process may send which is not a member; the others are rejected."""
-        permitted = [frame for frame in frames if frame.channel == CHANNEL and may_send(role, frame.body)]
-        for _ in range(len(frames) - len(permitted)):
-            self.reject(f"not for {'a client' if role is Role.CLIENT else 'an observer'} to send")
-        return permitted
-
     def turn(self, now: int) -> None:
         """All inputs that were ready were given: act on them until nothing is left to do."""
         while self.act(now):
             pass
-
-    def act(self, now: int) -> bool:
-        """One step of a turn, if there is something to do; returns whether the turn goes on after it.
-
-        The frames of a step can be transmitted before the next one. A packet to all reaches its own sender
-        only in the next step: the other members need not wait for that.
-        """
-        try:
-            services = self.services
-            if services.turn_is_due:
-                services.turn(now)
-            if services.suspects:
-                self._group_services.on_suspects(now)
-            if services.receipts:
-                self._service_clients.on_receipts()
-            return self._act(now)
-        except Exception as error:
-            self._fault_handler.on_step(error, now)
-            return False
-
-    def _act(self, now: int) -> bool:
-        membership = self.membership
-        epoch = membership.epoch
-        if epoch is None:
-            return False
-        may_order = not membership.trigger.suspended
-        missed_turn = epoch.turn_is_due and may_order
-        if not (epoch.restless or self._assembler.count or epoch.to_myself or missed_turn):
-            return False
-        if self._assembler.count:
-            batches = self._assembler.close()
-            if self._observer is not None:
-                for batch in batches:
-                    self._observer.broadcast(batch, now, epoch.protocol.backlog)
-            for batch in batches:
-                epoch.step(Broadcast(batch), now)
-        if epoch.frozen:
-            return False
-        epoch.act(now, may_order)
-        for peer in epoch.overflowing:
-            membership.evict(peer, "overflow", now)
-        if self.stream.awaits_state or self.progress.probation is not None:
-            self.progress.catch_up(epoch, now)
-        return epoch.restless or len(epoch.to_myself) > 0
 
     def tick(self, now: int) -> None:
         """Do what is due at this time."""
@@ -363,12 +287,18 @@ class Member:
 
     # Between them
 
-    def _on_unheard(self, peer: ProcessId, frame: Frame, now: int) -> None:
-        """A frame came from this process itself, or from an incarnation that does not count."""
-        if peer == self.me and frame.channel == SERVICE_CHANNEL:
-            self.services.receive(peer, frame, now)
-        else:
-            self.reject(self.membership.neighbours.objection_to(peer))
+    def _serve(self, now: int) -> None:
+        """A turn of the qualities of service."""
+        services = self.services
+        if services.turn_is_due:
+            services.turn(now)
+        if services.suspects:
+            self._group_services.on_suspects(now)
+        if services.receipts:
+            self._service_clients.on_receipts()
+
+    def _on_step_failed(self, error: Exception, now: int) -> None:
+        self._fault_handler.on_step(error, now)
 
     def _on_request(self, client: ProcessId, request: ClientRequest) -> None:
         """A client wants a message broadcast; if there is no room now, it will ask again."""

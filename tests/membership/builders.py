@@ -7,7 +7,7 @@ from priocast.core.message import TO_ALL, Batch, Scope, pack
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import View, ViewId
 from priocast.core.view_reason import ViewReason
-from priocast.links.fifo_link import LinkOptions
+from priocast.links.frame import LinkOptions
 from priocast.membership.epoch import Epoch
 from priocast.membership.neighbours import Neighbours
 from priocast.membership.options import MembershipOptions

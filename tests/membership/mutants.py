@@ -13,8 +13,7 @@ from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
 from priocast.core.view import View, ViewId
-from priocast.links.fifo_link import Frame
-from priocast.member import Member
+from priocast.links.frame import Frame
 from priocast.membership import delivery_table as delivery_table_module
 from priocast.membership import epoch as epoch_module
 from priocast.membership import round as round_module
@@ -24,6 +23,7 @@ from priocast.membership import view_installer as view_installer_module
 from priocast.membership.delivery_table import DeliveryTable
 from priocast.membership.epoch import Epoch
 from priocast.membership.failure_detector import FailureDetector
+from priocast.membership.incoming_frames import IncomingFrames
 from priocast.membership.membership import Membership
 from priocast.membership.outputs import MembershipOutput, SendControl
 from priocast.membership.packets import FlushPlan, Install, OrderDigest, Prepare, Propose
@@ -283,12 +283,12 @@ def restart_has_the_same_incarnation(patch: pytest.MonkeyPatch) -> None:
 
 def incarnations_are_not_distinguished(patch: pytest.MonkeyPatch) -> None:
     """A frame of any incarnation counts as one of the first known incarnation."""
-    honest = Member.receive
+    honest = IncomingFrames.receive
 
-    def receive(self: Member, peer: ProcessId, frames: list[Frame], now: int) -> None:
-        honest(self, self.membership.neighbours.incarnations.get(peer.name, peer), frames, now)
+    def receive(self: IncomingFrames, peer: ProcessId, frames: list[Frame], now: int) -> None:
+        honest(self, self._membership.neighbours.incarnations.get(peer.name, peer), frames, now)
 
-    patch.setattr(Member, "receive", receive)
+    patch.setattr(IncomingFrames, "receive", receive)
 
 
 def evicted_members_stay(patch: pytest.MonkeyPatch) -> None:
@@ -348,7 +348,7 @@ def older_messages_follow_the_state(patch: pytest.MonkeyPatch) -> None:
 def snapshot_is_one_message_too_old(patch: pytest.MonkeyPatch) -> None:
     """A snapshot is labelled with a position that is one too high."""
     honest = Donor.offer
-    patch.setattr(Donor, "offer", lambda self, position, data: honest(self, position + 1, data))
+    patch.setattr(Donor, "offer", lambda self, position, *rest: honest(self, position + 1, *rest))
 
 
 def new_member_does_not_wait_for_the_state(patch: pytest.MonkeyPatch) -> None:

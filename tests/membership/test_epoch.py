@@ -6,7 +6,7 @@ from membership.builders import A, B, C, batch, epoch, view
 from priocast.core.errors import ForeignFrame, PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Broadcast
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.epoch import Epoch, channel_of
 from priocast.membership.packets import FlushPlan, FlushReply
 

@@ -5,7 +5,7 @@ import pytest
 from priocast.core.errors import PeerFault, Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.protocol import Packet
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.member import Member
 from priocast.membership.fault_handler import FaultHandler
 from support.stacks import Neighbourhood, Unobserved, epoch_of, founded

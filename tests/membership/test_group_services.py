@@ -19,7 +19,7 @@ from priocast.core.quality import (
     delta,
 )
 from priocast.core.role import Role
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.services.frames import SERVICE_CHANNEL, service_frame
 from priocast.services.options import ServiceOptions
 from priocast.services.packets import (
@@ -53,7 +53,7 @@ def send(
 
 def taken(group: Neighbourhood, name: str) -> list[str]:
     """The units that a member has delivered."""
-    return [unit.data.units[unit.index].decode() for unit in group.applications[name].units]
+    return [unit.payload.decode() for unit in group.applications[name].units]
 
 
 @pytest.mark.parametrize("quality", QUALITIES, ids=str)
@@ -153,7 +153,7 @@ def test_the_more_urgent_of_the_two_heads_goes_first_and_equal_ones_take_turns()
     order: list[str] = taken(group, "b")
     while (head := member.head(group.now)) is not None:
         if member.service_head(head) is not None:
-            order.append(member.take_service(group.now).data.units[0].decode())
+            order.append(member.take_service(group.now).payload.decode())
         else:
             order.append("order")
             member.consume(1, group.now)

@@ -13,7 +13,7 @@ from priocast.core.message import CLIENT_LENGTH_MAX
 from priocast.core.protocol import OrderingOptions
 from priocast.core.view import Part, View
 from priocast.core.view_reason import DETAIL_LENGTH_MAX, Eviction, ViewReason
-from priocast.links.fifo_link import LinkOptions
+from priocast.links.frame import LinkOptions
 from priocast.member import Member
 from priocast.membership.datagrams import CHANNEL, frame_of, read
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions, hash_of_options
@@ -131,7 +131,7 @@ def test_the_largest_view_with_the_longest_names_installs_and_loses_members() ->
         del group.voters[process.name]
     group.alive = tuple(process for process in ALL if process not in failing)
     group.run_until_view_of(MEMBERS_MAX - len(failing))
-    reason = group.members[ALL[0].name].membership.installations[-1].reason
+    reason = group.members[ALL[0].name].membership.view_history.recent[-1].reason
     assert reason.failed == tuple(process.name for process in failing)
     assert group.largest < FRAME_BYTES_MAX
 

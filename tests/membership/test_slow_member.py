@@ -5,7 +5,7 @@ from typing import cast
 from membership.builders import A, B
 from priocast.core.identity import ProcessId
 from priocast.core.inspection import ProtocolInspection
-from priocast.core.protocol import Protocol
+from priocast.core.protocol_interface import Protocol
 from priocast.core.stall import Stalls
 from priocast.membership.slow_member import SlowMemberDetector
 

@@ -1,6 +1,6 @@
 """Stability reporter: sent at once where a member waits for them, and rarely elsewhere."""
 
-from membership.builders import A, B, batch, epoch, options, view
+from membership.builders import A, B, C, batch, epoch, options, view
 from priocast.core.message import Scope
 from priocast.core.protocol import Received
 from priocast.membership.epoch import Epoch
@@ -36,13 +36,21 @@ def test_elsewhere_heartbeats_are_enough_but_for_every_mebibyte() -> None:
 
 
 def test_a_safe_message_waits_for_reports() -> None:
-    reporter, one = StabilityReporter(options()), epoch(B, OLD)
+    reporter, one = StabilityReporter(options()), epoch(B, view(A, B, C))
     packet_id = (0, one.stability.add(0, b"packet"))
     one.step(Received(A, Ordered(0, (batch(A, 0, scope=Scope(safe=True)),)), packet_id), 0)
-    assert not reporter.is_complete(one)
+    assert not reporter.is_complete(one), "c has not acknowledged it"
     assert reporter.due(one) is not None
-    one.stability.report(0, [1, 0])
-    assert reporter.is_complete(one), "everybody has acknowledged it"
+    one.stability.report(2, [1, 0, 0])
+    assert reporter.is_complete(one), "everybody has acknowledged it, the sender by sending it"
+
+
+def test_nobody_reports_its_own_packets() -> None:
+    reporter, sender = StabilityReporter(options(delivery="safe")), epoch(A, OLD)
+    receive(sender)
+    assert reporter.due(sender) is None
+    sender.stability.add(1, b"of b")
+    assert reporter.due(sender) == StabilityReport(OLD.id, (1, 1))
 
 
 def test_a_new_view_has_its_own_reports() -> None:

@@ -2,9 +2,10 @@
 
 from contextlib import suppress
 
+import msgspec
 import pytest
 
-from membership.builders import MILLISECOND, A, B, C
+from membership.builders import MILLISECOND, A, B, C, D
 from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.view import Part, View, ViewId
@@ -44,8 +45,31 @@ def test_a_member_that_joins_gets_the_state() -> None:
     assert transfer.on_fetch(C, fetch(), 0) == []
     assert transfer.donor.wanted == 10
     [sent] = transfer.on_snapshot(12, b"state")
-    assert sent == SendControl(C, transfer.donor._chunks(C, transfer.donor._snapshot, fetch())[0])  # type: ignore[arg-type]
+    assert sent == SendControl(C, transfer.donor._chunks(C, transfer.donor._snapshots[b""], fetch())[0])
     assert isinstance(sent.control, StateChunk)
+
+
+def test_members_that_have_a_part_of_the_state_get_the_rest() -> None:
+    both = View(2, (A, B, C, D), (Part(FOUNDED.id, (A, B)), Part(None, (C, D))))
+    transfer = donor(FOUNDED, both)
+    with_base = msgspec.structs.replace(fetch(both), base=b"a half")
+    for process, request in ((C, with_base), (D, fetch(both))):
+        assert transfer.on_fetch(process, request, 0) == []
+    assert transfer.donor.bases == [b"a half", b""]
+    assert [each.to for each in transfer.on_snapshot(12, b"other half", b"a half")] == [C]
+    assert transfer.donor.wanted == 10, "the other one waits"
+    assert [each.to for each in transfer.on_snapshot(12, b"whole state")] == [D]
+    assert transfer.donor.wanted is None and transfer.donor.bases == []
+    [chunk] = transfer.on_fetch(C, with_base, 1)
+    assert isinstance(chunk, SendControl) and chunk.control.data == b"other half"
+
+
+def test_a_new_member_says_what_it_has_of_the_state() -> None:
+    transfer = StateTransfer(C, MembershipOptions(founders=2, state=True))
+    transfer.base = b"a half"
+    [asked] = transfer.on_view(JOINED, True, 10, 0)
+    assert isinstance(asked, SendControl) and isinstance(asked.control, FetchState)
+    assert (asked.to, asked.control.base) == (A, b"a half")
 
 
 def test_nobody_else_gets_it() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import RELIABLE_NETWORK, Frame, LinkOptions
+from priocast.links.frame import RELIABLE_NETWORK, Frame, LinkOptions
 from priocast.membership.datagrams import read
 from priocast.membership.packets import Heartbeat, Ordering
 from support.stacks import Neighbourhood, epoch_of

@@ -7,7 +7,7 @@ import pytest
 from membership.test_group_services import BOUNDED, send, taken
 from priocast.core.identity import ProcessId
 from priocast.core.quality import ATOMIC, RELIABLE, Quality
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import CHANNEL, read
 from priocast.membership.packets import Control, Install
 from support.stacks import Neighbourhood, founded

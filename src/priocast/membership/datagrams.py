@@ -6,7 +6,7 @@ import msgspec
 
 from priocast.core.decoding import decode
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.packets import AnyControl, Control
 
 CHANNEL = 0

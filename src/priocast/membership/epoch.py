@@ -17,7 +17,7 @@ from operator import or_
 
 import msgspec
 
-from priocast.core.decoding import decode
+from priocast.core.decoding import UNREADABLE, unreadable
 from priocast.core.errors import LinkOverflow, PeerFault
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
@@ -27,8 +27,8 @@ from priocast.core.protocol import (
     LinkBlocked,
     LinkCleared,
     MoreToDo,
+    Output,
     Packet,
-    Protocol,
     Received,
     Send,
     SendAll,
@@ -37,9 +37,11 @@ from priocast.core.protocol import (
     TimerFired,
     Turn,
 )
+from priocast.core.protocol_interface import Protocol
 from priocast.core.stall import Stalls
 from priocast.core.view import View, ViewId
-from priocast.links.fifo_link import FifoLink, Frame, LinkOptions
+from priocast.links.fifo_link import FifoLink
+from priocast.links.frame import Frame, LinkOptions
 from priocast.membership.observer import Observer
 from priocast.membership.packets import FlushPlan, FlushReply
 from priocast.membership.stability import Stability
@@ -73,6 +75,7 @@ class Epoch:
         self.me = protocol.me
         self.view = view
         self.protocol = protocol
+        self._step = protocol.step
         self.channel = channel_of(view.id)
         self.links = {peer: FifoLink(link_options, self.channel) for peer in view.members if peer != self.me}
         self.ranks = {member: rank for rank, member in enumerate(view.members)}
@@ -116,12 +119,18 @@ class Epoch:
                 self._blocked ^= {peer}
                 self.step(LinkBlocked(peer) if link.congested else LinkCleared(peer), now)
         self.turn_is_due = not may_order
-        if may_order:
-            self.step(_TURN, now)
+        if may_order and (outputs := self._step(_TURN, now)):
+            self._carry_out(outputs, now)
 
-    def step(self, event: Input, now: int) -> None:
-        """Give one input to the protocol, and carry out its outputs unless the epoch is frozen."""
-        outputs = self.protocol.step(event, now)
+    def step(self, event: Input, now: int) -> bool:
+        """Give one input to the protocol, and carry out its outputs; return whether there were any."""
+        outputs = self._step(event, now)
+        if outputs:
+            self._carry_out(outputs, now)
+        return bool(outputs)
+
+    def _carry_out(self, outputs: list[Output], now: int) -> None:
+        """Do what the protocol wants, unless the epoch is frozen."""
         if self.frozen:
             return
         for output in outputs:
@@ -164,12 +173,16 @@ class Epoch:
         return self._stalls_before.followed_by(self.protocol.stalls.until(now))
 
     def _on_body(self, peer: ProcessId, body: bytes, now: int) -> None:
-        packet: Packet = decode(self._decode, body, peer, "a packet")
+        try:
+            packet: Packet = self._decode(body)
+        except UNREADABLE as error:
+            raise unreadable(peer, "a packet", error) from error
         rank = self.ranks[peer]
         number = self.stability.add(rank, body) if packet.TO_ALL else 0
         if self._observer is not None and type(packet) in self._observed:
             self._observer.received(packet, peer, now, self.protocol.backlog)
-        self.step(Received(peer, packet, (rank, number)), now)
+        if outputs := self._step(Received(peer, packet, (rank, number)), now):
+            self._carry_out(outputs, now)
 
     def _receive_own(self, now: int) -> None:
         """Give the protocol its own packets, in the order in which it sent them."""
@@ -180,7 +193,8 @@ class Epoch:
             number = self._own_received if packet.TO_ALL else 0
             if self._observer is not None and type(packet) in self._observed:
                 self._observer.received(packet, self.me, now, self.protocol.backlog)
-            self.step(Received(self.me, packet, (rank, number)), now)
+            if outputs := self._step(Received(self.me, packet, (rank, number)), now):
+                self._carry_out(outputs, now)
 
     def _send(self, output: SendAll | SendEach | Send, now: int) -> None:
         packet = output.packet

@@ -3,14 +3,15 @@
 from collections.abc import Collection, Sequence
 
 from priocast.core.errors import GroupClosed, NoQuorum
+from priocast.core.events import ServiceDelivery
 from priocast.core.identity import ProcessId
 from priocast.core.message import OrderedBatch
 from priocast.core.quality import Quality, QualityKind
 from priocast.core.view import ViewId
 from priocast.core.view_reason import Eviction
 from priocast.membership.membership import Membership
-from priocast.membership.stream import Head, Stream
-from priocast.services.accept_queues import QueuedUnit
+from priocast.membership.stream import Stream
+from priocast.membership.stream_items import Head
 from priocast.services.packets import TransmissionId
 from priocast.services.service_host import ServiceHost
 
@@ -63,7 +64,7 @@ class GroupServices:
         if membership.trigger.suspended and quality.kind is not QualityKind.BEST_EFFORT:
             raise NoQuorum(f"no quorum of the group can be reached: nothing was sent with {quality}")
 
-    def head(self, of_order: Head | None = None) -> QueuedUnit | None:
+    def head(self, of_order: Head | None = None) -> ServiceDelivery | None:
         """The unit that the application takes next; None if the order goes first, or there is none.
 
         A view and a state go first, so that the application knows its group. Of messages, the more urgent one
@@ -76,11 +77,11 @@ class GroupServices:
             return None
         batch = of_order.batch
         priority = batch.priorities[of_order.taken] if batch.priorities else batch.level
-        if unit.data.priority == priority:
+        if unit.priority == priority:
             return None if self._stream.position == self._position_taken_at else unit
-        return unit if unit.data.priority > priority else None
+        return unit if unit.priority > priority else None
 
-    def take(self, now: int) -> QueuedUnit:
+    def take(self, now: int) -> ServiceDelivery:
         """The application takes the head."""
         self._position_taken_at = self._stream.position
         unit = self._host.take(now)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import read
 from priocast.membership.membership import Membership
 from priocast.membership.packets import ClientReceipt, ClientReply, ClientRequest, ClientSend, Heartbeat

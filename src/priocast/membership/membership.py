@@ -62,10 +62,10 @@ from priocast.membership.proposer import Proposer
 from priocast.membership.state_transfer import StateTransfer
 from priocast.membership.trigger import ViewChangeTrigger
 from priocast.membership.validation import CheckOrdering, DatagramValidator
-from priocast.membership.view_installer import ViewInstallation, ViewInstaller
+from priocast.membership.view_history import ViewHistory
+from priocast.membership.view_installer import ViewInstaller
 from priocast.membership.voter import Voter
 
-_INSTALLATIONS_KEPT = 32
 _DURING_DEPARTURE = (Heartbeat, EvictionNotice, FetchState, StateChunk)
 
 
@@ -99,8 +99,7 @@ class Membership:
         self.decided: Install | None = None
         self.installing = False
         self.installed_at = now
-        self.views = 0
-        self.installations: deque[ViewInstallation] = deque(maxlen=_INSTALLATIONS_KEPT)
+        self.view_history = ViewHistory()
         self.datagrams: list[tuple[str, Control]] = []
         self.neighbours = Neighbours(me, options)
         self.heartbeats = HeartbeatSchedule(options, now)
@@ -211,9 +210,9 @@ class Membership:
         self._carry_out(self.trigger.on_evaluate(self.voter.promised, self.voter.active_at, now), now)
         self._receive_own(now)
 
-    def on_snapshot(self, position: int, data: bytes) -> None:
-        """The application gives its state before this position, for members that wait for it."""
-        for output in self.state.on_snapshot(position, data):
+    def on_snapshot(self, position: int, data: bytes, base: bytes) -> None:
+        """The application gives its state before this position, for members that wait and have `base`."""
+        for output in self.state.on_snapshot(position, data, base):
             self.send(output.to, output.control)
 
     def depart(self, departed: Departed, now: int) -> None:
@@ -296,8 +295,7 @@ class Membership:
         is_new = self.epoch is None
         self.view, self.ordering, self.installed_at = view, proposal.ordering, now
         self.decided = Install(proposal, digest)
-        self.views += 1
-        self.installations.append(ViewInstallation(view, proposal.reason, now, took_ns))
+        self.view_history.add(view, proposal.reason, now, took_ns)
         self.epoch = self.validator.epoch = self._installer.install(proposal, digest, self.epoch, now)
         self.neighbours.on_view()
         self.voter.on_view(self.epoch)

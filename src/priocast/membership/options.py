@@ -31,7 +31,8 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
 
     A process that is silent for `failure_ms` is suspected; later, on a network where silence is common. A
     member is evicted if the order waits longer than `slow_ms` for its application. `state`: the application
-    has a state that a new member must restore first. `rejoin`: a member that was evicted rejoins with a new
+    has a state that a new member must restore first; `durability` is where its answers must be before they
+    are given, in memory or on disks. `rejoin`: a member that was evicted rejoins with a new
     incarnation. `adapts`: the coordinator changes the order when the load calls for it.
     """
 
@@ -42,6 +43,7 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
     failure_ms: float = 1_000.0
     slow_ms: float = 10_000.0
     state: bool = False
+    durability: Literal["memory", "disk"] = "memory"
     rejoin: bool = True
     adapts: bool = False
 
@@ -50,6 +52,8 @@ class MembershipOptions(msgspec.Struct, frozen=True, kw_only=True):
             raise InvalidOption(f"policy is {self.policy!r}: choose 'primary' or 'partitionable'")
         if self.delivery not in ("agreed", "safe"):
             raise InvalidOption(f"delivery is {self.delivery!r}: choose 'agreed' or 'safe'")
+        if self.durability not in ("memory", "disk"):
+            raise InvalidOption(f"durability is {self.durability!r}: choose 'memory' or 'disk'")
         check_types(self)
         check_durations(self, "heartbeat_ms", "failure_ms", "slow_ms")
         if not 1 <= self.founders <= MEMBERS_MAX:

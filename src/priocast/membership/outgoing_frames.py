@@ -1,7 +1,7 @@
 """The frames that a member has to transmit: of its links, of datagrams, and of the qualities of service."""
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.clients import Clients
 from priocast.membership.datagrams import frames_of
 from priocast.membership.membership import Membership

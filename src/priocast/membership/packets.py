@@ -37,6 +37,7 @@ from priocast.services.packets import TransmissionId
 STATE_CHUNK_BYTES = 16 * 1024
 STATE_BYTES_MAX = 1 << 30
 STATE_DIGEST_BYTES = 16
+STATE_BASE_BYTES_MAX = 256
 TEXT_LENGTH_MAX = 1024
 STATE_CHUNKS_MAX = 32
 FLUSH_PACKETS_MAX = 4096
@@ -237,13 +238,17 @@ class ChangeOrder(Control, frozen=True, tag="change-order"):
 
 
 class FetchState(Control, frozen=True, tag="fetch-state"):
-    """Send me chunks of the state at `position` or later; from `offset` on, if it has this `digest`."""
+    """Send me chunks of the state at `position` or later; from `offset` on, if it has this `digest`.
+
+    `base` says in the application's own terms what I have of it already: the rest is enough.
+    """
 
     view: ViewId
     position: Number
     digest: Annotated[bytes, msgspec.Meta(max_length=STATE_DIGEST_BYTES)]
     offset: Number
     chunks: Annotated[int, msgspec.Meta(ge=1, le=STATE_CHUNKS_MAX)]
+    base: Annotated[bytes, msgspec.Meta(max_length=STATE_BASE_BYTES_MAX)] = b""
 
 
 class StateChunk(Control, frozen=True, tag="state-chunk"):

@@ -30,12 +30,15 @@ from priocast.membership.quorum import is_quorum
 
 
 class Round:
-    """One ballot: what to ask which voters, and what they answered. `view` is the proposer's view."""
+    """One ballot: what to ask which voters, and what they answered. `view` is the proposer's view.
+
+    `members` are those of the next view, unless a view must be proposed again that was accepted before.
+    """
 
     def __init__(self, ballot: Ballot, start: StartRound, view: View | None, primary: bool, now: int) -> None:
         self.ballot = ballot
         self.started_at = self.moved_at = now
-        self.voters = start.target.voters
+        self.voters, self.members = start.target.voters, start.target.members
         self.proposal: Proposal | None = None
         self.declined: list[ProcessId] = []
         self._start = start

@@ -1,7 +1,7 @@
 """Slow members: the order waits for the slowest application, but only for so long."""
 
 from priocast.core.identity import ProcessId
-from priocast.core.protocol import Protocol
+from priocast.core.protocol_interface import Protocol
 
 
 class SlowMemberDetector:

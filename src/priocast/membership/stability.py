@@ -4,6 +4,9 @@ Each member numbers the packets that it sends to all, from 1 on, and links keep 
 sender says what a member has received. Members report these counts to each other. What every member has
 acknowledged is *stable* and is forgotten; the rest may be needed in a flush.
 
+A packet acknowledges itself: its sender has it, so nobody reports what it sent. Where one member sends all
+packets, as a fixed sequencer does, that member reports nothing between its heartbeats.
+
 A report costs one comparison for each sender. What is stable depends on the reports of all: it is determined
 once all others have reported, and at the latest at the next tick.
 """
@@ -18,8 +21,8 @@ class Stability:
     """The packets to all of one view, by the rank of their sender, and how many each member acknowledged.
 
     `received` counts them by sender; `acknowledged` has such a row for each member. `unstable_bytes` is what
-    is kept now, `unreported_bytes` what was received since the last report, `packets_total` and `bytes_total`
-    everything that was ever received.
+    is kept now, `unreported_bytes` what was received from others since the last report, `packets_total` and
+    `bytes_total` everything that was ever received.
     """
 
     def __init__(self, size: int, my_rank: int) -> None:
@@ -37,16 +40,21 @@ class Stability:
         self.unreported_bytes = 0
 
     def add(self, rank: int, body: bytes) -> int:
-        """Keep one more packet of a sender; return its number."""
-        self.received[rank] += 1
+        """Keep one more packet of a sender, which has acknowledged it; return its number."""
+        size = len(body)
+        self.received[rank] = number = self.received[rank] + 1
         self._bodies[rank].append(body)
-        self.unstable_bytes += len(body)
+        self.unstable_bytes += size
         self.packets_total += 1
-        self.bytes_total += len(body)
-        self.unreported_bytes += len(body)
-        if self._received_by_others[rank] >= self.received[rank]:
+        self.bytes_total += size
+        if rank != self._my_rank:
+            self.unreported_bytes += size
+            if self.acknowledged[rank][rank] < number:
+                self.acknowledged[rank][rank] = number
+                self._reporters |= 1 << rank
+        if self._received_by_others[rank] >= number:
             self._forget_stable(rank)
-        return self.received[rank]
+        return number
 
     def report(self, rank: int, received: Sequence[int]) -> bool:
         """A member reports what it has received; forget what is stable now. Returns whether that was news."""

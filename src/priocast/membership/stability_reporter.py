@@ -27,4 +27,5 @@ class StabilityReporter:
 
     def is_complete(self, epoch: Epoch) -> bool:
         """Whether no ordered message waits for another member's report."""
+        epoch.stability.forget_stable()
         return not (self._delivery_waits or epoch.protocol.has_safe) or not epoch.stability.unstable_bytes

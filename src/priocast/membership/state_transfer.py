@@ -23,27 +23,34 @@ from priocast.membership.state_requests import StateRequests
 class Donor:
     """Gives the application's state to new members.
 
-    `wanted` is the lowest position at which a snapshot is needed, `asked_at` when somebody last asked.
+    `wanted` is the lowest position at which a snapshot is needed, `asked_at` when somebody last asked. There
+    is a snapshot for each *base*: what a new member has already.
     """
 
     def __init__(self, kept_ns: int) -> None:
         self.wanted: int | None = None
         self._kept_ns = kept_ns
         self.asked_at = -(1 << 62)
-        self._snapshot: Snapshot | None = None
+        self._snapshots: dict[bytes, Snapshot] = {}
         self._waiting: dict[ProcessId, FetchState] = {}
         self._served: dict[ProcessId, None] = {}
 
     def needs_snapshot(self, fetch: FetchState) -> bool:
         """Whether a request needs a snapshot that the application has not been asked for."""
-        if self.wanted is not None:
+        if self.wanted is not None and fetch.base in self.bases:
             return self.wanted < fetch.position
-        return self._snapshot is None or self._snapshot.position < fetch.position
+        snapshot = self._snapshots.get(fetch.base)
+        return snapshot is None or snapshot.position < fetch.position
+
+    @property
+    def bases(self) -> list[bytes]:
+        """What those who wait for a snapshot have already."""
+        return list(dict.fromkeys(fetch.base for fetch in self._waiting.values()))
 
     def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> list[StateChunk]:
         """The chunks to answer with; none until the application has given its state."""
         self.asked_at = now
-        snapshot = self._snapshot
+        snapshot = self._snapshots.get(fetch.base)
         if snapshot is None or snapshot.position < fetch.position:
             self.wanted = max(fetch.position, self.wanted or 0)
             self._waiting[process] = fetch
@@ -69,23 +76,31 @@ class Donor:
             )
         ]
 
-    def offer(self, position: int, data: bytes) -> list[tuple[ProcessId, StateChunk]]:
-        """The application gives its state before this position; return the answers to those who wait."""
+    def offer(self, position: int, data: bytes, base: bytes = b"") -> list[tuple[ProcessId, StateChunk]]:
+        """The application gives its state before this position; return the answers to those who wait.
+
+        Those who have `base` get this. If it is the whole state, it is kept once, whoever gets it.
+        """
         assert self.wanted is not None and position >= self.wanted
-        self._snapshot = Snapshot(position, digest_of(data), data)
-        self.wanted = None
-        waiting, self._waiting = self._waiting, {}
+        offered = Snapshot(position, digest_of(data), data)
+        snapshot = next((each for each in self._snapshots.values() if each == offered), offered)
+        self._snapshots[base] = snapshot
+        waiting = {process: fetch for process, fetch in self._waiting.items() if fetch.base == base}
+        self._waiting = {process: fetch for process, fetch in self._waiting.items() if fetch.base != base}
+        if not self._waiting:
+            self.wanted = None
         return [
             (process, chunk)
             for process, fetch in waiting.items()
-            for chunk in self._chunks(process, self._snapshot, fetch)
+            for chunk in self._chunks(process, snapshot, fetch)
         ]
 
     def tick(self, now: int) -> list[ProcessId]:
         """Forget a snapshot that nobody asks for any more; return the members that got all of it."""
         if now - self.asked_at <= self._kept_ns:
             return []
-        self._snapshot = self.wanted = None
+        self.wanted = None
+        self._snapshots.clear()
         self._waiting.clear()
         served, self._served = list(self._served), {}
         return served
@@ -100,8 +115,15 @@ class Restoration:
     """
 
     def __init__(
-        self, view: ViewId, donors: list[ProcessId], position: int, failure_ns: int, now: int
+        self,
+        view: ViewId,
+        donors: list[ProcessId],
+        position: int,
+        failure_ns: int,
+        now: int,
+        base: bytes = b"",
     ) -> None:
+        self._base = base
         self._view = view
         self._donors = donors
         self._position = position
@@ -128,7 +150,9 @@ class Restoration:
         """The next request to the donor."""
         self._asked_at = now
         self._asked_until = len(self._data) + self._chunks_wanted * STATE_CHUNK_BYTES
-        return FetchState(self._view, self._position, self._digest, len(self._data), self._chunks_wanted)
+        return FetchState(
+            self._view, self._position, self._digest, len(self._data), self._chunks_wanted, self._base
+        )
 
     def replace_donors(self, donors: list[ProcessId], now: int) -> None:
         """The view has changed: these members can be asked."""
@@ -185,11 +209,15 @@ class Restoration:
 
 
 class StateTransfer:
-    """Both sides of one member: the state that it gives, and the state that it waits for."""
+    """Both sides of one member: the state that it gives, and the state that it waits for.
+
+    `base` is what the application has of the group's state when this member joins, in its own terms.
+    """
 
     def __init__(self, me: ProcessId, options: MembershipOptions) -> None:
         self._me = me
         self._options = options
+        self.base = b""
         self.donor = Donor(4 * options.failure_ns)
         self._requests = StateRequests()
         self.restoration: Restoration | None = None
@@ -211,7 +239,8 @@ class StateTransfer:
         donors = [member for part in view.parts if part.view for member in part.members]
         if not self._options.state or not donors:
             return []
-        self.restoration = Restoration(view.id, donors, position, self._options.failure_ns, now)
+        failure_ns = self._options.failure_ns
+        self.restoration = Restoration(view.id, donors, position, failure_ns, now, self.base)
         return self._ask(now)
 
     def on_tick(self, now: int) -> list[MembershipOutput]:
@@ -222,9 +251,9 @@ class StateTransfer:
             return []
         return self._ask(now)
 
-    def on_snapshot(self, position: int, data: bytes) -> list[SendControl]:
-        """The application gives its state before this position."""
-        return [SendControl(process, chunk) for process, chunk in self.donor.offer(position, data)]
+    def on_snapshot(self, position: int, data: bytes, base: bytes = b"") -> list[SendControl]:
+        """The application gives its state before this position, to those who have `base`."""
+        return [SendControl(process, chunk) for process, chunk in self.donor.offer(position, data, base)]
 
     def on_fetch(self, process: ProcessId, fetch: FetchState, now: int) -> list[MembershipOutput]:
         """A new member asks for the state. Raises Rejected if it may not, or not so often."""

@@ -9,8 +9,7 @@ ordered. A message of the current view is deliverable when
 """
 
 from collections import deque
-
-import msgspec
+from collections.abc import Callable
 
 from priocast.core.events import Restored, ViewChange
 from priocast.core.identity import ProcessId
@@ -24,81 +23,87 @@ from priocast.membership.options import MembershipOptions
 from priocast.membership.own_positions import OwnPositions
 from priocast.membership.packets import OrderDigest, Ordering, Proposal
 from priocast.membership.snapshot import Snapshot
+from priocast.membership.stream_items import Head, StateRestore, ViewStart
 
 _KEPT_BYTES_MAX = 64 * 1024 * 1024
 _BATCH_OVERHEAD_BYTES = 512  # of the objects that represent a batch, which exceed the payload of a short one
 
 
-class ViewStart(msgspec.Struct, frozen=True):
-    """The position where a view begins."""
-
-    proposal: Proposal
-    digest: OrderDigest
-
-
-class StateRestore(msgspec.Struct, frozen=True):
-    """The position where the application restores the group's state."""
-
-    snapshot: Snapshot
-
-
-Head = OrderedBatch | ViewStart | StateRestore
+OnFailure = Callable[[Exception, int], None]
 
 
 class Stream:
     """What one member's application has not consumed yet.
 
     While the member `awaits_state`, no messages are delivered. `view` and `ordering` are those of the last
-    view that the application consumed, `position` is that of the next message. `offered` is the head that the
-    application was given last; no input may come between that and what the application consumes of it.
+    view that the application consumed, `position` is that of the next message. `epoch` is this member's part
+    in its view. `offered` is the head that the application was given last; no input may come between that and
+    what the application consumes of it. `on_failure` is called if the next head cannot be determined.
     """
 
     def __init__(
-        self, me: ProcessId, options: MembershipOptions, delivery_table: DeliveryTable, clients: Clients
+        self,
+        me: ProcessId,
+        options: MembershipOptions,
+        delivery_table: DeliveryTable,
+        clients: Clients,
+        on_failure: OnFailure,
     ) -> None:
         self._me = me
         self._all_safe = options.delivery == "safe"
         self._primary = options.primary
-        self._waits = self._all_safe or not options.primary
+        self._all_may_wait = self._all_safe or not options.primary
         self._delivery_table = delivery_table
         self._clients = clients
+        self._on_failure = on_failure
         self._items: deque[Head] = deque()
         self._kept_bytes = 0
         self._restored_from = 0
         self.own_positions = OwnPositions()
+        self.epoch: Epoch | None = None
         self.offered: Head | None = None
         self.awaits_state = False
         self.position = 0
         self.view: View | None = None
         self.ordering: Ordering | None = None
 
-    def head(self, epoch: Epoch | None, now: int) -> Head | None:
-        """What can be consumed next; messages that are not for this application are skipped."""
-        while True:
-            if self._items:
-                self.offered = head = self._items[0]
-                if not isinstance(head, OrderedBatch):
-                    return head
-                if self.awaits_state:
-                    return None
-            else:
-                ordered = None if epoch is None or self.awaits_state else epoch.protocol.head()
-                if epoch is None or ordered is None:
-                    return None
-                waits = self._waits or ordered.batch.scope.safe
-                if waits and not self._is_deliverable(ordered, epoch):
-                    return None
-                self.offered = head = ordered
-            scope = head.batch.scope
-            if not (scope.to or scope.client or head.position < self._restored_from):
-                return head
-            skipped = self._skipped(head)
-            if not skipped:
-                return head
-            self.consume(head, skipped, epoch, now)
+    def head(self, now: int) -> Head | None:
+        """What can be consumed next; messages that are not for this application are skipped.
 
-    def consume(self, head: OrderedBatch, count: int, epoch: Epoch | None, now: int) -> None:
-        """The application took `count` messages of the head, or they are skipped."""
+        The head is valid until the member's next input.
+        """
+        epoch = self.epoch
+        try:
+            while True:
+                if self._items:
+                    self.offered = head = self._items[0]
+                    if not isinstance(head, OrderedBatch):
+                        return head
+                    if self.awaits_state:
+                        return None
+                else:
+                    ordered = None if epoch is None or self.awaits_state else epoch.protocol.head()
+                    if epoch is None or ordered is None:
+                        return None
+                    may_wait = self._all_may_wait or ordered.batch.scope.safe
+                    if may_wait and not self._is_deliverable(ordered, epoch):
+                        epoch.protocol.on_undeliverable()
+                        return None
+                    self.offered = head = ordered
+                scope = head.batch.scope
+                may_skip = scope.to or scope.client or head.position < self._restored_from
+                if not may_skip or not (skipped := self._skipped(head)):
+                    return head
+                self.consume(head, skipped, now)
+        except Exception as error:
+            self._on_failure(error, now)
+            return None
+
+    def consume(self, head: OrderedBatch, count: int, now: int) -> bool:
+        """The application took `count` messages of the head, or they are skipped.
+
+        Returns whether the protocol reacted to it.
+        """
         self.offered = None
         batch, taken = head.batch, head.taken + count
         if batch.scope.client:
@@ -111,14 +116,14 @@ class Stream:
             if own.awaited:
                 own.resolve()
         if not self._items:
-            assert epoch is not None
-            epoch.step(Consume(count), now)
-            return
+            assert self.epoch is not None
+            return self.epoch.step(Consume(count), now)
         assert head is self._items[0] and taken <= batch.count
         head.taken = taken
         if taken == batch.count:
             self._items.popleft()
             self._kept_bytes -= _kept_bytes_of(head)
+        return False
 
     def consume_event(self) -> ViewChange | Restored:
         """The application took the head, which is not a message."""

@@ -65,6 +65,7 @@ class DatagramValidator:
         self._primary = primary
         self._neighbours = neighbours
         self._check_ordering = check_ordering
+        self._ordering_known: Ordering | None = None
         self._round_highest = 0
         self._requirements: dict[type[Control], Callable[[ProcessId, Any], _Requirements]] = {
             Heartbeat: self._of_heartbeat,
@@ -242,10 +243,13 @@ class DatagramValidator:
         return counts[rank] <= self.epoch.stability.received[rank]
 
     def _exists(self, ordering: Ordering) -> bool:
-        try:
-            self._check_ordering(ordering)
-        except InvalidInput:
-            return False
+        """Whether a view can be ordered like this; mostly it is the order of the last proposal again."""
+        if ordering != self._ordering_known:
+            try:
+                self._check_ordering(ordering)
+            except InvalidInput:
+                return False
+            self._ordering_known = ordering
         return True
 
 

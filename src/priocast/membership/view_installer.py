@@ -11,28 +11,18 @@ import msgspec
 from priocast.core.assembler import Assembler
 from priocast.core.identity import ProcessId
 from priocast.core.message import Batch, OrderedBatch
-from priocast.core.protocol import Broadcast, OrderingOptions, Protocol
+from priocast.core.protocol import Broadcast, OrderingOptions
+from priocast.core.protocol_interface import Protocol
 from priocast.core.starvation import parse_starvation
-from priocast.core.view import View
-from priocast.core.view_reason import ViewReason
-from priocast.links.fifo_link import LinkOptions
+from priocast.links.frame import LinkOptions
 from priocast.membership.epoch import Epoch
 from priocast.membership.observer import Observer
-from priocast.membership.packets import OrderDigest, Proposal
+from priocast.membership.packets import OrderDigest, Ordering, Proposal
 from priocast.membership.stream import Stream
 from priocast.membership.unordered import UnorderedMessages, resubmit
 from priocast.services.service_host import ServiceHost
 
 FindProtocol = Callable[[str], type[Protocol]]
-
-
-class ViewInstallation(msgspec.Struct, frozen=True):
-    """A view that was installed: why, when, and for how long nothing could be ordered before."""
-
-    view: View
-    reason: ViewReason
-    at: int
-    took_ns: int
 
 
 class ViewInstaller:
@@ -66,10 +56,8 @@ class ViewInstaller:
     def install(self, proposal: Proposal, digest: OrderDigest, before: Epoch | None, now: int) -> Epoch:
         """End the epoch before, if there is one, and open the epoch of the proposed view."""
         view, ordering, assembler = proposal.view, proposal.ordering, self._assembler
-        options = msgspec.structs.replace(
-            self._options, prioritised=ordering.prioritised, starvation=parse_starvation(ordering.starvation)
-        )
-        protocol = self._find_protocol(ordering.order)(self._me, view, options, digest.position)
+        protocol_class = self._find_protocol(ordering.order)
+        protocol = protocol_class(self._me, view, self._options_of(ordering), digest.position)
         if self._unordered_messages is not None:
             resubmit(assembler, self._unordered_messages, digest, ordering.prioritised)
             self._unordered_messages = None
@@ -86,13 +74,21 @@ class ViewInstaller:
             for batch in new:
                 self._observer.broadcast(batch, now, backlog)
         assembler.prioritised = ordering.prioritised
-        epoch = Epoch(view, protocol, self._link_options, self._observer, before, now)
+        epoch = self.stream.epoch = Epoch(view, protocol, self._link_options, self._observer, before, now)
         if self._observer is not None:
             self._observer.installed(view)
         self._services.on_view(view, now)
         for batch in unordered + new:
             epoch.step(Broadcast(batch), now)
         return epoch
+
+    def _options_of(self, ordering: Ordering) -> OrderingOptions:
+        """The options with which a view is ordered; they stay the same until the group changes its order."""
+        options, prioritised = self._options, ordering.prioritised
+        if (options.prioritised, str(options.starvation)) != (prioritised, ordering.starvation):
+            starvation = parse_starvation(ordering.starvation)
+            self._options = msgspec.structs.replace(options, prioritised=prioritised, starvation=starvation)
+        return self._options
 
     def digest_after(self, epoch: Epoch | None, proposal: Proposal) -> OrderDigest:
         """The digest of the order for this member when its view has ended."""
