@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Generic, TypeVar, cast
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.address import Address
 from priocast.network.codec import FrameKind, FrameReader, FrameWriter
 from priocast.network.interface import Network, Port

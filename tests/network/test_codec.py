@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.codec import (
     FRAME_BYTES_MAX,
     HEADER_BYTES,

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.fragments import PARTIAL_BYTES_MAX, PARTIAL_BYTES_OF_ONE_MAX, Reassembly
 from priocast.network.rejections import RejectionLog
 from priocast.network.udp_content import CELL_BYTES, Fragment, LinkHeader

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from network.intruders import HonestUdpPair, Insider, honest_udp_pair
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.fragments import PARTIAL_BYTES_OF_ONE_MAX
 from priocast.network.udp_content import LinkHeader, Sizes, pack_fragment, pack_fragments, pack_frames
 from priocast.network.udp_security import DatagramKind, Sealer, Session

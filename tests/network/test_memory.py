@@ -6,7 +6,7 @@ import pytest
 
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.memory import MemoryHub, MemoryNetwork
 from support.networks import NetworkFactory, Recorder, open_all
 from support.waiting import run, wait_until

@@ -8,7 +8,7 @@ import pytest
 from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.network_properties import NetworkProperties
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.interface import Network, Port, properties_of
 from support.networks import KINDS, LinkEnd, NetworkFactory, Recorder, open_all, started

@@ -8,7 +8,7 @@ import pytest
 
 from network.intruders import call, hello, impostor
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.interface import Port
 from priocast.network.keys import make_member_certificate
 from priocast.network.security import TlsSecurity

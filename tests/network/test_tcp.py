@@ -13,7 +13,7 @@ import pytest
 
 from priocast.core.errors import InvalidAddress, UnusableKey
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.address import Address
 from priocast.network.codec import FrameKind, FrameReader, FrameWriter
 from priocast.network.tcp import TcpNetwork

@@ -9,7 +9,7 @@ import pytest
 
 from priocast.core.errors import InvalidAddress, InvalidOption, UnusableKey
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.address import Address
 from priocast.network.interface import Port
 from priocast.network.udp import UdpNetwork

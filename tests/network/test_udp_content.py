@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from priocast.core.errors import Rejected
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.replay_window import ReplayWindow
 from priocast.network.udp_content import (

@@ -1,6 +1,7 @@
 """Addresses in the form `host:port`."""
 
-from ipaddress import IPv4Address
+from contextlib import suppress
+from ipaddress import IPv4Address, ip_address
 from typing import NamedTuple
 
 from priocast.core.errors import InvalidAddress
@@ -23,6 +24,13 @@ def parse_address(text: str, *, any_port: bool = False) -> Address:
     if not host or not port.isdecimal() or not (0 if any_port else 1) <= int(port) < 65536:
         raise InvalidAddress(f"{text!r} is not an address: write host:port, for example 127.0.0.1:7401")
     return Address(host, int(port))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only processes of this machine can reach the host."""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def check_multicast(address: Address) -> Address:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.message import PAYLOAD_BYTES_MAX
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.rejections import Reason
 
 WIRE_VERSION = 4

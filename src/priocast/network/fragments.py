@@ -10,7 +10,7 @@ bodies of others.
 from typing import NamedTuple
 
 from priocast.core.errors import Rejected
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.rejections import Reason, RejectionLog
 from priocast.network.udp_content import CELL_BYTES, Fragment, LinkHeader
 

@@ -26,7 +26,7 @@ from priocast.core.errors import PriocastError
 from priocast.core.identity import ProcessId
 from priocast.core.network_properties import NetworkProperties
 from priocast.core.role import Role
-from priocast.links.fifo_link import RELIABLE_NETWORK, Frame, LinkOptions
+from priocast.links.frame import RELIABLE_NETWORK, Frame, LinkOptions
 
 __all__ = [
     "RELIABLE_NETWORK",
@@ -78,7 +78,7 @@ class Port(Protocol):
         """
 
     def flush(self) -> None:
-        """A turn that sent frames is over: transmit whatever `send` delayed."""
+        """A step that sent frames is over: transmit whatever `send` delayed."""
 
     def close(self) -> None:
         """Accept no more frames for this group. The group may open another port afterwards."""

@@ -6,7 +6,7 @@ from collections import Counter
 from priocast.core.errors import InvalidOption
 from priocast.core.identity import ProcessId
 from priocast.core.role import Role
-from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
+from priocast.links.frame import RELIABLE_NETWORK, Frame
 from priocast.network.interface import UNALTERED, Receiver
 from priocast.network.ports import OpenPort, Ports
 

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.core.identity import ProcessId, check_name
 from priocast.core.role import Role
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.codec import hash_of
 from priocast.network.interface import Receiver
 from priocast.network.rejections import Reason, RejectionLog

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from priocast.core.errors import Rejected, UnusableKey
+from priocast.core.extras import check_installed
 from priocast.core.identity import check_name
 from priocast.core.role import Role
 from priocast.network.codec import hash_of
@@ -68,6 +69,7 @@ class TlsSecurity(msgspec.Struct, frozen=True):
         ) -> None: ...
 
     def __post_init__(self) -> None:
+        check_installed("cryptography")
         keep_paths(self)
 
     def contexts(self) -> tuple[ssl.SSLContext, ssl.SSLContext]:
@@ -179,6 +181,17 @@ def identity_of(certificate: dict[str, Any] | None, name: str, claims: Role) -> 
         )
     by_hash = sorted((hash_of(group), min(role, claims)) for group, role in roles.items())
     return PeerIdentity(name, claims, tuple(by_hash))
+
+
+def groups_in(certificate: dict[str, Any] | None, needed: Role) -> set[str]:
+    """The groups in which the owner of a certificate, as `ssl` parses it, has at least this role."""
+    found = set()
+    for kind, uri in (certificate or {}).get("subjectAltName", ()):
+        match = _URI.fullmatch(uri) if kind == "URI" else None
+        role = _ROLES.get(match["role"]) if match is not None else None
+        if match is not None and role is not None and role >= needed:
+            found.add(match["group"])
+    return found
 
 
 def check_role(roles: dict[str, Role], group: str, name: str, needed: Role) -> None:

@@ -18,10 +18,11 @@ from collections.abc import Iterable
 from priocast.core.errors import Rejected
 from priocast.core.identity import ProcessId
 from priocast.core.role import Role
-from priocast.links.fifo_link import RELIABLE_NETWORK, Frame
+from priocast.links.frame import RELIABLE_NETWORK, Frame
 from priocast.network.address import Address
 from priocast.network.codec import FrameWriter, ReceivedFrames, hash_of
 from priocast.network.dial_back import address_to_dial
+from priocast.network.discovery import Discovery
 from priocast.network.interface import UNALTERED, Receiver
 from priocast.network.ports import OpenPort, Ports
 from priocast.network.reachability import describe_unreached
@@ -107,6 +108,7 @@ class TcpNetwork:
         advertise: Address | None = None,
         security: TlsSecurity | None = None,
         role: Role = Role.MEMBER,
+        discovery: Discovery | None = None,
     ) -> None:
         self.rejection_log = RejectionLog(name)
         self.ports: Ports[TcpPort] = Ports(name, self.rejection_log)
@@ -117,6 +119,8 @@ class TcpNetwork:
         self._listen = listen
         self._advertise = advertise
         self._peers = peers
+        self._discovery = discovery
+        self._discovering: asyncio.Task[None] | None = None
         accepting: ssl.SSLContext | None = None
         self.dialling: ssl.SSLContext | None = None
         self._roles: dict[str, Role] | None = None
@@ -141,6 +145,8 @@ class TcpNetwork:
         self._diallers = Diallers(self, {self._listen, advertised})
         for address in self._peers:
             self._diallers.add(address, learnt=False)
+        if self._discovery is not None:
+            self._discovering = asyncio.create_task(self._discovery.run(self._on_discovered))
 
     def open(self, group: str, process: ProcessId, receiver: Receiver) -> TcpPort:
         if self._roles is not None:
@@ -152,6 +158,8 @@ class TcpNetwork:
         return port
 
     async def close(self) -> None:
+        if self._discovering is not None:
+            self._discovering.cancel()
         await self._listener.close()
         await self._diallers.close()
         await _ended([*self.dialled.values()])
@@ -162,6 +170,8 @@ class TcpNetwork:
     def unreached(self) -> list[str]:
         reached = {connection.address for connection in self.dialled.values()}
         missing = [address for address in self._peers if address not in reached]
+        if self._discovery is not None and not self._peers:
+            return [f"{self._discovery.name} (it has no address)"]
         return describe_unreached(missing, self._diallers.failures)
 
     def reload_keys(self) -> None:
@@ -284,6 +294,14 @@ class TcpNetwork:
                 return  # it may still be reached at a configured address
             address = found
         self._diallers.add(address, learnt=True)
+
+    def _on_discovered(self, addresses: list[Address]) -> None:
+        for address in self._peers:
+            if address not in addresses:
+                self._diallers.drop(address)
+        self._peers = addresses
+        for address in addresses:
+            self._diallers.add(address, learnt=False)
 
     def _admit(self, connection: AcceptedConnection) -> None:
         admitted = [each for each in self._accepted() if each.admitted.done()]

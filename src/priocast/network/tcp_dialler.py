@@ -175,6 +175,13 @@ class Diallers:
             self._diallers[address] = dialler
             dialler.task.add_done_callback(lambda task: self._ended(dialler, task))
 
+    def drop(self, address: Address) -> None:
+        """Do not dial an address any more, unless it is connected."""
+        dialler = self._diallers.get(address)
+        if dialler is not None and not dialler.connected:
+            del self._diallers[address]
+            dialler.task.cancel()
+
     @property
     def failures(self) -> dict[Address, str]:
         """Why addresses could not be reached, as far as it is known."""
@@ -198,8 +205,7 @@ class Diallers:
         self._owner.rejection_log.record(Reason.TOO_MANY_ADDRESSES)
         for dialler in learnt:
             if not dialler.connected:
-                del self._diallers[dialler.address]
-                dialler.task.cancel()
+                self.drop(dialler.address)
                 return True
         return False
 
@@ -208,5 +214,7 @@ class Diallers:
             del self._diallers[dialler.address]
             if not dialler.learnt:
                 self._failures[dialler.address] = dialler.failure
+                if dialler.failure == ITSELF:
+                    self._own.add(dialler.address)
         if not task.cancelled():
             task.result()  # raises what went wrong in the task

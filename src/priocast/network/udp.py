@@ -21,7 +21,7 @@ from priocast.core.identity import ProcessId
 from priocast.core.message import BATCH_BYTES_CUT
 from priocast.core.network_properties import NetworkProperties
 from priocast.core.role import Role
-from priocast.links.fifo_link import Frame, LinkOptions
+from priocast.links.frame import Frame, LinkOptions
 from priocast.network.address import Address
 from priocast.network.fragments import Reassembly
 from priocast.network.interface import Receiver

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from priocast.core.errors import Rejected
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.rejections import Reason
 from priocast.network.replay_window import WINDOW_NUMBERS, ReplayWindow

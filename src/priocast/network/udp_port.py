@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Protocol
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.network.codec import FRAME_BYTES_MAX
 from priocast.network.interface import Receiver
 from priocast.network.ports import OpenPort, Ports
