@@ -1,14 +1,17 @@
 """The metrics agree with the status of the groups."""
 
+import re
+from pathlib import Path
+
 from prometheus_client.parser import text_string_to_metric_families
 
 import priocast
-from operations.nodes import nodes
-from priocast.operations.metrics import exposition
+from priocast.runtime.admin.metrics import exposition
 from priocast.runtime.driver import Driver
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
-from support.waiting import run, wait_until
+from support.nodes import nodes
+from support.waiting import PATIENCE_SECONDS, run, wait_until
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
@@ -117,5 +120,45 @@ def test_node_without_groups_has_no_samples() -> None:
     async def test() -> None:
         async with nodes(1) as (a,):
             assert samples(a) == {}
+
+    run(test)
+
+
+def test_messages_by_priority_and_direction_and_their_times() -> None:
+    async def test() -> None:
+        async with nodes(2, "tickets") as (a, b):
+            here, there = Group(driver_of(a)), Group(driver_of(b))
+            await here.broadcast_many([b"12345678"] * 3, priocast.URGENT)
+            for group in (here, there):
+                async for event in group:
+                    if isinstance(event, priocast.Delivery) and event.position == 2:
+                        break
+            await wait_until(lambda: driver_of(a).member.stream.position == 3)
+            await wait_until(lambda: driver_of(b).member.stream.position == 3)
+            found, other = samples(a), samples(b)
+            urgent = str(priocast.URGENT)
+            assert value(found, "messages_total", priority=urgent, direction="broadcast") == 3
+            assert value(found, "messages_total", priority=urgent, direction="delivered") == 3
+            assert value(found, "message_bytes_total", priority=urgent, direction="delivered") >= 3 * 8
+            assert value(found, "delivery_seconds_count", priority=urgent) == 3
+            assert value(found, "delivery_seconds_bucket", priority=urgent, le="+Inf") == 3
+            assert 0 < value(found, "delivery_seconds_sum", priority=urgent) < PATIENCE_SECONDS * 3
+            assert value(found, "view_change_seconds_count") == value(found, "views_total") == 1
+            assert not [key for key in other if key[0].startswith("priocast_delivery_seconds")]
+            assert value(other, "messages_total", member="b", priority=urgent, direction="delivered") == 3
+
+    run(test)
+
+
+def test_every_metric_of_the_dashboard_is_exported() -> None:
+    dashboard = Path(__file__).parents[3] / "deploy" / "grafana-dashboard.json"
+    named = set(re.findall(r"priocast_\w+", dashboard.read_text()))
+    assert len(named) > 10
+
+    async def test() -> None:
+        async with nodes(1, "tickets") as (node,):
+            text = exposition(node).decode()
+        families = set(re.findall(r"# TYPE (\w+)", text))
+        assert {name.removesuffix("_bucket") for name in named} <= families
 
     run(test)

@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from priocast.operations.node_status import NodeStatus, node_status
+from priocast.runtime.admin.message_metrics import message_metrics
+from priocast.runtime.admin.node_status import NodeStatus, node_status
 from priocast.runtime.node import Node
 from priocast.runtime.status import GroupState, PeerStatus, QualityStatus, QueueStatus, Status
 
@@ -37,6 +38,7 @@ class NodeCollector(Collector):
         yield from _peer_metrics(status.groups)
         yield from _quality_metrics(status.groups)
         yield from _rejection_metrics(status)
+        yield from message_metrics(self._node.groups.values())
 
 
 def exposition(node: Node) -> bytes:
@@ -84,7 +86,7 @@ _GAUGES: dict[str, tuple[str, Callable[[Status], float | None]]] = {
         lambda s: None if s.clock_precision_ms is None else s.clock_precision_ms / 1000,
     ),
     "storage_problems": (
-        "Files that cannot be written now, or not completely: the member goes on without them.",
+        "Files that cannot be written, or only in part; the member continues without them.",
         lambda s: len(s.storage_problems),
     ),
 }
@@ -104,7 +106,7 @@ _COUNTERS: dict[str, tuple[str, Callable[[Status], float]]] = {
         lambda s: s.inaccessibility.periods,
     ),
     "inaccessible_periods_exceeded": (
-        "Those of these periods that were longer than the network may be silent.",
+        "Periods in which the network was silent for longer than its declared bound.",
         lambda s: s.inaccessibility.exceeded,
     ),
     "inaccessible_seconds": (
@@ -114,6 +116,24 @@ _COUNTERS: dict[str, tuple[str, Callable[[Status], float]]] = {
     "trace_rows_lost": (
         "Rows that the trace lacks because the disk was full for too long.",
         lambda s: s.trace_rows_lost,
+    ),
+}
+
+_QUALITY_COUNTERS: dict[str, tuple[str, Callable[[QualityStatus], float]]] = {
+    "sent": ("Messages that this member sent, by quality of service.", lambda q: q.sent),
+    "accepted": (
+        "Messages of this member that enough recipients have, as their quality defines it.",
+        lambda q: q.accepted,
+    ),
+    "rejected": (
+        "Messages of this member that too few recipients have, or that a recipient rejected.",
+        lambda q: q.rejected,
+    ),
+    "delivered": ("Units that the application took, by quality of service.", lambda q: q.delivered),
+    "late": ("Units that were delivered outside their window.", lambda q: q.late),
+    "retransmissions": (
+        "Repeated transmissions of messages, by quality of service.",
+        lambda q: q.retransmissions,
     ),
 }
 
@@ -221,41 +241,13 @@ def _peer_metrics(groups: list[Status]) -> Iterator[Metric]:
 
 
 def _quality_metrics(groups: list[Status]) -> Iterator[Metric]:
-    def samples(read: Callable[[QualityStatus], float]) -> Samples:
-        for status in groups:
-            for quality in status.qualities:
-                yield [*_key(status), quality.quality], read(quality)
-
-    yield _counter(
-        "quality_sent",
-        "Messages of this member, by quality of service.",
-        ["quality"],
-        samples(lambda each: each.sent),
-    )
-    yield _counter(
-        "quality_accepted",
-        "Those of them that as many recipients have as their quality asks for.",
-        ["quality"],
-        samples(lambda each: each.accepted),
-    )
-    yield _counter(
-        "quality_rejected",
-        "Those of them that too few recipients have, or that some recipient rejected.",
-        ["quality"],
-        samples(lambda each: each.rejected),
-    )
-    yield _counter(
-        "quality_delivered",
-        "Units that the application took, by quality of service.",
-        ["quality"],
-        samples(lambda each: each.delivered),
-    )
-    yield _counter(
-        "quality_retransmissions",
-        "Repeated transmissions of messages, by quality of service.",
-        ["quality"],
-        samples(lambda each: each.retransmissions),
-    )
+    for name, (text, read) in _QUALITY_COUNTERS.items():
+        samples = (
+            ([*_key(status), quality.quality], read(quality))
+            for status in groups
+            for quality in status.qualities
+        )
+        yield _counter(f"quality_{name}", text, ["quality"], samples)
 
 
 def _rejection_metrics(status: NodeStatus) -> Iterator[Metric]:

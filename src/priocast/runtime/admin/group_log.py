@@ -79,7 +79,7 @@ class _MemberLog:
 
     def _log_views(self) -> None:
         membership = self._driver.member.membership
-        for change in membership.installations:
+        for change in membership.view_history.recent:
             if change.at <= self._views_logged_until:
                 continue
             self._views_logged_until = change.at
@@ -184,7 +184,7 @@ class _MemberLog:
         problems = self._driver.storage.problems
         if bool(problems) != bool(self._storage_problems):
             for problem in problems:
-                self._log(logging.ERROR, f"the member goes on, but {problem}", problem=problem)
+                self._log(logging.ERROR, f"the member continues, but {problem}", problem=problem)
             if not problems:
                 self._log(logging.INFO, "all records are written again")
         self._storage_problems = problems

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from operations.nodes import nodes
 from priocast.core.errors import InvalidInput, InvalidOption
 from priocast.network.address import Address
-from priocast.operations.admin import Admin
-from priocast.operations.admin_token import RUN_DIRECTORY, TokenFile, read_token, token_path
-from priocast.operations.order_change import OrderChangeRequest, request_order_change
+from priocast.operations.order_change import request_order_change
+from priocast.runtime.admin.endpoint import Admin
+from priocast.runtime.admin.order_request import OrderChangeRequest
+from priocast.runtime.admin.token_file import RUN_DIRECTORY, TokenFile, read_token, token_path
 from priocast.testing.addresses import free_addresses
+from support.nodes import nodes
 from support.waiting import run
 
 ADDRESS = Address("127.0.0.1", 9401)

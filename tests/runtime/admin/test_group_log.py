@@ -6,12 +6,12 @@ import logging
 import pytest
 
 import priocast
-from operations.nodes import nodes
-from priocast.operations import group_log
-from priocast.operations.group_log import GroupLogger
+from priocast.runtime.admin import group_log
+from priocast.runtime.admin.group_log import GroupLogger
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
 from support.groups import reading
+from support.nodes import nodes
 from support.waiting import run, wait_until
 
 
@@ -153,7 +153,7 @@ def test_a_full_disk_and_its_end_are_logged_once(caplog: pytest.LogCaptureFixtur
             incarnations = a.groups["tickets"].storage.incarnations
             for incarnations.problem in ("", "no room", "no room", "", ""):
                 logger.poll()
-            assert messages(caplog) == ["the member goes on, but no room", "all records are written again"]
+            assert messages(caplog) == ["the member continues, but no room", "all records are written again"]
             assert Group(a.groups["tickets"]).status().storage_problems == []
 
     caplog.set_level(logging.INFO, "priocast")

@@ -7,13 +7,15 @@ from contextlib import asynccontextmanager, suppress
 import msgspec
 import pytest
 
-from operations.nodes import nodes
 from priocast.core.errors import InvalidAddress
 from priocast.network.address import Address
-from priocast.operations import admin as admin_module
-from priocast.operations.admin import CONNECTIONS_MAX, HEAD_BYTES_MAX, Admin, check_admin_address
-from priocast.operations.node_status import NodeStatus
+from priocast.runtime.admin import http_server
+from priocast.runtime.admin.admin_address import check_admin_address
+from priocast.runtime.admin.endpoint import Admin
+from priocast.runtime.admin.http_server import CONNECTIONS_MAX, HEAD_BYTES_MAX
+from priocast.runtime.admin.node_status import NodeStatus
 from priocast.testing.addresses import free_addresses
+from support.nodes import nodes
 from support.waiting import PATIENCE_SECONDS, run
 
 
@@ -59,7 +61,15 @@ def test_status_and_metrics_pages() -> None:
 @pytest.mark.parametrize(
     ("request_bytes", "answer"),
     [
-        (get("/"), "404 Not Found"),
+        (get("/nowhere"), "404 Not Found"),
+        (get("/page/../endpoint.py"), "404 Not Found"),
+        (get("/status").replace(b"Accept", b"Origin: http://127.0.0.1:9401\r\nAccept"), "200 OK"),
+        (get("/status").replace(b"Accept", b"Origin: http://127.0.0.1:9402\r\nAccept"), "403 Forbidden"),
+        (get("/status").replace(b"Accept", b"Sec-Fetch-Site: cross-site\r\nAccept"), "403 Forbidden"),
+        (
+            get("/").replace(b"Accept", b"Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nAccept"),
+            "200 OK",
+        ),
         (get("/status", "evil.example"), "403 Forbidden"),
         (get("/status").replace(b"Accept", b"Origin: http://evil.example\r\nAccept"), "403 Forbidden"),
         (get("/status").replace(b"Accept", b"origin: null\r\nAccept"), "403 Forbidden"),
@@ -99,7 +109,7 @@ def test_idle_connections_are_closed_and_others_are_served_meanwhile(monkeypatch
                 assert await asyncio.wait_for(reader.read(), PATIENCE_SECONDS) == b""
                 writer.close()
 
-    monkeypatch.setattr(admin_module, "REQUEST_SECONDS", 1.5)
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 1.5)
     run(test)
 
 
