@@ -11,257 +11,37 @@ Every member of a group delivers the same messages in the same order, urgent one
 that only sends; `join_blocking` for a program without asyncio; `replicate` for
 an object, and `open_replica` for a state machine, with a copy at every member.
 `priocast.core.errors` draws the tree of errors.
+
+`import priocast` by itself loads nothing: the names are those of `priocast.api`, which the first use imports.
 """
 
+import os
+from importlib import import_module
 from typing import TYPE_CHECKING
 
-from priocast.core.errors import (
-    CommandFailed,
-    DamagedLog,
-    DeadlineExceeded,
-    FarAhead,
-    ForeignFrame,
-    ForeignTrace,
-    GroupClosed,
-    InvalidAddress,
-    InvalidInput,
-    InvalidOption,
-    JavaMissing,
-    JoinRejected,
-    LinkOverflow,
-    LogFault,
-    NoQuorum,
-    OutcomeUnknown,
-    Overloaded,
-    PayloadTooLarge,
-    PeerFault,
-    PriocastError,
-    PriorityOutOfRange,
-    Rejected,
-    TraceFault,
-    UnknownProtocol,
-    UnreadableTrace,
-    UnusableKey,
-    UnusableLog,
-)
-from priocast.core.events import (
-    DeliveredBatch,
-    Delivery,
-    Event,
-    Evicted,
-    Restored,
-    ServiceDelivery,
-    ViewChange,
-)
-from priocast.core.identity import MessageId, ProcessId
-from priocast.core.message import Message
-from priocast.core.network_properties import NetworkProperties
-from priocast.core.priority import BACKGROUND, ELEVATED, HIGHEST, LOWEST, ROUTINE, URGENT
-from priocast.core.protocol import OrderingOptions
-from priocast.core.quality import (
-    ATOMIC,
-    CAUSAL,
-    RELIABLE,
-    TIGHT,
-    UNRELIABLE,
-    Quality,
-    QualityKind,
-    at_least,
-    at_least_to,
-    atomic,
-    best_effort,
-    best_effort_to,
-    delta,
-    parse_quality,
-)
-from priocast.core.stamp import DistributionId, Stamp
-from priocast.core.starvation import Ageing, PeriodicRelease, Strict
-from priocast.core.view import View
-from priocast.core.view_reason import Eviction, ViewReason
-from priocast.membership.options import MembershipOptions
-from priocast.network.interface import Network
-from priocast.network.memory import MemoryHub
-from priocast.network.security import TlsSecurity
-from priocast.protocols.adaptive.policies import register_policy
-from priocast.protocols.adaptive.policies.policy import AdaptationPolicy
-from priocast.replication.commands import CommandId
-from priocast.replication.objects.counter import ReplicatedCounter
-from priocast.replication.objects.dictionary import ReplicatedDict
-from priocast.replication.objects.election import LeaderElection
-from priocast.replication.objects.lock import ReplicatedLock
-from priocast.replication.objects.methods import query, replicated
-from priocast.replication.objects.replicated_object import ReplicatedObject
-from priocast.replication.objects.replicating import replicate, replicate_on
-from priocast.replication.objects.work_queue import ReplicatedQueue, WorkItem
-from priocast.replication.opening import DurabilityName, open_replica, open_replica_on
-from priocast.replication.questions import Questions
-from priocast.replication.replica import Replica
-from priocast.replication.sessions import Outcome
-from priocast.replication.state_machine import Applied, Continue, FollowsViews, StateMachine
-from priocast.runtime.blocking import BlockingGroup, join_blocking
-from priocast.runtime.broadcast_handle import BroadcastHandle
-from priocast.runtime.client import Client, open_client
-from priocast.runtime.configuration import State
-from priocast.runtime.gc_freeze import freeze_gc
-from priocast.runtime.group import Group
-from priocast.runtime.node import Node, join, open_node
-from priocast.runtime.parameters import (
-    DeliveryGuarantee,
-    GroupParameters,
-    JoinParameters,
-    NodeParameters,
-    OrderName,
-    PartitionPolicy,
-    Transport,
-)
-from priocast.runtime.status import (
-    GroupState,
-    InaccessibilityStatus,
-    PeerStatus,
-    QualityStatus,
-    QueueStatus,
-    StallStatus,
-    Status,
-)
-from priocast.services.options import ServiceOptions
-from priocast.services.outputs import SendReceipt
-from priocast.services.packets import ServiceStream, TransmissionId
+if os.environ.get("PRIOCAST_PURE", "0") not in ("", "0"):  # before any module that may be compiled
+    from priocast.compiled import choose_sources
 
-__all__ = [
-    "ATOMIC",
-    "BACKGROUND",
-    "CAUSAL",
-    "ELEVATED",
-    "HIGHEST",
-    "LOWEST",
-    "RELIABLE",
-    "ROUTINE",
-    "TIGHT",
-    "UNRELIABLE",
-    "URGENT",
-    "AdaptationPolicy",
-    "Ageing",
-    "Applied",
-    "BlockingGroup",
-    "BroadcastHandle",
-    "Client",
-    "CommandFailed",
-    "CommandId",
-    "Continue",
-    "DamagedLog",
-    "DeadlineExceeded",
-    "DeliveredBatch",
-    "Delivery",
-    "DeliveryGuarantee",
-    "DistributionId",
-    "DurabilityName",
-    "Event",
-    "Evicted",
-    "Eviction",
-    "FarAhead",
-    "FollowsViews",
-    "ForeignFrame",
-    "ForeignTrace",
-    "Group",
-    "GroupClosed",
-    "GroupParameters",
-    "GroupState",
-    "InaccessibilityStatus",
-    "InvalidAddress",
-    "InvalidInput",
-    "InvalidOption",
-    "JavaMissing",
-    "JoinParameters",
-    "JoinRejected",
-    "LeaderElection",
-    "LinkOverflow",
-    "LogFault",
-    "MembershipOptions",
-    "MemoryHub",
-    "Message",
-    "MessageId",
-    "Network",
-    "NetworkProperties",
-    "NoQuorum",
-    "Node",
-    "NodeParameters",
-    "OrderName",
-    "OrderingOptions",
-    "Outcome",
-    "OutcomeUnknown",
-    "Overloaded",
-    "PartitionPolicy",
-    "PayloadTooLarge",
-    "PeerFault",
-    "PeerStatus",
-    "PeriodicRelease",
-    "PriocastError",
-    "PriorityOutOfRange",
-    "ProcessId",
-    "Quality",
-    "QualityKind",
-    "QualityStatus",
-    "Questions",
-    "QueueStatus",
-    "Rejected",
-    "Replica",
-    "ReplicatedCounter",
-    "ReplicatedDict",
-    "ReplicatedLock",
-    "ReplicatedObject",
-    "ReplicatedQueue",
-    "Restored",
-    "SendReceipt",
-    "ServiceDelivery",
-    "ServiceOptions",
-    "ServiceStream",
-    "StallStatus",
-    "Stamp",
-    "State",
-    "StateMachine",
-    "Status",
-    "Strict",
-    "TlsSecurity",
-    "TraceFault",
-    "TransmissionId",
-    "Transport",
-    "UnknownProtocol",
-    "UnreadableTrace",
-    "UnusableKey",
-    "UnusableLog",
-    "View",
-    "ViewChange",
-    "ViewReason",
-    "WorkItem",
-    "at_least",
-    "at_least_to",
-    "atomic",
-    "best_effort",
-    "best_effort_to",
-    "delta",
-    "freeze_gc",
-    "join",
-    "join_blocking",
-    "open_client",
-    "open_node",
-    "open_replica",
-    "open_replica_on",
-    "parse_quality",
-    "query",
-    "register_policy",
-    "replicate",
-    "replicate_on",
-    "replicated",
-]
+    choose_sources()
 
 if TYPE_CHECKING:
+    from priocast.api import *  # noqa: F403
+    from priocast.api import __all__ as __all__
+
     __version__: str
 else:
 
-    def __getattr__(name: str) -> str:
-        """Look up the version when it is asked for: that reads files."""
-        if name != "__version__":
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from importlib.metadata import version
+    def __getattr__(name: str) -> object:
+        """Look up a public name, or the version, when it is first used."""
+        if name == "__version__":
+            from importlib.metadata import version
 
-        return version("priocast")
+            return version("priocast")
+        api = import_module("priocast.api")
+        if name not in api.__all__ and name != "__all__":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = getattr(api, name)
+        return found
+
+    def __dir__() -> list[str]:
+        return [*globals(), *import_module("priocast.api").__all__]

@@ -2,15 +2,21 @@
 
 import sys
 
-from priocast.cli.exit_codes import interrupted
+from priocast.cli.exit_codes import EXIT_INVALID, interrupted
+from priocast.core.errors import ExtraMissing
+from priocast.core.extras import check_installed
 
 
 def main() -> None:
-    """Load the commands, which takes a moment, and run one of them."""
+    """Load the command line, if it is installed, and run a command."""
     try:
+        check_installed("typer", "rich")
         from priocast.cli.main import main as run_command
     except KeyboardInterrupt:
         sys.exit(interrupted())
+    except ExtraMissing as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(EXIT_INVALID)
     run_command()
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from priocast.core.identity import ProcessId
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from support.groups import Cluster, entered, ids, take
 from support.networks import Recorder, started
 from support.waiting import run, wait_until

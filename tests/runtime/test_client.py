@@ -10,7 +10,7 @@ import pytest
 import priocast
 from priocast.core.identity import ProcessId
 from priocast.core.role import Role
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import frame_of, read
 from priocast.membership.packets import ClientReply, ClientRequest
 from priocast.runtime.client import Client, open_client
@@ -62,10 +62,12 @@ class Members:
         self._reading["abc".index(name)].cancel()
         await self.nodes[name].network.close()
 
-    def client(self, name: str = "shop") -> WithNode[Client]:
+    def client(self, name: str = "shop", incarnation: int | None = None) -> WithNode[Client]:
         if self._is_memory:
-            return open_client("tickets", client=name, hub=self.hub)
-        return open_client("tickets", client=name, peers=self._addresses, **self._way)
+            return open_client("tickets", client=name, incarnation=incarnation, hub=self.hub)
+        return open_client(
+            "tickets", client=name, incarnation=incarnation, peers=self._addresses, **self._way
+        )
 
     async def wait_seen(self, count: int, names: str = "abc") -> None:
         await wait_until(lambda: all(len(self.seen[name]) >= count for name in names))
@@ -149,6 +151,21 @@ def test_a_message_has_one_position_although_the_reply_was_lost_and_it_was_sent_
             await group.wait_seen(21)
         assert [text for _, text in group.seen["a"]] == [*map(str, range(20)), "last"]
         assert group.seen["a"] == group.seen["b"] == group.seen["c"]
+
+    run(test)
+
+
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_client_that_repeats_the_requests_of_an_earlier_one_gets_no_second_positions(network: str) -> None:
+    """The earlier process ended after three of five: the later one sends all of them again."""
+
+    async def test() -> None:
+        async with members(network) as group:
+            for count in (3, 5, 5):
+                async with group.client(incarnation=2**62 - 1) as client:
+                    await asyncio.gather(*(client.send(b"seat %d" % number) for number in range(count)))
+            await group.wait_seen(5)
+            assert [payload for _, payload in group.seen["a"]] == [f"seat {number}" for number in range(5)]
 
     run(test)
 
@@ -257,6 +274,19 @@ def test_a_request_without_a_reply_goes_to_the_next_member_and_either_reply_coun
             b.reply(3, 9)
             assert await third == 9
             assert b.requests[-1].settled == 2
+
+    run(test)
+
+
+def test_a_reply_is_a_promise_so_requests_are_safe_unless_the_caller_says_otherwise() -> None:
+    async def test() -> None:
+        async with scripted_members("a") as (client, (a,)):
+            sending = asyncio.gather(client.send(b"1"), client.send(b"2", safe=False))
+            await a.wait_requests(2)
+            a.reply(1, 0)
+            a.reply(2, 1)
+            assert list(await sending) == [0, 1]
+            assert [request.scope.safe for request in a.requests[:2]] == [True, False]
 
     run(test)
 

@@ -5,7 +5,7 @@ import sys
 
 _PROGRAM = """
 import gc
-import priocast
+import priocast.api
 before = len(gc.get_objects())
 priocast.freeze_gc()
 after = len(gc.get_objects())

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import logging
+import time
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 import priocast
 from priocast.core.network_properties import NetworkProperties
+from priocast.services.requests import RequestCheck
 from support.groups import NETWORKS, Cluster, entered, groups, quick
 from support.waiting import run, wait_until
 
@@ -160,6 +162,7 @@ async def test_a_clock_that_is_not_precise_enough_is_one_clear_error() -> None:
         await wait_until(lambda: _precision_of(b) is not None)
         with pytest.raises(priocast.InvalidInput, match="needs clocks that are at most 1e-06 ms apart"):
             await b.send(b"x", quality=priocast.delta(100))
+        assert b.status().qualities == []
 
 
 def _precision_of(group: priocast.Group) -> float | None:
@@ -175,6 +178,21 @@ async def test_messages_are_delivered_by_the_clock_where_the_network_is_bounded(
         assert receipt.accepted
         (delivery,) = await take_services(b, 1)
         assert str(delivery.quality) == "delta:3000ms"
+
+
+@in_a_loop
+async def test_a_process_that_did_not_run_in_time_says_that_it_delivers_late() -> None:
+    bounds = NetworkProperties(omission_degree=0, delay_ns=20_000_000)
+    services = priocast.ServiceOptions(network=bounds, response_ms=5_000, precision_ms=100)
+    async with groups("memory", 2, services=services) as (a, b):
+        await wait_until(lambda: (_precision_of(b) or 100) < 50)
+        assert (await a.send(b"x", quality=priocast.delta(100))).accepted
+        time.sleep(0.4)  # noqa: ASYNC251 - the whole process does not run
+        (delivery,) = await take_services(b, 1)
+        assert delivery.late_ms >= 100
+        assert [(each.quality, each.delivered, each.late) for each in b.status().qualities] == [
+            ("delta", 1, 1)
+        ]
 
 
 def test_what_the_implementation_does_not_have_cannot_be_declared() -> None:
@@ -196,6 +214,56 @@ async def test_without_room_a_call_waits_or_is_rejected() -> None:
         receipts = await asyncio.gather(*(a.send(b"x", quality=priocast.ATOMIC) for _ in range(5)))
         assert [each.message.number for each in receipts] == [2, 3, 4, 5, 6]
         assert first.done() and first.result().accepted
+
+
+@in_a_loop
+async def test_a_call_is_checked_once_unless_it_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks: list[str] = []
+    honest = RequestCheck.recipients
+
+    def recipients(self: RequestCheck, quality: priocast.Quality, *arguments: Any) -> Any:
+        checks.append(str(quality))
+        return honest(self, quality, *arguments)
+
+    monkeypatch.setattr(RequestCheck, "recipients", recipients)
+    services = priocast.ServiceOptions(in_flight_max=1)
+    async with groups("memory", 2, services=services) as (a, _):
+        first, second = a.send_nowait(b"1", quality=priocast.RELIABLE), a.send(b"2", quality=priocast.ATOMIC)
+        await asyncio.gather(first, second)
+        assert checks == ["reliable", "atomic", "atomic"], "the view may change while a call waits"
+
+
+@in_a_loop
+async def test_a_lone_message_is_transmitted_at_once_and_those_after_it_together() -> None:
+    async with groups("memory", 2) as (a, b):
+        reading = asyncio.create_task(take_services(b, 6))
+        services = a._driver.member.services
+        await a.send(b"0", quality=priocast.RELIABLE, to=["b"])
+        calls = [asyncio.ensure_future(a.send(b"x", quality=priocast.RELIABLE, to=["b"])) for _ in range(5)]
+        await asyncio.sleep(0)
+        assert services.in_flight == 5
+        assert services._services is not None
+        assert [len(each) for each in services._services._waiting.values()] == [4, 0, 0], "one is on its way"
+        receipts = await asyncio.gather(*calls)
+        assert [each.message.number for each in receipts] == [2, 3, 4, 5, 6]
+        assert [each.number for each in await reading] == [1, 2, 3, 4, 5, 6]
+
+
+@in_a_loop
+async def test_an_application_that_waits_has_a_message_before_it_is_answered() -> None:
+    async with groups("memory", 2) as (a, b):
+
+        async def first() -> bool:
+            async for event in b:
+                if isinstance(event, priocast.ServiceDelivery):
+                    return b._driver.member.services.has_frames
+            raise AssertionError
+
+        reading = asyncio.create_task(first())
+        await wait_until(lambda: b._driver._consumable is not None)
+        receipt = await a.send(b"x", quality=priocast.RELIABLE, to=["b"])
+        assert await reading, "the response was not transmitted yet"
+        assert receipt.answered == ("b",)
 
 
 @in_a_loop

@@ -157,3 +157,37 @@ def test_members_with_and_without_state_reject_each_other() -> None:
                     pass
 
     run(test)
+
+
+def test_a_member_that_has_a_part_of_the_state_gets_the_rest() -> None:
+    async def test() -> None:
+        notebooks = {name: Notebook() for name in "ab"}
+        cluster = Cluster("memory", "ab")
+        asked: list[bytes] = []
+
+        def save_since(base: bytes) -> bytes:
+            asked.append(base)
+            return b"\n".join(notebooks["a"].pages[int(base) :])
+
+        def load(data: bytes) -> None:
+            notebooks["b"].pages += data.split(b"\n")
+
+        donor = priocast.State(notebooks["a"].save, notebooks["a"].load, save_since=save_since)
+        arguments = cluster.arguments("a")
+        async with (
+            priocast.join("test", member="a", state=donor, membership=quick(1), **arguments) as a,
+            scribing(notebooks, a),
+        ):
+            for page in _pages(0, 5):
+                await a.broadcast(page)
+            await wait_until(lambda: len(notebooks["a"].pages) == 5)
+            notebooks["b"].pages = _pages(0, 3)
+            state = priocast.State(notebooks["b"].save, load, base=lambda: b"3")
+            async with (
+                priocast.join("test", member="b", state=state, membership=quick(2), **arguments) as b,
+                scribing(notebooks, b),
+            ):
+                await wait_until(lambda: notebooks["b"].pages == _pages(0, 5))
+        assert set(asked) == {b"3"} and not notebooks["a"].saved
+
+    run(test)

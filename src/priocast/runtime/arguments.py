@@ -2,7 +2,9 @@
 
 import math
 import os
+import re
 from collections.abc import Iterable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from types import UnionType
 from typing import Any
@@ -16,11 +18,14 @@ from priocast.core.network_properties import NetworkProperties
 from priocast.core.protocol import OrderingOptions
 from priocast.membership.options import MEMBERS_MAX, MembershipOptions
 from priocast.network.address import Address, parse_address
+from priocast.network.discovery import Discovery, is_dns_name, parse_dns_name
 from priocast.network.security import AnyPath
 from priocast.runtime.configuration import Deadlines, State
 from priocast.services.options import ServiceOptions
+from priocast.trace.remote_directory import is_remote
 
 _INCARNATION_MAX = 2**63 - 1
+_TRACEPARENT = re.compile("(?!ff)[0-9a-f]{2}-(?P<trace>[0-9a-f]{32})-(?P<span>[0-9a-f]{16})-[0-9a-f]{2}")
 
 # Any call
 
@@ -40,6 +45,12 @@ def path_of(name: str, path: AnyPath | None) -> Path | None:
     return Path(path)
 
 
+def location_of(name: str, location: AnyPath | None) -> str | None:
+    """The path or URL that was passed, if one was."""
+    path = path_of(name, location)
+    return None if path is None else str(location)
+
+
 def check_seconds(name: str, seconds: float, above: float = -math.inf) -> None:
     """Reject what is not a finite number of seconds; a timeout that is not above 0 expires at once."""
     wanted = f"a finite number of seconds{' above 0' if above == 0 else ''}"
@@ -51,8 +62,11 @@ def check_seconds(name: str, seconds: float, above: float = -math.inf) -> None:
 # Messages
 
 
-def scope_of(safe: bool, to: Iterable[str] | None) -> Scope:
-    """The send options `safe` and `to`, checked."""
+def scope_of(safe: bool, to: Iterable[str] | None, traceparent: str | None = None) -> Scope:
+    """The send options `safe`, `to` and `traceparent`, checked."""
+    if traceparent is not None:
+        check_traceparent(traceparent)
+        return msgspec.structs.replace(scope_of(safe, to), traceparent=traceparent)
     if type(safe) is not bool:
         raise InvalidInput(f"safe must be True or False, not {safe!r}")
     if to is None:
@@ -67,6 +81,17 @@ def scope_of(safe: bool, to: Iterable[str] | None) -> Scope:
             f"to must name 1 to {MEMBERS_MAX} members, not {len(names)}; None means all members"
         )
     return Scope(safe, names)
+
+
+def check_traceparent(traceparent: str) -> None:
+    """Reject what is not a trace context as W3C Trace Context writes it: nobody could continue the trace."""
+    check_kind("traceparent", traceparent, str, "text")
+    found = _TRACEPARENT.fullmatch(traceparent)
+    if found is None or not int(found["trace"], 16) or not int(found["span"], 16):
+        raise InvalidInput(
+            "traceparent must be like '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' "
+            f"(W3C Trace Context), not {traceparent!r}"
+        )
 
 
 def check_payload(payload: bytes) -> None:
@@ -116,6 +141,17 @@ def address_of(address: str, *, any_port: bool = False) -> Address:
     if not isinstance(address, str):
         raise InvalidAddress(f"an address must be text like '127.0.0.1:7401', not {address!r}")
     return parse_address(address, any_port=any_port)
+
+
+def discovery_of(peers: str | Iterable[str] | None) -> Discovery | None:
+    """What looks up the peers, if they were passed as one name for all, `dns:name:port`."""
+    given = [peers] if isinstance(peers, str) else peers if isinstance(peers, list | tuple) else []
+    names = [each for each in given if isinstance(each, str) and is_dns_name(each)]
+    if not names:
+        return None
+    if len(given) > 1:
+        raise InvalidAddress(f"peers must be one name or a list of addresses, not both: {peers!r}")
+    return Discovery(parse_dns_name(names[0]))
 
 
 def addresses_of(peers: Iterable[str]) -> list[Address]:
@@ -168,11 +204,15 @@ def membership_of(
     check_kind("membership", membership, MembershipOptions | None, "priocast.MembershipOptions(...)")
     check_kind("state", state, State | None, "priocast.State(save, load)")
     given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    of_state: dict[str, Any] = {"state": state is not None}
+    of_state["durability"] = state.durability if state is not None else "memory"
     if membership is None:
-        return MembershipOptions(**{"founders": size, **given, "state": state is not None})
+        if not size and "founders" not in given:
+            raise InvalidInput("with peers='dns:…', also pass founders= (or size=): how many found the group")
+        return MembershipOptions(**{"founders": size, **given, **of_state})
     if membership.state and state is None:
         raise InvalidInput("membership has state=True: pass state=priocast.State(save, load) as well")
-    return msgspec.structs.replace(membership, **given, state=state is not None)
+    return msgspec.structs.replace(membership, **given, **of_state)
 
 
 def services_of(services: ServiceOptions | None, declared: NetworkProperties) -> ServiceOptions:
@@ -214,9 +254,15 @@ def deadlines_of(start_seconds: float, broadcast_seconds: float, leave_seconds: 
     )
 
 
-def check_trace(journal: bool, run: str, labels: Mapping[str, str] | None) -> None:
+def check_trace(location: str | None, journal: bool, run: str, labels: Mapping[str, str] | None) -> None:
     """Reject options that a trace cannot have."""
     check_kind("trace_journal", journal, bool, "True or False")
+    if journal and location is not None and is_remote(location):
+        raise InvalidOption(
+            "trace_journal needs a trace on a local disk: a storage in the network cannot take single rows"
+        )
+    if journal and find_spec("fcntl") is None:
+        raise InvalidOption("trace_journal needs the file locks of Unix, which this system lacks: omit it")
     check_kind("run", run, str, "the name of the run")
     check_kind("labels", labels, Mapping | None, "a mapping of names to texts")
     for name, text in (labels or {}).items():

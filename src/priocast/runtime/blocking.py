@@ -69,13 +69,24 @@ class BlockingGroup:
         *,
         safe: bool = False,
         to: Iterable[str] | None = None,
+        traceparent: str | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast a message; block while there is no room for it.
 
-        `payload`, `priority`, `safe`, `to` and `timeout_seconds` are those of `Group.broadcast`.
+        `payload`, `priority`, `safe`, `to`, `traceparent` and `timeout_seconds` are those of
+        `Group.broadcast`.
         """
-        self._run(self._group.broadcast(payload, priority, safe=safe, to=to, timeout_seconds=timeout_seconds))
+        self._run(
+            self._group.broadcast(
+                payload,
+                priority,
+                safe=safe,
+                to=to,
+                traceparent=traceparent,
+                timeout_seconds=timeout_seconds,
+            )
+        )
 
     def broadcast_many(
         self,
@@ -84,15 +95,23 @@ class BlockingGroup:
         *,
         safe: bool = False,
         to: Iterable[str] | None = None,
+        traceparent: str | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast the messages `payloads` of one priority, in this order; block for room as needed.
 
-        `priority`, `safe`, `to` and `timeout_seconds` are those of `Group.broadcast`.
+        `priority`, `safe`, `to`, `traceparent` and `timeout_seconds` are those of `Group.broadcast`.
         """
         checked = payloads_of(payloads)  # in the caller's thread: a generator may be slow
         self._run(
-            self._group.broadcast_many(checked, priority, safe=safe, to=to, timeout_seconds=timeout_seconds)
+            self._group.broadcast_many(
+                checked,
+                priority,
+                safe=safe,
+                to=to,
+                traceparent=traceparent,
+                timeout_seconds=timeout_seconds,
+            )
         )
 
     def send(

@@ -8,7 +8,8 @@ reply, the request goes to the next member, and so on until the deadline. The gr
 has ordered before, so a message has one position however often it was requested. Requests of one priority are
 numbered, and keep their order; several may be in flight.
 
-A client is one incarnation of a process: a restarted client knows nothing of its earlier requests.
+A client is one incarnation of a process: a restarted client knows nothing of its earlier requests, unless it
+is given the same incarnation and repeats them.
 """
 
 import asyncio
@@ -26,12 +27,15 @@ from priocast.membership.packets import ClientSend
 from priocast.network.address import Address
 from priocast.runtime.arguments import (
     addresses_of,
+    check_incarnation,
     check_kind,
     check_payload,
     check_seconds,
+    discovery_of,
     recipients_of,
     scope_of,
 )
+from priocast.runtime.entering import Leave, left
 from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.node import Node, WithNode, make_node
 from priocast.runtime.parameters import NodeParameters, check_keywords
@@ -50,17 +54,26 @@ class Client:
     `me` is its name and incarnation.
     """
 
-    def __init__(self, node: Node, group: str) -> None:
+    def __init__(self, node: Node, group: str, incarnation: int | None) -> None:
         self._node = node
         self._group = check_name(group, "group")
-        self.me = ProcessId(node.name, Incarnations(None, group, node.name).next())
+        self.me = ProcessId(node.name, incarnation or Incarnations(None, group, node.name).next())
         self._requests = RequestSender()
         self._sent = 0
+        self._leave: Leave | None = None
 
     @property
     def members(self) -> list[str]:
         """The names of the processes of the group that can be reached."""
         return self._requests.members
+
+    def left_by(self, leave: Leave) -> None:
+        """The client was opened with `await`, without a block: `leave` is what `close` calls."""
+        self._leave = leave
+
+    async def close(self) -> None:
+        """Close the client, if it was opened with `await`; the end of `async with` closes it by itself."""
+        await left(self._leave, "client", "close")
 
     async def __aenter__(self) -> "Client":
         self._requests.open(self._node.network, self._group, self.me)
@@ -163,26 +176,36 @@ class Client:
         return f"no member could be reached{': ' if missing else ''}{', '.join(missing)}"
 
 
-def open_client(group: str, *, client: str, **parameters: Unpack[NodeParameters]) -> WithNode[Client]:
+def open_client(
+    group: str, *, client: str, incarnation: int | None = None, **parameters: Unpack[NodeParameters]
+) -> WithNode[Client]:
     """Send to a group without being a member, as an asynchronous context manager that yields the `Client`.
 
     - `group`: the name of the group.
     - `client`: the name of this process, different from that of any member or other client.
+    - `incarnation`: the number of this start of the process; by default, higher than all before. A process
+      that repeats the requests of an earlier one, after a crash, passes the same number and sends the same
+      messages in the same order: those that have a position do not get another one.
     - `parameters`: those of `open_node`. `peers` are the addresses of one or more members. Members reply over
       a connection to the client: `listen` is by default a free port of the address that reaches the first of
       them.
     """
     check_keywords(open_client, parameters, NodeParameters)
+    check_incarnation(incarnation)
     if parameters.get("hub") is not None or parameters.get("network") is not None:
         parameters.setdefault("size", 1)
     else:
-        members = addresses_of(parameters.get("peers") or ())
+        discovery = discovery_of(parameters.get("peers"))
+        if discovery is not None:
+            members = [Address(*discovery.name)]
+        else:
+            members = addresses_of(parameters.get("peers") or ())
+            parameters["peers"] = [str(address) for address in members]
         if not members:
             raise InvalidInput("a client needs peers=, the addresses of one or more members")
-        parameters["peers"] = [str(address) for address in members]
         parameters["listen"] = parameters.get("listen") or str(_address_towards(members[0]))
     node = make_node(client, Role.CLIENT, parameters)
-    return WithNode(node, Client(node, group))
+    return WithNode(node, Client(node, group, incarnation))
 
 
 def _address_towards(peer: Address) -> Address:

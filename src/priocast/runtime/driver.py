@@ -12,17 +12,16 @@ import asyncio
 import time
 from collections import deque
 
-from priocast.core.assembler import Run
 from priocast.core.errors import GroupClosed, PriocastError
-from priocast.core.events import Evicted, Restored, ViewChange
+from priocast.core.events import Evicted, Restored, ServiceDelivery, ViewChange
 from priocast.core.identity import ProcessId
 from priocast.core.message import TO_ALL, OrderedBatch, Scope
 from priocast.core.role import Role
 from priocast.core.view_reason import ViewReason
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.member import Member
 from priocast.membership.packets import Ordering
-from priocast.membership.stream import Head, StateRestore, ViewStart
+from priocast.membership.stream_items import Head, StateRestore, ViewStart
 from priocast.network.interface import Network, Port
 from priocast.runtime.admission_queue import AdmissionQueue
 from priocast.runtime.broadcast_handle import BroadcastHandle
@@ -35,12 +34,12 @@ from priocast.runtime.member_timer import MemberTimer
 from priocast.runtime.rejoining import Rejoining
 from priocast.runtime.service_calls import ServiceCalls
 from priocast.runtime.storage import Storage
-from priocast.runtime.waits import logged_if_long
-from priocast.services.accept_queues import QueuedUnit
+from priocast.runtime.turn_schedule import TurnSchedule
+from priocast.runtime.waits import logged_if_long, wait_until
 
 _EVICTIONS_KEPT = 32
 
-DriverHead = OrderedBatch | ViewStart | StateRestore | Evicted | QueuedUnit
+DriverHead = OrderedBatch | ViewStart | StateRestore | Evicted | ServiceDelivery
 
 
 class Driver:
@@ -66,7 +65,8 @@ class Driver:
         self._stopped: asyncio.Future[None] = self._loop.create_future()
         self._consumable: asyncio.Future[None] | None = None
         self._closed: GroupClosed | None = None
-        self._leaving = self._turn_is_scheduled = False
+        self._leaving = False
+        self.schedule = TurnSchedule(self._loop, self._at_end_of_iteration)
         self._timer = MemberTimer(self._loop, network.link_options.acknowledge_after_ns, self._on_timer)
         self._notices: deque[Evicted] = deque()
         self._head: Head | None = None  # What the last turn found, until there is another input.
@@ -83,7 +83,7 @@ class Driver:
     async def start(self) -> None:
         """Open the port and wait until this member is in a view."""
         self._port = self.network.open(self.configuration.group, self.member.me, self)
-        self.schedule_turn()
+        self.schedule.request_turn()
         await self._first_view.wait(
             self.configuration, lambda: why_not_joined(self.member, self.network, time.monotonic_ns())
         )
@@ -109,9 +109,9 @@ class Driver:
 
     async def _leave(self, timeout_seconds: float) -> None:
         deadline = time.monotonic() + timeout_seconds
-        self.schedule_turn()
+        self.schedule.request_turn()
         with logged_if_long(f"{self.configuration.name} has waited to leave", self.why_full):
-            await self._wait_ordered(deadline)
+            await wait_until(self._may_leave, deadline)
         self._leaving = True
         self.report_taken(now := time.monotonic_ns())
         self.member.leave(now)
@@ -119,11 +119,8 @@ class Driver:
         if not self._stopped.done() and timeout_seconds and self._port is not None:
             await asyncio.wait([self._stopped], timeout=max(0.0, deadline - time.monotonic()))
 
-    async def _wait_ordered(self, deadline: float) -> None:
-        while not self._closed and self._port is not None and time.monotonic() < deadline:
-            if self.member.may_leave(time.monotonic_ns()):
-                break
-            await asyncio.sleep(0.002)
+    def _may_leave(self) -> bool:
+        return self._stopped.done() or self._port is None or self.member.may_leave(time.monotonic_ns())
 
     def stop(self, reason: GroupClosed) -> None:
         """Stop driving the member; every waiting call ends, with this reason if it cannot succeed."""
@@ -169,7 +166,7 @@ class Driver:
         if self._port is not None:
             self._port.close()
         self._port = self.network.open(self.configuration.group, self.member.me, self)
-        self.schedule_turn()
+        self.schedule.request_turn()
 
     def _renumber(self, known: int) -> None:
         """The group knows a later incarnation of this process, which is over: join with a higher number."""
@@ -185,7 +182,7 @@ class Driver:
                 self.member.reachable(peer, time.monotonic_ns(), role)
             except Exception as error:
                 self._on_fault(error)
-            self.schedule_turn()
+            self.schedule.request_turn()
 
     def frames_received(self, peer: ProcessId, frames: list[Frame], role: Role = Role.MEMBER) -> None:
         if self._closed is not None:
@@ -197,7 +194,10 @@ class Driver:
             self.member.receive(peer, frames, now, role)
             if self.member.faults:
                 self._fault_log.take_from(self.member)
-            self._act(now, peer)
+            if self.member.services.in_use and self.member.service_head() is not None and self._wake():
+                self.schedule.request_turn()  # the application gets a message before it is answered
+            else:
+                self._act(now, peer)
         except Exception as error:
             self._on_fault(error)
 
@@ -222,29 +222,35 @@ class Driver:
         if self._closed is not None:
             raise self._closed
 
-    def broadcast(self, payload: bytes, priority: int) -> Run | None:
-        """Accept a message if there is room for it; return the run that it ends then."""
+    def broadcast(self, payload: bytes, priority: int) -> BroadcastHandle | None:
+        """Accept a message if there is room for it; a lone one is on its way then."""
         if self._closed or self._admission.entries:
             return self.broadcast_many([payload], priority)
         run = self.member.broadcast(payload, priority)
-        if run:
-            self.schedule_turn()
-        return run
+        if run is None:
+            return None
+        handle = BroadcastHandle(self.member, run, len(run.payloads) - 1)
+        if self.schedule.on_broadcast():
+            self.turn()
+        return handle
 
-    def broadcast_many(self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL) -> Run | None:
-        """Accept messages of one priority if there is room for all of them; return the run they end then."""
+    def broadcast_many(
+        self, payloads: list[bytes], priority: int, scope: Scope = TO_ALL
+    ) -> BroadcastHandle | None:
+        """Accept messages of one priority if there is room for all of them; return the last one then."""
         self.check_open()
         if self.member.room(priority) < len(payloads) or self._admission.is_ahead_of(priority):
             return None
-        self.schedule_turn()
-        return self.member.broadcast_many(payloads, priority, scope)
+        self.schedule.request_turn()
+        run = self.member.broadcast_many(payloads, priority, scope)
+        return BroadcastHandle(self.member, run, len(run.payloads) - 1)
 
     async def broadcast_when_room(
         self, payloads: list[bytes], priority: int, scope: Scope, timeout_seconds: float | None
     ) -> BroadcastHandle:
         """Accept messages as room becomes available, higher priorities first; return the last message."""
         blocked = self._admission.add(payloads, priority, scope)
-        self.schedule_turn()
+        self.schedule.request_turn()
         default = self.configuration.deadlines.broadcast_seconds
         await blocked.wait(priority, default if timeout_seconds is None else timeout_seconds, self.why_full)
         if blocked.last is None or blocked.payloads:
@@ -253,27 +259,25 @@ class Driver:
 
     def change_order(self, ordering: Ordering) -> None:
         """Let another protocol order, from the next view on."""
-        now = time.monotonic_ns()
-        self.report_taken(now)
+        self.report_taken(now := time.monotonic_ns())
         self.member.change_order(ordering, now)
-        self.schedule_turn()
+        self.schedule.request_turn()
 
     def head(self, *, with_services: bool = True) -> DriverHead | None:
         """What the application may consume next; messages with a quality of service only if asked for."""
+        now = time.monotonic_ns()
+        if self.taken and self.report_taken(now):
+            self.turn()  # others may wait for it, and the application may not let the event loop run for long
         if self._notices:
             return self._notices[0]
-        now = time.monotonic_ns()
-        if self.taken:
-            self.report_taken(now)
         member = self.member
         if member.state.donor.wanted is not None and member.snapshot_wanted:
             # The application has processed everything it consumed: its state is that of this position.
-            state = self.configuration.state
-            member.offer_snapshot(state.snapshot() if state else b"")
-            self.schedule_turn()
-        head, self._head = self._head, None
-        if head is None:
-            head = member.head(now)
+            for base in member.state.donor.bases:
+                member.offer_snapshot(self.configuration.snapshot(base), base)
+            self.schedule.request_turn()
+        head = self._head or member.head(now)
+        self._head = None
         if with_services and member.services.in_use:
             return member.service_head(head) or head
         return head
@@ -299,27 +303,22 @@ class Driver:
             assert self.configuration.state is not None
             self.configuration.state.load(head.snapshot.data)
         event = self.member.consume_event(time.monotonic_ns())
-        self.schedule_turn()
+        self.schedule.request_turn()
         return event
 
     # Turns
 
-    def report_taken(self, now: int) -> None:
-        """Report to the member what the application consumed."""
-        if self.taken:
-            taken, self.taken = self.taken, 0
-            self.reports, self._head = self.reports + 1, None
-            self.member.consume(taken, now)
+    def report_taken(self, now: int) -> bool:
+        """Report to the member what the application consumed; return whether it has something to do then."""
+        if not self.taken:
+            return False
+        taken, self.taken = self.taken, 0
+        self.reports, self._head = self.reports + 1, None
+        return self.member.consume(taken, now)
 
-    def schedule_turn(self) -> None:
-        """Give the member a turn at the end of this iteration of the event loop."""
-        if not self._turn_is_scheduled:
-            self._turn_is_scheduled = True
-            self._loop.call_soon(self._scheduled_turn)
-
-    def _scheduled_turn(self) -> None:
-        self._turn_is_scheduled = False
-        self.turn()
+    def _at_end_of_iteration(self) -> None:
+        if self.schedule.turn_is_due or self.taken:
+            self.turn()
 
     def turn(self) -> None:
         """Report what the application consumed, and let the member act."""
@@ -341,14 +340,14 @@ class Driver:
         member, port = self.member, self._port
         if port is None or self._closed is not None:
             return
-        self.turns, self._head, more, sent = self.turns + 1, None, True, False
+        self.turns, self._head, self.schedule.turn_is_due = self.turns + 1, None, False
+        more = True
         while more:
             more = member.act(now)
-            for name, frames in member.frames(now, received_from):
-                port.send(name, frames)
-                sent = True
-        if sent:
-            port.flush()
+            if outgoing := member.frames(now, received_from):
+                for name, frames in outgoing:
+                    port.send(name, frames)
+                port.flush()
         if member.membership.departed is not None:
             self._on_departed()
         else:
@@ -364,7 +363,7 @@ class Driver:
         if epoch is None and (known := member.incarnation_known) > member.me.incarnation:
             self._renumber(known)
         if self._admission.entries and self._admission.admit(member):
-            self.schedule_turn()
+            self.schedule.request_turn()
         if in_use := member.services.in_use:
             self._timer.set(member.deadline, now)
             self.service_calls.on_turn(member)
@@ -372,20 +371,21 @@ class Driver:
             self._head = member.head(now)
             asked = member.state.donor.wanted is not None and member.snapshot_wanted
             if asked or self._head is not None or (in_use and member.service_head() is not None):
-                self._wake()
+                self._consumable.set_result(None)
 
-    def _wake(self) -> None:
-        """Wake the application, if it waits for something to consume."""
-        if self._consumable is not None and not self._consumable.done():
-            self._consumable.set_result(None)
+    def _wake(self) -> bool:
+        """Wake the application, if it waits for something to consume; return whether it did."""
+        if self._consumable is None or self._consumable.done():
+            return False
+        self._consumable.set_result(None)
+        return True
 
     def _on_timer(self) -> None:
         if self._closed is not None or self._port is None:
             return
         now = time.monotonic_ns()
         try:
-            if self.taken:
-                self.report_taken(now)
+            self.report_taken(now)
             self.member.tick(now)
             self._fault_log.log_mismatches(self.member)
             self._act(now)

@@ -13,12 +13,8 @@ class FirstView:
     """Whether a member was in a view yet: it is `awaited`, was `reached`, or there will be none."""
 
     def __init__(self) -> None:
+        self.awaited = True
         self._joined: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    @property
-    def awaited(self) -> bool:
-        """Whether it is still open if there will be a view."""
-        return not self._joined.done()
 
     @property
     def reached(self) -> bool:
@@ -28,6 +24,7 @@ class FirstView:
     def on_turn(self, member: Member) -> None:
         """The member has had a turn."""
         if member.view is not None:
+            self.awaited = False
             self._joined.set_result(None)
         elif mismatches := member.membership.mismatches.texts():
             self.fail(JoinRejected(mismatches[-1]))
@@ -35,6 +32,7 @@ class FirstView:
     def fail(self, error: PriocastError) -> None:
         """There will be no view, because of this error."""
         if self.awaited:
+            self.awaited = False
             self._joined.set_exception(error)
             self._joined.exception()  # otherwise asyncio reports an exception that was never retrieved
 

@@ -7,10 +7,19 @@ async with priocast.join("tickets", member="a", listen="127.0.0.1:7401", peers=[
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Iterator
 
 from priocast.core.errors import GroupClosed, Overloaded
-from priocast.core.events import DeliveredBatch, Delivery, Event
+from priocast.core.events import (
+    DeliveredBatch,
+    Delivery,
+    Event,
+    Evicted,
+    Restored,
+    ServiceDelivery,
+    ViewChange,
+)
 from priocast.core.identity import ProcessId
 from priocast.core.message import PAYLOAD_BYTES_MAX, TO_ALL, Message, OrderedBatch, Scope
 from priocast.core.priority import HIGHEST, LOWEST, ROUTINE, check_priority
@@ -18,6 +27,7 @@ from priocast.core.quality import Quality
 from priocast.core.starvation import Starvation
 from priocast.core.view import View
 from priocast.membership.packets import Ordering
+from priocast.membership.stream_items import StateRestore, ViewStart
 from priocast.runtime.arguments import (
     check_kind,
     check_order_name,
@@ -30,11 +40,11 @@ from priocast.runtime.arguments import (
 )
 from priocast.runtime.broadcast_handle import BroadcastHandle
 from priocast.runtime.driver import Driver
+from priocast.runtime.entering import Leave, left
 from priocast.runtime.parameters import OrderName
 from priocast.runtime.service_calls import ServiceMessage, consecutive_deliveries
 from priocast.runtime.status import Status, status_of
 from priocast.runtime.waits import log
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.outputs import SendReceipt
 
 _WARNED_OF_MAX = 64
@@ -49,7 +59,16 @@ class Group:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
+        self._leave: Leave | None = None
         self._recipients_warned_of: dict[tuple[str, ...], None] = {}
+
+    def left_by(self, leave: Leave) -> None:
+        """The group was joined with `await`, without a block: `leave` is what leaves it."""
+        self._leave = leave
+
+    async def leave(self) -> None:
+        """Leave the group, if it was joined with `await`; the end of `async with` leaves it by itself."""
+        await left(self._leave, "group", "leave")
 
     @property
     def me(self) -> ProcessId:
@@ -77,18 +96,28 @@ class Group:
         return status_of(self._driver)
 
     def broadcast_nowait(
-        self, payload: bytes, priority: int = ROUTINE, *, safe: bool = False, to: Iterable[str] | None = None
+        self,
+        payload: bytes,
+        priority: int = ROUTINE,
+        *,
+        safe: bool = False,
+        to: Iterable[str] | None = None,
+        traceparent: str | None = None,
     ) -> BroadcastHandle:
         """Broadcast a message without waiting, or raise `Overloaded` if there is no room for it.
 
-        `payload`, `priority`, `safe` and `to`, and what is returned, are those of `broadcast`.
+        `payload`, `priority`, `safe`, `to` and `traceparent`, and what is returned, are those of `broadcast`.
         """
         check_payload(payload)
         check_priority(priority)
-        run = self._driver.broadcast_many([payload], priority, self._scope(safe, to))
-        if run is None:
+        if safe is False and to is None and traceparent is None:
+            handle = self._driver.broadcast(payload, priority)
+        else:
+            scope = self._scope(safe, to, traceparent)
+            handle = self._driver.broadcast_many([payload], priority, scope)
+        if handle is None:
             raise Overloaded(f"no room for a message of priority {priority}: {self._driver.why_full()}")
-        return BroadcastHandle(self._driver.member, run, len(run.payloads) - 1)
+        return handle
 
     async def broadcast(
         self,
@@ -97,6 +126,7 @@ class Group:
         *,
         safe: bool = False,
         to: Iterable[str] | None = None,
+        traceparent: str | None = None,
         timeout_seconds: float | None = None,
     ) -> BroadcastHandle:
         """Broadcast a message; wait while there is no room for it.
@@ -110,6 +140,9 @@ class Group:
         - `to`: the names of the members that deliver it; None means all. A name need not be in the view now:
           the message gets a position anyway, and the members that have these names by then deliver it. If
           there are none, nobody delivers it: compare the names with `view` if that would be a mistake.
+        - `traceparent`: the trace context of the caller (W3C, as OpenTelemetry injects it), which members get
+          with the message as `message.traceparent`. Such a message shares a batch only with messages of the
+          same context.
         - `timeout_seconds`: how long to wait for room; by default the `broadcast_seconds` of `join`. Then
           `DeadlineExceeded` is raised.
         """
@@ -120,14 +153,14 @@ class Group:
         if timeout_seconds is not None:
             check_seconds("timeout_seconds", timeout_seconds)
         driver = self._driver
-        if safe is False and to is None:
-            scope, run = TO_ALL, driver.broadcast(payload, priority)
+        if safe is False and to is None and traceparent is None:
+            scope, handle = TO_ALL, driver.broadcast(payload, priority)
         else:
-            scope = self._scope(safe, to)
-            run = driver.broadcast_many([payload], priority, scope)
-        if run is None:
+            scope = self._scope(safe, to, traceparent)
+            handle = driver.broadcast_many([payload], priority, scope)
+        if handle is None:
             return await driver.broadcast_when_room([payload], priority, scope, timeout_seconds)
-        return BroadcastHandle(driver.member, run, len(run.payloads) - 1)
+        return handle
 
     async def broadcast_many(
         self,
@@ -136,14 +169,15 @@ class Group:
         *,
         safe: bool = False,
         to: Iterable[str] | None = None,
+        traceparent: str | None = None,
         timeout_seconds: float | None = None,
     ) -> None:
         """Broadcast the messages `payloads` of one priority, in this order; wait for room as needed.
 
-        `priority`, `safe`, `to` and `timeout_seconds` are those of `broadcast`. After a timeout, the error
-        says how many messages, the last ones, were not broadcast.
+        `priority`, `safe`, `to`, `traceparent` and `timeout_seconds` are those of `broadcast`. After a
+        timeout, the error says how many messages, the last ones, were not broadcast.
         """
-        checked, scope = payloads_of(payloads), self._scope(safe, to)
+        checked, scope = payloads_of(payloads), self._scope(safe, to, traceparent)
         check_priority(priority)
         if timeout_seconds is not None:
             check_seconds("timeout_seconds", timeout_seconds)
@@ -208,9 +242,9 @@ class Group:
             check_seconds("deadline", deadline)
         return ServiceMessage(units_of(payload), quality, recipients_of(to), priority)
 
-    def _scope(self, safe: bool, to: Iterable[str] | None) -> Scope:
+    def _scope(self, safe: bool, to: Iterable[str] | None, traceparent: str | None) -> Scope:
         """The send options, checked; recipients none of which is in the view are logged, once."""
-        scope, view = scope_of(safe, to), self._driver.member.view
+        scope, view = scope_of(safe, to, traceparent), self._driver.member.view
         if scope.to and view is not None and scope.to not in self._recipients_warned_of:
             names = [member.name for member in view.members]
             if not any(name in names for name in scope.to):
@@ -264,27 +298,32 @@ class Group:
                 await driver.wait_consumable()
                 continue
             if not isinstance(head, OrderedBatch):
-                if isinstance(head, QueuedUnit):
-                    for delivery in consecutive_deliveries(driver):
-                        yield delivery
-                else:
-                    yield driver.consume_event(head)
+                turns, (event, ready, others) = driver.turns, self._take(head)
+                yield event
+                while ready and driver.turns == turns:
+                    yield ready.popleft()
+                for delivery in others:
+                    yield delivery
                 continue
             batch, payloads, position = head.batch, head.payloads, head.position
             sender, level, first, scope = batch.sender, batch.level, batch.first, batch.scope
-            priorities, reports, last = batch.priorities, driver.reports, batch.count - 1
-            stamp = head.stamp
-            if head.taken < last:
-                driver.schedule_turn()
+            priorities, reports, stamp = batch.priorities, driver.reports, head.stamp
+            driver.schedule.request_report()
             for index in range(head.taken, batch.count):
                 driver.taken += 1
-                if index == last:
-                    driver.turn()
                 priority = priorities[index] if priorities else level
                 message = Message(sender, level, first + index, priority, payloads[index], scope)
                 yield Delivery(message, position + index, stamp and stamp.after(index))
                 if driver.reports != reports:
                     break
+
+    def _take(
+        self, head: ViewStart | StateRestore | Evicted | ServiceDelivery
+    ) -> tuple[Event, deque[ServiceDelivery], Iterator[ServiceDelivery]]:
+        """The head, which has no position, and messages with a quality of service that follow it."""
+        if isinstance(head, ServiceDelivery):
+            return consecutive_deliveries(self._driver)
+        return self._driver.consume_event(head), deque(), iter(())
 
     async def batches(self) -> AsyncIterator[DeliveredBatch]:
         """The ordered messages, a batch at a time. A batch counts as consumed when it is yielded.
@@ -292,6 +331,12 @@ class Group:
         Other events are consumed and not yielded, except for messages with a quality of service: those wait
         until the group is iterated over. This is faster than iterating over single messages.
         """
+        async for event in self.events_by_batch():
+            if isinstance(event, DeliveredBatch):
+                yield event
+
+    async def events_by_batch(self) -> AsyncIterator[DeliveredBatch | ViewChange | Restored | Evicted]:
+        """The ordered stream with its messages a batch at a time, without those of a quality of service."""
         driver = self._driver
         while True:
             head = driver.head(with_services=False)
@@ -299,13 +344,13 @@ class Group:
                 await driver.wait_consumable()
                 continue
             if not isinstance(head, OrderedBatch):
-                assert not isinstance(head, QueuedUnit), "those wait for an iteration over events"
-                driver.consume_event(head)
+                assert not isinstance(head, ServiceDelivery), "those wait for an iteration over events"
+                yield driver.consume_event(head)
                 continue
             batch, taken = head.batch, head.taken
             payloads = head.payloads[taken:] if taken else head.payloads
             driver.taken += len(payloads)
-            driver.turn()
+            driver.schedule.request_report()
             yield DeliveredBatch(
                 batch.sender,
                 batch.level,
@@ -314,4 +359,5 @@ class Group:
                 payloads,
                 batch.priorities[taken:],
                 head.stamp and head.stamp.after(taken),
+                batch.scope.traceparent,
             )

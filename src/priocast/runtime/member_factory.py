@@ -4,6 +4,7 @@ import time
 
 from priocast.core.identity import ProcessId
 from priocast.member import Member
+from priocast.membership.message_meter import MessageMeter
 from priocast.membership.unordered import UnorderedMessages
 from priocast.network.interface import Network
 from priocast.runtime.configuration import MemberConfiguration
@@ -12,12 +13,13 @@ from priocast.runtime.storage import Storage
 
 
 class MemberFactory:
-    """Everything that an incarnation is made of; `made` counts them."""
+    """Everything that an incarnation is made of; `made` counts them, `meter` what they do."""
 
     def __init__(
         self, configuration: MemberConfiguration, network: Network, storage: Storage, rejoining: Rejoining
     ) -> None:
         self.made = 0
+        self.meter = MessageMeter()
         self._configuration = configuration
         self._network = network
         self._storage = storage
@@ -28,7 +30,8 @@ class MemberFactory:
         configuration = self._configuration
         me = ProcessId(configuration.name, incarnation)
         self.made += 1
-        return Member(
+        self.meter.on_incarnation(me)
+        member = Member(
             me,
             configuration.order,
             configuration.options,
@@ -39,4 +42,8 @@ class MemberFactory:
             unordered_messages,
             on_probation=self._rejoining.on_probation,
             service_options=configuration.services,
+            meter=self.meter,
         )
+        if configuration.state is not None and configuration.state.base is not None:
+            member.state.base = configuration.state.base()
+        return member

@@ -4,14 +4,15 @@ from pathlib import Path
 from typing import get_args
 
 from priocast.core.errors import InvalidInput
+from priocast.core.extras import check_installed
 from priocast.core.role import Role
 from priocast.network.address import Address, check_multicast
+from priocast.network.discovery import Discovery
 from priocast.network.interface import Network
 from priocast.network.memory import MemoryHub, MemoryNetwork
 from priocast.network.security import TlsSecurity
 from priocast.network.tcp import TcpNetwork
-from priocast.network.udp import UdpNetwork
-from priocast.runtime.arguments import address_of, addresses_of, check_kind, check_size, keys_of
+from priocast.runtime.arguments import address_of, addresses_of, check_kind, check_size, discovery_of, keys_of
 from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.parameters import NodeParameters, Transport
 
@@ -29,8 +30,9 @@ def choose_network(
     tls = "priocast.TlsSecurity(certificate, key, authority)"
     check_kind("tls", parameters.get("tls"), TlsSecurity | None, tls)
     check_size(size)
-    others = None if peers is None else addresses_of(peers)
-    founders = size if others is None else len(others) + 1
+    discovery = discovery_of(peers)
+    others = None if peers is None else [] if discovery is not None else addresses_of(peers)
+    founders = (size or 0) if discovery is not None else size if others is None else len(others) + 1
     if founders is None or [listen, hub, network].count(None) != 2:
         raise InvalidInput(
             "give one of these: listen= and peers= (between hosts), hub= and size= (within one event loop), "
@@ -43,9 +45,8 @@ def choose_network(
     if hub is not None:
         return MemoryNetwork(hub, name, role), founders
     assert listen is not None
-    return _connected(
-        name, role, address_of(listen, any_port=True), others or [], parameters, state_directory
-    ), founders
+    address = address_of(listen, any_port=True)
+    return _connected(name, role, address, others or [], discovery, parameters, state_directory), founders
 
 
 def _connected(
@@ -53,6 +54,7 @@ def _connected(
     role: Role,
     listen: Address,
     peers: list[Address],
+    discovery: Discovery | None,
     parameters: NodeParameters,
     state_directory: Path | None,
 ) -> Network:
@@ -66,7 +68,15 @@ def _connected(
             advertise=None if advertise is None else address_of(advertise),
             security=parameters.get("tls"),
             role=role,
+            discovery=discovery,
         )
+    if discovery is not None:
+        raise InvalidInput(
+            f"peers is {str(discovery.name)!r}, which needs transport='tcp': list the addresses"
+        )
+    check_installed("cryptography")  # every datagram is sealed
+    from priocast.network.udp import UdpNetwork  # only where it is used: it imports cryptography
+
     multicast = parameters.get("multicast")
     return UdpNetwork(
         name,

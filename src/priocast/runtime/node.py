@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Generic, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from priocast.advice.choice import resolve_order
 from priocast.core.errors import InvalidInput
+from priocast.core.extras import check_installed
 from priocast.core.identity import check_name
 from priocast.core.protocol import OrderingOptions
 from priocast.core.role import Role
@@ -29,6 +30,7 @@ from priocast.runtime.arguments import (
     check_order_name,
     check_trace,
     deadlines_of,
+    location_of,
     membership_of,
     ordering_of,
     path_of,
@@ -42,6 +44,7 @@ from priocast.runtime.configuration import (
     State,
 )
 from priocast.runtime.driver import Driver
+from priocast.runtime.entering import Enterable, Leavable
 from priocast.runtime.group import Group
 from priocast.runtime.incarnations import Incarnations
 from priocast.runtime.network_choice import choose_network
@@ -59,7 +62,10 @@ from priocast.runtime.storage import Storage
 from priocast.runtime.tracing import Tracing
 from priocast.services.options import ServiceOptions
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from priocast.runtime.admin.admin_service import AdminService
+
+L = TypeVar("L", bound=Leavable)
 
 
 class Node:
@@ -69,21 +75,55 @@ class Node:
     in now. `state_directory` is where it keeps files. Make one with `open_node`.
     """
 
-    def __init__(self, name: str, network: Network, founders: int, state_directory: Path | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        network: Network,
+        founders: int,
+        state_directory: Path | None,
+        admin: str | None = None,
+    ) -> None:
         self.name = name
         self.network = network
         self.groups: dict[str, Driver] = {}
         self.state_directory = state_directory
         self._founders = founders
+        self._admin = self.serve_admin(admin) if admin is not None else None
 
     async def __aenter__(self) -> "Node":
         await self.network.start()
+        try:
+            if self._admin is not None:
+                await self._admin.__aenter__()
+        except BaseException:
+            await self.network.close()
+            raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self.network.close()
+        try:
+            if self._admin is not None:
+                await self._admin.__aexit__(kind, error, trace)
+        finally:
+            await self.network.close()
+
+    def serve_admin(self, listen: str, *, allow_remote: bool = False) -> "AdminService":
+        """Serve the admin endpoint of this node, as an asynchronous context manager.
+
+        Meanwhile the live page, metrics and status are at `listen`, and the events of all groups go to the
+        loggers below `priocast`, exactly as `priocast node` has them. It yields the service, whose `url` is
+        the address of the page.
+
+        - `listen`: the address, as `host:port`. Port 0 means any free port. Everybody who can connect can
+          read names, addresses and load there, so it is an address of this machine.
+        - `allow_remote`: whether other machines may read there.
+        """
+        check_installed("h11", "prometheus_client")
+        from priocast.runtime.admin.admin_service import AdminService  # h11 takes 15 ms to import
+
+        return AdminService(self, listen, allow_remote=allow_remote)
 
     def reload_keys(self) -> None:
         """Read the files of certificates, revoked certificates and group keys again, and use them.
@@ -135,7 +175,7 @@ class Node:
         - `services`: options of the qualities of service, and the bounds of your network that they need.
         - `state`: saves and loads the application's state, for members that join later.
         - `incarnation`: the number of this start of the process; by default, higher than all before.
-        - `trace`: a directory to record the run in.
+        - `trace`: a directory to record the run in, or a URL that pyarrow can write to (`s3://bucket/run`).
         - `trace_journal`: write every record at once, so that the trace is complete if the process is killed.
         - `run`, `labels`: the name of the run and texts to describe it, stored with the trace.
         - `start_seconds`: how long to wait for the first view. Then `DeadlineExceeded` is raised.
@@ -165,15 +205,16 @@ def _tracing_of(
     journal: bool,
 ) -> Tracing | None:
     """What records the run, if there is a directory to record it in."""
-    check_trace(journal, run, labels)
-    directory = path_of("trace", trace)
-    if directory is None:
+    location = location_of("trace", trace)
+    check_trace(location, journal, run, labels)
+    if location is None:
         return None
-    return Tracing(directory, run or configuration.group, dict(labels or {}), configuration, journal)
+    check_installed("pyarrow")
+    return Tracing(location, run or configuration.group, dict(labels or {}), configuration, journal)
 
 
-class Joining:
-    """What `Node.join` returns: entering it joins the group, leaving it leaves the group."""
+class Joining(Enterable[Group]):
+    """What `Node.join` returns: entering it joins the group, leaving it leaves the group; so does `await`."""
 
     def __init__(
         self,
@@ -197,7 +238,7 @@ class Joining:
         if configuration.group in node.groups:
             raise InvalidInput(f"{node.name} is already in group {configuration.group!r}: leave it first")
         if self._tracing:
-            self._tracing.prepare()
+            await asyncio.to_thread(self._tracing.prepare)
         incarnations = Incarnations(self._state_directory, configuration.group, node.name)
         storage = self._storage = Storage(incarnations, self._tracing)
         try:
@@ -206,7 +247,7 @@ class Joining:
             await driver.start()
             if self._tracing:
                 assert driver.member.view is not None
-                self._tracing.describe(driver.member.view)
+                await asyncio.to_thread(self._tracing.describe, driver.member.view)
         except BaseException:
             await self._end(0)
             raise
@@ -233,18 +274,18 @@ class Joining:
                 self._storage.close()
 
 
-class WithNode(Generic[T]):
+class WithNode(Enterable[L]):
     """A node and the group or client on it, entered and left together.
 
     `join` and `open_client` return one; `node` is the node.
     """
 
-    def __init__(self, node: Node, inner: AbstractAsyncContextManager[T]) -> None:
+    def __init__(self, node: Node, inner: AbstractAsyncContextManager[L]) -> None:
         self.node = node
         self._inner = inner
         self._stack = AsyncExitStack()
 
-    async def __aenter__(self) -> T:
+    async def __aenter__(self) -> L:
         async with AsyncExitStack() as stack:
             await stack.enter_async_context(self.node)
             entered = await stack.enter_async_context(self._inner)
@@ -261,7 +302,7 @@ def open_node(
     name: str,
     *,
     listen: str | None = None,
-    peers: Iterable[str] | None = None,
+    peers: str | Iterable[str] | None = None,
     transport: Transport = "tcp",
     advertise: str | None = None,
     tls: TlsSecurity | None = None,
@@ -271,6 +312,7 @@ def open_node(
     network: Network | None = None,
     size: int | None = None,
     state_directory: AnyPath | None = None,
+    admin: str | None = None,
 ) -> Node:
     """A process on a network, as an asynchronous context manager that yields the `Node`.
 
@@ -278,7 +320,8 @@ def open_node(
 
     - `name`: the name of this process, unique in its groups.
     - `listen`: the address of this process, as `host:port`. Port 0 means any free port.
-    - `peers`: the addresses of the others; it is enough to know some that know the rest.
+    - `peers`: the addresses of the others; it is enough to know some that know the rest. Or `dns:name:port`:
+      all addresses that the name has, looked up again and again (TCP only; pass `size`, too).
     - `transport`: `tcp` (the default) or `udp`.
     - `advertise`: the address at which others reach this process, if it is not `listen`. TCP only.
     - `tls`: certificates with which processes prove their names. Over UDP, each pair of processes then has
@@ -290,6 +333,8 @@ def open_node(
     - `network`: your own implementation of `priocast.network.interface.Network`.
     - `size`: how many processes found a group by default; with `peers`, this one and all of them.
     - `state_directory`: where to keep the incarnation numbers. Without it, the clock provides them.
+    - `admin`: an address of this machine, as `host:port`, for the live page, metrics and status of this node,
+      as `Node.serve_admin` serves them. By default there are none.
     """
     parameters: NodeParameters = {
         "listen": listen,
@@ -303,6 +348,7 @@ def open_node(
         "network": network,
         "size": size,
         "state_directory": state_directory,
+        "admin": admin,
     }
     return make_node(name, Role.MEMBER, parameters)
 
@@ -312,11 +358,13 @@ def make_node(name: str, role: Role, parameters: NodeParameters) -> Node:
     check_name(name, "member")
     directory = path_of("state_directory", parameters.get("state_directory"))
     network, founders = choose_network(name, role, parameters, directory)
-    return Node(name, network, founders, directory)
+    return Node(name, network, founders, directory, parameters.get("admin"))
 
 
 def join(group: str, *, member: str, **parameters: Unpack[JoinParameters]) -> WithNode[Group]:
     """Join a group, as an asynchronous context manager that yields the `Group`.
+
+    `await join(…)` yields it without a block; then `await group.leave()` leaves.
 
     This is `open_node` and `Node.join` in one, for a process that is in one group only.
 

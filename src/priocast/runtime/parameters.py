@@ -53,7 +53,7 @@ class NodeParameters(TypedDict, total=False):
     """The keyword parameters of `open_node`, which documents them."""
 
     listen: str | None
-    peers: Iterable[str] | None
+    peers: str | Iterable[str] | None
     transport: Transport
     advertise: str | None
     tls: TlsSecurity | None
@@ -63,6 +63,7 @@ class NodeParameters(TypedDict, total=False):
     network: Network | None
     size: int | None
     state_directory: AnyPath | None
+    admin: str | None
 
 
 class GroupParameters(TypedDict, total=False):

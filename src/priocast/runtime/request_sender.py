@@ -12,7 +12,7 @@ from priocast.core.errors import PeerFault, PriocastError
 from priocast.core.identity import ProcessId
 from priocast.core.message import Scope
 from priocast.core.role import Role
-from priocast.links.fifo_link import Frame
+from priocast.links.frame import Frame
 from priocast.membership.datagrams import CHANNEL, frame_of, read
 from priocast.membership.packets import ClientReceipt, ClientReply, ClientRequest, ClientSend, Control
 from priocast.network.interface import Network, Port

@@ -8,6 +8,7 @@ turn.
 import asyncio
 import time
 from bisect import insort
+from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
@@ -15,9 +16,10 @@ from priocast.core.errors import DeadlineExceeded, GroupClosed, Overloaded, Prio
 from priocast.core.events import ServiceDelivery
 from priocast.core.quality import Quality
 from priocast.member import Member
+from priocast.membership.stream_items import Head
 from priocast.runtime.configuration import MemberConfiguration
+from priocast.runtime.turn_schedule import TurnSchedule
 from priocast.runtime.waits import logged_if_long
-from priocast.services.accept_queues import QueuedUnit
 from priocast.services.outputs import SendReceipt
 from priocast.services.packets import TransmissionId
 
@@ -42,8 +44,13 @@ class ServiceCall:
         self.message = message
         self.number = number
         self.receipt: asyncio.Future[SendReceipt] = asyncio.get_running_loop().create_future()
-        self.receipt.add_done_callback(_note_error)  # nobody has to await it
         self.sent: TransmissionId | None = None
+
+    def fail(self, error: PriocastError) -> None:
+        """There will be no receipt, because of this error; nobody has to ask for it."""
+        if not self.receipt.done():
+            self.receipt.set_exception(error)
+            self.receipt.exception()
 
 
 class CallsOwner(Protocol):
@@ -52,10 +59,11 @@ class CallsOwner(Protocol):
     configuration: MemberConfiguration
     member: Member
     turns: int
+    schedule: TurnSchedule
 
     def check_open(self) -> None: ...
-    def report_taken(self, now: int) -> None: ...
-    def schedule_turn(self) -> None: ...
+    def report_taken(self, now: int) -> bool: ...
+    def turn(self) -> None: ...
 
 
 class ServiceCalls:
@@ -74,7 +82,10 @@ class ServiceCalls:
 
     async def send(self, message: ServiceMessage, seconds: float | None) -> SendReceipt:
         """Send a message when there is room for it; return its receipt."""
+        is_alone = not self._owner.schedule.is_scheduled
         call = self.start(message, seconds, waits=True)
+        if is_alone and call.sent is not None:
+            self._owner.turn()  # the caller waits for this message; others of this iteration go together
         if seconds is None:
             seconds = self._owner.configuration.deadlines.broadcast_seconds
         try:
@@ -98,15 +109,15 @@ class ServiceCalls:
         owner.report_taken(now)
         member = owner.member
         deadline = None if seconds is None else now + int(seconds * _SECOND)
-        member.check_send(message.units, message.quality, message.to, now, deadline)
         self._count += 1
         call = ServiceCall(message, self._count)
         if not self._is_behind_another(call) and member.services.room(message.quality):
-            self._send(member, call, now)
-        elif waits:
-            insort(self._waiting, call, key=_turn_of)
-        else:
+            self._send(member, call, now, deadline)
+            return call
+        member.check_send(message.units, message.quality, message.to, now, deadline)
+        if not waits:
             raise Overloaded(f"no room for a message with {message.quality}: {self._why_full()}")
+        insort(self._waiting, call, key=_turn_of)
         return call
 
     def on_turn(self, member: Member) -> None:
@@ -123,7 +134,7 @@ class ServiceCalls:
             try:
                 self._send(member, call, time.monotonic_ns())
             except PriocastError as error:
-                call.receipt.set_exception(error)
+                call.fail(error)
 
     def on_evicted(self, member: Member) -> None:
         """This incarnation is over, and the next one knows nothing of its messages."""
@@ -135,14 +146,13 @@ class ServiceCalls:
         self._waiting.clear()
         self._transmitted.clear()
         for call in calls:
-            if not call.receipt.done():
-                call.receipt.set_exception(error)
+            call.fail(error)
 
-    def _send(self, member: Member, call: ServiceCall, now: int) -> None:
+    def _send(self, member: Member, call: ServiceCall, now: int, deadline: int | None = None) -> None:
         message = call.message
-        call.sent = member.send(message.units, message.quality, message.to, message.priority, now)
+        call.sent = member.send(message.units, message.quality, message.to, message.priority, now, deadline)
         self._transmitted[call.sent] = call
-        self._owner.schedule_turn()
+        self._owner.schedule.request_turn()
 
     def _is_behind_another(self, call: ServiceCall) -> bool:
         return bool(self._waiting) and _turn_of(self._waiting[0]) < _turn_of(call)
@@ -157,41 +167,31 @@ class ServiceCalls:
         return "it was sent, and not all recipients that it needs have answered; they may still receive it"
 
 
-def consecutive_deliveries(owner: CallsOwner) -> Iterator[ServiceDelivery]:
-    """The head, which is a unit, and those that follow it as long as the member has no other input.
+def consecutive_deliveries(
+    owner: CallsOwner,
+) -> tuple[ServiceDelivery, deque[ServiceDelivery], Iterator[ServiceDelivery]]:
+    """The head, which is a unit, and what follows it as long as the member has no other turn.
 
     What the total order has next stays the same until then, so it is asked for only once. If it has nothing,
-    the units need not be compared with it.
+    the units that are `ready` need not be compared with anything: the caller takes one after the other,
+    which costs less than a step of a generator, and then the others.
     """
     member, turns, now = owner.member, owner.turns, time.monotonic_ns()
-    of_order, services = member.head(now), member.services
-    owner.schedule_turn()
-    yield delivery_of(member.take_service(now))
+    of_order = member.head(now)
+    owner.schedule.request_turn()
+    first = member.take_service(now)
+    ready = member.services.ready_alone if of_order is None else None
+    return first, deque() if ready is None else ready, _others(owner, turns, of_order)
+
+
+def _others(owner: CallsOwner, turns: int, of_order: Head | None) -> Iterator[ServiceDelivery]:
+    """The units that the application takes until the next turn, each compared with all others."""
+    member = owner.member
     if of_order is None:
-        while owner.turns == turns and (unit := services.take(time.monotonic_ns())) is not None:
-            yield delivery_of(unit)
+        while owner.turns == turns and (unit := member.services.take(time.monotonic_ns())) is not None:
+            yield unit
     while owner.turns == turns and member.service_head(of_order) is not None:
-        yield delivery_of(member.take_service(time.monotonic_ns()))
-
-
-def delivery_of(unit: QueuedUnit) -> ServiceDelivery:
-    """The event that the application receives for a unit."""
-    data = unit.data
-    return ServiceDelivery(
-        data.id.sender,
-        data.id.number,
-        data.quality,
-        data.priority,
-        data.units[unit.index],
-        data.recipients,
-        unit.index,
-        len(data.units),
-    )
-
-
-def _note_error(receipt: "asyncio.Future[SendReceipt]") -> None:
-    if not receipt.cancelled():
-        receipt.exception()
+        yield member.take_service(time.monotonic_ns())
 
 
 def _turn_of(call: ServiceCall) -> tuple[int, int]:

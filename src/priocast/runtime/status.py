@@ -78,8 +78,9 @@ class QualityStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What this incarnation did with one kind of `quality` of service.
 
     `sent` counts its messages: `accepted` by as many recipients as the quality asks for, `rejected`, or still
-    transmitted. `delivered` counts the units that its application took, and `retransmissions` the frames with
-    which it repeated messages, its own or those of others.
+    transmitted. `delivered` counts the units that its application took, `late` those of them that were
+    outside of their window, and `retransmissions` the frames with which it repeated messages, its own or
+    those of others.
     """
 
     quality: str
@@ -87,6 +88,7 @@ class QualityStatus(msgspec.Struct, frozen=True, kw_only=True):
     accepted: int
     rejected: int
     delivered: int
+    late: int
     retransmissions: int
 
 
@@ -176,6 +178,7 @@ def status_of(driver: Driver) -> Status:
     """The status of a driver's member and its group."""
     member, configuration = driver.member, driver.configuration
     membership, epoch = member.membership, member.epoch
+    history = membership.view_history
     now = time.monotonic_ns()
     inspection = epoch.protocol.inspect(now) if epoch else None
     bottleneck, bottleneck_ns = member.progress.slow_member.waited(now) if epoch else (None, 0)
@@ -205,8 +208,8 @@ def status_of(driver: Driver) -> Status:
         peers=_peers(member, now),
         last_change_reason=str(membership.decided.proposal.reason) if membership.decided else "",
         last_change_seconds_ago=(now - membership.installed_at) / 1e9,
-        last_change_took_ms=membership.installations[-1].took_ns / 1e6 if membership.installations else 0.0,
-        views=membership.views,
+        last_change_took_ms=history.recent[-1].took_ns / 1e6 if history.recent else 0.0,
+        views=history.count,
         incarnations=driver.factory.made,
         state_transfer_percent=100 * member.state.restoration.progress if member.state.restoration else None,
         qualities=_qualities(member),

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
 from tempfile import TemporaryDirectory
@@ -15,6 +14,7 @@ from priocast.core.view import View
 from priocast.protocols import find_protocol
 from priocast.runtime.configuration import MemberConfiguration
 from priocast.trace.recorder import Recorder
+from priocast.trace.remote_directory import RemoteDirectory, RunLocation, first_line, parse_location
 from priocast.trace.run_directory import write_manifest
 from priocast.trace.schema import Manifest
 from priocast.trace.writer import TraceWriter
@@ -25,13 +25,14 @@ class Tracing:
 
     def __init__(
         self,
-        directory: Path,
+        location: str,
         run: str,
         labels: dict[str, str],
         configuration: MemberConfiguration,
         journal: bool,
     ) -> None:
-        self._directory = directory
+        self._location = location
+        self._directory: RunLocation = Path(location)
         self._journal = journal
         self._run = run
         self._labels = labels
@@ -39,8 +40,15 @@ class Tracing:
         self._writers: list[TraceWriter] = []
 
     def prepare(self) -> None:
-        """Create the directory, and check before the run that it can be written to."""
+        """Create the directory, and check before the run that it can be written to.
+
+        A storage in the network may let it wait: not for the thread of the event loop.
+        """
         with self._writing():
+            self._directory = parse_location(self._location)
+            if isinstance(self._directory, RemoteDirectory):
+                self._directory.check()
+                return
             self._directory.mkdir(parents=True, exist_ok=True)
             TemporaryDirectory(dir=self._directory, prefix=".").cleanup()
 
@@ -50,7 +58,7 @@ class Tracing:
             earlier.finish()
         self._writers = [earlier for earlier in self._writers if not earlier.is_complete]
         with self._writing():
-            writer = TraceWriter(self._directory, me, self._journal)
+            writer = TraceWriter(self._directory, self._run, me, self._journal)
         self._writers.append(writer)
         return Recorder(me, writer.emit)
 
@@ -61,6 +69,8 @@ class Tracing:
         options = msgspec.to_builtins(configuration.options) | msgspec.to_builtins(configuration.membership)
         del options["prioritised"], options["starvation"], options["policy"], options["delivery"]
         options["services.precision_us"] = configuration.services.precision_ns // 1000
+        from importlib.metadata import version  # takes 15 ms to import
+
         manifest = Manifest(
             run=self._run,
             group=configuration.group,
@@ -101,7 +111,8 @@ class Tracing:
         try:
             yield
         except OSError as error:
+            reason = error.strerror or first_line(error)
             raise InvalidOption(
-                f"the trace cannot be written to {self._directory}: {error.strerror or error}; choose "
-                "another directory, or allow this user to write there"
+                f"the trace cannot be written to {self._directory}: {reason}; choose another directory, or "
+                "allow this user to write there"
             ) from error

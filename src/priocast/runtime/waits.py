@@ -2,10 +2,12 @@
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 LONG_SECONDS = 1.0
+_POLLING_SECONDS = 0.002
 
 log = logging.getLogger("priocast.group")
 
@@ -28,3 +30,9 @@ def logged_if_long(what: str, why: Callable[[], str], **fields: object) -> Itera
         yield
     finally:
         handle.cancel()
+
+
+async def wait_until(condition: Callable[[], bool], deadline: float) -> None:
+    """Wait until a condition holds that nobody announces, or until `deadline`, a time of `time.monotonic`."""
+    while time.monotonic() < deadline and not condition():
+        await asyncio.sleep(_POLLING_SECONDS)

@@ -1,0 +1,71 @@
+"""When a member gets a turn: what the application took is reported, whether or not it comes back for more."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+import priocast
+from priocast.network.memory import MemoryPort
+from support.groups import groups, take
+from support.waiting import run, wait_until
+
+_WINDOW = 8
+
+
+@pytest.fixture
+def senders(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the members that sent frames, in order."""
+    names: list[str] = []
+    send = MemoryPort.send
+
+    def noted(self: MemoryPort, *arguments: Any) -> None:
+        names.append(self.process.name)
+        send(self, *arguments)
+
+    monkeypatch.setattr(MemoryPort, "send", noted)
+    return names
+
+
+async def _full_window(members: list[priocast.Group]) -> AsyncIterator[priocast.Event]:
+    """The stream of b, after a window of messages, a batch each, and more that wait for it."""
+    for priority in range(2 * _WINDOW):
+        await members[0].broadcast(b"x", priority)
+    stream = aiter(members[1])
+    assert isinstance(await anext(stream), priocast.ViewChange)
+    await wait_until(lambda: members[1].status().unconsumed == _WINDOW)
+    return stream
+
+
+def test_consumption_is_reported_while_the_application_does_not_let_the_event_loop_run(
+    senders: list[str],
+) -> None:
+    async def test() -> None:
+        async with groups("memory", 2, options=priocast.OrderingOptions(window=_WINDOW)) as members:
+            stream = await _full_window(members)
+            turns = members[1]._driver.turns
+            senders.clear()
+            for _ in range(_WINDOW):
+                assert isinstance(await anext(stream), priocast.Delivery)
+            assert set(senders) == {"b"}, "nothing else could run meanwhile"
+            assert len(senders) == members[1]._driver.turns - turns, "a turn for each report, and no other"
+            await asyncio.gather(
+                *(take(member, count) for member, count in zip(members, (16, 8), strict=True))
+            )
+
+    run(test)
+
+
+def test_an_application_that_does_not_come_back_has_taken_its_message(senders: list[str]) -> None:
+    async def test() -> None:
+        async with groups("memory", 2, options=priocast.OrderingOptions(window=_WINDOW)) as members:
+            stream = await _full_window(members)
+            assert isinstance(await anext(stream), priocast.Delivery)
+            await asyncio.sleep(0)
+            assert members[1].status().position == 1
+            await asyncio.gather(
+                *(take(member, count) for member, count in zip(members, (16, 15), strict=True))
+            )
+
+    run(test)
