@@ -27,7 +27,7 @@ name = "tickets"
 
 
 _WITHOUT_DEFAULT_IN_EXAMPLE = (
-    "window", "burst", "overtakes_max", "founders", "starvation", "state", "adapts",
+    "window", "burst", "overtakes_max", "founders", "starvation", "state", "durability", "adapts",
 )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
     assert tickets.membership == MembershipOptions(
         founders=3, policy="partitionable", heartbeat_ms=50, failure_ms=250.5, rejoin=False
     )
-    assert (tickets.trace, tickets.trace_journal) == (tmp_path / "trace", True)
+    assert (tickets.trace, tickets.trace_journal) == (str(tmp_path / "trace"), True)
     assert audit.order == "time-parts/token-ring"
     assert audit.options == OrderingOptions(
         starvation=Ageing(20_000_000),
@@ -334,7 +334,7 @@ def test_example_is_valid_and_has_every_key(tmp_path: Path) -> None:
     options = (OrderingOptions, MembershipOptions, ServiceOptions)
     for kind in (NodeTable, TlsTable, AdminTable, GroupTable, *options):
         for field in msgspec.structs.fields(kind):
-            if field.name not in ("tls", "admin", "state", "adapts", "network"):
+            if field.name not in ("tls", "admin", "state", "durability", "adapts", "network"):
                 assert re.search(rf"^(# )?{field.name} = ", EXAMPLE, re.MULTILINE), field.name
 
 

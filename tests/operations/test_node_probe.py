@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 import priocast
-from operations.nodes import nodes
 from priocast.core.errors import DeadlineExceeded
 from priocast.core.identity import ProcessId
 from priocast.core.view import View
-from priocast.operations.admin import Admin
 from priocast.operations.node_probe import Probed, probe_all, problems_of
-from priocast.operations.node_status import NodeStatus, node_status
+from priocast.runtime.admin.endpoint import Admin
+from priocast.runtime.admin.node_status import NodeStatus, node_status
 from priocast.runtime.group import Group
 from priocast.testing.addresses import free_addresses
+from support.nodes import nodes
 from support.waiting import run, wait_until
 
 
@@ -72,8 +72,8 @@ def test_members_in_different_views_are_reported() -> None:
 @pytest.mark.parametrize(
     ("response", "problem"),
     [
-        (b"", "not a Priocast node: it replied 'nothing'"),
-        (b"HTTP/1.1 404 Not Found\r\n\r\n", "not a Priocast node: it replied 'HTTP/1.1 404 Not Found'"),
+        (b"", "not a Priocast node: it closed the connection"),
+        (b"HTTP/1.1 404 Not Found\r\n\r\n", "not a Priocast node: it replied with status 404"),
         (b"\xff\xfe\x00P", "not an admin address: the reply is not HTTP"),
         (b"HTTP/1.1 200 OK\r\n\r\n{}", "not a Priocast node, or one of another version"),
         (None, r"no reply within 0\.2 s"),

@@ -7,7 +7,8 @@ import pytest
 
 from priocast.core.errors import UnreadableTrace
 from priocast.operations.recorded_load import _matched, measure_run
-from priocast.simulation.scenario_generator import Choice, generate_scenario
+from priocast.simulation.choice import Choice
+from priocast.simulation.scenario_generator import generate_scenario
 from priocast.simulation.simulator import run_scenario
 from priocast.simulation.trace_writer import write_run
 from priocast.trace.schema import BROADCAST, DELIVERED

@@ -10,16 +10,16 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 import priocast
-from operations.nodes import nodes
 from priocast.cli.probe import _page
-from priocast.operations import group_log
-from priocast.operations.group_log import GroupLogger
-from priocast.operations.metrics import exposition
 from priocast.operations.node_probe import Probed, problems_of
-from priocast.operations.node_status import node_status
+from priocast.runtime.admin import group_log
+from priocast.runtime.admin.group_log import GroupLogger
+from priocast.runtime.admin.metrics import exposition
+from priocast.runtime.admin.node_status import node_status
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
 from priocast.runtime.status import StallStatus
+from support.nodes import nodes
 from support.waiting import run, wait_until
 
 

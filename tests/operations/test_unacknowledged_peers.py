@@ -6,15 +6,15 @@ import msgspec
 import pytest
 
 import priocast
-from operations.nodes import nodes
 from priocast.cli.probe import _unacknowledged
-from priocast.links.fifo_link import Frame
-from priocast.operations.group_log import GroupLogger
-from priocast.operations.metrics import exposition
+from priocast.links.frame import Frame
 from priocast.operations.node_probe import Probed, problems_of
-from priocast.operations.node_status import node_status
+from priocast.runtime.admin.group_log import GroupLogger
+from priocast.runtime.admin.metrics import exposition
+from priocast.runtime.admin.node_status import node_status
 from priocast.runtime.group import Group
 from priocast.runtime.node import Node
+from support.nodes import nodes
 from support.waiting import run, wait_until
 
 OPTIONS = priocast.MembershipOptions(founders=3, heartbeat_ms=20, failure_ms=1_000, slow_ms=3_000)

@@ -22,8 +22,7 @@ from priocast.core.protocol import OrderingOptions
 from priocast.core.starvation import Strict, parse_starvation
 from priocast.membership.options import MembershipOptions
 from priocast.network.address import check_multicast, parse_address
-from priocast.operations.admin import check_admin_address
-from priocast.operations.config_files import check_directory, check_key, find_tls
+from priocast.operations.config_files import check_directory, check_key, check_trace, find_tls
 from priocast.operations.node_plan import (
     ORDER,
     SHUTDOWN_SECONDS,
@@ -34,13 +33,15 @@ from priocast.operations.node_plan import (
 )
 from priocast.operations.toml_tables import Table, TableReader
 from priocast.protocols import find_protocol
+from priocast.runtime.admin.admin_address import check_admin_address
 from priocast.runtime.configuration import START_SECONDS
 from priocast.services.options import ServiceOptions
+from priocast.trace.remote_directory import is_url
 
 _ANY_HOST = {"0.0.0.0", "::"}  # noqa: S104 - to compare with, not to listen on
-# `state` needs an application, which `priocast node` does not have; `adapts` follows from the order. Of
-# `network` the bounds are keys of their own.
-_NOT_FOR_FILES = frozenset({"state", "adapts", "network"})
+# `state` and `durability` need an application, which `priocast node` does not have; `adapts` follows from the
+# order. Of `network` the bounds are keys of their own.
+_NOT_FOR_FILES = frozenset({"state", "durability", "adapts", "network"})
 _MILLISECOND = 1_000_000
 
 Seconds = Annotated[float, msgspec.Meta(gt=0, le=WAIT_SECONDS_MAX)]
@@ -65,6 +66,12 @@ class OrderName(str):
 
 
 class StarvationText(str):
+    __slots__ = ()
+
+
+class LocationText(str):
+    """A path or a URL."""
+
     __slots__ = ()
 
 
@@ -114,7 +121,7 @@ class GroupTable(_Table, frozen=True, kw_only=True):
     starvation: StarvationText = StarvationText(Strict())
     founders: int | None = None
     key_file: Path | None = None
-    trace: Path | None = None
+    trace: LocationText | None = None
     trace_journal: bool = False
     omission_degree: Annotated[int, msgspec.Meta(ge=0, le=64)] | None = None
     delay_ms: Annotated[float, msgspec.Meta(gt=0, le=60_000)] | None = None
@@ -157,11 +164,13 @@ class _ConfigReader:
         )
 
     def _convert(self, kind: type, raw: Any) -> Any:
-        """Convert text to a path or to checked text."""
+        """Convert text to a path, a location or checked text."""
         if not isinstance(raw, str):
             raise InvalidInput(f"is {raw!r}: must be text in quotes")
         if kind is Path:
             return self._directory / raw
+        if kind is LocationText:
+            return LocationText(raw if is_url(raw) else self._directory / raw)
         _CHECKS[kind](raw)
         return kind(raw)
 
@@ -244,7 +253,7 @@ class _ConfigReader:
         self._check_order(key, order, options, membership)
         check_key(self._reader, f"{key}.key_file", found.get("key_file"), transport)
         if "trace" in found:
-            check_directory(self._reader, f"{key}.trace", found["trace"])
+            check_trace(self._reader, key, found["trace"], found.get("trace_journal", False))
         if "name" not in found or options is None or membership is None or services is None:
             return None
         return GroupPlan(

@@ -65,7 +65,7 @@ name = "tickets"
 # delay_ms = 5                        # how long a frame is in transit at most; default: unknown
 # inaccessibility_ms = 0              # how long your whole network may be silent without a failure
 # key_file = "keys/tickets.key"       # UDP only; created by: priocast keys group keys/tickets.key
-# trace = "trace"                     # record a trace in this directory, for "priocast verify"
+# trace = "trace"                     # record a trace here, a path or a URL, for "priocast verify"
 # trace_journal = false               # true: the trace is complete even if the process is killed
 
 # [[group]]                           # with several groups, type lines as "audit: text"

@@ -9,6 +9,7 @@ from priocast.core.role import Role
 from priocast.network.security import TlsSecurity
 from priocast.operations.output_paths import directory_problem
 from priocast.operations.toml_tables import TableReader
+from priocast.trace.remote_directory import is_remote, local_path
 
 
 class TlsPaths(Protocol):
@@ -76,6 +77,16 @@ def check_directory(reader: TableReader, key: str, path: Path) -> None:
     problem = directory_problem(path)
     if problem:
         reader.problem(key, problem)
+
+
+def check_trace(reader: TableReader, group: str, location: str, journal: bool) -> None:
+    """Report a location at which a run cannot be recorded, as far as that is known without asking for it."""
+    if not is_remote(location):
+        check_directory(reader, f"{group}.trace", local_path(location))
+    elif journal:
+        reader.problem(
+            f"{group}.trace_journal", "needs a trace on a local disk: remove it, or change the trace"
+        )
 
 
 def _is_readable(reader: TableReader, key: str, path: Path) -> bool:

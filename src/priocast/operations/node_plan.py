@@ -42,7 +42,7 @@ class GroupPlan(msgspec.Struct, frozen=True, kw_only=True):
     membership: MembershipOptions
     services: ServiceOptions = ServiceOptions()
     key_file: Path | None = None
-    trace: Path | None = None
+    trace: str | None = None
     trace_journal: bool = False
 
 

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import msgspec
 
 from priocast.core.decoding import decode
-from priocast.core.errors import DeadlineExceeded, ForeignFrame, InvalidInput, PriocastError
+from priocast.core.errors import DeadlineExceeded, ForeignFrame, PriocastError
 from priocast.core.view import View
 from priocast.network.address import Address, parse_address
-from priocast.operations.node_status import NodeStatus
+from priocast.operations.http_client import request
+from priocast.runtime.admin.node_status import NodeStatus
 from priocast.runtime.status import Status
 
 PROBE_SECONDS = 3.0
-_RESPONSE_BYTES_MAX = 16 * 1024 * 1024
 _HEALTHY = ("active", "changing_view", "state_transfer")
 
 
@@ -106,39 +106,8 @@ _decode_status = msgspec.json.Decoder(NodeStatus).decode
 
 async def status_at(address: Address) -> NodeStatus:
     """The status of the node at an admin address."""
-    body = read_response(await request(address, "GET", "/status"), "200")
+    body = await request(address, "GET", "/status")
     try:
         return decode(_decode_status, body, address, "a status")
     except ForeignFrame as error:
         raise ForeignFrame(f"not a Priocast node, or one of another version: {error}") from error
-
-
-async def request(
-    address: Address, method: str, path: str, body: bytes = b"", headers: Sequence[str] = ()
-) -> bytes:
-    """Send one HTTP request to a node and return the whole response."""
-    reader, writer = await asyncio.open_connection(*address)
-    try:
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {address}", *headers, "Connection: close"]
-        if body:
-            lines.append(f"Content-Length: {len(body)}")
-        writer.write("\r\n".join([*lines, "", ""]).encode() + body)
-        response = b""
-        while len(response) < _RESPONSE_BYTES_MAX and (more := await reader.read(64 * 1024)):
-            response += more
-        return response
-    finally:
-        writer.transport.abort()
-
-
-def read_response(response: bytes, expected: str) -> bytes:
-    """The body of a response, if it has the expected status code."""
-    if response and not response.startswith(b"HTTP/"):
-        raise ForeignFrame("not an admin address: the reply is not HTTP; use the address of --admin")
-    head, _, body = response.partition(b"\r\n\r\n")
-    words = head.partition(b"\r\n")[0].decode(errors="replace").split(" ", 2)
-    if words[1:2] in (["403"], ["422"]):
-        raise InvalidInput(body.decode(errors="replace").strip())
-    if words[1:2] != [expected]:
-        raise ForeignFrame(f"not a Priocast node: it replied {' '.join(words) or 'nothing'!r}")
-    return body

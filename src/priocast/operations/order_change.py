@@ -1,4 +1,4 @@
-"""Changes the order of a running group: the request to the admin endpoint, and both ends of it.
+"""Asks a node to change the order of a running group, and waits until it has changed.
 
 The request carries the token of the node, which only the user that runs the node can read. It is accepted
 from the node's own machine only, even if other machines may read there.
@@ -9,44 +9,16 @@ from pathlib import Path
 
 import msgspec
 
-from priocast.core.decoding import decode
-from priocast.core.errors import DeadlineExceeded, ForeignFrame, InvalidInput
+from priocast.core.errors import DeadlineExceeded, InvalidInput
 from priocast.core.starvation import parse_starvation
 from priocast.network.address import Address, parse_address
-from priocast.operations.admin_token import read_token
-from priocast.operations.node_probe import PROBE_SECONDS, read_response, request, status_at
-from priocast.runtime.group import Group
-from priocast.runtime.node import Node
+from priocast.operations.http_client import request
+from priocast.operations.node_probe import PROBE_SECONDS, status_at
+from priocast.runtime.admin.order_request import OrderChangeRequest
+from priocast.runtime.admin.token_file import read_token
 from priocast.runtime.status import Status
 
 _POLL_SECONDS = 0.05
-
-
-class OrderChangeRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The new order of a group; None leaves an option unchanged."""
-
-    group: str
-    order: str
-    prioritised: bool | None = None
-    starvation: str | None = None
-
-
-_decode_request = msgspec.json.Decoder(OrderChangeRequest).decode
-
-
-def change_order(node: Node, body: bytes) -> str:
-    """Change the order of a group of this node, as the body of a request says; return a confirmation."""
-    try:
-        change = decode(_decode_request, body, "the caller", "an order change request")
-    except ForeignFrame as error:
-        raise InvalidInput(f"not an order change request: {error}") from error
-    driver = node.groups.get(change.group)
-    if driver is None:
-        groups = ", ".join(node.groups) or "no group"
-        raise InvalidInput(f"{node.name} is not in the group {change.group!r}: it is in {groups}")
-    starvation = None if change.starvation is None else parse_starvation(change.starvation)
-    Group(driver).change_order(change.order, prioritised=change.prioritised, starvation=starvation)
-    return f"{change.group} will be ordered by {change.order}"
 
 
 async def request_order_change(
@@ -62,12 +34,7 @@ async def request_order_change(
     try:
         async with asyncio.timeout(timeout_seconds):
             await status_at(address)  # a node must reply, before its token is looked for
-            headers = (
-                "Content-Type: application/json",
-                f"Authorization: Bearer {read_token(address, token_file)}",
-            )
-            response = await request(address, "POST", "/order", msgspec.json.encode(change), headers)
-            read_response(response, "202")
+            await submit_change(address, change, read_token(address, token_file))
             while not _is_done(status := await _status_of(address, change.group), change):
                 await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError:
@@ -78,6 +45,13 @@ async def request_order_change(
     except OSError as error:
         raise InvalidInput(f"no node replies at {where}: {error.strerror or error}") from error
     return status, loop.time() - started
+
+
+async def submit_change(address: Address, change: OrderChangeRequest, token: str) -> str:
+    """Ask a node to change the order; return its confirmation. The change takes place with the next view."""
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}".strip()}
+    body = await request(address, "POST", "/order", msgspec.json.encode(change), headers, expected=202)
+    return body.decode(errors="replace").strip()
 
 
 async def _status_of(address: Address, group: str) -> Status:

@@ -14,9 +14,8 @@ from contextlib import AsyncExitStack
 
 from priocast.core.errors import GroupClosed, UnusableKey
 from priocast.core.events import Event
-from priocast.operations.admin import Admin
-from priocast.operations.group_log import GroupLogger
 from priocast.operations.node_plan import GroupPlan, NodePlan
+from priocast.runtime.admin.group_log import GroupLogger
 from priocast.runtime.driver import Driver
 from priocast.runtime.gc_freeze import freeze_gc
 from priocast.runtime.group import Group
@@ -68,14 +67,16 @@ class Service:
             loop.add_signal_handler(signal.SIGHUP, _reload_keys, node)
             admin = self._plan.admin
             if admin is not None:
+                from priocast.runtime.admin.endpoint import Admin  # h11 takes 15 ms to import
+
                 await stack.enter_async_context(Admin(node, admin.listen, allow_remote=admin.allow_remote))
             log.info("%s is joining its groups", self._plan.name)
             await self._run_groups(node)
         return self._unordered
 
     def _on_signal(self, number: signal.Signals) -> None:
-        log.info("%s: leaving the groups; a second signal exits at once", number.name)
         self._restore_signals()
+        log.info("%s: leaving the groups; a second signal exits at once", number.name)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)  # a node that leaves needs no new keys
         self.finish()
 
